@@ -1,0 +1,184 @@
+"""The commands, their arguments and their help."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="rankwatch",
+    help="Tells you when a leaderboard ranking is real: paired, anytime-valid monitoring of evaluation results.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Paths = Annotated[
+    list[Path],
+    typer.Argument(metavar="PATH...", help="files (.jsonl, .jsonl.gz) or folders of them", show_default=False),
+]
+
+
+class Format(StrEnum):
+    """How a report is written."""
+
+    table = "table"
+    json = "json"
+
+
+class Pairs(StrEnum):
+    """Which pairs a report lists."""
+
+    adjacent = "adjacent"
+    all = "all"
+
+
+class Order(StrEnum):
+    """The order policies that can be declared on the command line."""
+
+    completion = "completion"
+    committed = "committed"
+    trusted = "trusted"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="table for people, json for programs")]
+PairsOption = Annotated[
+    Pairs | None,
+    typer.Option("--pairs", help="which pairs to list  [default: adjacent; json: all]", show_default=False),
+]
+RejectedOption = Annotated[
+    float,
+    typer.Option(
+        "--max-rejected",
+        min=0,
+        max=1,
+        help="largest share of lines that may be unreadable (the first 20 are always allowed)",
+    ),
+]
+
+
+def _pairs(pairs: Pairs | None, form: Format) -> Pairs:
+    return pairs or (Pairs.all if form is Format.json else Pairs.adjacent)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"rankwatch {version('rankwatch')}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="show the version and exit")
+    ] = False,
+) -> None:
+    """Tell when a leaderboard ranking is real."""
+
+
+@app.command(rich_help_panel="Look")
+def report(
+    paths: Paths, form: FormatOption = Format.table, pairs: PairsOption = None, max_rejected: RejectedOption = 0.1
+) -> None:
+    """Report on results that are complete as they are.
+
+    Takes the items found as the whole benchmark (and says so) unless a declaration stands in the files.
+
+    Example: rankwatch report results/ --format json --pairs all
+    """
+    from monitor.cli.report import run
+
+    run(paths, form.value, _pairs(pairs, form).value, max_rejected)
+
+
+@app.command(rich_help_panel="Look")
+def watch(
+    paths: Paths,
+    items: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--items",
+            metavar="N | NAME=N",
+            help="item count of every new benchmark, or of one; declares the order policy completion",
+        ),
+    ] = None,
+    order: Annotated[Order | None, typer.Option("--order", help="order policy to declare for new benchmarks")] = None,
+    once: Annotated[bool, typer.Option("--once", help="read everything, print the report, exit")] = False,
+    form: FormatOption = Format.table,
+    pairs: PairsOption = None,
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", help="log and state  [default: rankwatch-data]", show_default=False)
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="address to serve on  [default: 127.0.0.1]", show_default=False)
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=0, max=65535, help="port to serve on  [default: 8642]", show_default=False),
+    ] = None,
+    max_rejected: Annotated[
+        float | None, typer.Option("--max-rejected", min=0, max=1, help="largest share of lines that may be unreadable")
+    ] = None,
+) -> None:
+    """Follow results as they are written, and tell when a ranking is decided.
+
+    Everything new is read exactly once, however often the monitor is stopped and started again. Nothing is decided before an order policy
+    is declared: give the item count with --items, or assert with --order trusted that arrival does not depend on outcomes.
+
+    Example: rankwatch watch results/ --items 12032
+    """
+    from monitor.cli.watch import run
+
+    flags = {"data_dir": data_dir, "host": host, "port": port, "max_rejected": max_rejected}
+    run(
+        paths,
+        items or [],
+        order.value if order else None,
+        {name: value for name, value in flags.items() if value is not None},
+        once=(form.value, _pairs(pairs, form).value) if once else None,
+    )
+
+
+@app.command(rich_help_panel="Start here")
+def demo(
+    null: Annotated[bool, typer.Option("--null", help="ten equal models instead: every call is a false alarm")] = False,
+    seconds: Annotated[float, typer.Option("--seconds", min=0, help="how long the replay takes")] = 20.0,
+    seed: Annotated[int, typer.Option("--seed", help="seed of the simulated order and joint table")] = 3,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="port to serve on; 0 takes a free one")] = 0,
+) -> None:
+    """Replay the paper's MMLU-Pro top ten through the real path.
+
+    Example: rankwatch demo --null
+    """
+    from monitor.cli.demo import run
+
+    run(null=null, seconds=seconds, seed=seed, port=port)
+
+
+@app.command(rich_help_panel="Understand")
+def reproduce(
+    full: Annotated[bool, typer.Option("--full", help="run the simulations too (minutes)")] = False,
+    form: FormatOption = Format.table,
+) -> None:
+    """Recompute every number of the paper that can be recomputed, beside the published one.
+
+    Example: rankwatch reproduce --full
+    """
+    from monitor.cli.reproduce import run
+
+    run(full=full, form=form.value)
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except BrokenPipeError:
+        import os
+        import sys
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None

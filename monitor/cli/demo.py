@@ -1,0 +1,86 @@
+"""`rankwatch demo`: the paper's MMLU-Pro top ten, replayed through the embedded monitor."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from monitor.cli.errors import FAULT, stop
+from monitor.cli.watch import Rate, quiet_logs, read_settings
+
+if TYPE_CHECKING:
+    from monitor.app import Monitor
+    from monitor.demo.simulate import DemoStream
+
+_TICKS_PER_SECOND = 10
+
+
+def run(*, null: bool, seconds: float, seed: int, port: int) -> None:
+    """Replay, and end with what was computed beside what was published."""
+    quiet_logs()
+    from monitor.app import start_faults
+
+    with tempfile.TemporaryDirectory(prefix="rankwatch-demo-") as folder:
+        try:
+            asyncio.run(_replay(Path(folder), null=null, seconds=seconds, seed=seed, port=port))
+        except start_faults() as error:
+            stop(str(error), FAULT)
+        except KeyboardInterrupt:
+            raise SystemExit(130) from None
+
+
+async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, port: int) -> None:
+    from monitor.app import Monitor
+    from monitor.demo.naive import NaivePeeking
+    from monitor.demo.simulate import demo_stream
+    from monitor.demo.story import naive_column, render_story
+    from monitor.serve.terminal import output_console, render_report
+    from monitor.serve.terminal_live import LiveView
+    from monitor.serve.terminal_plain import PlainView
+
+    console = output_console()
+    stream = demo_stream(null=null, seed=seed)
+    naive = NaivePeeking(stream.pairs)
+    view: Any = PlainView() if not console.is_terminal or console.is_dumb_terminal else LiveView(console)
+    settings = read_settings({"data_dir": folder, "port": port})
+    async with Monitor(settings, on_change=view.change) as monitor:
+        rate = Rate()
+        with view:
+            await monitor.log.append([stream.declaration])
+            ticks = max(1, round(seconds * _TICKS_PER_SECOND))
+            begin = monotonic()
+            for tick in range(ticks):
+                share = slice(*(len(stream.events) * t // ticks for t in (tick, tick + 1)))
+                if stream.events[share]:
+                    await monitor.log.append(stream.events[share])
+                await monitor.caught_up()
+                _look(monitor, naive, stream)
+                view.update(monitor.board.report("all"), _status(monitor, stream, rate), naive_column(naive))
+                await asyncio.sleep(max(0.0, begin + seconds * (tick + 1) / ticks - monotonic()))
+        report = monitor.board.report("all")
+        render_report(report, console, extra=naive_column(naive))
+        render_story(report, naive, console, null)
+
+
+def _look(monitor: "Monitor", naive: Any, stream: "DemoStream") -> None:  # noqa: ANN401
+    benchmark = monitor.board.benchmarks().get(stream.benchmark)
+    if benchmark is not None and benchmark.pairs:
+        naive.follow(stream, int(benchmark.n[: benchmark.pairs].min()))
+
+
+def _status(monitor: "Monitor", stream: "DemoStream", rate: Rate) -> Any:  # noqa: ANN401
+    from monitor.serve.terminal_plain import LiveStatus
+
+    benchmark = monitor.board.benchmarks().get(stream.benchmark)
+    events = benchmark.counters["events"] if benchmark else 0
+    return LiveStatus(
+        events=events,
+        events_per_second=rate.see(events),
+        rejected=monitor.rejected,
+        bytes_done=events,
+        bytes_total=len(stream.events),
+        caught_up=events == len(stream.events),
+        url=monitor.web.url if monitor.web else None,
+        note=stream.note,
+    )

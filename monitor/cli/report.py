@@ -1,0 +1,118 @@
+"""`rankwatch report`: the fold over files, no servers."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from monitor.cli.errors import FAULT, USAGE, stop
+from monitor.engine.partition import Partition
+from monitor.ingest.limit import RejectLimit, TooManyRejected
+from monitor.ingest.paths import PathError, find_files, show
+from monitor.ingest.read import read_files
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from schemas.report import Report
+
+_SHOWN_REJECTS = 20
+
+
+def run(paths: Sequence[Path], form: str, pairs: str, max_rejected: float) -> None:
+    """Read the files and print their report."""
+    try:
+        files = find_files(paths)
+    except PathError as error:
+        stop(str(error), USAGE)
+    partition = fold_files(files, RejectLimit(max_rejected))
+    from monitor.engine.report import build_report
+
+    print_report(build_report([partition], pairs="all" if pairs == "all" else "adjacent", assert_complete=True), form)
+
+
+def fold_files(files: Sequence[Path], limit: RejectLimit) -> Partition:
+    """Fold files into a state; name each line that could not be read on standard error."""
+    partition = Partition()
+    named = 0
+    with _Reading() as progress:
+        try:
+            for segment in read_files(files, progress):
+                for reject in segment.rejects:
+                    named += 1
+                    if named <= _SHOWN_REJECTS:
+                        _name(reject["source"], reject["line"], reject["field"], reject["found"], reject["reason"])
+                delta = partition.fold_events(
+                    segment.declarations,
+                    segment.events,
+                    [reject.get("benchmark") for reject in segment.rejects],
+                    partition.off + max(len(segment.events), 1),
+                )
+                for letter in delta.dead_letters:
+                    named += 1
+                    if named <= _SHOWN_REJECTS:
+                        _name(letter.source, letter.line, letter.field, letter.found, letter.reason)
+                limit.add(segment.lines, segment.rejects)
+            limit.finish()
+        except TooManyRejected as error:
+            stop(str(error), FAULT)
+        except OSError as error:
+            stop(f"{show(error.filename or 'a file')}: {error.strerror or error}", FAULT)
+    if named > _SHOWN_REJECTS:
+        print(f"rankwatch: {named - _SHOWN_REJECTS:,} more lines could not be read", file=sys.stderr)
+    if not limit.lines:
+        stop(
+            f"{', '.join(show(f) for f in files)}: no results in there: a result is a JSON object a line with benchmark, "
+            "item_id, model and score",
+            FAULT,
+        )
+    return partition
+
+
+def _name(source: str, line: int | None, field: str, found: str, reason: str) -> None:
+    where = f"{show(source)}:{line}" if line is not None else show(source)
+    print(f"rankwatch: {where}: {field}: found {found}: {reason}", file=sys.stderr)
+
+
+class _Reading:
+    """A progress bar on standard error where that is a terminal, and the reading takes long enough to want one."""
+
+    def __init__(self) -> None:
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> Callable[[int, int], None] | None:
+        if not sys.stderr.isatty():
+            return None
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
+        columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+        bar = self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        bar.start()
+        task = bar.add_task("reading", total=None)
+
+        def progress(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        return progress
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def print_report(report: "Report", form: str) -> None:
+    """Print a report on standard output."""
+    if form == "json":
+        print(report.model_dump_json())
+        return
+    from monitor.serve.terminal import output_console, render_report
+
+    render_report(report, output_console())

@@ -1,0 +1,238 @@
+"""`rankwatch watch`: follow files through the embedded monitor."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from monitor.cli.errors import FAULT, USAGE, stop
+from monitor.cli.report import print_report
+from monitor.settings import Settings
+from schemas.events import Declaration, Spec
+
+if TYPE_CHECKING:
+    from monitor.app import Monitor
+    from monitor.ingest.tail import Tailer
+
+_REFRESH_SECONDS = 0.5
+
+
+def run(
+    paths: Sequence[Path], items: Sequence[str], order: str | None, flags: dict[str, Any], once: tuple[str, str] | None
+) -> None:
+    """Watch until stopped, or once."""
+    settings = read_settings(flags)
+    declare = declarations(items, order)
+    quiet_logs()
+    from monitor.app import start_faults
+
+    try:
+        asyncio.run(_watch(paths, settings, declare, once))
+    except start_faults() as error:
+        stop(str(error), FAULT)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+
+
+def read_settings(flags: dict[str, Any]) -> Settings:
+    """Return the settings; a wrong one ends the command with its name, what was found, and the rule."""
+    try:
+        return Settings(**flags)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = ".".join(map(str, first["loc"])) or "settings"
+        stop(f"setting {name}: {first['msg'].removeprefix('Value error, ')}", USAGE)
+
+
+def declarations(items: Sequence[str], order: str | None) -> Callable[[str], dict[str, Any] | None]:
+    """Return what is declared of a benchmark that is seen for the first time: from --items N, --items NAME=N and --order."""
+    counts: dict[str | None, int] = {}
+    for entry in items:
+        name, equals, number = entry.rpartition("=")
+        if not number.isdecimal() or int(number) < 1:
+            stop(f"--items {entry}: give a number of items, or NAME=N", USAGE)
+        counts[name if equals else None] = int(number)
+
+    def declare(benchmark: str) -> dict[str, Any] | None:
+        spec: dict[str, Any] = {}
+        count = counts.get(benchmark, counts.get(None))
+        if count is not None:
+            spec["items"] = count
+        if order is not None:
+            spec["order"] = order
+        return {"declare": benchmark, **spec} if spec else None
+
+    try:
+        probe = declare(next((name for name in counts if name), "benchmark"))
+        if probe is not None:
+            Declaration.model_validate(probe)
+    except ValidationError as error:
+        stop(error.errors(include_url=False)[0]["msg"].removeprefix("Value error, "), USAGE)
+    return declare
+
+
+def quiet_logs() -> None:
+    """Send structured logs to standard error, and keep the libraries' own quiet."""
+    import logging
+
+    import structlog
+
+    logging.basicConfig(level=logging.ERROR, stream=sys.stderr, format="%(name)s: %(message)s")
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+async def _watch(
+    paths: Sequence[Path],
+    settings: Settings,
+    declare: Callable[[str], dict[str, Any] | None],
+    once: tuple[str, str] | None,
+) -> None:
+    from monitor.app import Monitor
+    from monitor.ingest.limit import RejectLimit
+    from monitor.ingest.paths import PathError, find_files
+    from monitor.ingest.tail import Tailer
+
+    try:
+        find_files(paths)
+    except PathError as error:
+        stop(str(error), USAGE)
+    view = _view()
+    listener = None if once else view.change
+    async with Monitor(settings, on_change=listener, serve=not once) as monitor:
+        await monitor.caught_up()
+        _check_declared(monitor, declare)
+        tailer = Tailer(
+            paths,
+            monitor.log.append,
+            monitor.partition.sources,
+            declare=declare,
+            known=set(monitor.board.benchmarks()),
+            limit=RejectLimit(settings.max_rejected),
+            poll_interval=settings.poll_seconds,
+        )
+        if once:
+            await _once(monitor, tailer, once)
+        else:
+            await _follow(monitor, tailer, view)
+
+
+def _check_declared(monitor: "Monitor", declare: Callable[[str], dict[str, Any] | None]) -> None:
+    """Refuse flags that contradict what was declared when a benchmark's first score came."""
+    for name, benchmark in monitor.board.benchmarks().items():
+        wanted = declare(name)
+        if wanted is None:
+            continue
+        spec = Spec.model_validate({key: value for key, value in wanted.items() if key != "declare"})
+        for key in ("items", "order"):
+            if key in spec.model_fields_set | {"order"} and getattr(spec, key) != getattr(benchmark.spec, key):
+                then = getattr(benchmark.spec, key)
+                stop(
+                    f"{name}: its first scores came under {key} {_shown(then)}, which cannot become {_shown(getattr(spec, key))}: "
+                    "verdicts would rest on a choice made after seeing data; drop the flag, or start over with another --data-dir",
+                    USAGE,
+                )
+
+
+def _shown(value: object) -> str:
+    return str(getattr(value, "policy", value))
+
+
+async def _once(monitor: "Monitor", tailer: "Tailer", once: tuple[str, str]) -> None:
+    from monitor.ingest.limit import TooManyRejected
+
+    form, pairs = once
+    try:
+        await tailer.run_once()
+    except TooManyRejected as error:
+        await monitor.caught_up()
+        stop(str(error), FAULT)
+    await monitor.caught_up()
+    if monitor.dead_letters_written:
+        print(
+            f"rankwatch: {monitor.dead_letters_written:,} records could not be read: see {monitor.dead_letters_path}",
+            file=sys.stderr,
+        )
+    print_report(monitor.board.report("all" if pairs == "all" else "adjacent", assert_complete=True), form)
+
+
+async def _follow(monitor: "Monitor", tailer: "Tailer", view: Any) -> None:  # noqa: ANN401 - a LiveView or a PlainView
+    """Follow the files until a signal, a fault, or too many rejects."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    following = asyncio.create_task(tailer.follow())
+    ends = {following, asyncio.create_task(monitor.failed()), asyncio.create_task(stopping.wait())}
+    rate = Rate()
+    try:
+        with view:
+            while True:
+                view.update(monitor.board.report(), _status(monitor, tailer, rate))
+                done, _ = await asyncio.wait(ends, timeout=_REFRESH_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                if done:
+                    break
+    finally:
+        for task in ends:
+            task.cancel()
+        outcomes = await asyncio.gather(*ends, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, Exception):
+            raise outcome
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(monitor.caught_up(), 10)
+
+
+class Rate:
+    """Events a second over the last few looks."""
+
+    def __init__(self, span: float = 5.0) -> None:
+        self._span = span
+        self._looks: list[tuple[float, int]] = []
+
+    def see(self, events: int) -> float:
+        """Return the rate, having seen so many events now."""
+        now = monotonic()
+        self._looks = [(t, n) for t, n in self._looks if now - t <= self._span] + [(now, events)]
+        (start, first), (end, last) = self._looks[0], self._looks[-1]
+        return (last - first) / (end - start) if end > start else 0.0
+
+
+def _status(monitor: "Monitor", tailer: "Tailer", rate: Rate) -> Any:  # noqa: ANN401
+    from monitor.serve.terminal_plain import LiveStatus
+
+    progress = tailer.progress
+    events = sum(benchmark.counters["events"] for benchmark in monitor.board.benchmarks().values())
+    return LiveStatus(
+        events=events,
+        events_per_second=rate.see(events),
+        rejected=monitor.rejected,
+        bytes_done=progress.bytes_done,
+        bytes_total=progress.bytes_total,
+        caught_up=progress.bytes_done >= progress.bytes_total and monitor.behind == 0,
+        url=monitor.web.url if monitor.web else None,
+        note=f"{monitor.rejected:,} records could not be read: see {monitor.dead_letters_path}"
+        if monitor.rejected
+        else None,
+    )
+
+
+def _view() -> Any:  # noqa: ANN401
+    from monitor.serve.terminal import output_console
+
+    console = output_console()
+    if console.is_terminal and not console.is_dumb_terminal:
+        from monitor.serve.terminal_live import LiveView
+
+        return LiveView(console)
+    from monitor.serve.terminal_plain import PlainView
+
+    return PlainView()

@@ -1,0 +1,245 @@
+"""The state of one benchmark: the score matrix, the sums of its pairs, and what has been latched."""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.counts import ABSENT, ONE, SKIPPED, ZERO, Codes, matrix_counts
+from monitor.engine.delta import BenchmarkDelta, Contestant, PairSnapshot, RowKey, StoredBenchmark
+from monitor.engine.keys import benchmark_key
+from monitor.engine.pairs import all_pairs, pair_count, pair_members
+from schemas.changes import VerdictChange
+from schemas.events import Spec
+
+MILLION: Final = 1_000_000
+"""Scores are kept in millionths, so that sums are exact integers whatever the order of adding."""
+
+NARROW: Final = 254
+"""How many different scores fit beside `absent` and `skipped` in one byte."""
+
+_GROWTH: Final = 1.125
+COUNTERS: Final = ("events", "duplicates", "conflicts", "rejected")
+PROCEDURES: Final = ("anytime", "anytime_family")
+
+
+def _grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """Return an array of at least this shape that begins with the given one; grows by an eighth, so that appending is cheap."""
+    if all(have >= need for have, need in zip(array.shape, shape, strict=True)):
+        return array
+    target = [
+        have if have >= need else max(need, int(have * _GROWTH) + 8)
+        for have, need in zip(array.shape, shape, strict=True)
+    ]
+    result = np.zeros(target, array.dtype)
+    result[tuple(slice(0, have) for have in array.shape)] = array
+    return result
+
+
+class Benchmark:
+    """Everything one benchmark's verdicts are made of.
+
+    Rows are (item, repeat), in the order of their first event; contestants are (model, epoch), likewise. Pair arrays follow
+    `monitor.engine.pairs`.
+    """
+
+    def __init__(self, name: str, spec: Spec | None = None) -> None:
+        self.name = name
+        self.key = benchmark_key(name)
+        self.spec = spec or Spec()
+        self.declared = spec is not None
+        self.off = 0
+
+        self.rows: list[RowKey] = []
+        self.row_of: dict[str, int] = {}
+        """Row of (item, repeat 0)."""
+        self.repeat_row_of: dict[tuple[str, int], int] = {}
+        self.items = 0
+        self.counts_row = np.zeros(0, bool)
+        """Which rows bet: repeat 0."""
+
+        self.contestants: list[Contestant] = []
+        self.contestant_of: dict[str, int] = {}
+        """Contestant of (model, epoch 0)."""
+        self.epoch_contestant_of: dict[Contestant, int] = {}
+        self.latest_epoch: dict[str, int] = {}
+
+        self.values: list[int] = [0, MILLION]
+        self.value_code: dict[int, int] = {0: ZERO, MILLION: ONE}
+        self.score_code: dict[float | None, int] = {None: SKIPPED, 0: ZERO, 1: ONE}
+        self.width = 1
+        self.scores: Codes = np.zeros((0, 0), np.uint8)
+
+        self.scored = np.zeros(0, np.int64)
+        """Items scored, per contestant."""
+        self.skipped = np.zeros(0, np.int64)
+        self.total = np.zeros(0, np.int64)
+        """Sum of scores in millionths, per contestant."""
+
+        self.n = np.zeros(0, np.int32)
+        self.b = np.zeros(0, np.int32)
+        self.c = np.zeros(0, np.int32)
+        self.family_index = np.zeros(0, np.int32)
+        """1-based place of a pair in its family; 0 for a pair outside it."""
+        self.registered = 0
+        self.latched = {procedure: np.zeros(0, np.int8) for procedure in PROCEDURES}
+        """+1: contestant i was decided to be better; -1: contestant j; 0: undecided."""
+        self.reversed = {procedure: np.zeros(0, bool) for procedure in PROCEDURES}
+        self.changes: dict[str, VerdictChange] = {}
+        self.counters = dict.fromkeys(COUNTERS, 0)
+
+    # --- sizes ------------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of contestants there are."""
+        return pair_count(len(self.contestants))
+
+    @property
+    def binary(self) -> bool:
+        """Whether every score so far was 0 or 1."""
+        return len(self.values) == 2
+
+    @property
+    def overfull(self) -> bool:
+        """Whether more items have come than were declared: what `completion` rests on is then wrong."""
+        return self.spec.order.policy == "completion" and self.spec.items is not None and self.items > self.spec.items
+
+    @property
+    def betting(self) -> bool:
+        """Whether pairs may be decided by an anytime procedure now."""
+        return self.spec.order.policy in {"completion", "trusted"} and self.binary and not self.overfull
+
+    def grow(self) -> None:
+        """Make room for all rows and contestants that have been named."""
+        rows, contestants, pairs = len(self.rows), len(self.contestants), self.pairs
+        self.scores = _grown(self.scores, rows, contestants)
+        self.counts_row = _grown(self.counts_row, rows)
+        for name in ("scored", "skipped", "total"):
+            setattr(self, name, _grown(getattr(self, name), contestants))
+        if self.n.size < pairs:
+            for name in ("n", "b", "c", "family_index"):
+                setattr(self, name, _grown(getattr(self, name), pairs))
+            for table in (self.latched, self.reversed):
+                for procedure in PROCEDURES:
+                    table[procedure] = _grown(table[procedure], pairs)
+
+    # --- names ------------------------------------------------------------------------------------------------------------------------
+
+    def add_row(self, item: str, repeat: int, cluster: str | None) -> int:
+        """Name a new row; its scores follow at the next `grow`."""
+        index = len(self.rows)
+        self.rows.append(RowKey(item, repeat, cluster))
+        if repeat == 0:
+            self.row_of[item] = index
+            self.items += 1
+        else:
+            self.repeat_row_of[item, repeat] = index
+        return index
+
+    def add_contestant(self, model: str, epoch: int) -> int:
+        """Name a new contestant; its scores follow at the next `grow`."""
+        index = len(self.contestants)
+        self.contestants.append(Contestant(model, epoch))
+        if epoch == 0:
+            self.contestant_of[model] = index
+        self.epoch_contestant_of[Contestant(model, epoch)] = index
+        self.latest_epoch[model] = max(epoch, self.latest_epoch.get(model, 0))
+        return index
+
+    def add_value(self, millionths: int) -> int:
+        """Name a new score; return its code."""
+        self.values.append(millionths)
+        code = self.value_code[millionths] = len(self.values) + 1
+        if len(self.values) > NARROW and self.width == 1:
+            self.width = 4
+            self.scores = self.scores.astype(np.uint32)
+        return code
+
+    def current(self) -> NDArray[np.bool_]:
+        """Say for each contestant whether it is the latest epoch of its model."""
+        return np.array([c.epoch == self.latest_epoch[c.model] for c in self.contestants], bool)
+
+    def comparable(self) -> NDArray[np.bool_]:
+        """Say for each pair whether its members are different models: two epochs of one model are no hypothesis."""
+        ids = {model: k for k, model in enumerate(self.latest_epoch)}
+        model = np.array([ids[c.model] for c in self.contestants], np.int64)
+        i, j = all_pairs(len(self.contestants))
+        return np.asarray(model[i] != model[j])
+
+    def matrix(self) -> Codes:
+        """Return the score matrix without its spare room, shape (rows, contestants)."""
+        return self.scores[: len(self.rows), : len(self.contestants)]
+
+    # --- persistence ------------------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> PairSnapshot:
+        """Return the pair arrays as they stand, so that a restart need not rebuild them."""
+        pairs, contestants = self.pairs, len(self.contestants)
+        return PairSnapshot(
+            off=self.off,
+            arrays={"n": self.n[:pairs].copy(), "b": self.b[:pairs].copy(), "c": self.c[:pairs].copy()}
+            | {name: getattr(self, name)[:contestants].copy() for name in ("scored", "skipped", "total")},
+        )
+
+    @classmethod
+    def restore(cls, stored: StoredBenchmark) -> "Benchmark":
+        """Build the state from what the store holds; pair sums come from the snapshot if it is of the same offset, else from the rows."""
+        self = cls(stored.name, Spec.model_validate_json(stored.spec) if stored.spec else None)
+        self.off = stored.off
+        for row in stored.rows:
+            self.add_row(*row)
+        for contestant in stored.contestants:
+            self.add_contestant(*contestant)
+        for millionths in stored.values[2:]:
+            self.add_value(millionths)
+        self.grow()
+        self.counts_row[: len(self.rows)] = [row.repeat == 0 for row in self.rows]
+        for k, column in enumerate(stored.columns):
+            self.scores[: column.size, k] = column
+        self.counters |= stored.counters
+        self.registered = stored.registered.size
+        self.family_index[stored.registered] = np.arange(1, self.registered + 1)
+        self.changes = dict(stored.changes)
+        for field in self.changes:
+            pair, procedure, kind = field.split(":")
+            change = self.changes[field]
+            if kind == "decided":
+                self.latched[procedure][int(pair)] = self._side(int(pair), change)
+            else:
+                self.reversed[procedure][int(pair)] = True
+        self._restore_sums(stored.pairs)
+        return self
+
+    def _side(self, pair: int, change: VerdictChange) -> int:
+        i, _ = pair_members(np.array([pair]))
+        first = self.contestants[int(i[0])]
+        better = (change.model_a, change.epoch_a) if change.after == "a" else (change.model_b, change.epoch_b)
+        return 1 if (first.model, first.epoch) == better else -1
+
+    def _restore_sums(self, snapshot: PairSnapshot | None) -> None:
+        arrays = snapshot.arrays if snapshot is not None else self._sums_from_rows()
+        for name, array in arrays.items():
+            if name in {"n", "b", "c", "scored", "skipped", "total"}:
+                getattr(self, name)[: array.size] = array
+
+    def _sums_from_rows(self) -> dict[str, NDArray[Any]]:
+        counting = self.matrix()[self.counts_row[: len(self.rows)]]
+        n, b, c = matrix_counts(counting)
+        table = np.array([0, 0, *self.values], np.int64)
+        contestants = range(counting.shape[1])
+        return {
+            "n": n,
+            "b": b,
+            "c": c,
+            "scored": (counting >= ZERO).sum(axis=0),
+            "skipped": (counting == SKIPPED).sum(axis=0),
+            "total": np.array([table[counting[:, k]].sum() for k in contestants], np.int64),
+        }
+
+    def delta(self) -> BenchmarkDelta:
+        """Begin the record of what a chunk changes here."""
+        return BenchmarkDelta(key=self.key, name=self.name, off=self.off)
+
+
+__all__ = ["ABSENT", "COUNTERS", "MILLION", "PROCEDURES", "Benchmark"]

@@ -1,0 +1,93 @@
+"""A closed latch as the entry that leaves the engine: pair in name order, evidence, an id that is the same on every replay."""
+
+from math import isfinite
+from typing import Final
+
+from monitor.engine.benchmark import Benchmark
+from monitor.engine.latches import STATISTICS_VERSION, Crossing
+from schemas.changes import Evidence, Kind, Procedure, Side, VerdictChange
+from stats.resolution import required_n, resolution_ratio
+
+_PAIR_BITS: Final = 36
+_CODES: Final = {
+    ("anytime", "decided"): 0,
+    ("anytime_family", "decided"): 1,
+    ("anytime", "reversed"): 2,
+    ("anytime_family", "reversed"): 3,
+}
+
+
+def describe(benchmark: Benchmark, crossing: Crossing, offset: int, index: int) -> tuple[str, VerdictChange]:
+    """Turn a crossing into its field in the table of latches and the verdict change.
+
+    The id is made of the record's offset, the event's index in the record, the pair and the kind alone: a function of the log.
+    """
+    first, second = benchmark.contestants[crossing.i], benchmark.contestants[crossing.j]
+    swap = first > second
+    a, b_side = (second, first) if swap else (first, second)
+    wins, losses = (crossing.c, crossing.b) if swap else (crossing.b, crossing.c)
+    side: Side = "a" if (crossing.side > 0) != swap else "b"
+    other: Side = "b" if side == "a" else "a"
+    decided = crossing.kind == "decided"
+    needed = required_n(crossing.n, wins, losses, benchmark.spec.alpha, benchmark.spec.power)
+    q = float(resolution_ratio(crossing.n, needed))
+    gap = (wins - losses) / crossing.n
+    sequence = (index << (_PAIR_BITS + 2)) | (crossing.pair << 2) | _CODES[crossing.procedure, crossing.kind]
+    change = VerdictChange(
+        id=f"{offset}-{sequence}",
+        benchmark=benchmark.name,
+        model_a=a.model,
+        model_b=b_side.model,
+        epoch_a=a.epoch,
+        epoch_b=b_side.epoch,
+        kind=_kind(crossing.kind),
+        procedure=_procedure(crossing.procedure),
+        before=None if decided else other,
+        after=side,
+        order_policy=benchmark.spec.order.policy,
+        mixture=benchmark.spec.mixture,
+        statistics_version=STATISTICS_VERSION,
+        evidence=Evidence(
+            n=crossing.n,
+            b=wins,
+            c=losses,
+            gap=gap,
+            missing=crossing.missing,
+            log_e=crossing.log_e,
+            log_threshold=crossing.log_threshold,
+            resolution_ratio=q if q > 0 and isfinite(q) else None,
+        ),
+        sentence=_sentence(benchmark, crossing, (a.model, b_side.model) if side == "a" else (b_side.model, a.model)),
+    )
+    return f"{crossing.pair}:{crossing.procedure}:{crossing.kind}", change
+
+
+def _kind(kind: str) -> Kind:
+    return "decided" if kind == "decided" else "reversed"
+
+
+def _procedure(procedure: str) -> Procedure:
+    return "anytime" if procedure == "anytime" else "anytime_family"
+
+
+_ASSUMPTIONS: Final[dict[str, str]] = {
+    "completion": "the benchmark has the declared number of items",
+    "trusted": "the arrival order does not depend on outcomes or clusters, as declared",
+}
+
+
+def _sentence(benchmark: Benchmark, crossing: Crossing, ranked: tuple[str, str]) -> str:
+    better, worse = ranked
+    wins, losses = max(crossing.b, crossing.c), min(crossing.b, crossing.c)
+    scope = "family-wise" if crossing.procedure == "anytime_family" else "for this pair by itself"
+    assumption = _ASSUMPTIONS[benchmark.spec.order.policy]
+    if crossing.kind == "reversed":
+        return (
+            f"The gap on {benchmark.name} has turned after the decision ({scope}): {better} now leads {worse}, {wins:,} to {losses:,} on "
+            f"{crossing.n:,} shared items. The decision stands as it was made; look at what changed."
+        )
+    left = f" even if all {crossing.missing:,} missing items went the other way" if crossing.missing else ""
+    return (
+        f"{better} is better than {worse} on {benchmark.name}, decided {scope}: of {crossing.n:,} shared items it alone has {wins:,} "
+        f"right, {worse} alone {losses:,}{left}. Assumes that {assumption}."
+    )

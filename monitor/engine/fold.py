@@ -1,0 +1,301 @@
+"""The fold of one benchmark: a run of events into its score matrix, pair sums, latches and counters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.benchmark import MILLION, Benchmark
+from monitor.engine.changes import describe
+from monitor.engine.counts import ABSENT, CHUNK_CELLS, ONE, SKIPPED, ZERO, chunk_counts
+from monitor.engine.delta import BenchmarkDelta
+from monitor.engine.latches import Chunk, crossings, register
+from monitor.engine.limits import Limits
+from monitor.engine.pairs import Index, pair_index
+from schemas.decode import Fault, good_score, shorten
+from schemas.events import EventFields
+from schemas.names import name_fault
+
+_REMEMBERED_SCORES: Final = 100_000
+
+Cells = tuple[Index, Index, NDArray[np.uint32]]
+"""Row, contestant and code of new scores."""
+
+
+@dataclass
+class Batch:
+    """Events of one benchmark in the order of the log, each with its place: record offset, and index in the record."""
+
+    events: list[EventFields] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    indices: list[int] = field(default_factory=list)
+
+    def extend(self, events: Sequence[EventFields], offsets: Sequence[int], indices: Sequence[int]) -> None:
+        """Append a run of events."""
+        self.events.extend(events)
+        self.offsets.extend(offsets)
+        self.indices.extend(indices)
+
+
+@dataclass
+class _Cells:
+    """Where the events of a batch go: row, contestant and code (ABSENT for an event that was refused) of each."""
+
+    row: Index
+    contestant: Index
+    code: NDArray[np.uint32]
+    cut: int
+    """The first event after which the benchmark may no longer bet (a graded score, an item too many); else the length."""
+
+
+def fold_batch(
+    benchmark: Benchmark, batch: Batch, delta: BenchmarkDelta, limits: Limits, cells: list[Cells]
+) -> list[tuple[int, Fault]]:
+    """Fold events into a benchmark.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+        Changed in place.
+    batch : Batch
+        Any number of events.
+    delta : BenchmarkDelta
+        Gets what the store has to write.
+    limits : Limits
+        How many names are taken in.
+    cells : list of (row, contestant, code)
+        Gets the new scores, for `record_cells`.
+
+    Returns
+    -------
+    list of (position in the batch, Fault)
+        The events that were refused.
+    """
+    refused: list[tuple[int, Fault]] = []
+    for start in range(0, len(batch.events), CHUNK_CELLS):
+        part = slice(start, start + CHUNK_CELLS)
+        piece = Batch(batch.events[part], batch.offsets[part], batch.indices[part])
+        betting = benchmark.betting
+        found, faults = _locate(benchmark, piece.events, delta, limits)
+        refused += [(start + position, fault) for position, fault in faults]
+        benchmark.grow()
+        rows = len(benchmark.rows)
+        benchmark.counts_row[rows - len(delta.rows) : rows] = [row.repeat == 0 for row in delta.rows]
+        # Once the benchmark stops betting inside the piece, what came before still bets and what follows does not: fold them apart.
+        for low, high, bets in ((0, found.cut, betting), (found.cut, len(piece.events), benchmark.betting)):
+            if low < high:
+                cells.append(_apply(benchmark, piece, found, slice(low, high), delta, betting=bets))
+    benchmark.counters["events"] += len(batch.events) - len(refused)
+    return refused
+
+
+def _locate(
+    benchmark: Benchmark, events: Sequence[EventFields], delta: BenchmarkDelta, limits: Limits
+) -> tuple[_Cells, list[tuple[int, Fault]]]:
+    """Turn names and scores into rows, contestants and codes; name what is new."""
+    namer = _Namer(benchmark, delta, limits)
+    items = [e["item_id"] for e in events]
+    models = [e["model"] for e in events]
+    scores = [e["score"] for e in events]
+    rows: list[int | None] = list(map(benchmark.row_of.get, items))
+    contestants: list[int | None] = list(map(benchmark.contestant_of.get, models))
+    try:
+        codes: list[int | None] = list(map(benchmark.score_code.get, scores))
+    except TypeError:  # a list or an object as a score
+        codes = [None] * len(events)
+    repeats = [e.get("repeat", 0) for e in events]
+    epochs = [e.get("epoch", 0) for e in events]
+    betting, cut = benchmark.betting, len(events)
+    if None in rows or None in contestants or None in codes or any(repeats) or any(epochs):
+        for position, event in enumerate(events):
+            if (
+                rows[position] is None
+                or contestants[position] is None
+                or codes[position] is None
+                or repeats[position]
+                or epochs[position]
+            ):
+                place = namer.place(event, position)
+                rows[position], contestants[position], codes[position] = place or (0, 0, ABSENT)
+                if betting and cut == len(events) and not benchmark.betting:
+                    cut = position
+    size = len(events)
+    return _Cells(
+        np.fromiter(rows, np.int64, size),
+        np.fromiter(contestants, np.int64, size),
+        np.fromiter(codes, np.uint32, size),
+        cut,
+    ), namer.faults
+
+
+class _Namer:
+    """Checks and enters the names and scores that are new; says why an event is refused."""
+
+    def __init__(self, benchmark: Benchmark, delta: BenchmarkDelta, limits: Limits) -> None:
+        self.benchmark, self.delta, self.limits = benchmark, delta, limits
+        self.faults: list[tuple[int, Fault]] = []
+
+    def place(self, event: EventFields, position: int) -> tuple[int, int, int] | None:
+        """Return (row, contestant, code) of an event, or None when it is refused: then nothing of it is entered."""
+        fault = self._fault(event)
+        if fault is not None:
+            self.faults.append((position, fault))
+            return None
+        code = self._code(event["score"])
+        row = self._row(event["item_id"], event.get("repeat", 0), event.get("cluster"))
+        return row, self._contestant(event["model"], event.get("epoch", 0)), code
+
+    def _fault(self, event: EventFields) -> Fault | None:
+        benchmark, limits, name = self.benchmark, self.limits, self.benchmark.name
+        for key in ("item_id", "model", "cluster"):
+            value = event.get(key)
+            if isinstance(value, str) and (reason := name_fault(value)):
+                return Fault(
+                    key,
+                    shorten(value),
+                    f"the name {reason}: use 1-200 characters without control or bidi characters",
+                    name,
+                )
+        if not good_score(event["score"]):
+            reason = "a score is a number in [0, 1], true, false, or null for a skipped item"
+            return Fault("score", shorten(event["score"]), reason, name)
+        new_row = self._known_row(event["item_id"], event.get("repeat", 0)) is None
+        if new_row and len(benchmark.rows) >= limits.rows:
+            return Fault(
+                "item_id",
+                shorten(event["item_id"]),
+                f"the benchmark has {limits.rows:,} items already, its limit",
+                name,
+            )
+        model = (event["model"], event.get("epoch", 0))
+        if model not in benchmark.epoch_contestant_of and len(benchmark.contestants) >= limits.contestants:
+            return Fault(
+                "model",
+                shorten(event["model"]),
+                f"the benchmark has {limits.contestants:,} models already, its limit",
+                name,
+            )
+        return None
+
+    def _known_row(self, item: str, repeat: int) -> int | None:
+        return self.benchmark.repeat_row_of.get((item, repeat)) if repeat else self.benchmark.row_of.get(item)
+
+    def _row(self, item: str, repeat: int, cluster: str | None) -> int:
+        row = self._known_row(item, repeat)
+        if row is None:
+            row = self.benchmark.add_row(item, repeat, cluster)
+            self.delta.rows.append(self.benchmark.rows[row])
+        return row
+
+    def _contestant(self, model: str, epoch: int) -> int:
+        known = self.benchmark.epoch_contestant_of.get((model, epoch))  # type: ignore[call-overload]
+        if known is None:
+            known = self.benchmark.add_contestant(model, epoch)
+            self.delta.contestants.append(self.benchmark.contestants[known])
+        return int(known)
+
+    def _code(self, score: float | None) -> int:
+        benchmark = self.benchmark
+        code = benchmark.score_code.get(score)
+        if code is None:
+            assert score is not None
+            millionths = round(score * MILLION)
+            code = benchmark.value_code.get(millionths)
+            if code is None:
+                code = benchmark.add_value(millionths)
+                self.delta.values.append(millionths)
+            if len(benchmark.score_code) > _REMEMBERED_SCORES:
+                benchmark.score_code = {None: SKIPPED, 0: ZERO, 1: ONE}
+            benchmark.score_code[score] = code
+        return code
+
+
+def _apply(
+    benchmark: Benchmark, piece: Batch, found: _Cells, part: slice, delta: BenchmarkDelta, *, betting: bool
+) -> Cells:
+    """Fold located events: first score wins, then sums, family and latches."""
+    position = np.flatnonzero(found.code[part] != ABSENT) + part.start
+    row, contestant, code = found.row[position], found.contestant[position], found.code[position]
+    key = row * len(benchmark.contestants) + contestant
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    standing = benchmark.scores[row, contestant]
+    winner = np.where(standing != ABSENT, standing, code[first][inverse])
+    new = np.zeros(key.size, bool)
+    new[first] = True
+    new &= standing == ABSENT
+    benchmark.counters["conflicts"] += int(((winner != code) & ~new).sum())
+    benchmark.counters["duplicates"] += int(((winner == code) & ~new).sum())
+
+    row, contestant, code, position = row[new], contestant[new], code[new], position[new]
+    touched, at = np.unique(row, return_inverse=True)
+    before = benchmark.scores[touched, : len(benchmark.contestants)]
+    benchmark.scores[row, contestant] = code
+    bets = benchmark.counts_row[row]
+    if bets.any():
+        _add_sums(benchmark, contestant[bets], code[bets])
+        scored = bets & (code >= ZERO)
+        after = benchmark.scores[touched, : len(benchmark.contestants)]
+        events = (at[scored], contestant[scored], code[scored], position[scored])
+        _bet(benchmark, piece, (before, after), events, delta, betting=betting)
+    return row, contestant, code
+
+
+def _add_sums(benchmark: Benchmark, contestant: Index, code: NDArray[np.uint32]) -> None:
+    table = np.array([0, 0, *benchmark.values], np.int64) if not benchmark.binary else _BINARY
+    np.add.at(benchmark.total, contestant, table[code])
+    np.add.at(benchmark.scored, contestant, code >= ZERO)
+    np.add.at(benchmark.skipped, contestant, code == SKIPPED)
+
+
+_BINARY: Final = np.array([0, 0, 0, MILLION], np.int64)
+
+
+def _bet(
+    benchmark: Benchmark,
+    piece: Batch,
+    rows: tuple[NDArray[np.uint8] | NDArray[np.uint32], NDArray[np.uint8] | NDArray[np.uint32]],
+    cells: tuple[Index, Index, NDArray[np.uint32], Index],
+    delta: BenchmarkDelta,
+    *,
+    betting: bool,
+) -> None:
+    """Add what new scores bring to every pair they touch, and close the latches they reach."""
+    before, after = rows
+    row, contestant, code, position = cells
+    if row.size == 0 or len(benchmark.contestants) < 2:
+        return
+    i, j, n, b, c = chunk_counts(before, after, row, contestant, code)
+    changed = np.flatnonzero(n)
+    i, j, n, b, c = i[changed], j[changed], n[changed], b[changed], c[changed]
+    pair = pair_index(i, j)
+    start = (benchmark.n[pair], benchmark.b[pair], benchmark.c[pair])
+    for name, gained in (("n", n), ("b", b), ("c", c)):
+        getattr(benchmark, name)[pair] += gained
+
+    fresh = np.flatnonzero(start[0] == 0)
+    if not fresh.size and not betting:
+        return
+    chunk = Chunk.of(before, after, row, contestant, position)
+    if fresh.size:
+        joined = register(benchmark, chunk, i[fresh], j[fresh])
+        delta.registered = np.concatenate([delta.registered, joined])
+    if betting:
+        for crossing in crossings(benchmark, chunk, i, j, start):
+            field_name, change = describe(
+                benchmark, crossing, piece.offsets[crossing.position], piece.indices[crossing.position]
+            )
+            benchmark.changes[field_name] = change
+            delta.changes.append((field_name, change))
+
+
+def record_cells(benchmark: Benchmark, delta: BenchmarkDelta, parts: list[Cells], *, widened: bool) -> None:
+    """Put the new cells into the delta, in the order the store writes them; or the whole matrix when its codes have become wider."""
+    delta.width = benchmark.width
+    if widened:
+        delta.columns = np.ascontiguousarray(benchmark.matrix().T, dtype=np.uint32)
+    elif parts:
+        row, contestant, code = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        order = np.lexsort((row, contestant))
+        delta.cells = (row[order].astype(np.int32), contestant[order].astype(np.int32), code[order].astype(np.uint32))

@@ -1,0 +1,14 @@
+"""Names from outside never enter a key of the store: their digests do."""
+
+from hashlib import blake2b
+
+
+def benchmark_key(name: str) -> str:
+    """Return the 16 hexadecimal digits (BLAKE2b-64) that stand for a benchmark in keys.
+
+    Examples
+    --------
+    >>> len(benchmark_key("mmlu-pro"))
+    16
+    """
+    return blake2b(name.encode("utf-8"), digest_size=8).hexdigest()

@@ -1,0 +1,284 @@
+"""Latches: the first event at which the evidence for a pair reaches its threshold, whatever the chunking.
+
+Sums do not care about the order inside a chunk, latches do. ln e is convex in (b, c), so its largest value over a chunk's rectangle of
+(b, c) is at a corner: only a pair that could reach a threshold there is replayed event by event.
+"""
+
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.benchmark import PROCEDURES, Benchmark
+from monitor.engine.counts import ONE, ZERO, Codes
+from monitor.engine.pairs import Index, pair_index
+from stats.eprocess import log_completion_bound, log_e_value
+from stats.families import capacity_alpha, spending_alpha
+
+STATISTICS_VERSION: Final = 1
+"""Version of everything a latch rests on: a state made by another one is refused."""
+
+NEVER: Final = np.iinfo(np.int32).max
+ALWAYS: Final = -1
+_SLAB_CELLS: Final = 2_000_000
+_LN2: Final = log(2.0)
+_SLACK: Final = 1e-9
+"""A corner this close below its threshold is replayed too: rounding must not decide what is looked at."""
+
+Counts = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The new counting cells of a chunk, beside the rows they are in.
+
+    Attributes
+    ----------
+    time : array of int32, shape (rows, contestants)
+        When each cell came: its position in the chunk, ALWAYS if it was there before, NEVER if it is absent or skipped.
+    after : array of codes, shape (rows, contestants)
+        The rows with the new cells.
+    """
+
+    time: NDArray[np.int32]
+    after: Codes
+
+    @classmethod
+    def of(cls, before: Codes, after: Codes, row: Index, contestant: Index, position: Index) -> "Chunk":
+        """Lay out the times of a chunk's cells."""
+        time = np.where(before >= ZERO, np.int32(ALWAYS), np.int32(NEVER))
+        time[row, contestant] = position
+        time[after < ZERO] = NEVER
+        return cls(time, after)
+
+    def shared(self, i: Index, j: Index) -> NDArray[np.int32]:
+        """When each row became shared by each pair, shape (pairs, rows)."""
+        return np.maximum(self.time[:, i], self.time[:, j]).T
+
+    def first_shared(self, i: Index, j: Index) -> NDArray[np.int32]:
+        """When each pair got its first shared item in this chunk, shape (pairs,)."""
+        first = np.empty(i.size, np.int32)
+        step = max(1, _SLAB_CELLS // max(1, self.time.shape[0]))
+        for start in range(0, i.size, step):
+            times = self.shared(i[start : start + step], j[start : start + step])
+            first[start : start + step] = np.where(times >= 0, times, NEVER).min(axis=1)
+        return first
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """A latch that closed: pair (i, j), procedure, kind, the event, and the evidence at that event."""
+
+    i: int
+    j: int
+    pair: int
+    procedure: str
+    kind: str
+    position: int
+    side: int
+    n: int
+    b: int
+    c: int
+    missing: int
+    log_e: float
+    log_threshold: float
+
+
+def register(benchmark: Benchmark, chunk: Chunk, i: Index, j: Index) -> NDArray[np.uint32]:
+    """Give pairs with their first shared item their place in the family, in the order of arrival.
+
+    Ties (one event that gives several pairs their first item) go by the order in which the models came. Never by rank or score: the
+    family-wise error rate would not hold (statistics, families).
+    """
+    pair = pair_index(i, j)
+    model = np.array([c.model for c in benchmark.contestants])
+    fresh = model[i] != model[j]
+    if benchmark.spec.family.pairs is not None:
+        fresh &= np.isin(pair, declared_pairs(benchmark))
+    i, j, pair = i[fresh], j[fresh], pair[fresh]
+    if pair.size == 0:
+        return np.empty(0, np.uint32)
+    pair = pair[np.lexsort((pair, chunk.first_shared(i, j)))]
+    benchmark.family_index[pair] = np.arange(benchmark.registered + 1, benchmark.registered + 1 + pair.size)
+    benchmark.registered += pair.size
+    return np.asarray(pair, np.uint32)
+
+
+def declared_pairs(benchmark: Benchmark) -> Index:
+    """Return the indices of the pairs that were declared beforehand, in every combination of their epochs."""
+    found = []
+    of: dict[str, list[int]] = {}
+    for k, contestant in enumerate(benchmark.contestants):
+        of.setdefault(contestant.model, []).append(k)
+    for one, other in benchmark.spec.family.pairs or ():
+        found += [(min(p, q), max(p, q)) for p in of.get(one, ()) for q in of.get(other, ())]
+    i, j = np.array(found, np.int64).reshape(-1, 2).T
+    return pair_index(i, j)
+
+
+def log_thresholds(benchmark: Benchmark, pair: Index) -> dict[str, NDArray[np.float64]]:
+    """Return ln 1/alpha and ln 1/alpha_j of pairs, infinite where a pair has no place in the family; shape (pairs,) each."""
+    spec = benchmark.spec
+    place = benchmark.family_index[pair]
+    capacity = spec.family.capacity
+    safe = np.maximum(place, 1)
+    alpha_j = spending_alpha(safe, spec.alpha) if capacity is None else capacity_alpha(safe, spec.alpha, capacity)
+    with np.errstate(divide="ignore"):
+        family = np.where((place > 0) & (alpha_j > 0), -np.log(alpha_j), np.inf)
+    return {"anytime": np.full(pair.shape, -log(spec.alpha)), "anytime_family": family}
+
+
+def crossings(
+    benchmark: Benchmark, chunk: Chunk, i: Index, j: Index, before: tuple[Counts, Counts, Counts]
+) -> list[Crossing]:
+    """Close the latches that a chunk reaches.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+        With the sums of the chunk already added, and its new pairs registered.
+    chunk : Chunk
+        The new cells.
+    i, j : arrays of int64, shape (pairs,)
+        The pairs whose sums changed.
+    before : three arrays of int32, shape (pairs,)
+        Their n, b and c before the chunk.
+
+    Returns
+    -------
+    list of Crossing
+        In the order of the log. The latches of `benchmark` are set.
+    """
+    n0, b0, c0 = before
+    pair = pair_index(i, j)
+    threshold = log_thresholds(benchmark, pair)
+    reach = _reach(benchmark, pair, (b0, c0), threshold)
+    candidates = np.flatnonzero(reach)
+    found: list[Crossing] = []
+    step = max(1, _SLAB_CELLS // max(1, chunk.time.shape[0]))
+    for start in range(0, candidates.size, step):
+        some = candidates[start : start + step]
+        limits = {procedure: values[some] for procedure, values in threshold.items()}
+        found += _replay(benchmark, chunk, (i[some], j[some]), (n0[some], b0[some], c0[some]), limits)
+    return sorted(found, key=lambda x: (x.position, x.pair))
+
+
+def _may_reach(b: Counts, c: Counts, log_threshold: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Rule out, for any mixture, most pairs that cannot have ln e >= threshold: no mixture exceeds the largest likelihood ratio.
+
+    ln max_theta 2^m theta^b (1 - theta)^c = m KL(b/m, 1/2) <= ln 2 (b - c)^2 / m.
+    """
+    difference = (b - c).astype(np.float64)
+    large = _LN2 * difference * difference >= log_threshold * (b + c) * (1 - 1e-9)
+    return np.asarray(large & (difference != 0))
+
+
+def _reach(
+    benchmark: Benchmark,
+    pair: Index,
+    before: tuple[Counts, Counts],
+    threshold: dict[str, NDArray[np.float64]],
+) -> NDArray[np.bool_]:
+    """Say which pairs may close a latch somewhere in the rectangle of their (b, c)."""
+    b0, c0 = before
+    b1, c1 = benchmark.b[pair], benchmark.c[pair]
+    open_limit = np.full(pair.shape, np.inf)
+    for procedure in PROCEDURES:
+        undecided = benchmark.latched[procedure][pair] == 0
+        open_limit = np.minimum(open_limit, np.where(undecided, threshold[procedure], np.inf))
+
+    if benchmark.spec.order.policy == "completion":
+        # The bound never falls, so its largest value is the last one; and a decision that cannot be undone cannot reverse.
+        missing = _missing(benchmark, benchmark.n[pair])
+        lead, trail = np.maximum(b1, c1), np.minimum(b1, c1) + missing
+        reach = (lead > trail) & _may_reach(lead, trail, open_limit)
+        some = np.flatnonzero(reach)
+        bound = np.maximum(*log_completion_bound(b1[some], c1[some], missing[some], benchmark.spec.mixture))
+        reach[some] = bound >= open_limit[some] - _SLACK
+        return reach
+
+    reach = np.zeros(pair.shape, bool)
+    for b, c in ((b1, c0), (b0, c1)):
+        some = np.flatnonzero(~reach & _may_reach(b, c, open_limit))
+        reach[some] = log_e_value(b[some], c[some], benchmark.spec.mixture) >= open_limit[some] - _SLACK
+    for procedure in PROCEDURES:
+        side = np.where(benchmark.reversed[procedure][pair], 0, benchmark.latched[procedure][pair])
+        reach |= ((side > 0) & (b0 < c1)) | ((side < 0) & (b1 > c0))
+    return reach
+
+
+def _missing(benchmark: Benchmark, n: Counts) -> Counts:
+    """How many items of the declared benchmark a pair does not share yet; skipped ones are missing for good."""
+    assert benchmark.spec.items is not None
+    return np.asarray(benchmark.spec.items - n, np.int32)
+
+
+def _replay(
+    benchmark: Benchmark,
+    chunk: Chunk,
+    members: tuple[Index, Index],
+    before: tuple[Counts, Counts, Counts],
+    threshold: dict[str, NDArray[np.float64]],
+) -> list[Crossing]:
+    """Follow pairs event by event through a chunk; see `crossings`."""
+    i, j = members
+    pair = pair_index(i, j)
+    times = chunk.shared(i, j)
+    joined = (times >= 0) & (times < NEVER)
+    length = int(joined.sum(axis=1).max(initial=0))
+    if length == 0:
+        return []
+    order = np.argsort(np.where(joined, times, NEVER), axis=1, kind="stable")[:, :length]
+    first, second = chunk.after[:, i].T, chunk.after[:, j].T
+    happened = np.take_along_axis(joined, order, axis=1)
+    wins = np.take_along_axis((first == ONE) & (second == ZERO) & joined, order, axis=1)
+    losses = np.take_along_axis((first == ZERO) & (second == ONE) & joined, order, axis=1)
+    n, b, c = (
+        start[:, None] + np.cumsum(steps, axis=1) for start, steps in zip(before, (happened, wins, losses), strict=True)
+    )
+
+    if benchmark.spec.order.policy == "completion":
+        missing = _missing(benchmark, n)
+        for_first, for_second = log_completion_bound(b, c, missing, benchmark.spec.mixture)
+        evidence = np.maximum(for_first, for_second)
+        side = np.where(for_first >= for_second, 1, -1)
+    else:
+        missing = np.zeros_like(n)
+        evidence = log_e_value(b, c, benchmark.spec.mixture)
+        side = np.sign(b - c)
+
+    found: list[Crossing] = []
+    for procedure in PROCEDURES:
+        latch, undone = benchmark.latched[procedure], benchmark.reversed[procedure]
+        limit = threshold[procedure]
+        open_now = latch[pair] == 0
+        hit = happened & (evidence >= limit[:, None]) & open_now[:, None]
+        step = hit.argmax(axis=1)
+        since = np.where(open_now, np.where(hit.any(axis=1), step, length), -1)
+        latch[pair] = np.where(hit.any(axis=1), side[np.arange(pair.size), step], latch[pair])
+        against = latch[pair].astype(np.int64)[:, None] * (b - c) < 0
+        turn = happened & against & (np.arange(length) > since[:, None]) & ~undone[pair][:, None]
+        undone[pair] |= turn.any(axis=1)
+        for kind, closed in (("decided", hit), ("reversed", turn)):
+            for q in np.flatnonzero(closed.any(axis=1)).tolist():
+                at = int(closed[q].argmax())
+                found.append(
+                    Crossing(
+                        i=int(i[q]),
+                        j=int(j[q]),
+                        pair=int(pair[q]),
+                        procedure=procedure,
+                        kind=kind,
+                        position=int(times[q, order[q, at]]),
+                        side=int(side[q, at]),
+                        n=int(n[q, at]),
+                        b=int(b[q, at]),
+                        c=int(c[q, at]),
+                        missing=int(missing[q, at]),
+                        log_e=float(evidence[q, at]),
+                        log_threshold=float(limit[q]),
+                    )
+                )
+    return found

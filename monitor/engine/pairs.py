@@ -1,0 +1,68 @@
+"""Pairs of contestants as one flat axis: pair (i, j), i < j, has index j (j - 1) / 2 + i, so that a new contestant only appends."""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Index = NDArray[np.int64]
+
+
+def pair_count(contestants: int) -> int:
+    """Return how many pairs so many contestants make."""
+    return contestants * (contestants - 1) // 2
+
+
+def pair_index(i: Index, j: Index) -> Index:
+    """Return the index of pairs (i, j), where i < j.
+
+    Examples
+    --------
+    >>> pair_index(np.array([0, 0, 1]), np.array([1, 2, 2])).tolist()
+    [0, 1, 2]
+    """
+    return j * (j - 1) // 2 + i
+
+
+def pair_members(pairs: Index) -> tuple[Index, Index]:
+    """Return (i, j) of pair indices.
+
+    Examples
+    --------
+    >>> i, j = pair_members(np.arange(6))
+    >>> list(zip(i.tolist(), j.tolist()))
+    [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]
+    """
+    pairs = np.asarray(pairs, dtype=np.int64)
+    j = ((1 + np.sqrt(8.0 * pairs + 1)) / 2).astype(np.int64)
+    j -= j * (j - 1) // 2 > pairs  # the square root may round up
+    return pairs - j * (j - 1) // 2, j
+
+
+@lru_cache(maxsize=4)
+def all_pairs(contestants: int) -> tuple[Index, Index]:
+    """Return (i, j) of every pair, in the order of their indices; shared, so read-only."""
+    j, i = np.tril_indices(contestants, -1)
+    i.flags.writeable = j.flags.writeable = False
+    return i, j
+
+
+def pairs_of(touched: NDArray[np.int64], contestants: int) -> tuple[Index, Index]:
+    """Return (i, j) of every pair that has a touched contestant, each pair once.
+
+    Parameters
+    ----------
+    touched : array of int, distinct
+        Contestants whose scores changed.
+    contestants : int
+        How many contestants there are.
+    """
+    if 2 * touched.size >= contestants:
+        return all_pairs(contestants)
+    among = np.zeros(contestants, bool)
+    among[touched] = True
+    one = np.repeat(touched, contestants)
+    other = np.tile(np.arange(contestants), touched.size)
+    keep = (other != one) & ~(among[other] & (other < one))
+    one, other = one[keep], other[keep]
+    return np.minimum(one, other), np.maximum(one, other)

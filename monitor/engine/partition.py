@@ -1,0 +1,302 @@
+"""The fold of a partition: (state, chunk of records) -> (state, changes). No I/O, no clock."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from monitor.engine.benchmark import Benchmark
+from monitor.engine.chunk import Chunk
+from monitor.engine.delta import BenchmarkDelta, DeadLetter, Delta, Source, StoredState
+from monitor.engine.fold import Batch, Cells, fold_batch, record_cells
+from monitor.engine.limits import Limits
+from schemas.decode import Fault, check_object, decode_record, decode_records, shorten
+from schemas.events import Declaration, EventFields, Packed, Spec
+
+_PACKED: Final = TypeAdapter(Packed)
+_RAW_LENGTH: Final = 2_000
+_FREE_TO_CHANGE: Final = ("power", "margin")
+"""What no latch rests on."""
+
+
+class Partition:
+    """All benchmarks of one partition, and how far its log has been folded."""
+
+    def __init__(self, number: int = 0, limits: Limits | None = None) -> None:
+        self.number = number
+        self.off = 0
+        self.limits = limits or Limits()
+        self.benchmarks: dict[str, Benchmark] = {}
+        self.sources: dict[str, Source] = {}
+        self.counters = {"records": 0, "rejected": 0, "skipped_spans": 0}
+
+    @classmethod
+    def restore(cls, stored: StoredState, limits: Limits | None = None) -> "Partition":
+        """Build the state from what the store holds."""
+        self = cls(stored.partition, limits)
+        self.off = stored.off
+        self.sources = dict(stored.sources)
+        self.counters |= stored.counters
+        for benchmark in stored.benchmarks:
+            self.benchmarks[benchmark.name] = Benchmark.restore(benchmark)
+        return self
+
+    def fold(self, chunk: Chunk) -> Delta:
+        """Fold a chunk of records; the chunk has to start where the state ends.
+
+        Returns
+        -------
+        Delta
+            What the store has to write. The state is already changed: if the store refuses, drop the state and load it again.
+        """
+        assert chunk.start == self.off, "a chunk is folded exactly where the state ends"
+        return _Folding(self, chunk.end).records(chunk)
+
+    def fold_events(
+        self, declarations: Sequence[Declaration], events: list[EventFields], rejected: Sequence[str | None], end: int
+    ) -> Delta:
+        """Fold events that were read straight from files; their places are counted from the current offset.
+
+        Parameters
+        ----------
+        declarations : sequence of Declaration
+            They hold before the events.
+        events : list of EventFields
+        rejected : sequence of (str or None)
+            The benchmark of each record that could not be read.
+        end : int
+            The offset behind them.
+        """
+        folding = _Folding(self, end)
+        for declaration in declarations:
+            folding.declare(declaration, self.off, 0)
+        folding.events(events, range(self.off, self.off + len(events)), [0] * len(events))
+        folding.flush()
+        for benchmark in rejected:
+            folding.count_reject(benchmark)
+        return folding.finish()
+
+
+class _Folding:
+    """One chunk on its way into a partition."""
+
+    def __init__(self, partition: Partition, end: int) -> None:
+        self.partition = partition
+        self.delta = Delta(partition=partition.number, expected=partition.off, off=end)
+        self.pending: dict[str, Batch] = {}
+        self.deltas: dict[str, BenchmarkDelta] = {}
+        self.cells: dict[str, list[Cells]] = {}
+        self.widths: dict[str, int] = {}
+
+    # --- records ----------------------------------------------------------------------------------------------------------------------
+
+    def records(self, chunk: Chunk) -> Delta:
+        """Fold every record in the order of the log."""
+        plain: list[int] = []
+        for k, record in enumerate(chunk.records):
+            if b'"events"' in record and record.lstrip().startswith(b"{"):
+                self._plain(chunk, plain)
+                plain = []
+                self._packed(chunk, k)
+            else:
+                plain.append(k)
+        self._plain(chunk, plain)
+        self.partition.counters["records"] += len(chunk.records)
+        self.flush()
+        return self.finish()
+
+    def _plain(self, chunk: Chunk, which: list[int]) -> None:
+        """Read records of one event or declaration each: all at once, or one by one when any of them is something else."""
+        if not which:
+            return
+        events = decode_records([chunk.records[k] for k in which])
+        if events is not None:
+            self.events(events, [chunk.offsets[k] for k in which], [0] * len(which))
+            return
+        for k in which:
+            self._one(decode_record(chunk.records[k]), chunk.offsets[k], 0, chunk.records[k])
+
+    def _one(self, found: EventFields | Declaration | Fault, offset: int, index: int, raw: bytes) -> None:
+        if isinstance(found, Declaration):
+            self.declare(found, offset, index)
+        elif isinstance(found, Fault):
+            self.reject(found, offset, index, raw)
+        else:
+            self.events([found], [offset], [index])
+
+    def _packed(self, chunk: Chunk, k: int) -> None:
+        offset, record = chunk.offsets[k], chunk.records[k]
+        try:
+            packed = _PACKED.validate_json(record)
+        except ValidationError:
+            self._packed_one_by_one(offset, record)
+            return
+        source = packed.get("source")
+        if source is not None:
+            span = (packed.get("from"), packed.get("to"))
+            if not self._advance(
+                Source(source["generation"], span[1] or 0, source["prefix"], source["line"]), source["path"], span[0]
+            ):
+                return
+        for declared in packed.get("declare", ()):
+            self._one(check_object(declared), offset, 0, record)
+        events = packed["events"]
+        self.events(events, [offset] * len(events), range(len(events)))
+        if packed.get("rejected"):
+            self.flush()
+            for index, reject in enumerate(packed["rejected"]):
+                letter = DeadLetter(
+                    offset,
+                    len(events) + index,
+                    reject["source"],
+                    reject["line"],
+                    reject["field"],
+                    reject["found"],
+                    reject["reason"],
+                    reject.get("benchmark"),
+                    reject.get("raw", "")[:_RAW_LENGTH],
+                )
+                self._dead(letter)
+
+    def _packed_one_by_one(self, offset: int, record: bytes) -> None:
+        """Read what is good of a packed record with a bad event in it."""
+        from pydantic_core import from_json
+
+        try:
+            data: Any = from_json(record, allow_inf_nan=True)
+        except ValueError:
+            data = None
+        if not isinstance(data, dict) or not isinstance(data.get("events"), list) or "source" in data:
+            self._one(decode_record(record), offset, 0, record)
+            return
+        for index, item in enumerate(data["events"]):
+            self._one(check_object(item), offset, index, repr(item).encode())
+
+    def _advance(self, source: Source, path: str, start: int | None) -> bool:
+        """Take a span of a watched file if it begins where the last one ended; otherwise it was read before and is skipped whole."""
+        partition = self.partition
+        known = partition.sources.get(path)
+        continues = known is not None and (source.generation, start) == (known.generation, known.position)
+        begins = start == 0 and (known is None or source.generation > known.generation)
+        if not continues and not begins:
+            partition.counters["skipped_spans"] += 1
+            return False
+        partition.sources[path] = self.delta.sources[path] = source
+        return True
+
+    # --- benchmarks -------------------------------------------------------------------------------------------------------------------
+
+    def events(self, events: list[EventFields], offsets: Sequence[int], indices: Sequence[int]) -> None:
+        """Sort events by benchmark, keeping their order."""
+        names = {e["benchmark"] for e in events}
+        if len(names) == 1:
+            self.pending.setdefault(names.pop(), Batch()).extend(events, offsets, indices)
+            return
+        for event, offset, index in zip(events, offsets, indices, strict=True):
+            self.pending.setdefault(event["benchmark"], Batch()).extend((event,), (offset,), (index,))
+
+    def flush(self) -> None:
+        """Fold what is pending."""
+        for name, batch in self.pending.items():
+            self._fold(name, batch)
+        self.pending = {}
+
+    def _fold(self, name: str, batch: Batch) -> None:
+        benchmark, fault = self._benchmark(name)
+        if benchmark is None:
+            for event, offset, index in zip(batch.events, batch.offsets, batch.indices, strict=True):
+                self.reject(fault, offset, index, repr(event).encode())
+            return
+        delta = self._delta(benchmark)
+        refused = fold_batch(benchmark, batch, delta, self.partition.limits, self.cells[name])
+        for position, reason in refused:
+            self.reject(reason, batch.offsets[position], batch.indices[position], repr(batch.events[position]).encode())
+
+    def _benchmark(self, name: str) -> tuple[Benchmark, None] | tuple[None, Fault]:
+        partition = self.partition
+        benchmark = partition.benchmarks.get(name)
+        if benchmark is not None:
+            return benchmark, None
+        checked = check_object({"benchmark": name, "item_id": "1", "model": "1", "score": 0})
+        if isinstance(checked, Fault):
+            return None, checked
+        if len(partition.benchmarks) >= partition.limits.benchmarks:
+            return None, Fault(
+                "benchmark", shorten(name), f"there are {partition.limits.benchmarks:,} benchmarks already, the limit"
+            )
+        benchmark = partition.benchmarks[name] = Benchmark(name)
+        return benchmark, None
+
+    def _delta(self, benchmark: Benchmark) -> BenchmarkDelta:
+        delta = self.deltas.get(benchmark.name)
+        if delta is None:
+            delta = self.deltas[benchmark.name] = benchmark.delta()
+            self.cells[benchmark.name] = []
+            self.widths[benchmark.name] = benchmark.width
+        return delta
+
+    def declare(self, declaration: Declaration, offset: int, index: int) -> None:
+        """Take a declaration, or refuse it when something that a verdict may rest on would change under it."""
+        self.flush()
+        benchmark, fault = self._benchmark(declaration.declare)
+        if benchmark is None:
+            self.reject(fault, offset, index, declaration.model_dump_json().encode())
+            return
+        spec = declaration.spec()
+        if benchmark.counters["events"]:
+            changed = [
+                name
+                for name in Spec.model_fields
+                if name not in _FREE_TO_CHANGE and getattr(spec, name) != getattr(benchmark.spec, name)
+            ]
+            if changed:
+                reason = (
+                    f"scores of {benchmark.name!r} have already come, so {', '.join(changed)} can no longer be declared: verdicts would "
+                    "rest on a choice made after seeing data; declare before the first score, under a new benchmark name or in a new data directory"
+                )
+                found = shorten(", ".join(f"{name}={getattr(spec, name)!r}" for name in changed))
+                self.reject(
+                    Fault(changed[0], found, reason, benchmark.name),
+                    offset,
+                    index,
+                    declaration.model_dump_json().encode(),
+                )
+                return
+        benchmark.spec, benchmark.declared = spec, True
+        self._delta(benchmark).spec = spec.model_dump_json()
+
+    # --- rejects ----------------------------------------------------------------------------------------------------------------------
+
+    def reject(self, fault: Fault | None, offset: int, index: int, raw: bytes) -> None:
+        """Keep a record of the log that could not be read."""
+        assert fault is not None
+        text = raw[:_RAW_LENGTH].decode("utf-8", "replace")
+        self._dead(
+            DeadLetter(offset, index, "log", None, fault.field, fault.found, fault.reason, fault.benchmark, text)
+        )
+
+    def _dead(self, letter: DeadLetter) -> None:
+        self.delta.dead_letters.append(letter)
+        self.count_reject(letter.benchmark)
+
+    def count_reject(self, name: str | None) -> None:
+        """Count a record that could not be read, in its benchmark where that is known."""
+        benchmark = self.partition.benchmarks.get(name) if name is not None else None
+        if benchmark is None:
+            self.partition.counters["rejected"] += 1
+        else:
+            self._delta(benchmark)
+            benchmark.counters["rejected"] += 1
+
+    def finish(self) -> Delta:
+        """Close the chunk."""
+        for name, delta in self.deltas.items():
+            benchmark = self.partition.benchmarks[name]
+            record_cells(benchmark, delta, self.cells[name], widened=benchmark.width != self.widths[name])
+            delta.counters = dict(benchmark.counters)
+            delta.off = benchmark.off = self.delta.off
+            self.delta.benchmarks.append(delta)
+        self.delta.counters = dict(self.partition.counters)
+        self.delta.dead_letters.sort(key=lambda letter: (letter.offset, letter.index))
+        self.partition.off = self.delta.off
+        return self.delta

@@ -1,0 +1,217 @@
+"""The Faust transport ``file://``: one message is one chunk of the application's own `FileLog`.
+
+Stock Faust spends about 0.1 ms on a message, so a message here carries up to 2,000 records; and where Faust would ask a
+broker for its committed offsets, the application says what it has stored. Whatever is relied on beyond Faust's
+documentation is pinned by tests/contract/test_faust_hooks.py.
+"""
+# Faust's interfaces have room for what one file does not need.
+# ruff: noqa: ARG002
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from faust.transport import base
+from faust.types import TP, ConsumerMessage, RecordMetadata
+
+from monitor.engine.chunk import Chunk
+from monitor.logs.filelog import FileLog
+
+if TYPE_CHECKING:
+    from monitor.logs.worker import WorkerApp
+
+PARTITION = 0
+Sent = asyncio.Future[RecordMetadata]
+
+
+class Consumer(base.Consumer):  # type: ignore[misc]
+    """Delivers the chunks of a `FileLog` in order, from the offset that the application has stored.
+
+    One chunk waits in the stream's buffer, the next in the hand of this consumer, and no third is read before the agent
+    asks: an agent that does not ask is all the pausing there is.
+    """
+
+    app: "WorkerApp"
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self._log: FileLog = self.transport.log
+        self._assigned: set[TP] = set()
+        self._position: int | None = None
+        self._growth: asyncio.Future[bool] | None = None
+
+    async def subscribe(self, topics: Iterable[str]) -> None:
+        """Take the log's one partition: nobody else could have it."""
+        names = set(topics)
+        if len(names) != 1:
+            raise ValueError(f"topics are {sorted(names)}: a file log holds one topic, run one application a log")
+        self._assigned = {TP(names.pop(), PARTITION)}
+        # Faust's callbacks wait until this subscription is done: they cannot be awaited here.
+        self.add_future(self._assign())
+
+    async def _assign(self) -> None:
+        self.app.on_rebalance_start()
+        await self.on_partitions_assigned(self.assignment(), self.app.consumer_generation_id)
+
+    async def seek_to_committed(self) -> Mapping[TP, int]:
+        """Go to the offset that the application has stored, or to the first record if it has none."""
+        stored = await self.app.stored_offsets(self.assignment())
+        offsets = {tp: stored.get(tp, self._log.first_offset) for tp in self._assigned}
+        await self.seek_wait(offsets)
+        return offsets
+
+    async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
+        """Go to an offset; whatever was read before and is not yet in the agent's hands never gets there."""
+        for tp, offset in partitions.items():
+            await self._seek(tp, offset)
+
+    async def _seek(self, partition: TP, offset: int) -> None:
+        self._log.check_offset(offset)
+        if self._position is not None:
+            # Streams drop messages of another generation: all that was read before this seek, wherever it waits.
+            self.app.consumer_generation_id += 1
+        self._position = offset
+        if self._growth is not None:
+            self._growth.cancel()
+
+    async def _drain_messages(self, fetcher: base.Fetcher) -> None:
+        # Faust's own loop drops what a seek wants read again if it came while a message waited for a full buffer, and
+        # sleeps for a second whenever a buffer is full.
+        while not (self.should_stop or fetcher.should_stop):
+            for tp, chunks in (await self._getmany(self._assigned, 0.0)).items():
+                for chunk in chunks:
+                    await self.callback(self._to_message(tp, chunk))
+
+    async def _getmany(self, active_partitions: set[TP], timeout: float) -> dict[TP, list[Chunk]]:  # noqa: ASYNC109
+        while True:
+            position = self._position
+            assert position is not None, "the fetcher starts behind the first seek"
+            chunk = self._log.read(position, self.app.chunk_records, self.app.chunk_bytes)
+            if chunk is not None:
+                self._position = chunk.end
+                return {tp: [chunk] for tp in active_partitions}
+            self._growth = asyncio.ensure_future(self._log.wait_beyond(position))
+            try:
+                await asyncio.wait((self._growth,))  # ends, too, when a seek cancels it
+            finally:
+                self._growth.cancel()
+                self._growth = None
+
+    def _to_message(self, tp: TP, chunk: Chunk) -> ConsumerMessage:
+        return ConsumerMessage(
+            topic=tp.topic,
+            partition=tp.partition,
+            offset=chunk.start,
+            timestamp=0.0,
+            timestamp_type=0,
+            headers=None,
+            key=None,
+            value=chunk,
+            checksum=None,
+            tp=tp,
+            generation_id=self.app.consumer_generation_id,
+        )
+
+    def assignment(self) -> set[TP]:
+        """Return the one partition, once subscribed."""
+        return set(self._assigned)
+
+    async def position(self, tp: TP) -> int | None:
+        """Return the offset of the next chunk to be read."""
+        return self._position
+
+    def highwater(self, tp: TP) -> int:
+        """Return the end of the log."""
+        return self._log.durable_end
+
+    async def highwaters(self, *partitions: TP) -> Mapping[TP, int]:
+        """Return the end of the log."""
+        return dict.fromkeys(partitions, self._log.durable_end)
+
+    async def earliest_offsets(self, *partitions: TP) -> Mapping[TP, int]:
+        """Return the offset of the first record."""
+        return dict.fromkeys(partitions, self._log.first_offset)
+
+    def topic_partitions(self, topic: str) -> int:
+        """Return 1."""
+        return 1
+
+    def key_partition(self, topic: str, key: bytes | None, partition: int | None = None) -> int:
+        """Return the one partition, whatever the key."""
+        return PARTITION
+
+    async def create_topic(self, *args: object, **kwargs: object) -> None:
+        """Do nothing: the topic is there when the log is."""
+
+    def _new_topicpartition(self, topic: str, partition: int) -> TP:
+        return TP(topic, partition)
+
+    async def _commit(self, offsets: Mapping[TP, int]) -> bool:
+        return False  # offsets are the store's
+
+
+class Producer(base.Producer):  # type: ignore[misc]
+    """Appends to the `FileLog`; what it has sent is on the disk."""
+
+    async def send(self, topic: str, key: bytes | None, value: bytes | None, *_: object, **__: object) -> Sent:
+        """Append `value` as one record, whatever the key; when this returns, the future is done.
+
+        Raises
+        ------
+        ValueError
+            If there is no value, or it is not one line.
+        OSError, LogClosed
+            As `FileLog.append`.
+        """
+        sent: Sent = asyncio.get_running_loop().create_future()
+        sent.set_result(await self.send_and_wait(topic, key, value))
+        return sent
+
+    async def send_and_wait(
+        self, topic: str, key: bytes | None, value: bytes | None, *_: object, **__: object
+    ) -> RecordMetadata:
+        """Append one record as `send` does, and return where it is."""
+        if value is None:
+            raise ValueError("value is None: a file log takes JSON texts only")
+        offset = await self.transport.log.append((value,)) - len(value) - 1
+        return RecordMetadata(topic, PARTITION, TP(topic, PARTITION), offset, timestamp=None, timestamp_type=None)
+
+    async def flush(self) -> None:
+        """Wait until what was given to `send_soon` is appended."""
+        await self.buffer.flush()
+
+    async def create_topic(self, *args: object, **kwargs: object) -> None:
+        """Do nothing: the topic is there when the log is."""
+
+    def key_partition(self, topic: str, key: bytes | None) -> TP:
+        """Return the one partition, whatever the key."""
+        return TP(topic, PARTITION)
+
+
+class Transport(base.Transport):  # type: ignore[misc]
+    """``file:///absolute/path/log.jsonl``, the path of the log that the application has open as its `file_log`."""
+
+    Consumer = Consumer
+    Producer = Producer
+    driver_version = "file"
+
+    app: "WorkerApp"
+
+    @property
+    def log(self) -> FileLog:
+        """The application's log.
+
+        Raises
+        ------
+        ValueError
+            If the application has none, or another one.
+        """
+        log = self.app.file_log
+        path = Path(self.url[0].path).resolve()
+        if log is None or log.path != path:
+            found = "not set" if log is None else log.path
+            raise ValueError(
+                f"file_log is {found}: open {path} with FileLog.open and set app.file_log before the start"
+            )
+        return log

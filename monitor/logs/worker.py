@@ -1,0 +1,105 @@
+"""The Faust application that the monitor runs in: no tables, no leader, no web server, nothing on the terminal."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NoReturn
+
+import faust
+from faust.tables import TableManager
+from faust.types import TP, Message
+
+from monitor.engine.chunk import Chunk
+from monitor.logs.filelog import FileLog
+
+
+class ChunkSchema(faust.Schema):  # type: ignore[misc]
+    """Hands a message's chunk to the agent as it is, and a record to the log as it is."""
+
+    def loads_key(self, app: faust.App, message: Message, **_: object) -> bytes | None:  # noqa: ARG002
+        """Return the key untouched."""
+        return message.key  # type: ignore[no-any-return]
+
+    def loads_value(self, app: faust.App, message: Message, **_: object) -> Chunk:  # noqa: ARG002
+        """Return the chunk untouched."""
+        return message.value  # type: ignore[no-any-return]
+
+
+class NoTables(TableManager):  # type: ignore[misc]
+    """Starts at once: stock Faust gives agents a second to register their tables."""
+
+    async def on_start(self) -> None:
+        """Declare that all tables are registered, and let the first assignment through."""
+        await self._update_channels()
+        await self.recovery.start()
+
+
+class WorkerApp(faust.App):  # type: ignore[misc]
+    """A Faust application whose agents read chunks and whose offsets are in the application's own store.
+
+    Attributes
+    ----------
+    chunks
+        The topic: ``@app.agent(app.chunks)`` gets one `monitor.engine.chunk.Chunk` after the other.
+    stored_offsets
+        Set it before the start: answers, for the partitions assigned, the offset to go on from; a partition it leaves
+        out is read from its beginning.
+    file_log
+        For ``file://``: the open log; whoever opened it closes it, after the application has stopped.
+    chunk_records, chunk_bytes
+        Bounds of a chunk; a longer record comes alone.
+    """
+
+    chunks: faust.TopicT
+    stored_offsets: Callable[[set[TP]], Awaitable[Mapping[TP, int]]]
+    file_log: FileLog | None = None
+    chunk_records = 2000
+    chunk_bytes = 1 << 18
+
+    async def on_start(self) -> None:
+        """Refuse to start without knowing where to start from."""
+        if not hasattr(self, "stored_offsets"):
+            raise ValueError("stored_offsets is not set: set app.stored_offsets before the start")
+        await super().on_start()
+
+    async def wait_failed(self) -> NoReturn:
+        """Wait until the application fails, and raise the reason; wait for ever if it does not."""
+        await self._crashed.wait()
+        raise self.crash_reason
+
+    async def _on_agent_error(self, agent: faust.Agent, exc: BaseException) -> None:  # noqa: ARG002
+        # Faust starts the agent again behind the chunk that it failed on; let no later chunk get to it.
+        self.flow_control.suspend()
+        await self.crash(exc)
+
+    def _create_directories(self) -> None:
+        # Faust's data directory is for tables.
+        pass
+
+
+def make_app(url: str, topic: str, *, app_id: str) -> WorkerApp:
+    """Make the application for the log at `url`; register agents on its `chunks`, then start it within a running loop.
+
+    Parameters
+    ----------
+    url
+        ``file:///absolute/path/log.jsonl``, as `pathlib.Path.as_uri` writes it.
+    topic
+        Name of the topic.
+    app_id
+        Name of the application; for Kafka, of its consumer group.
+    """
+    app = WorkerApp(
+        app_id,
+        broker=url,
+        env={},  # Faust would let variables as common as BROKER_URL or WEB_PORT overrule what is said here
+        autodiscover=False,
+        debug=False,
+        store="memory://",
+        web_enabled=False,
+        topic_disable_leader=True,
+        topic_allow_declare=False,
+        stream_buffer_maxsize=1,
+        stream_wait_empty=False,
+        TableManager=NoTables,
+    )
+    app.chunks = app.topic(topic, schema=ChunkSchema(value_serializer="raw"), acks=False, partitions=1)
+    return app

@@ -1,0 +1,61 @@
+"""Every setting, in one place. A flag beats an environment variable RANKWATCH_*, that beats the file named by RANKWATCH_CONFIG."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Settings(BaseSettings):
+    """How the monitor runs; what is declared of a benchmark is not here but in its log."""
+
+    model_config = SettingsConfigDict(env_prefix="RANKWATCH_", extra="forbid", frozen=True)
+
+    data_dir: Path = Field(
+        Path("rankwatch-data"), description="log, state, dead letters and feed of the embedded default"
+    )
+    topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field(
+        "rankwatch.events", description="topic of the events"
+    )
+    redis_url: SecretStr | None = Field(
+        None, description="Redis or Valkey to keep the state in; none: an embedded Valkey"
+    )
+    host: str = Field("127.0.0.1", description="address to serve on; anything but loopback needs a token")
+    port: Annotated[int, Field(ge=0, le=65535)] = Field(8642, description="port to serve on; 0 takes a free one")
+    token: SecretStr | None = Field(None, description="bearer token that requests have to carry")
+    poll_seconds: Annotated[float, Field(gt=0)] = Field(0.5, description="how often watched files are looked at")
+    snapshot_seconds: Annotated[float, Field(gt=0)] = Field(
+        5.0, description="how often pair sums are saved, so that a restart is quick"
+    )
+    max_rejected: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.1, description="largest share of lines that may be unreadable"
+    )
+    start_seconds: Annotated[float, Field(gt=0)] = Field(
+        30.0, description="how long to wait for the store at the start"
+    )
+
+    @model_validator(mode="after")
+    def _token_beyond_loopback(self) -> "Settings":
+        if self.host not in LOOPBACK and self.token is None:
+            raise ValueError(
+                f"host {self.host} can be reached from elsewhere: set a token (RANKWATCH_TOKEN), or serve on 127.0.0.1"
+            )
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Order the sources: flags, environment, file."""
+        path = os.environ.get("RANKWATCH_CONFIG")
+        file = (TomlConfigSettingsSource(settings_cls, toml_file=path),) if path else ()
+        return (init_settings, env_settings, *file)

@@ -1,0 +1,120 @@
+"""A delta as the commands of one run of the script (commit.lua says what each command does)."""
+
+from itertools import chain
+from operator import itemgetter
+from typing import Final
+
+import numpy as np
+
+from monitor.engine.delta import STATE_VERSION, BenchmarkDelta, Delta
+from monitor.engine.keys import benchmark_key
+from monitor.engine.latches import STATISTICS_VERSION
+from monitor.store.layout import Keys, code_type, dump_json, pack_lines
+
+Argument = bytes | str | int
+
+VERSIONS: Final = {"state_version": STATE_VERSION, "statistics_version": STATISTICS_VERSION}
+"""What a stored state has to agree on with this program."""
+
+
+class Batch:
+    """The keys and commands of one run of the script; the first key is its guard."""
+
+    def __init__(self, guard: str) -> None:
+        self.keys = [guard]
+        self.commands: list[Argument] = []
+        self._index = {guard: 1}
+
+    def key(self, name: str) -> int:
+        """Return the index of a key, counted from 1 as Lua does."""
+        index = self._index.get(name)
+        if index is None:
+            self.keys.append(name)
+            index = self._index[name] = len(self.keys)
+        return index
+
+    def add(self, command: str, key: str, *arguments: Argument) -> None:
+        """Append a command."""
+        self.commands += (command, self.key(key), len(arguments), *arguments)
+
+
+def delta_batch(keys: Keys, delta: Delta) -> Batch:
+    """Turn a delta into a batch guarded by the partition's offset."""
+    batch = Batch(keys.meta)
+    meta: dict[str, Argument] = {**VERSIONS}
+    if delta.counters:
+        meta["counters"] = dump_json(delta.counters)
+    for path, source in delta.sources.items():
+        meta[f"source:{benchmark_key(path)}"] = dump_json([path, *source])
+    batch.add("HSET", keys.meta, *chain.from_iterable(meta.items()))
+    for place, benchmark in enumerate(delta.benchmarks):
+        batch.add("HSETNX", keys.benchmarks, benchmark.key, dump_json([delta.off, place, benchmark.name]))
+        _add_benchmark(batch, keys, benchmark)
+    _add_changes(batch, keys, delta.benchmarks)
+    return batch
+
+
+def _add_benchmark(batch: Batch, keys: Keys, delta: BenchmarkDelta) -> None:
+    spec: dict[str, Argument] = {
+        "name": delta.name,
+        "off": delta.off,
+        "width": delta.width,
+        "counters": dump_json(delta.counters),
+    }
+    if delta.spec is not None:
+        spec["spec"] = delta.spec
+    batch.add("HSET", keys.of("spec", delta.key), *chain.from_iterable(spec.items()))
+    appended = {
+        "rows": pack_lines(delta.rows),
+        "models": pack_lines(delta.contestants),
+        "values": np.array(delta.values, "<u4").tobytes(),
+        "family": delta.registered.astype("<u4").tobytes(),
+    }
+    for kind, data in appended.items():
+        if data:
+            batch.add("APPEND", keys.of(kind, delta.key), data)
+    if delta.columns is not None:
+        for contestant, column in enumerate(delta.columns):
+            batch.add("SET", keys.score(delta.key, contestant), column.astype(code_type(delta.width)).tobytes())
+    elif delta.cells is not None:
+        _add_cells(batch, keys, delta)
+
+
+def _add_cells(batch: Batch, keys: Keys, delta: BenchmarkDelta) -> None:
+    """Group the new scores into runs of consecutive rows of one contestant."""
+    assert delta.cells is not None
+    row, contestant, code = delta.cells
+    if row.size == 0:
+        return
+    starts = np.flatnonzero((np.diff(contestant, prepend=-1) != 0) | (np.diff(row, prepend=-1) != 1))
+    # A contestant's key is looked up once; its runs follow each other because the cells are sorted.
+    named, of_run = np.unique(contestant[starts], return_inverse=True)
+    index = np.array([batch.key(keys.score(delta.key, k)) for k in named.tolist()])
+    runs = np.empty((starts.size, 3), "<u4")
+    runs[:, 0] = index[of_run]
+    runs[:, 1] = row[starts]
+    runs[:, 2] = np.diff(starts, append=row.size)
+    runs[:, 1:] *= delta.width
+    batch.add("CELLS", batch.keys[int(index[0]) - 1], runs.tobytes(), code.astype(code_type(delta.width)).tobytes())
+
+
+def _add_changes(batch: Batch, keys: Keys, deltas: list[BenchmarkDelta]) -> None:
+    """Put the verdict changes of all benchmarks on the outbox, in the order of their ids: a stream takes no other."""
+    changes = [
+        (_parts(change.id), batch.key(keys.of("verdicts", delta.key)), field, change)
+        for delta in deltas
+        for field, change in delta.changes
+    ]
+    if not changes:
+        return
+    entries, body = [], []
+    for _, key, field, change in sorted(changes, key=itemgetter(0)):
+        texts = [text.encode() for text in (field, change.id, change.model_dump_json())]
+        entries.append((key, *map(len, texts)))
+        body += texts
+    batch.add("LATCH", keys.outbox, np.array(entries, "<u4").tobytes(), b"".join(body))
+
+
+def _parts(identifier: str) -> tuple[int, int]:
+    offset, _, sequence = identifier.partition("-")
+    return int(offset), int(sequence)

@@ -1,0 +1,174 @@
+-- Compare-and-set of a partition's state: either every command below runs and the guard moves to its new offset, or nothing is written.
+--
+-- KEYS[1]   the guard: a hash with the fields off, writer and seq
+-- KEYS[...] every key that a command touches
+-- ARGV      expected off, new off, writer, seq, '1' if the guard must have an offset already (else a missing one counts as expected),
+--           then commands: name, key index, argument count, arguments...
+--
+-- Commands:
+--   HSET k field value ...      SET k value      APPEND k bytes
+--   HSETNX k field value
+--   CELLS k runs bytes          SETRANGE by runs: (key, byte offset, byte length) as uint32 each; the bytes of all runs follow each other
+--   LATCH k entries bytes       on the stream k: entries are (hash key, field length, id length, value length) as uint32 each;
+--                               a field that its hash does not have yet is set and announced on the stream under its id
+--
+-- Returns 1, or {off, writer, seq} as stored ('' where missing) when off is not the expected one.
+--
+-- A script is not undone when it fails half-way, so everything that can fail is looked at before the first write. What Redis itself
+-- refuses (out of memory, a replica, a disk that fails) it decides at the first write and not again within the script.
+
+local MAX_STRING = 536870912
+local SLICE = 1000
+local FIRST = 6
+
+local TYPES = {HSET = 'hash', HSETNX = 'hash', SET = 'string', APPEND = 'string', CELLS = 'string', LATCH = 'stream'}
+local WRITES = {
+  HSET = {{'HSET', 'f', 'v'}}, HSETNX = {{'HSETNX', 'f', 'v'}}, SET = {{'SET', 'v'}}, APPEND = {{'APPEND', 'v'}},
+  CELLS = {{'SETRANGE', '0', 'v'}}, LATCH = {{'HSETNX', 'f', 'v'}, {'XADD', '*', 'f', 'v'}},
+}
+
+local type_of = {}
+local function check_type(key, wanted)
+  if not KEYS[key] then return 'a command names key ' .. tostring(key) .. ', which was not declared' end
+  if not type_of[key] then
+    local found = redis.call('TYPE', KEYS[key]).ok
+    type_of[key] = found == 'none' and wanted or found
+    if found == 'none' then type_of[-key] = true end
+  end
+  if type_of[key] ~= wanted then
+    return KEYS[key] .. ' holds a ' .. type_of[key] .. ' where a ' .. wanted .. ' belongs: something else has written it'
+  end
+end
+
+-- Stream ids are compared as text: they have more digits than a Lua number.
+local function above(id, other)
+  local a, b = {id:match('^(%d+)-(%d+)$')}, {other:match('^(%d+)-(%d+)$')}
+  for part = 1, 2 do
+    if not a[part] then return false end
+    if #a[part] ~= #b[part] then return #a[part] > #b[part] end
+    if a[part] ~= b[part] then return a[part] > b[part] end
+  end
+  return false
+end
+
+local function last_id(key)
+  if type_of[-key] then return '0-0' end
+  local info = redis.call('XINFO', 'STREAM', KEYS[key])
+  for i = 1, #info, 2 do
+    if info[i] == 'last-generated-id' then return info[i + 1] end
+  end
+end
+
+local lengths = {}
+local check = {}
+
+function check.HSET(key, first, count)
+  if count < 2 or count % 2 ~= 0 then return 'HSET takes fields and values in pairs' end
+end
+
+function check.HSETNX(key, first, count)
+  if count ~= 2 then return 'HSETNX takes a field and a value' end
+end
+
+function check.SET(key, first, count)
+  if count ~= 1 then return 'SET takes a value' end
+  if #ARGV[first] > MAX_STRING then return KEYS[key] .. ' would exceed the 512 MB of a string' end
+end
+
+function check.APPEND(key, first, count)
+  if count ~= 1 then return 'APPEND takes a value' end
+  lengths[key] = (lengths[key] or redis.call('STRLEN', KEYS[key])) + #ARGV[first]
+  if lengths[key] > MAX_STRING then return KEYS[key] .. ' would exceed the 512 MB of a string' end
+end
+
+function check.CELLS(key, first, count)
+  if count ~= 2 or #ARGV[first] % 12 ~= 0 then return 'CELLS takes runs of 12 bytes, and bytes' end
+  local total = 0
+  for at = 1, #ARGV[first], 12 do
+    local k, offset, length = struct.unpack('<I4I4I4', ARGV[first], at)
+    local fault = check_type(k, 'string')
+    if fault then return fault end
+    if offset + length > MAX_STRING then return KEYS[k] .. ' would exceed the 512 MB of a string' end
+    total = total + length
+  end
+  if total ~= #ARGV[first + 1] then return 'the runs of CELLS do not cover its bytes' end
+end
+
+function check.LATCH(key, first, count)
+  if count ~= 2 or #ARGV[first] % 16 ~= 0 then return 'LATCH takes entries of 16 bytes, and bytes' end
+  local last, at, body = last_id(key), 1, ARGV[first + 1]
+  for entry = 1, #ARGV[first], 16 do
+    local k, field, id, value = struct.unpack('<I4I4I4I4', ARGV[first], entry)
+    local fault = check_type(k, 'hash')
+    if fault then return fault end
+    local this = body:sub(at + field, at + field + id - 1)
+    if not above(this, last) then return 'the change ' .. this .. ' does not follow ' .. last .. ' in ' .. KEYS[key] end
+    last, at = this, at + field + id + value
+  end
+  if at ~= #body + 1 then return 'the entries of LATCH do not cover its bytes' end
+end
+
+local run = {}
+
+function run.HSET(key, first, count)
+  for i = first, first + count - 1, SLICE do
+    redis.call('HSET', KEYS[key], unpack(ARGV, i, math.min(i + SLICE, first + count) - 1))
+  end
+end
+
+function run.HSETNX(key, first) redis.call('HSETNX', KEYS[key], ARGV[first], ARGV[first + 1]) end
+function run.SET(key, first) redis.call('SET', KEYS[key], ARGV[first]) end
+function run.APPEND(key, first) redis.call('APPEND', KEYS[key], ARGV[first]) end
+
+function run.CELLS(key, first)
+  local runs, body, at = ARGV[first], ARGV[first + 1], 1
+  for i = 1, #runs, 12 do
+    local k, offset, length = struct.unpack('<I4I4I4', runs, i)
+    redis.call('SETRANGE', KEYS[k], offset, body:sub(at, at + length - 1))
+    at = at + length
+  end
+end
+
+function run.LATCH(key, first)
+  local entries, body, at = ARGV[first], ARGV[first + 1], 1
+  for i = 1, #entries, 16 do
+    local k, field, id, value = struct.unpack('<I4I4I4I4', entries, i)
+    local change = body:sub(at + field + id, at + field + id + value - 1)
+    if redis.call('HSETNX', KEYS[k], body:sub(at, at + field - 1), change) == 1 then
+      redis.call('XADD', KEYS[key], body:sub(at + field, at + field + id - 1), 'change', change)
+    end
+    at = at + field + id + value
+  end
+end
+
+local stored = redis.call('HMGET', KEYS[1], 'off', 'writer', 'seq')
+if stored[1] ~= ARGV[1] and (stored[1] or ARGV[5] == '1') then
+  return {stored[1] or '', stored[2] or '', stored[3] or ''}
+end
+
+local plan, seen, at = {}, {}, FIRST
+if ARGV[2] ~= ARGV[1] then seen.HSET = true end
+while at <= #ARGV do
+  local name, key, count = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local first = at + 3
+  if not TYPES[name] then return redis.error_reply('RANKWATCH ' .. tostring(name) .. ' is not a command of this script') end
+  if not key or not count or first + count - 1 > #ARGV then return redis.error_reply('RANKWATCH ' .. name .. ' is cut short') end
+  local fault = check_type(key, TYPES[name]) or check[name](key, first, count)
+  if fault then return redis.error_reply('RANKWATCH ' .. fault) end
+  plan[#plan + 1] = {run[name], key, first, count}
+  seen[name] = true
+  at = first + count
+end
+if redis.acl_check_cmd then
+  for name in pairs(seen) do
+    for _, write in ipairs(WRITES[name]) do
+      if not redis.acl_check_cmd(write[1], KEYS[1], unpack(write, 2)) then
+        return redis.error_reply('RANKWATCH the user may not run ' .. write[1] .. ': grant it with ACL SETUSER <user> +' .. write[1]:lower())
+      end
+    end
+  end
+end
+
+for _, step in ipairs(plan) do step[1](step[2], step[3], step[4]) end
+if ARGV[2] ~= ARGV[1] then redis.call('HSET', KEYS[1], 'off', ARGV[2], 'writer', ARGV[3], 'seq', ARGV[4]) end
+return 1

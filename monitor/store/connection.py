@@ -1,0 +1,182 @@
+"""The way to the server: retries while it is away, and errors that say what to do."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self, TypeVar
+from urllib.parse import urlsplit
+
+from redis import exceptions
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry as NoRetry
+from redis.backoff import NoBackoff
+
+from monitor.store.errors import StateRefused, StoreError, StoreUnavailable
+
+T = TypeVar("T")
+Calls = Sequence[tuple[str | int, ...]]
+
+ANSWER_SECONDS: Final = 15.0
+"""How long one reply may take before the connection is given up."""
+
+_OLDEST: Final = (6, 2)
+_REFUSED: Final = (exceptions.AuthenticationError, exceptions.AuthorizationError)
+_PASSING: Final = (
+    exceptions.ConnectionError,
+    exceptions.TimeoutError,
+    exceptions.ReadOnlyError,
+    exceptions.ClusterDownError,
+    exceptions.TryAgainError,
+)
+
+
+@dataclass(frozen=True)
+class Retries:
+    """How long a server that does not answer is tried again, and how often; what a test replaces of time and chance.
+
+    Attributes
+    ----------
+    deadline : float
+        Seconds after which it is given up.
+    first, longest : float
+        Seconds of the first wait, and of the longest one; each wait is up to twice the one before.
+    """
+
+    deadline: float = 60.0
+    first: float = 0.05
+    longest: float = 2.0
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    jitter: Callable[[], float] = random.random
+
+    def wait(self, attempt: int) -> float:
+        """Return the seconds to wait after the given attempt, counted from 0."""
+        return float(min(self.longest, self.first * 2.0 ** min(attempt, 30))) * (0.5 + self.jitter() / 2)
+
+
+class Connection:
+    """A client whose calls are tried again while the server is away."""
+
+    def __init__(self, client: Redis, where: str, retries: Retries) -> None:
+        self.client = client
+        self.where = where
+        self.retries = retries
+
+    @classmethod
+    def to(cls, target: str | Mapping[str, Any], retries: Retries) -> Self:
+        """Prepare a connection to a URL, or to what keyword arguments of `redis.asyncio.Redis` name; nothing is sent yet."""
+        # Replies are read in the shape of RESP2, which every server speaks. Retrying is done here, where the deadline is known.
+        options: dict[str, Any] = {
+            "protocol": 2,
+            "retry": NoRetry(NoBackoff(), 0),
+            "socket_timeout": ANSWER_SECONDS,
+            "socket_connect_timeout": 5.0,
+        }
+        if not isinstance(target, str):
+            return cls(Redis(**options, **target), _place_of_options(target), retries)
+        try:
+            client = Redis.from_url(target, **options)
+            place = _place_of_url(target)
+        except ValueError as fault:
+            # The URL may hold a password: it is not repeated.
+            raise ValueError(
+                "the Redis URL cannot be read: use redis://, rediss:// or unix://, as in redis://localhost:6379/0"
+            ) from fault
+        return cls(client, place, retries)
+
+    async def run(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Run `work`, again while the server is away, until the deadline.
+
+        Raises
+        ------
+        StoreUnavailable
+            If the deadline passed.
+        StateRefused
+            If the server refuses this user.
+        StoreError
+            If the server answers with any other error.
+        """
+        retries = self.retries
+        deadline = retries.clock() + retries.deadline
+        attempt = 0
+        while True:
+            try:
+                return await work()
+            except exceptions.RedisError as fault:
+                if not _passes(fault):
+                    raise _translated(fault, self.where) from fault
+                wait = retries.wait(attempt)
+                if retries.clock() + wait > deadline:
+                    raise StoreUnavailable(
+                        f"Redis at {self.where} does not answer after {retries.deadline:g} s ({fault}): is it running, "
+                        "and is this its address?"
+                    ) from fault
+            # After a failover the old primary is still connected, and read-only.
+            await self.client.connection_pool.disconnect(inuse_connections=False)
+            await retries.sleep(wait)
+            attempt += 1
+
+    async def fetch(self, calls: Calls) -> list[Any]:
+        """Run commands in one round trip; all of them are repeated when the connection is lost, so each must bear that."""
+
+        async def once() -> list[Any]:
+            async with self.client.pipeline(transaction=False) as pipeline:
+                for call in calls:
+                    pipeline.execute_command(*call)
+                return list(await pipeline.execute())
+
+        return await self.run(once)
+
+    async def check_server(self) -> None:
+        """Refuse a server that is too old, or that may throw keys away.
+
+        Raises
+        ------
+        StateRefused
+            With the command that mends it.
+        """
+        info = await self.run(self.client.info)
+        version = str(info.get("redis_version", "0"))
+        if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
+            raise StateRefused(f"Redis at {self.where} is version {version}: 6.2 or newer is needed, or any Valkey")
+        policy = info.get("maxmemory_policy")
+        if policy != "noeviction":
+            raise StateRefused(
+                f"Redis at {self.where} has maxmemory-policy {policy}: under it the server may silently delete parts of the state. Run "
+                "`redis-cli CONFIG SET maxmemory-policy noeviction` (and set it in the server's configuration file), then start again"
+            )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self.client.aclose()
+
+
+def _passes(fault: exceptions.RedisError) -> bool:
+    """Whether an error may go away by itself."""
+    if isinstance(fault, _REFUSED):
+        return False
+    return isinstance(fault, _PASSING) or str(fault).startswith("BUSY ")
+
+
+def _translated(fault: exceptions.RedisError, where: str) -> StoreError:
+    if isinstance(fault, _REFUSED) or str(fault).startswith(("NOAUTH", "WRONGPASS")):
+        return StateRefused(f"Redis at {where} refuses the login ({fault}): check the user and the password in its URL")
+    if isinstance(fault, exceptions.NoPermissionError):
+        return StateRefused(f"Redis at {where} forbids this user a command ({fault}): grant it with ACL SETUSER")
+    if isinstance(fault, exceptions.OutOfMemoryError):
+        return StoreError(
+            f"Redis at {where} is full, and nothing was written: give it more memory (CONFIG SET maxmemory) or fewer other "
+            "keys, then start again"
+        )
+    return StoreError(f"Redis at {where} answered with an error: {fault}")
+
+
+def _place_of_url(url: str) -> str:
+    parts = urlsplit(url)
+    return parts.path if parts.scheme == "unix" else f"{parts.hostname or 'localhost'}:{parts.port or 6379}{parts.path}"
+
+
+def _place_of_options(options: Mapping[str, Any]) -> str:
+    return str(options.get("unix_socket_path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}")

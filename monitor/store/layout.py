@@ -1,0 +1,164 @@
+"""Where the state of a partition lies: its keys, and how rows, score codes and pair arrays are written into them.
+
+All keys of a partition share the hash tag ``{<topic>:<partition>}``, so one script touches one slot. ``<b>`` is the digest of a
+benchmark's name (`monitor.engine.keys.benchmark_key`): names come from outside and never enter a key. Integers are little-endian.
+
+=========================  ======  =====================================================================================
+``:meta``                  HASH    off, writer, seq, log, state_version, statistics_version, counters (JSON),
+                                   source:<digest of path> (JSON: path, generation, position, prefix, line)
+``:benchmarks``            HASH    <b> -> JSON [off of the first chunk, place in that chunk, name]
+``:spec:<b>``              HASH    name, off, spec (JSON), width, counters (JSON)
+``:rows:<b>``              STRING  one JSON line [item, repeat, cluster] per row, in order
+``:models:<b>``            STRING  one JSON line [model, epoch] per contestant, in order
+``:values:<b>``            STRING  uint32 millionths per score value after 0 and 1: codes 4, 5, ...
+``:scores:<b>:<k>``        STRING  contestant k: one code (uint8, or uint32 where width is 4) per row; what is missing is absent
+``:family:<b>``            STRING  uint32 pair indices in the order of joining
+``:verdicts:<b>``          HASH    <pair>:<procedure>:<kind> -> verdict change (JSON), set once
+``:pairs:<b>``             STRING  a snapshot, see `pack_snapshot`
+``:outbox``                STREAM  id = the change's id, field change (JSON)
+``:relays``                HASH    publisher -> id of the last change it has relayed
+=========================  ======  =====================================================================================
+"""
+
+import gc
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.delta import Contestant, PairSnapshot, RowKey
+
+SNAPSHOT_VERSION: Final = 1
+_ALIGNMENT: Final = 8
+_encode: Final = json.JSONEncoder(separators=(",", ":")).encode
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_PUBLISHER: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+def check_topic(topic: str) -> str:
+    """Return the topic, or raise ValueError if it could not stand in a key."""
+    if not _TOPIC.fullmatch(topic):
+        raise ValueError(f"topic {topic[:300]!r} is not a topic name: use 1-249 of A-Z a-z 0-9 . _ -")
+    return topic
+
+
+def check_publisher(publisher: str) -> str:
+    """Return the name of a publisher, or raise ValueError if it is not one."""
+    if not _PUBLISHER.fullmatch(publisher):
+        raise ValueError(f"publisher {publisher[:200]!r} is not a publisher's name: use 1-100 of A-Z a-z 0-9 . _ -")
+    return publisher
+
+
+def dump_json(value: object) -> str:
+    """Write one JSON value without spaces."""
+    return _encode(value)
+
+
+class Keys:
+    """The keys of one partition.
+
+    Examples
+    --------
+    >>> Keys("evals", 3).meta
+    '{evals:3}:meta'
+    >>> Keys("evals", 3).score("0011223344556677", 5)
+    '{evals:3}:scores:0011223344556677:5'
+    """
+
+    def __init__(self, topic: str, partition: int) -> None:
+        if partition < 0:
+            raise ValueError(f"partition {partition} is negative: partitions count from 0")
+        self.tag = f"{{{check_topic(topic)}:{partition}}}"
+        self.meta = f"{self.tag}:meta"
+        self.benchmarks = f"{self.tag}:benchmarks"
+        self.outbox = f"{self.tag}:outbox"
+        self.relays = f"{self.tag}:relays"
+
+    def of(self, kind: str, benchmark: str) -> str:
+        """Return a key of one benchmark: spec, rows, models, values, family, verdicts or pairs."""
+        return f"{self.tag}:{kind}:{benchmark}"
+
+    def score(self, benchmark: str, contestant: int) -> str:
+        """Return the key of a contestant's scores."""
+        return f"{self.tag}:scores:{benchmark}:{contestant}"
+
+
+def code_type(width: int) -> np.dtype[Any]:
+    """Return the stored type of a score code that takes `width` bytes."""
+    return np.dtype("<u4" if width == 4 else "u1")
+
+
+def pack_lines(records: Iterable[tuple[Any, ...]]) -> bytes:
+    r"""Write one JSON line per record; ASCII, so that no name can break a line.
+
+    >>> pack_lines([("ä", 0, None)])
+    b'["\\u00e4",0,null]\n'
+    """
+    return "".join([_encode(record) + "\n" for record in records]).encode("ascii")
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from walking over what is just being built: it doubles the time of a large load."""
+    paused = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if paused:
+            gc.enable()
+
+
+def _unpack_lines(data: bytes) -> list[list[Any]]:
+    # One parse for all lines; a line break inside a JSON string is written as an escape, so every one here ends a record.
+    return list(json.loads(b"[" + data[:-1].replace(b"\n", b",") + b"]"))
+
+
+def unpack_rows(data: bytes) -> list[RowKey]:
+    """Read what `pack_lines` wrote of row keys."""
+    with _collector_paused():
+        return list(map(RowKey._make, _unpack_lines(data)))
+
+
+def unpack_contestants(data: bytes) -> list[Contestant]:
+    """Read what `pack_lines` wrote of contestants."""
+    with _collector_paused():
+        return list(map(Contestant._make, _unpack_lines(data)))
+
+
+def pack_snapshot(snapshot: PairSnapshot) -> bytes:
+    """Write a snapshot: one JSON line, then the arrays.
+
+    The line is an object with ``version``, ``off``, ``meta`` and ``arrays``, a list of {name, dtype (of NumPy, little-endian), shape, at};
+    ``at`` is where the array's bytes begin, in C order, counted from the end of the line. The line is padded with spaces so that every
+    array begins at a multiple of 8 bytes of the whole.
+    """
+    arrays, parts, at = [], [], 0
+    for name, values in snapshot.arrays.items():
+        dtype = values.dtype.newbyteorder("<")
+        raw = np.ascontiguousarray(values, dtype).tobytes()
+        arrays.append({"name": name, "dtype": dtype.str, "shape": list(values.shape), "at": at})
+        padding = -len(raw) % _ALIGNMENT
+        parts += [raw, bytes(padding)]
+        at += len(raw) + padding
+    header = {"version": SNAPSHOT_VERSION, "off": snapshot.off, "meta": snapshot.meta, "arrays": arrays}
+    line = _encode(header).encode("ascii")
+    return b"".join([line, b" " * (-(len(line) + 1) % _ALIGNMENT), b"\n", *parts])
+
+
+def unpack_snapshot(data: bytes) -> PairSnapshot | None:
+    """Read what `pack_snapshot` wrote, without copying; None if another version wrote it, for pairs can be rebuilt from the rows."""
+    start = data.index(b"\n") + 1
+    header = json.loads(data[:start])
+    if header["version"] != SNAPSHOT_VERSION:
+        return None
+    arrays: dict[str, NDArray[Any]] = {}
+    for array in header["arrays"]:
+        size = int(np.prod(array["shape"], dtype=np.int64))
+        values = np.frombuffer(data, array["dtype"], size, start + array["at"])
+        arrays[array["name"]] = values.reshape(array["shape"])
+    return PairSnapshot(header["off"], arrays, header["meta"])

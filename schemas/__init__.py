@@ -1,0 +1,1 @@
+"""What crosses a border: events, declarations, verdict changes and reports."""

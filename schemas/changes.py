@@ -1,0 +1,52 @@
+"""Verdict changes: the entries of the outbox, the feed, the topic and the webhook."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Side = Literal["a", "b"]
+Procedure = Literal["anytime", "anytime_family"]
+Kind = Literal["decided", "reversed", "held"]
+
+
+class Evidence(BaseModel):
+    """What a verdict rested on at the event at which it was reached."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    n: int = Field(description="shared items of the pair")
+    b: int = Field(description="items that model_a has right and model_b wrong")
+    c: int = Field(description="items that model_a has wrong and model_b right")
+    gap: float = Field(description="(b - c) / n")
+    missing: int = Field(description="items counted against the leader (order policy completion), else 0")
+    log_e: float = Field(description="natural logarithm of the e-value that was compared with the threshold")
+    log_threshold: float = Field(description="natural logarithm of 1/alpha, or of 1/alpha_j in a family")
+    resolution_ratio: float | None = Field(
+        description="q = n / N* at that event; null where the gap is 0, or D does not vary"
+    )
+
+
+class VerdictChange(BaseModel):
+    """One change of one verdict.
+
+    The pair is named in name order, so labels never swap. `id` is a function of the log alone: the same on every replay, under every
+    chunking.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, title="Verdict change")
+
+    id: str = Field(description="<record offset>-<position in the record and pair>, increasing along the log")
+    benchmark: str
+    model_a: str
+    model_b: str
+    epoch_a: int
+    epoch_b: int
+    kind: Kind
+    procedure: Procedure
+    before: Side | None
+    after: Side | None
+    order_policy: str
+    mixture: str
+    statistics_version: int
+    evidence: Evidence
+    sentence: str

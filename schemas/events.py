@@ -1,0 +1,202 @@
+"""The evaluation event, and the declaration of a benchmark: what a producer may send."""
+
+import re
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal, NotRequired, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, model_validator
+from typing_extensions import TypedDict
+
+from schemas.names import Name
+
+MAX_INDEX: Final = 2**31 - 1
+"""Largest repeat or epoch."""
+
+MAX_LINE_BYTES: Final = 1_000_000
+"""Longest record that is read; a longer one is a dead letter."""
+
+
+class Event(BaseModel):
+    """One score of one model on one item.
+
+    The key is (benchmark, epoch, item_id, repeat, model); the first score of a key wins. Unknown fields are ignored.
+    """
+
+    model_config = ConfigDict(extra="ignore", title="Evaluation event")
+
+    benchmark: Name
+    item_id: Name
+    model: Name
+    score: (
+        Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+        | Annotated[bool, Field(strict=True)]
+        | None
+    ) = Field(description="a number in [0, 1], a boolean, or null for a skipped item")
+    cluster: Name | None = None
+    repeat: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
+    epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
+    timestamp: Annotated[datetime | None, Field(description="RFC 3339; never enters a statistic")] = None
+    attributes: dict[str, Any] | None = None
+
+
+class EventFields(TypedDict):
+    """The shape of an event as the bulk decoder reads it: types only, so that a chunk is checked in one call.
+
+    Names are checked once, when they are first seen, and scores by a table of the values seen; `Event` is the whole rule and
+    writes the message when a record fails.
+    """
+
+    benchmark: str
+    item_id: str
+    model: str
+    score: Any
+    cluster: NotRequired[str | None]
+    repeat: NotRequired[Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)]]
+    epoch: NotRequired[Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)]]
+
+
+_MIXTURE = re.compile(r"grid98|(?:beta|two_point)\(\s*[0-9.]+\s*,\s*[0-9.]+\s*\)")
+
+
+def _mixture(value: object) -> object:
+    if isinstance(value, str) and not _MIXTURE.fullmatch(value):
+        raise ValueError(f"unknown mixture {value!r}: use beta(a,b), grid98 or two_point(a,b)")
+    return value
+
+
+class FamilySpec(BaseModel):
+    """The family of hypotheses over which `anytime_family` controls the error rate."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    policy: Literal["spending", "capacity"] = "spending"
+    size: Annotated[StrictInt, Field(ge=1, le=10**9)] | None = Field(
+        None, description="capacity: how many pairs share alpha"
+    )
+    pairs: tuple[tuple[Name, Name], ...] | None = Field(
+        None, description="the pairs that were declared beforehand (null: every pair of models)"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.policy == "capacity" and self.size is None and self.pairs is None:
+            raise ValueError("family policy 'capacity' needs a size (the number of pairs) or the pairs themselves")
+        if self.policy == "spending" and self.size is not None:
+            raise ValueError("family policy 'spending' takes no size: say capacity, or leave the size out")
+        if self.pairs is not None:
+            keys = {frozenset(pair) for pair in self.pairs}
+            if any(len(key) == 1 for key in keys) or len(keys) != len(self.pairs):
+                raise ValueError("family pairs must be distinct pairs of two different models")
+            if self.size is not None and self.size < len(self.pairs):
+                raise ValueError(f"family size {self.size} is smaller than the {len(self.pairs)} pairs declared")
+        return self
+
+    @property
+    def capacity(self) -> int | None:
+        """How many pairs share alpha equally; None under `spending`."""
+        return None if self.policy == "spending" else self.size or len(self.pairs or ())
+
+
+class OrderSpec(BaseModel):
+    """When an anytime verdict may be given: the order policy of a benchmark."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    policy: Literal["completion", "committed", "trusted", "none"] = "none"
+    seed: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="committed: the seed of the permutation"
+    )
+
+
+def _bare_policy(value: object) -> object:
+    return {"policy": value} if isinstance(value, str) else value
+
+
+class Spec(BaseModel):
+    """What is declared of a benchmark. Everything a latched verdict rests on is here, and cannot change once scores have arrived."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    alpha: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    power: Annotated[float, Field(gt=0.5, lt=1)] = 0.8
+    mixture: Annotated[str, BeforeValidator(_mixture), Field(max_length=60)] = "beta(1,1)"
+    family: Annotated[FamilySpec, BeforeValidator(_bare_policy)] = FamilySpec()
+    order: Annotated[OrderSpec, BeforeValidator(_bare_policy)] = OrderSpec()
+    items: Annotated[StrictInt, Field(ge=1, le=10**9)] | None = Field(
+        None, description="how many items the complete benchmark has"
+    )
+    repeats: Annotated[StrictInt, Field(ge=1, le=1)] = Field(
+        1, description="scores of one item by one model that make one bet; later ones are stored and counted"
+    )
+    margin: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None, description="equivalence margin, in score units: a gap whose interval lies inside it is a tie"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _completion_by_default(cls, data: Any) -> Any:  # noqa: ANN401 - pydantic hands over whatever came
+        """Make `completion` the policy where the item count is known and no other policy is named."""
+        if isinstance(data, dict) and data.get("items") is not None and data.get("order") is None:
+            return {**data, "order": {"policy": "completion"}}
+        return data
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.order.policy == "completion" and self.items is None:
+            raise ValueError("order policy 'completion' needs the item count: declare items")
+        if self.order.policy == "committed" and self.order.seed is None:
+            raise ValueError("order policy 'committed' needs a seed")
+        return self
+
+
+class Declaration(Spec):
+    """A declaration as it stands in the log: the benchmark's name beside its specification."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, title="Benchmark declaration")
+
+    declare: Name
+
+    def spec(self) -> Spec:
+        """Return the specification without the name."""
+        return Spec.model_validate(self.model_dump(exclude={"declare"}))
+
+
+class Reject(TypedDict):
+    """A record that could not be read, as an importer found it."""
+
+    source: str
+    line: int
+    field: str
+    found: str
+    reason: str
+    benchmark: NotRequired[str | None]
+    raw: NotRequired[str]
+
+
+class SourceSpan(TypedDict):
+    """Which bytes of a watched file a packed line carries.
+
+    `from` and `to` are positions in the (decompressed) bytes of the file; `generation` grows by one each time the bytes already read
+    turn out to have changed, and the file is read again from 0. `prefix` is the BLAKE2b-128 of all bytes before `to`, in hexadecimal.
+    """
+
+    path: str
+    generation: int
+    prefix: str
+    line: int
+
+
+Packed = TypedDict(
+    "Packed",
+    {
+        "events": list[EventFields],
+        "source": NotRequired[SourceSpan],
+        "from": NotRequired[int],
+        "to": NotRequired[int],
+        "declare": NotRequired[list[dict[str, Any]]],
+        "rejected": NotRequired[list[Reject]],
+    },
+)
+Packed.__doc__ = """Several events in one record. From a watched file, with the span of bytes they were read from.
+
+The declarations of `declare` hold before the events; `rejected` are the records of the span that could not be read."""

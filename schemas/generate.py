@@ -1,0 +1,55 @@
+"""Write the JSON Schemas of everything that crosses a border into schemas/json; with --check, only say whether they are up to date."""
+
+import json
+import sys
+from pathlib import Path
+
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode
+
+from schemas.changes import VerdictChange
+from schemas.events import Declaration, Event
+from schemas.report import Report
+
+FOLDER = Path(__file__).parent / "json"
+MODELS: dict[str, type[BaseModel]] = {
+    "event": Event,
+    "declaration": Declaration,
+    "verdict-change": VerdictChange,
+    "report": Report,
+}
+
+
+def render() -> dict[str, str]:
+    """Return the text of each generated file by its name."""
+    texts = {}
+    for name, model in MODELS.items():
+        mode: JsonSchemaMode = "validation" if name in {"event", "declaration"} else "serialization"
+        schema = model.model_json_schema(mode=mode)
+        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+        texts[f"{name}.schema.json"] = json.dumps(schema, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+    return texts
+
+
+def stale() -> list[str]:
+    """Return the names of the generated files that differ from what the models say."""
+    return [
+        name for name, text in render().items() if not (FOLDER / name).exists() or (FOLDER / name).read_text() != text
+    ]
+
+
+def main() -> int:
+    """Write the files, or check them."""
+    if "--check" in sys.argv[1:]:
+        names = stale()
+        if names:
+            print(f"out of date: {', '.join(names)} (run `make schemas`)", file=sys.stderr)  # noqa: T201 - a command's output
+        return 1 if names else 0
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in render().items():
+        (FOLDER / name).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

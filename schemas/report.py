@@ -1,0 +1,157 @@
+"""The report: what `rankwatch report --format json` prints and the API serves."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Side = Literal["a", "b"]
+Status = Literal["superseded", "invalidated", "decided", "equivalent", "held", "exhausted", "collecting"]
+
+DECISION_PROCEDURES = (
+    "fixed_n",
+    "bonferroni",
+    "holm",
+    "benjamini_hochberg",
+    "clustered",
+    "anytime",
+    "anytime_family",
+    "e_bh",
+)
+RESOLUTION_PROCEDURES = ("fixed_n", "bonferroni", "anytime", "clustered")
+
+
+class _Model(BaseModel):
+    # Infinite values (N* of a pair without a gap) have no JSON number; they are written as null.
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null")
+
+
+class OrderReport(_Model):
+    """The order policy in force, and what the diagnostic of the arrival order says."""
+
+    policy: Literal["completion", "committed", "trusted", "none"]
+    suspect: bool
+    reason: str | None
+
+
+class FamilyReport(_Model):
+    """The family over which `anytime_family` controls the error rate."""
+
+    policy: Literal["spending", "capacity"]
+    size: int | None = Field(description="pairs that share alpha (capacity), else the pairs registered so far")
+
+
+class ModelReport(_Model):
+    """One model of the ranking; its means come from its own items."""
+
+    model: str
+    items: int
+    coverage: float
+    mean: float | None
+    mean_low: float | None
+    mean_high: float | None
+    rank: int
+    rank_low: int
+    rank_high: int
+    tie_group: int
+
+
+class Decided(_Model):
+    """Is there evidence which model is better? The better one, or null, per procedure."""
+
+    fixed_n: Side | None
+    bonferroni: Side | None
+    holm: Side | None
+    benjamini_hochberg: Side | None
+    clustered: Side | None
+    anytime: Side | None
+    anytime_family: Side | None
+    e_bh: Side | None
+
+
+class Resolved(_Model):
+    """Is the benchmark large enough to detect a gap of this size? q >= 1, per procedure; null where it is not computed."""
+
+    fixed_n: bool | None
+    bonferroni: bool | None
+    anytime: bool | None
+    clustered: bool | None
+
+
+class ClusterReport(_Model):
+    """The pair under one-way clustering of its items."""
+
+    clusters: int
+    icc: float
+    design_effect: float
+    required_n: float | None
+    resolution_ratio: float | None
+
+
+class PairReport(_Model):
+    """One pair; model_a is the better-ranked of the two (ties by name)."""
+
+    model_a: str
+    model_b: str
+    adjacent: bool
+    n: int
+    b: int | None
+    c: int | None
+    gap: float | None
+    p_a: float | None
+    p_b: float | None
+    rho: float | None
+    sd: float | None
+    p_chi2: float | None
+    p_exact: float | None
+    p_mid: float | None
+    p_clustered: float | None
+    required_n: float | None
+    resolution_ratio: float | None
+    mde: float | None
+    log_e: float | None
+    log_e_a: float | None
+    log_e_b: float | None
+    gap_low: float | None
+    gap_high: float | None
+    gap_family_low: float | None
+    gap_family_high: float | None
+    status: Status
+    reason: str
+    decided_at_n: int | None
+    items_to_decision: float | None
+    decided: Decided
+    resolved: Resolved
+    cluster: ClusterReport | None
+
+
+class Summary(_Model):
+    """How many of the listed pairs each procedure leaves undecided, and unresolved."""
+
+    pairs: int
+    undecided: dict[str, int]
+    unresolved: dict[str, int]
+
+
+class BenchmarkReport(_Model):
+    """One benchmark."""
+
+    benchmark: str
+    items: int
+    events: int
+    duplicates: int
+    conflicts: int
+    rejected: int
+    order: OrderReport
+    alpha: float
+    power: float
+    mixture: str
+    family: FamilyReport
+    models: list[ModelReport]
+    summary: Summary
+    pairs: list[PairReport]
+
+
+class Report(_Model):
+    """Every benchmark that was read."""
+
+    benchmarks: list[BenchmarkReport]

@@ -1,0 +1,234 @@
+"""The statistics of paired evaluation, as pure functions over arrays of pairs.
+
+Every name below is imported when first used, so that ``import stats.eprocess`` loads no more than it needs.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stats.bootstrap import BootstrapInterval as BootstrapInterval
+    from stats.bootstrap import bootstrap_power as bootstrap_power
+    from stats.bootstrap import paired_bootstrap_delta as paired_bootstrap_delta
+    from stats.bootstrap import required_n_interval as required_n_interval
+    from stats.cluster_eprocess import cluster_e_max as cluster_e_max
+    from stats.cluster_eprocess import cluster_e_process as cluster_e_process
+    from stats.cluster_eprocess import clusters_needed as clusters_needed
+    from stats.cluster_sensitivity import CategoryBootstrap as CategoryBootstrap
+    from stats.cluster_sensitivity import LeaveOneOut as LeaveOneOut
+    from stats.cluster_sensitivity import category_bootstrap as category_bootstrap
+    from stats.cluster_sensitivity import difficulty_clusters as difficulty_clusters
+    from stats.cluster_sensitivity import leave_one_out as leave_one_out
+    from stats.cluster_sensitivity import random_clusters as random_clusters
+    from stats.cluster_sensitivity import split_halves as split_halves
+    from stats.clusters import cluster_icc as cluster_icc
+    from stats.clusters import cluster_required_n as cluster_required_n
+    from stats.clusters import cluster_sums as cluster_sums
+    from stats.clusters import clustered_p as clustered_p
+    from stats.clusters import clustered_se as clustered_se
+    from stats.clusters import design_effect as design_effect
+    from stats.clusters import robust_design_effect as robust_design_effect
+    from stats.completion import items_to_completion_decision as items_to_completion_decision
+    from stats.confidence import gap_interval as gap_interval
+    from stats.eprocess import anytime_inflation as anytime_inflation
+    from stats.eprocess import anytime_required_n as anytime_required_n
+    from stats.eprocess import boundary_u as boundary_u
+    from stats.eprocess import log_completion_bound as log_completion_bound
+    from stats.eprocess import log_e_halves as log_e_halves
+    from stats.eprocess import log_e_value as log_e_value
+    from stats.families import benjamini_hochberg as benjamini_hochberg
+    from stats.families import benjamini_yekutieli as benjamini_yekutieli
+    from stats.families import bonferroni as bonferroni
+    from stats.families import capacity_alpha as capacity_alpha
+    from stats.families import closed_averaging as closed_averaging
+    from stats.families import e_bh as e_bh
+    from stats.families import e_bonferroni as e_bonferroni
+    from stats.families import e_holm as e_holm
+    from stats.families import e_lond as e_lond
+    from stats.families import holm as holm
+    from stats.families import sidak as sidak
+    from stats.families import spending_alpha as spending_alpha
+    from stats.finite import finite_log_e as finite_log_e
+    from stats.graded import graded_log_e as graded_log_e
+    from stats.graded import graded_log_e_halves as graded_log_e_halves
+    from stats.graded import histogram_capital as histogram_capital
+    from stats.graded import initial_capital as initial_capital
+    from stats.graded import log_increments as log_increments
+    from stats.graded import update_capital as update_capital
+    from stats.growth import items_to_decision as items_to_decision
+    from stats.mcnemar import chi2_p as chi2_p
+    from stats.mcnemar import corrected_p as corrected_p
+    from stats.mcnemar import exact_p as exact_p
+    from stats.mcnemar import mid_p as mid_p
+    from stats.means import mean_interval as mean_interval
+    from stats.mixtures import Mixture as Mixture
+    from stats.mixtures import parse_mixture as parse_mixture
+    from stats.order import OrderFinding as OrderFinding
+    from stats.order import OrderState as OrderState
+    from stats.order import committed_order as committed_order
+    from stats.order import order_diagnostic as order_diagnostic
+    from stats.order import permutation_key as permutation_key
+    from stats.order import rank_correlation_p as rank_correlation_p
+    from stats.order import succession_p as succession_p
+    from stats.paired import correlation as correlation
+    from stats.paired import difference_variance as difference_variance
+    from stats.paired import hoeffding_bounds as hoeffding_bounds
+    from stats.paired import moments as moments
+    from stats.paired import moments_from_sums as moments_from_sums
+    from stats.paired import phi_correlation as phi_correlation
+    from stats.paper import parametric_required_n_paired as parametric_required_n_paired
+    from stats.paper import parametric_required_n_paired_binary as parametric_required_n_paired_binary
+    from stats.paper import parametric_required_n_proportions as parametric_required_n_proportions
+    from stats.paper import required_n_mcnemar as required_n_mcnemar
+    from stats.planning import Plan as Plan
+    from stats.planning import plan as plan
+    from stats.power import exact_power as exact_power
+    from stats.power import wald_power as wald_power
+    from stats.ranks import rank_intervals as rank_intervals
+    from stats.ranks import tie_groups as tie_groups
+    from stats.resolution import inflation as inflation
+    from stats.resolution import mde as mde
+    from stats.resolution import required_n as required_n
+    from stats.resolution import required_n_paired as required_n_paired
+    from stats.resolution import resolution_ratio as resolution_ratio
+    from stats.resolution import rho_sensitivity as rho_sensitivity
+    from stats.sequences import EmpiricalBernstein as EmpiricalBernstein
+    from stats.sequences import asymptotic_interval as asymptotic_interval
+    from stats.sequences import empirical_bernstein as empirical_bernstein
+    from stats.sequences import hedged_betting as hedged_betting
+    from stats.shortcut import Calculator as Calculator
+    from stats.shortcut import admissible_delta as admissible_delta
+    from stats.shortcut import calculator_table as calculator_table
+    from stats.shortcut import cohens_h as cohens_h
+    from stats.shortcut import shortcut_constant as shortcut_constant
+    from stats.shortcut import shortcut_n as shortcut_n
+    from stats.shortcut import unpaired_required_n as unpaired_required_n
+    from stats.simulate import bernoulli_joint as bernoulli_joint
+    from stats.simulate import equal_models as equal_models
+    from stats.simulate import graded_beta as graded_beta
+    from stats.simulate import latent_gaussian as latent_gaussian
+    from stats.simulate import latent_joint as latent_joint
+    from stats.simulate import paired_bernoulli as paired_bernoulli
+    from stats.simultaneous import SimultaneousIntervals as SimultaneousIntervals
+    from stats.simultaneous import max_t_intervals as max_t_intervals
+    from stats.ttest import paired_t as paired_t
+
+_EXPORTS = {
+    "bootstrap": ("BootstrapInterval", "bootstrap_power", "paired_bootstrap_delta", "required_n_interval"),
+    "cluster_eprocess": ("cluster_e_max", "cluster_e_process", "clusters_needed"),
+    "cluster_sensitivity": (
+        "CategoryBootstrap",
+        "LeaveOneOut",
+        "category_bootstrap",
+        "difficulty_clusters",
+        "leave_one_out",
+        "random_clusters",
+        "split_halves",
+    ),
+    "clusters": (
+        "cluster_icc",
+        "cluster_required_n",
+        "cluster_sums",
+        "clustered_p",
+        "clustered_se",
+        "design_effect",
+        "robust_design_effect",
+    ),
+    "completion": ("items_to_completion_decision",),
+    "confidence": ("gap_interval",),
+    "eprocess": (
+        "anytime_inflation",
+        "anytime_required_n",
+        "boundary_u",
+        "log_completion_bound",
+        "log_e_halves",
+        "log_e_value",
+    ),
+    "families": (
+        "benjamini_hochberg",
+        "benjamini_yekutieli",
+        "bonferroni",
+        "capacity_alpha",
+        "closed_averaging",
+        "e_bh",
+        "e_bonferroni",
+        "e_holm",
+        "e_lond",
+        "holm",
+        "sidak",
+        "spending_alpha",
+    ),
+    "finite": ("finite_log_e",),
+    "graded": (
+        "graded_log_e",
+        "graded_log_e_halves",
+        "histogram_capital",
+        "initial_capital",
+        "log_increments",
+        "update_capital",
+    ),
+    "growth": ("items_to_decision",),
+    "mcnemar": ("chi2_p", "corrected_p", "exact_p", "mid_p"),
+    "means": ("mean_interval",),
+    "mixtures": ("Mixture", "parse_mixture"),
+    "order": (
+        "OrderFinding",
+        "OrderState",
+        "committed_order",
+        "order_diagnostic",
+        "permutation_key",
+        "rank_correlation_p",
+        "succession_p",
+    ),
+    "paired": (
+        "correlation",
+        "difference_variance",
+        "hoeffding_bounds",
+        "moments",
+        "moments_from_sums",
+        "phi_correlation",
+    ),
+    "paper": (
+        "parametric_required_n_paired",
+        "parametric_required_n_paired_binary",
+        "parametric_required_n_proportions",
+        "required_n_mcnemar",
+    ),
+    "planning": ("Plan", "plan"),
+    "power": ("exact_power", "wald_power"),
+    "ranks": ("rank_intervals", "tie_groups"),
+    "resolution": ("inflation", "mde", "required_n", "required_n_paired", "resolution_ratio", "rho_sensitivity"),
+    "sequences": ("EmpiricalBernstein", "asymptotic_interval", "empirical_bernstein", "hedged_betting"),
+    "shortcut": (
+        "Calculator",
+        "admissible_delta",
+        "calculator_table",
+        "cohens_h",
+        "shortcut_constant",
+        "shortcut_n",
+        "unpaired_required_n",
+    ),
+    "simulate": (
+        "bernoulli_joint",
+        "equal_models",
+        "graded_beta",
+        "latent_gaussian",
+        "latent_joint",
+        "paired_bernoulli",
+    ),
+    "simultaneous": ("SimultaneousIntervals", "max_t_intervals"),
+    "ttest": ("paired_t",),
+}
+_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'stats' has no attribute {name!r}")
+    value: object = getattr(import_module(f"stats.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(_MODULE_OF)

@@ -1,0 +1,94 @@
+"""Mixtures over the probability theta that a discordant item goes to model A; under the null theta = 1/2.
+
+Accepted names: ``beta(a,b)`` (a Beta prior; ``beta(1,1)`` is the default), ``grid98`` (the paper's: equal weights on
+.01, ..., .49, .51, ..., .99) and ``two_point(p,q)`` (equal weights on p < 1/2 < q).
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import betainc, betaln
+
+from stats.checks import FloatArray
+
+_FORM = re.compile(r"(beta|two_point)\(([^,()]+),([^,()]+)\)")
+_ACCEPTED = "accepted: 'beta(a,b)' with a, b > 0, 'grid98', 'two_point(p,q)' with 0 < p < 1/2 < q < 1"
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A prior over theta: a Beta density, or equal weights on ``atoms``.
+
+    Attributes
+    ----------
+    name : str
+        Canonical name, which `parse_mixture` parses back.
+    beta : tuple of float, or None
+        The two parameters of the Beta density.
+    atoms : tuple of float
+        Support of a discrete mixture, in (0, 1) without 1/2; empty for a Beta density.
+
+    """
+
+    name: str
+    beta: tuple[float, float] | None = None
+    atoms: tuple[float, ...] = ()
+
+    @property
+    def weight_a(self) -> float:
+        """Prior probability of theta > 1/2; 1/2 for every symmetric mixture."""
+        if self.beta is None:
+            return float(np.mean([theta > 0.5 for theta in self.atoms]))
+        a, b = self.beta
+        return 0.5 if a == b else float(betainc(b, a, 0.5))
+
+    @property
+    def log_norm(self) -> float:
+        """Logarithm of the Beta function of the prior's parameters."""
+        if self.beta is None:
+            raise ValueError(f"{self.name} has no Beta density")
+        return float(betaln(*self.beta))
+
+    @property
+    def theta(self) -> FloatArray:
+        """The atoms as an array."""
+        return np.array(self.atoms)
+
+
+def parse_mixture(name: str | Mixture) -> Mixture:
+    """Parse the name of a mixture; a `Mixture` passes through.
+
+    Raises
+    ------
+    ValueError
+        If the name is not of an accepted form.
+
+    Examples
+    --------
+    >>> parse_mixture("beta(1, 1)").name
+    'beta(1,1)'
+    >>> len(parse_mixture("grid98").atoms)
+    98
+
+    """
+    return name if isinstance(name, Mixture) else _parse(name)
+
+
+@lru_cache(maxsize=64)
+def _parse(name: str) -> Mixture:
+    text = name.replace(" ", "").lower()
+    if text == "grid98":
+        return Mixture("grid98", atoms=tuple(k / 100 for k in range(1, 100) if k != 50))
+    match = _FORM.fullmatch(text)
+    try:
+        kind, first, second = match.groups() if match else ("", "nan", "nan")
+        low, high = float(first), float(second)
+    except ValueError:
+        low = high = float("nan")
+    if kind == "beta" and 0 < low < float("inf") and 0 < high < float("inf"):
+        return Mixture(f"beta({low:.12g},{high:.12g})", beta=(low, high))
+    if kind == "two_point" and 0 < low < 0.5 < high < 1:
+        return Mixture(f"two_point({low:.12g},{high:.12g})", atoms=(low, high))
+    raise ValueError(f"mixture {name!r} is unknown; {_ACCEPTED}")

@@ -1,0 +1,51 @@
+"""The store's contract without a server: applies deltas to a `StoredState`, so that a restart can be tried at any point."""
+
+import numpy as np
+
+from monitor.engine.delta import StoredBenchmark, StoredState
+
+
+class MemoryStore:
+    def __init__(self):
+        self.state = StoredState(0)
+
+    def commit(self, delta):
+        assert self.state.off in {0, delta.expected}
+        self.state.off = delta.off
+        self.state.sources |= delta.sources
+        self.state.counters = dict(delta.counters)
+        known = {b.name: b for b in self.state.benchmarks}
+        for change in delta.benchmarks:
+            stored = known.get(change.name)
+            if stored is None:
+                stored = StoredBenchmark(
+                    change.key, change.name, 0, None, [], [], [0, 1_000_000], 1, [], np.empty(0, np.uint32), {}, {}, None
+                )
+                self.state.benchmarks.append(stored)
+                known[change.name] = stored
+            self._apply(stored, change)
+
+    @staticmethod
+    def _apply(stored, change):
+        stored.off = change.off
+        stored.spec = change.spec or stored.spec
+        stored.rows += change.rows
+        stored.contestants += change.contestants
+        stored.values += change.values
+        stored.width = change.width
+        stored.registered = np.concatenate([stored.registered, change.registered])
+        stored.counters = dict(change.counters)
+        for field, verdict in change.changes:
+            assert field not in stored.changes, "a latch is written once"
+            stored.changes[field] = verdict
+        dtype = np.uint8 if stored.width == 1 else np.uint32
+        columns = [np.zeros(len(stored.rows), dtype) for _ in stored.contestants]
+        for k, column in enumerate(stored.columns):
+            columns[k][: column.size] = column
+        if change.columns is not None:
+            columns = [np.array(column, dtype) for column in change.columns]
+        if change.cells is not None:
+            for row, contestant, code in zip(*change.cells, strict=True):
+                assert columns[contestant][row] == 0, "a cell is written once"
+                columns[contestant][row] = code
+        stored.columns = columns

@@ -1,0 +1,99 @@
+"""An offline fold in plain Python, event by event, that shares no code with the engine: dictionaries, math.lgamma, one pair at a time."""
+
+import math
+from collections import defaultdict
+
+from scipy.special import betainc
+
+
+def log_e(b, c):
+    """ln e of beta(1,1)."""
+    return math.lgamma(1 + b) + math.lgamma(1 + c) - math.lgamma(2 + b + c) + (b + c) * math.log(2)
+
+
+def log_half_e_plus(b, c):
+    """ln (e+ / 2) of beta(1,1), for the leader."""
+    tail = float(betainc(c + 1, b + 1, 0.5))
+    return log_e(b, c) + math.log(tail) if tail > 0 else -math.inf
+
+
+class Oracle:
+    """Folds the events of one benchmark."""
+
+    def __init__(self, *, alpha=0.05, policy="none", items=None, capacity=None, family_pairs=None):
+        self.alpha, self.policy, self.items_declared, self.capacity = alpha, policy, items, capacity
+        self.family_pairs = None if family_pairs is None else {frozenset(pair) for pair in family_pairs}
+        self.scores = {}
+        self.items = {}
+        self.models = {}
+        self.counts = defaultdict(lambda: [0, 0, 0])
+        self.family = {}
+        self.verdicts = {}
+        self.duplicates = self.conflicts = self.events = 0
+        self.betting = policy in {"completion", "trusted"}
+
+    def alpha_j(self, j):
+        if self.capacity is not None:
+            return self.alpha / self.capacity if j <= self.capacity else 0.0
+        return self.alpha * math.log(20.5) / ((j + 20) * math.log(j + 20) ** 2)
+
+    def event(self, event, place):
+        """`place` is (record offset, index in the record)."""
+        self.events += 1
+        item, repeat, score = event["item_id"], event.get("repeat", 0), event["score"]
+        model = (event["model"], event.get("epoch", 0))
+        score = None if score is None else float(score)
+        if repeat == 0:
+            self.items.setdefault(item, len(self.items))
+        self.models.setdefault(model, len(self.models))
+        if self.policy == "completion" and len(self.items) > self.items_declared:
+            self.betting = False
+        if score not in {None, 0.0, 1.0}:
+            self.betting = False
+        key = (item, repeat, model)
+        if key in self.scores:
+            if self.scores[key] == score:
+                self.duplicates += 1
+            else:
+                self.conflicts += 1
+            return
+        self.scores[key] = score
+        if repeat or score is None:
+            return
+        for other in sorted(self.models, key=self.models.get):
+            partner = self.scores.get((item, 0, other))
+            if other == model or partner is None:
+                continue
+            first, second = sorted((model, other), key=self.models.get)
+            mine = {model: score, other: partner}
+            self.pair((first, second), mine[first], mine[second], place)
+
+    def pair(self, pair, x, y, place):
+        first, second = pair
+        count = self.counts[pair]
+        new = count[0] == 0
+        count[0] += 1
+        count[1] += (x, y) == (1.0, 0.0)
+        count[2] += (x, y) == (0.0, 1.0)
+        if first[0] == second[0]:
+            return
+        if new and (self.family_pairs is None or frozenset({first[0], second[0]}) in self.family_pairs):
+            self.family[pair] = len(self.family) + 1
+        if not self.betting:
+            return
+        n, b, c = count
+        thresholds = {"anytime": self.alpha}
+        if pair in self.family and self.alpha_j(self.family[pair]) > 0:
+            thresholds["anytime_family"] = self.alpha_j(self.family[pair])
+        for procedure, level in thresholds.items():
+            decided = self.verdicts.get((pair, procedure, "decided"))
+            if decided is None:
+                if self.policy == "completion":
+                    missing = self.items_declared - n
+                    evidence = max(log_half_e_plus(b, c + missing), log_half_e_plus(c, b + missing))
+                else:
+                    evidence = log_e(b, c)
+                if evidence >= math.log(1 / level):
+                    self.verdicts[pair, procedure, "decided"] = (place, 1 if b > c else -1, n, b, c)
+            elif (pair, procedure, "reversed") not in self.verdicts and decided[1] * (b - c) < 0:
+                self.verdicts[pair, procedure, "reversed"] = (place, 1 if b > c else -1, n, b, c)

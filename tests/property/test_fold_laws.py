@@ -1,0 +1,203 @@
+"""Laws of the fold: any chunking, any restart, any way of packing gives what an event-by-event oracle gives."""
+
+import json
+import random
+from dataclasses import replace
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monitor.engine.chunk import Chunk
+from monitor.engine.partition import Partition
+from tests.memory_store import MemoryStore
+from tests.oracle import Oracle
+
+MODELS = ["delta", "alpha", "charlie", "bravo"]
+
+
+@st.composite
+def streams(draw):
+    """A declaration and a stream in which some model is often much better, with everything odd in it."""
+    policy = draw(st.sampled_from(["none", "trusted", "completion"]))
+    items = draw(st.integers(8, 40))
+    graded = draw(st.integers(0, 9)) == 0
+    spec = {"declare": "bench", "alpha": draw(st.sampled_from([0.05, 0.2, 0.4])), "order": policy}
+    if policy == "completion":
+        spec["items"] = max(1, items - draw(st.sampled_from([0, 0, 0, 2])))
+    family = draw(st.sampled_from(["spending", "capacity", "pairs"]))
+    if family == "capacity":
+        spec["family"] = {"policy": "capacity", "size": draw(st.integers(1, 6))}
+    elif family == "pairs":
+        spec["family"] = {"policy": "capacity", "pairs": [["alpha", "delta"], ["bravo", "alpha"]]}
+    strength = {model: draw(st.sampled_from([0.05, 0.5, 0.95])) for model in MODELS}
+    rng = random.Random(draw(st.integers(0, 2**32)))
+    events = []
+    for item in range(items):
+        for model in MODELS:
+            right = rng.random() < strength[model]
+            if rng.random() < 0.02:
+                strength[model] = 1 - strength[model]
+            score = rng.choice([0.5, 0.25, 1]) if graded and rng.random() < 0.02 else rng.choice([int(right), bool(right), float(right)])
+            events.append({"benchmark": "bench", "item_id": f"item {item}", "model": model, "score": score})
+            if rng.random() < 0.03:
+                events[-1]["score"] = None
+            if rng.random() < 0.03:
+                events[-1]["repeat"] = rng.randrange(3)
+            if rng.random() < 0.03:
+                events[-1]["epoch"] = rng.randrange(2)
+            if rng.random() < 0.05:
+                events.append({**events[-1], "score": rng.choice([0, 1])})
+    order = draw(st.sampled_from(["items", "models", "random"]))
+    if order == "models":
+        events.sort(key=lambda e: e["model"])
+    elif order == "random":
+        rng.shuffle(events)
+    return spec, events
+
+
+def log_of(spec, events, sizes):
+    """Records of a log: the declaration, then runs of events, packed or one a record, with their offsets."""
+    records, places, offset, k = [(0, json.dumps(spec).encode())], [], 10, 0
+    while k < len(events):
+        size = sizes[k % len(sizes)]
+        run = events[k : k + size]
+        if size > 1:
+            records.append((offset, json.dumps({"events": run}).encode()))
+            places += [(offset, index) for index in range(len(run))]
+            offset += 7
+        else:
+            records.append((offset, json.dumps(run[0]).encode()))
+            places.append((offset, 0))
+            offset += 3
+        k += len(run)
+    return records, places, offset
+
+
+def fold(records, end, cuts, *, restart):
+    """Fold a log in chunks that end at the cuts; with `restart`, through the store each time."""
+    store, partition = MemoryStore(), Partition()
+    bounds = sorted({0, len(records), *(cut % len(records) for cut in cuts)})
+    for low, high in pairwise(bounds):
+        part = records[low:high]
+        stop = records[high][0] if high < len(records) else end
+        chunk = Chunk(0, part[0][0], stop, [o for o, _ in part], [r for _, r in part])
+        store.commit(partition.fold(chunk))
+        if restart:
+            partition = Partition.restore(store.state)
+    return partition, store
+
+
+def essence(partition):
+    """Everything of a benchmark that must not depend on chunking or restarts."""
+    benchmark = partition.benchmarks["bench"]
+    pairs, rows, contestants = benchmark.pairs, len(benchmark.rows), len(benchmark.contestants)
+    return {
+        "scores": [[benchmark.values[code - 2] if code >= 2 else -code for code in row] for row in benchmark.matrix().tolist()],
+        "rows": benchmark.rows,
+        "contestants": benchmark.contestants,
+        "pairs": [getattr(benchmark, name)[:pairs].tolist() for name in ("n", "b", "c", "family_index")],
+        "sums": [getattr(benchmark, name)[:contestants].tolist() for name in ("scored", "skipped", "total")],
+        "latched": {name: latch[:pairs].tolist() for name, latch in benchmark.latched.items()},
+        "reversed": {name: latch[:pairs].tolist() for name, latch in benchmark.reversed.items()},
+        "changes": dict(sorted(benchmark.changes.items())),
+        "counters": dict(benchmark.counters),
+        "counting": benchmark.counts_row[:rows].tolist(),
+    }
+
+
+CHUNKINGS = st.lists(st.integers(0, 10_000), max_size=12)
+SIZES = st.lists(st.integers(1, 30), min_size=1, max_size=5)
+
+
+@settings(max_examples=120, deadline=None)
+@given(streams(), SIZES, CHUNKINGS)
+def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
+    spec, events = stream
+    records, places, end = log_of(spec, events, sizes)
+    partition, _ = fold(records, end, cuts, restart=False)
+    family = spec.get("family", {})
+    capacity = family.get("size") or (len(family["pairs"]) if "pairs" in family else None)
+    oracle = Oracle(
+        alpha=spec["alpha"], policy=spec["order"], items=spec.get("items"), capacity=capacity, family_pairs=family.get("pairs")
+    )
+    for event, place in zip(events, places, strict=True):
+        oracle.event(event, place)
+
+    benchmark = partition.benchmarks["bench"]
+    assert benchmark.counters == {
+        "events": oracle.events,
+        "duplicates": oracle.duplicates,
+        "conflicts": oracle.conflicts,
+        "rejected": 0,
+    }
+    names = [tuple(c) for c in benchmark.contestants]
+    assert names == list(oracle.models)
+    graded = not benchmark.binary
+    for j in range(len(names)):
+        for i in range(j):
+            p = j * (j - 1) // 2 + i
+            n, b, c = oracle.counts[names[i], names[j]]
+            assert benchmark.n[p] == n
+            if not graded:
+                assert (benchmark.b[p], benchmark.c[p]) == (b, c)
+            assert benchmark.family_index[p] == oracle.family.get((names[i], names[j]), 0)
+    found = {}
+    for field, change in benchmark.changes.items():
+        p, procedure, kind = field.split(":")
+        j = next(k for k in range(len(names)) if k * (k - 1) // 2 <= int(p) < k * (k + 1) // 2)
+        i = int(p) - j * (j - 1) // 2
+        offset, sequence = map(int, change.id.split("-"))
+        swapped = names[i] > names[j]
+        assert (change.model_a, change.epoch_a) < (change.model_b, change.epoch_b)
+        evidence = change.evidence
+        wins, losses = (evidence.c, evidence.b) if swapped else (evidence.b, evidence.c)
+        side = 1 if (change.after == "a") != swapped else -1
+        found[(names[i], names[j]), procedure, kind] = ((offset, sequence >> 38), side, evidence.n, wins, losses)
+    assert found == oracle.verdicts
+
+
+@settings(max_examples=80, deadline=None)
+@given(streams(), SIZES, CHUNKINGS, st.booleans())
+def test_chunking_and_restarts_change_nothing(stream, sizes, cuts, restart):
+    spec, events = stream
+    records, _, end = log_of(spec, events, sizes)
+    whole, _ = fold(records, end, [], restart=False)
+    cut, store = fold(records, end, cuts, restart=restart)
+    assert essence(cut) == essence(whole)
+    assert essence(Partition.restore(store.state)) == essence(whole)
+
+
+@settings(max_examples=40, deadline=None)
+@given(streams(), SIZES, CHUNKINGS)
+def test_replaying_the_whole_log_only_adds_duplicates(stream, sizes, cuts):
+    spec, events = stream
+    records, _, end = log_of(spec, events, sizes)
+    partition, store = fold(records, end, cuts, restart=False)
+    once = essence(partition)
+    again = [(offset + end, record) for offset, record in records[1:]]
+    chunk = Chunk(0, end, 2 * end, [o for o, _ in again], [r for _, r in again])
+    store.commit(partition.fold(chunk))
+    twice = essence(partition)
+    counters = once["counters"]
+    assert twice["counters"]["events"] == 2 * counters["events"]
+    fresh = counters["events"] - counters["duplicates"] - counters["conflicts"]
+    assert twice["counters"]["duplicates"] == 2 * counters["duplicates"] + fresh
+    assert twice["counters"]["conflicts"] == 2 * counters["conflicts"]
+    assert {k: v for k, v in once.items() if k != "counters"} == {k: v for k, v in twice.items() if k != "counters"}
+
+
+@settings(max_examples=40, deadline=None)
+@given(streams(), CHUNKINGS)
+def test_pair_snapshots_equal_what_the_rows_give(stream, cuts):
+    spec, events = stream
+    records, _, end = log_of(spec, events, [5])
+    partition, store = fold(records, end, cuts, restart=False)
+    stored = store.state.benchmarks[0]
+    stored_with = replace(stored, pairs=partition.benchmarks["bench"].snapshot())
+    from monitor.engine.benchmark import Benchmark
+
+    restored = Benchmark.restore(stored_with)
+    rebuilt = Benchmark.restore(stored)
+    for name in ("n", "b", "c"):
+        assert getattr(restored, name)[: restored.pairs].tolist() == getattr(rebuilt, name)[: rebuilt.pairs].tolist()

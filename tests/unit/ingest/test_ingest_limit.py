@@ -1,0 +1,42 @@
+import pytest
+
+from monitor.ingest.limit import RejectLimit, TooManyRejected
+
+REJECT = {
+    "source": "a\x1b.jsonl",
+    "line": 3,
+    "field": "score",
+    "found": "1.2",
+    "reason": "too large",
+    "benchmark": None,
+    "raw": "",
+}
+
+
+def test_a_share_and_a_number_have_to_be_passed_both():
+    limit = RejectLimit(share=0.1, at_least=20)
+    limit.add(20, [REJECT] * 20)
+    limit.add(190, [])
+    limit.add(1, [REJECT])
+    with pytest.raises(TooManyRejected) as caught:
+        limit.add(1, [REJECT])
+    message = str(caught.value)
+    assert "22 rejected of 212 lines, more than 10% of the lines and more than 20" in message
+    assert "--max-rejected" in message
+    assert message.count("a\\x1b.jsonl:3: score: found 1.2: too large") == 3
+
+
+def test_nothing_accepted_at_all_is_too_little():
+    limit = RejectLimit()
+    limit.finish()
+    limit.add(2, [REJECT, REJECT])
+    with pytest.raises(TooManyRejected, match="none of the 2 lines could be read"):
+        limit.finish()
+    limit.add(1, [])
+    limit.finish()
+
+
+@pytest.mark.parametrize(("options", "name"), [({"share": 1.5}, "share is 1.5"), ({"at_least": -1}, "at_least is -1")])
+def test_the_limit_itself_is_checked(options, name):
+    with pytest.raises(ValueError, match=name):
+        RejectLimit(**options)

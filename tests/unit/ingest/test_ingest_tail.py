@@ -1,0 +1,485 @@
+import asyncio
+import contextlib
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from result_lines import event, keys, lines
+
+from monitor.engine.chunk import Chunk
+from monitor.engine.partition import Partition
+from monitor.ingest.blocks import BOM, new_hash
+from monitor.ingest.limit import RejectLimit, TooManyRejected
+from monitor.ingest.paths import PathError
+from monitor.ingest.read import read_files
+from monitor.ingest.tail import Tailer
+
+
+class Log:
+    """A log in memory, folded by the real fold."""
+
+    def __init__(self):
+        self.records = []
+        self.partition = Partition()
+
+    async def append(self, records):
+        self.records += records
+        return len(self.records)
+
+    def fold(self):
+        start = self.partition.off
+        new = self.records[start:]
+        return (
+            self.partition.fold(Chunk(0, start, len(self.records), range(start, len(self.records)), new))
+            if new
+            else None
+        )
+
+    def tailer(self, *paths, **options):
+        """Begin again, as after a restart: from the positions of the folded log."""
+        self.fold()
+        return Tailer(
+            paths, self.append, self.partition.sources, known=self.partition.benchmarks, poll_interval=0.01, **options
+        )
+
+    @property
+    def packed(self):
+        return [json.loads(r) for r in self.records]
+
+    @property
+    def events(self):
+        return [e for p in self.packed for e in p["events"]]
+
+    @property
+    def rejects(self):
+        return [r for p in self.packed for r in p["rejected"]]
+
+    def counters(self):
+        self.fold()
+        total = dict(self.partition.counters)
+        for benchmark in self.partition.benchmarks.values():
+            for name, count in benchmark.counters.items():
+                total[name] = total.get(name, 0) + count
+        return total
+
+
+def once(log, *paths, **options):
+    tailer = log.tailer(*paths, **options)
+    asyncio.run(tailer.run_once())
+    return tailer
+
+
+def look(tailer, times=1):
+    """Let a tailer look at its files, as it does at each interval."""
+
+    async def passes():
+        for _ in range(times):
+            await tailer._pass(final=False)
+
+    asyncio.run(passes())
+
+
+MANY = [event(i, model=f"m{i % 3}", score=i % 2, cluster="c") for i in range(3_000)]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_all_of_a_file_is_appended_in_spans_that_join_up(tmp_path, pack):
+    path = tmp_path / "a.jsonl"
+    data = BOM + lines(*MANY[:1_500], b"{", {"declare": "late"}, *MANY[1_500:], b"x" * 2_000_000, {"declare": "last"})
+    path.write_bytes(pack(data))
+    log = Log()
+    progress = once(log, path).progress
+    assert keys(log.events) == keys(MANY)
+    position = 0
+    for packed in log.packed:
+        assert packed["from"] == position
+        position = packed["to"]
+        prefix = new_hash()
+        prefix.update(data[:position])
+        assert packed["source"] == {
+            "path": str(path),
+            "generation": 0,
+            "prefix": prefix.hexdigest(),
+            "line": data[:position].count(b"\n"),
+        }
+        assert len(packed["events"]) <= 1_000
+    assert position == len(data)
+    assert [r["line"] for r in log.rejects] == [1501, 3003]
+    assert log.counters()["skipped_spans"] == 0
+    assert log.counters()["events"] == 3_000
+    size = path.stat().st_size
+    assert (progress.bytes_done, progress.bytes_total, progress.files) == (size, size, 1)
+    assert (progress.lines, progress.rejected) == (3_004, 2)
+
+
+def test_good_blocks_are_taken_over_byte_for_byte(tmp_path):
+    path = tmp_path / "a.jsonl"
+    odd = [
+        b'{"benchmark" : "b\\u0061r","item_id":"1", "model":"m","score":1.0e0,"extra":{"a":[1]}}',
+        lines(MANY[0])[:-1],
+    ]
+    path.write_bytes(lines(*odd))
+    log = Log()
+    once(log, path)
+    assert log.records[0].startswith(b'{"events":[' + b",".join(odd) + b"],")
+    assert log.counters()["events"] == 2
+
+
+@pytest.mark.parametrize("depth", [150, 190, 195, 196, 197, 198, 199, 200, 300])
+def test_an_event_at_the_depth_that_parsers_allow_is_not_lost_in_its_packed_line(tmp_path, depth):
+    path = tmp_path / "a.jsonl"
+    deep = lines(event(1, attributes={"a": 0}))[:-1].replace(
+        b'{"a": 0}', b'{"a": ' + b"[" * depth + b"]" * depth + b"}"
+    )
+    path.write_bytes(lines(deep, event(2)))
+    log = Log()
+    once(log, path)
+    assert log.counters()["skipped_spans"] == 0
+    assert log.counters()["events"] + log.counters()["rejected"] == 2
+    assert log.partition.sources[str(path)].position == path.stat().st_size
+
+
+def test_nothing_is_read_twice_however_often_it_starts(tmp_path):
+    path = tmp_path / "a.jsonl"
+    log = Log()
+    for upto in (100, 100, 1_500, 3_000, 3_000):
+        path.write_bytes(lines(*MANY[:upto]))
+        once(log, tmp_path)
+    assert keys(log.events) == keys(MANY)
+    assert log.counters()["duplicates"] == 0
+
+
+@given(
+    st.lists(st.integers(0, 4_000), max_size=8).map(sorted),
+    st.lists(st.booleans(), min_size=9, max_size=9),
+    st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_file_that_grows_in_any_pieces_gives_what_it_gives_as_a_whole(tmp_path_factory, cuts, restarts, gz):
+    records = [event(i, score=i % 2) for i in range(30)]
+    records[5:5] = [b"", b"{", b"\r", {"declare": "x"}, b"\xff"]
+    data = BOM + lines(*records)[:-1]
+    data = gzip.compress(data[:999]) + gzip.compress(data[999:]) if gz else data
+    folder = tmp_path_factory.mktemp("grow")
+    path = folder / ("a.jsonl.gz" if gz else "a.jsonl")
+    path.write_bytes(b"")
+    log = Log()
+    tailer = log.tailer(path)
+    for cut, restart in zip([*cuts, len(data)], restarts, strict=False):
+        path.write_bytes(data[:cut])
+        look(tailer)
+        if restart:
+            tailer._close()
+            tailer = log.tailer(path)
+    tailer._close()
+    once(log, path)
+    whole = list(read_files([path]))
+    assert keys(log.events) == keys(e for s in whole for e in s.events)
+    assert len(log.events) == 30
+    assert [(r["line"], r["field"], r["benchmark"]) for r in log.rejects] == [
+        (r["line"], r["field"], r["benchmark"]) for s in whole for r in s.rejects
+    ]
+    assert [d["declare"] for p in log.packed for d in p["declare"]] == ["x"]
+    assert log.counters()["skipped_spans"] == 0
+    contents = gzip.decompress(data) if gz else data
+    assert log.partition.sources[str(path)].position == len(contents)
+
+
+def replace(path, data):
+    other = path.with_name("new")
+    other.write_bytes(data)
+    other.replace(path)
+
+
+@pytest.mark.parametrize("write", [lambda p, d: p.write_bytes(d), replace])
+@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("size", [10, 100, 200])
+def test_changed_contents_are_read_again_from_the_start_as_a_new_generation(tmp_path, write, restart, size):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines(*(event(i) for i in range(100))))
+    log = Log()
+    tailer = log.tailer(path)
+    look(tailer)
+    write(path, lines(*(event(i, score=0) for i in range(size))))
+    os.utime(path, ns=(1, 1))
+    if restart:
+        tailer._close()
+        tailer = log.tailer(path)
+    look(tailer)
+    tailer._close()
+    assert keys(log.events)[100:] == keys(event(i, score=0) for i in range(size))
+    assert log.packed[-1]["source"]["generation"] == 1
+    counters = log.counters()
+    assert counters["skipped_spans"] == 0
+    assert counters["conflicts"] == min(size, 100)
+    assert log.partition.sources[str(path)].generation == 1
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_the_same_contents_in_a_new_file_go_on_where_they_were(tmp_path, restart):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines(*MANY[:10]))
+    log = Log()
+    tailer = log.tailer(path)
+    look(tailer)
+    replace(path, lines(*MANY[:20]))
+    if restart:
+        tailer._close()
+        tailer = log.tailer(path)
+    look(tailer)
+    tailer._close()
+    assert keys(log.events) == keys(MANY[:20])
+    assert log.packed[-1]["source"]["generation"] == 0
+
+
+def test_a_file_that_is_emptied_and_filled_again_alike_is_not_read_again(tmp_path):
+    path = tmp_path / "a.jsonl"
+    log = Log()
+    path.write_bytes(lines(*MANY[:10]))
+    tailer = log.tailer(path)
+    look(tailer)
+    for data in (b"", lines(*MANY[:11])):
+        path.write_bytes(data)
+        look(tailer)
+    tailer._close()
+    assert keys(log.events) == keys(MANY[:11])
+
+
+def test_files_appear_and_vanish_while_they_are_followed(tmp_path):
+    async def scenario():
+        (tmp_path / "a.jsonl").write_bytes(lines(event(1)))
+        tailer = log.tailer(tmp_path)
+        following = asyncio.create_task(tailer.follow())
+
+        async def until(count):
+            async with asyncio.timeout(10):
+                while len(log.events) < count:  # noqa: ASYNC110 - the log is watched from outside
+                    await asyncio.sleep(0.005)
+
+        await until(1)
+        (tmp_path / "b.jsonl").write_bytes(lines(event(2)))
+        await until(2)
+        (tmp_path / "a.jsonl").unlink()
+        (tmp_path / "b.jsonl").write_bytes(lines(event(2), event(3)))
+        await until(3)
+        (tmp_path / "a.jsonl").write_bytes(lines(event(1), event(4)))
+        await until(4)
+        (tmp_path / "b.jsonl").unlink()
+        (tmp_path / "a.jsonl").unlink()
+        await asyncio.sleep(0.05)
+        (tmp_path / "c.jsonl").write_bytes(lines(event(5)))
+        await until(5)
+        assert tailer.progress.files == 1
+        following.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await following
+
+    log = Log()
+    asyncio.run(scenario())
+    assert keys(log.events) == keys(map(event, (1, 2, 3, 4, 5)))
+    assert log.counters()["skipped_spans"] == 0
+
+
+def test_the_event_loop_runs_while_files_are_read(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(lines(*(event(i, model="m" * 150) for i in range(60_000))))
+
+    async def scenario():
+        log = Log()
+        reading = asyncio.create_task(log.tailer(tmp_path).run_once())
+        turns = 0
+        while not reading.done():
+            await asyncio.sleep(0)
+            turns += 1
+        await reading
+        return turns, len(log.events)
+
+    turns, count = asyncio.run(scenario())
+    assert count == 60_000
+    assert turns > 100
+
+
+def test_links_to_a_file_are_the_same_source(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines(*MANY[:10]))
+    (tmp_path / "b.jsonl").symlink_to(path)
+    log = Log()
+    once(log, tmp_path / "b.jsonl")
+    once(log, tmp_path, path)
+    assert keys(log.events) == keys(MANY[:10])
+    assert list(log.partition.sources) == [str(path.resolve())]
+
+
+def test_many_files_are_read_with_few_open(tmp_path, monkeypatch):
+    monkeypatch.setattr("monitor.ingest.tail._OPEN_FILES", 3)
+    log = Log()
+    paths = [tmp_path / f"{k}.jsonl" for k in range(8)]
+    for k, path in enumerate(paths):
+        path.write_bytes(lines(event(k)))
+    tailer = log.tailer(tmp_path)
+    look(tailer, 2)
+    for k, path in enumerate(paths):
+        with path.open("ab") as file:
+            file.write(lines(event(k + 10)))
+    look(tailer)
+    assert sum(file.is_open for file in tailer._files.values()) == 3
+    tailer._close()
+    assert keys(log.events) == keys(map(event, [*range(8), *range(10, 18)]))
+
+
+def test_a_benchmark_that_is_not_known_is_declared_once_before_its_first_event(tmp_path):
+    asked = []
+
+    def declare(name):
+        asked.append(name)
+        return None if name == "none" else {"declare": name, "items": 9}
+
+    path = tmp_path / "a.jsonl"
+    log = Log()
+    first = [
+        event(benchmark="b"),
+        event(benchmark="a"),
+        {"declare": "own", "items": 5},
+        event(benchmark="own"),
+        event(benchmark="none"),
+    ]
+    path.write_bytes(lines(*first))
+    once(log, path, declare=declare)
+    path.write_bytes(lines(*first, event(2, benchmark="b"), event(benchmark="new")))
+    once(log, path, declare=declare)
+    assert asked == ["a", "b", "none", "new"]
+    assert [[(d["declare"], d["items"]) for d in p["declare"]] for p in log.packed] == [
+        [("a", 9), ("b", 9)],
+        [("own", 5)],
+        [("new", 9)],
+    ]
+    log.fold()
+    assert {n: b.spec.items for n, b in log.partition.benchmarks.items()} == {
+        "a": 9,
+        "b": 9,
+        "own": 5,
+        "none": None,
+        "new": 9,
+    }
+
+
+def test_a_declaration_keeps_its_meaning_on_the_way_through_the_log(tmp_path):
+    path = tmp_path / "a.jsonl"
+    declared = {
+        "declare": "bench",
+        "items": 7,
+        "order": "none",
+        "family": {"policy": "capacity", "pairs": [["a", "b"]]},
+    }
+    path.write_bytes(lines(declared, event(1)))
+    log = Log()
+    once(log, path)
+    log.fold()
+    spec = log.partition.benchmarks["bench"].spec
+    assert (spec.items, spec.order.policy, spec.family.pairs) == (7, "none", (("a", "b"),))
+
+
+def test_a_broken_gzip_is_told_once_and_goes_on_when_it_is_mended(tmp_path):
+    path = tmp_path / "a.jsonl.gz"
+    data = gzip.compress(lines(*MANY))
+    path.write_bytes(data[: len(data) // 2])
+    log = Log()
+    for _ in range(3):
+        once(log, path)
+    assert [r["field"] for r in log.rejects] == ["file"]
+    count = len(log.events)
+    assert 0 < count < len(MANY)
+    path.write_bytes(data)
+    once(log, path)
+    assert keys(log.events) == keys(MANY)
+    assert log.counters()["skipped_spans"] == 0
+    assert log.counters()["duplicates"] == 0
+
+
+def test_a_damaged_gzip_that_is_followed_goes_on_when_it_is_mended(tmp_path):
+    path = tmp_path / "a.jsonl.gz"
+    half = gzip.compress(lines(*MANY[:2_000]))
+    data = half + gzip.compress(lines(*MANY[2_000:]))
+    path.write_bytes(half + b"x" * (len(data) - len(half)))
+    log = Log()
+    tailer = log.tailer(path)
+    look(tailer, 3)
+    assert [r["field"] for r in log.rejects] == ["file"]
+    path.write_bytes(data)
+    os.utime(path, ns=(1, 1))
+    look(tailer)
+    tailer._close()
+    assert keys(log.events) == keys(MANY)
+
+
+def test_too_many_rejects_stop_the_run_after_they_were_appended(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines(*MANY[:10], *[b"{"] * 30))
+    log = Log()
+    with pytest.raises(TooManyRejected, match="30 rejected of 40 lines"):
+        once(log, path, limit=RejectLimit())
+    assert len(log.rejects) == 30
+
+
+def test_nothing_readable_at_all_is_an_error_only_where_nothing_was_read_before(tmp_path):
+    path = tmp_path / "a.jsonl"
+    log = Log()
+    path.write_bytes(lines(b"{"))
+    with pytest.raises(TooManyRejected, match="none of the 1 lines"):
+        once(log, path)
+    path.write_bytes(lines(b"{", event(1)))
+    once(log, path)
+    path.write_bytes(lines(b"{", event(1), b"{"))
+    once(log, path)
+    assert len(log.rejects) == 2
+
+
+def test_a_path_that_is_not_there_is_an_error_at_once(tmp_path):
+    with pytest.raises(PathError, match="does not exist"):
+        Log().tailer(tmp_path / "a.jsonl")
+
+
+KILLED = """
+    import asyncio, json, sys
+    from monitor.engine.delta import Source
+    from monitor.ingest.tail import Tailer
+
+    async def append(records):
+        with open(sys.argv[2], "ab") as log:
+            log.write(b"".join(record + b"\\n" for record in records))
+        return 0
+
+    sources = {path: Source(*source) for path, source in json.loads(sys.argv[3]).items()}
+    asyncio.run(Tailer([sys.argv[1]], append, sources).run_once())
+"""
+
+
+def test_killed_right_after_an_append_nothing_is_lost_or_doubled(tmp_path):
+    path, stored = tmp_path / "a.jsonl", tmp_path / "log"
+    path.write_bytes(lines(*MANY * 8))
+    stored.write_bytes(b"")
+    log = Log()
+    codes = []
+    for _ in range(20):
+        log.records = stored.read_bytes().splitlines()
+        log.fold()
+        arguments = [str(path), str(stored), json.dumps(log.partition.sources)]
+        environment = os.environ | {"RANKWATCH_CRASH_AT": "import"}
+        codes.append(
+            subprocess.run(
+                [sys.executable, "-c", textwrap.dedent(KILLED), *arguments], env=environment, check=False
+            ).returncode
+        )
+        if codes[-1] == 0:
+            break
+    assert codes[-1] == 0
+    assert set(codes[:-1]) == {-signal.SIGKILL}
+    assert len(codes) > 3
+    assert keys(log.events) == keys(MANY * 8)
+    assert log.counters()["skipped_spans"] == 0

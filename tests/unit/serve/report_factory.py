@@ -1,0 +1,106 @@
+"""Reports made by hand, for the tests of the surfaces."""
+
+from schemas.report import (
+    BenchmarkReport,
+    Decided,
+    FamilyReport,
+    ModelReport,
+    OrderReport,
+    PairReport,
+    Report,
+    Resolved,
+    Summary,
+)
+
+UNDECIDED = dict.fromkeys(Decided.model_fields)
+
+
+def pair(a="alpha", b="beta", *, wins=1680, losses=1454, n=12032, decided=None, resolved=None, **fields):
+    values = {
+        "model_a": a,
+        "model_b": b,
+        "adjacent": True,
+        "n": n,
+        "b": wins,
+        "c": losses,
+        "gap": (wins - losses) / n,
+        "p_a": 0.6341,
+        "p_b": 0.6153,
+        "rho": 0.45,
+        "sd": 0.51,
+        "p_chi2": 5.4e-5,
+        "p_exact": 5.8e-5,
+        "p_mid": 5.6e-5,
+        "p_clustered": None,
+        "required_n": 5786.9,
+        "resolution_ratio": 2.079,
+        "mde": 0.013,
+        "log_e": 4.3537,
+        "log_e_a": 5.0,
+        "log_e_b": -9.0,
+        "gap_low": 0.001637,
+        "gap_high": 0.035946,
+        "gap_family_low": -0.0012,
+        "gap_family_high": 0.038,
+        "status": "collecting",
+        "reason": "the interval rules out a lead of more than 3.59 pp",
+        "decided_at_n": None,
+        "items_to_decision": 800.0,
+        "decided": Decided(**{**UNDECIDED, **(decided or {})}),
+        "resolved": Resolved(
+            **{"fixed_n": True, "bonferroni": True, "anytime": False, "clustered": None, **(resolved or {})}
+        ),
+        "cluster": None,
+    }
+    return PairReport(**{**values, **fields})
+
+
+def model(name="alpha", rank=1, **fields):
+    values = {
+        "model": name,
+        "items": 12032,
+        "coverage": 1.0,
+        "mean": 0.7303,
+        "mean_low": 0.7214,
+        "mean_high": 0.7391,
+        "rank": rank,
+        "rank_low": 1,
+        "rank_high": 2,
+        "tie_group": 1,
+    }
+    return ModelReport(**{**values, **fields})
+
+
+def benchmark(pairs=None, models=None, **fields):
+    pairs = [pair()] if pairs is None else pairs
+    values = {
+        "benchmark": "mmlu-pro",
+        "items": 12032,
+        "events": 24064,
+        "duplicates": 0,
+        "conflicts": 0,
+        "rejected": 0,
+        "order": OrderReport(policy="trusted", suspect=False, reason=None),
+        "alpha": 0.05,
+        "power": 0.8,
+        "mixture": "beta(1,1)",
+        "family": FamilyReport(policy="capacity", size=9),
+        "models": [model("alpha", 1), model("beta", 2)] if models is None else models,
+        "summary": Summary(
+            pairs=len(pairs),
+            undecided={
+                key: sum(getattr(p.decided, key) is None for p in pairs)
+                for key in Decided.model_fields
+                if key != "clustered"
+            },
+            unresolved={
+                key: sum(not getattr(p.resolved, key) for p in pairs) for key in ("fixed_n", "bonferroni", "anytime")
+            },
+        ),
+        "pairs": pairs,
+    }
+    return BenchmarkReport(**{**values, **fields})
+
+
+def report(*benchmarks):
+    return Report(benchmarks=list(benchmarks) or [benchmark()])

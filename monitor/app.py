@@ -81,6 +81,7 @@ class Monitor:
         self._committed = 0
         self.dead_letters_written = 0
         self.web: WebServer | None = None
+        self._valkey: EmbeddedValkey | None = None
 
     async def __aenter__(self) -> Self:
         try:
@@ -128,7 +129,7 @@ class Monitor:
         url = self.settings.redis_url
         if url is not None:
             return await RedisStore.open(url.get_secret_value(), self.settings.topic, retries=retries)
-        valkey = EmbeddedValkey(folder)
+        self._valkey = valkey = EmbeddedValkey(folder)
         await valkey.start()
         self._cleanup.push_async_callback(valkey.stop)
         return await RedisStore.open(valkey.options, self.settings.topic, retries=retries)
@@ -238,7 +239,7 @@ class Monitor:
     async def caught_up(self) -> None:
         """Wait until everything that is in the log now has been folded, committed and relayed; raise what stops the fold."""
         target = self.log.durable_end
-        failed = asyncio.create_task(self._faust.wait_failed())
+        failed = asyncio.create_task(self.failed())
         try:
             while self._committed < target:
                 self._progress.clear()
@@ -252,5 +253,17 @@ class Monitor:
         await self._relay.drain()
 
     async def failed(self) -> None:
-        """Wait until the fold fails, and raise the reason."""
-        await self._faust.wait_failed()
+        """Wait until the fold, the relay or the embedded Valkey fails, and raise the reason."""
+        ends = [asyncio.create_task(self._faust.wait_failed()), asyncio.create_task(self._valkey_gone()), *self._tasks]
+        try:
+            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in ends[:2]:
+                task.cancel()
+        for task in done:
+            task.result()
+
+    async def _valkey_gone(self) -> None:
+        while self._valkey is None or self._valkey.running:
+            await asyncio.sleep(1)
+        raise StoreError(f"the embedded Valkey has ended: see {self._valkey.directory / 'valkey.log'}, and start again")

@@ -4,10 +4,11 @@ import re
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, NotRequired, Self
 
+import msgspec
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, model_validator
 from typing_extensions import TypedDict
 
-from schemas.names import Name
+from schemas.names import MAX_NAME_LENGTH, Name
 
 MAX_INDEX: Final = 2**31 - 1
 """Largest repeat or epoch."""
@@ -39,20 +40,24 @@ class Event(BaseModel):
     attributes: dict[str, Any] | None = None
 
 
-class EventFields(TypedDict):
-    """The shape of an event as the bulk decoder reads it: types only, so that a chunk is checked in one call.
+_NameField = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
+_IndexField = Annotated[int, msgspec.Meta(ge=0, le=MAX_INDEX)]
 
-    Names are checked once, when they are first seen, and scores by a table of the values seen; `Event` is the whole rule and
-    writes the message when a record fails.
+
+class EventFields(msgspec.Struct, gc=False, omit_defaults=True):
+    """An event as the bulk decoder reads it: four times as fast as `Event`, which writes the message when a record fails.
+
+    What the two accept differs in what is never used: here `timestamp` and `attributes` are not looked at. The characters of names are
+    checked by `schemas.decode.Checker`, and by the fold when a name is new.
     """
 
-    benchmark: str
-    item_id: str
-    model: str
-    score: Any
-    cluster: NotRequired[str | None]
-    repeat: NotRequired[Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)]]
-    epoch: NotRequired[Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)]]
+    benchmark: _NameField
+    item_id: _NameField
+    model: _NameField
+    score: Annotated[float, msgspec.Meta(ge=0, le=1)] | bool | None
+    cluster: _NameField | None = None
+    repeat: _IndexField = 0
+    epoch: _IndexField = 0
 
 
 _MIXTURE = re.compile(r"grid98|(?:beta|two_point)\(\s*[0-9.]+\s*,\s*[0-9.]+\s*\)")
@@ -173,11 +178,11 @@ class Reject(TypedDict):
     raw: NotRequired[str]
 
 
-class SourceSpan(TypedDict):
-    """Which bytes of a watched file a packed line carries.
+class SourceSpan(msgspec.Struct, gc=False):
+    """Which watched file a packed line was read from.
 
-    `from` and `to` are positions in the (decompressed) bytes of the file; `generation` grows by one each time the bytes already read
-    turn out to have changed, and the file is read again from 0. `prefix` is the BLAKE2b-128 of all bytes before `to`, in hexadecimal.
+    `generation` grows by one each time the bytes already read turn out to have changed, and the file is read again from 0. `prefix` is the
+    BLAKE2b-128, in hexadecimal, of all (decompressed) bytes up to the end of the span; `line` counts the lines up to there.
     """
 
     path: str
@@ -186,17 +191,15 @@ class SourceSpan(TypedDict):
     line: int
 
 
-Packed = TypedDict(
-    "Packed",
-    {
-        "events": list[EventFields],
-        "source": NotRequired[SourceSpan],
-        "from": NotRequired[int],
-        "to": NotRequired[int],
-        "declare": NotRequired[list[dict[str, Any]]],
-        "rejected": NotRequired[list[Reject]],
-    },
-)
-Packed.__doc__ = """Several events in one record. From a watched file, with the span of bytes they were read from.
+class Packed(msgspec.Struct, gc=False):
+    """Several events in one record; from a watched file, with the span of (decompressed) bytes they were read from.
 
-The declarations of `declare` hold before the events; `rejected` are the records of the span that could not be read."""
+    The declarations of `declare` hold before the events; `rejected` are the records of the span that could not be read.
+    """
+
+    events: list[EventFields]
+    source: SourceSpan | None = None
+    start: int | None = msgspec.field(default=None, name="from")
+    end: int | None = msgspec.field(default=None, name="to")
+    declare: list[dict[str, Any]] = []
+    rejected: list[Reject] = []

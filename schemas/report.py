@@ -19,6 +19,9 @@ DECISION_PROCEDURES = (
 )
 RESOLUTION_PROCEDURES = ("fixed_n", "bonferroni", "anytime", "clustered")
 
+ASSERTED = "asserted: "
+"""How the reason of an order begins when completeness was asserted by whoever made the report, and declared by nobody."""
+
 
 class _Model(BaseModel):
     # Infinite values (N* of a pair without a gap) have no JSON number; they are written as null.

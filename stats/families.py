@@ -91,7 +91,7 @@ def e_bh(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
     size = values.size
     ordered = np.sort(values)[::-1]
     rank = np.arange(1, size + 1)
-    passing = np.flatnonzero(ordered >= np.log(size) - np.log(rank) - _log_level(alpha))
+    passing = np.flatnonzero(ordered >= np.log(max(size, 1)) - np.log(rank) - _log_level(alpha))
     return values >= ordered[passing[-1]] if passing.size else np.zeros(size, dtype=np.bool_)
 
 

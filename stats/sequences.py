@@ -148,9 +148,9 @@ def hedged_betting(x: npt.ArrayLike, alpha: float = 0.05, breaks: int = 1000) ->
     for value, bet in zip(values, lam, strict=True):
         up += np.log1p(np.minimum(bet, cap_up) * (value - m))
         down += np.log1p(-np.minimum(bet, cap_down) * (value - m))
-    inside = np.flatnonzero(np.maximum(up, down) - np.log(2) < -np.log(alpha))
-    if inside.size == 0:  # possible only when the scores drift: no mean is consistent with all of them
-        return float("nan"), float("nan")
+    log_capital = np.maximum(up, down) - np.log(2)
+    # The set always holds the best candidate, even where it has become narrower than the grid.
+    inside = np.flatnonzero(log_capital < max(-np.log(alpha), np.nextafter(log_capital.min(), np.inf)))
     return float(m[max(inside[0] - 1, 0)]), float(m[min(inside[-1] + 1, breaks)])
 
 

@@ -1,15 +1,16 @@
 """`rankwatch report`: the fold over files, no servers."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from monitor.cli.errors import FAULT, USAGE, stop
+from monitor.engine.counts import CHUNK_CELLS
 from monitor.engine.partition import Partition
 from monitor.ingest.limit import RejectLimit, TooManyRejected
 from monitor.ingest.paths import PathError, find_files, show
-from monitor.ingest.read import read_files
+from monitor.ingest.read import Segment, read_files
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -37,21 +38,19 @@ def fold_files(files: Sequence[Path], limit: RejectLimit) -> Partition:
     named = 0
     with _Reading() as progress:
         try:
-            for segment in read_files(files, progress):
-                for reject in segment.rejects:
-                    named += 1
-                    if named <= _SHOWN_REJECTS:
-                        _name(reject["source"], reject["line"], reject["field"], reject["found"], reject["reason"])
+            for segment in _joined(read_files(files, progress)):
                 delta = partition.fold_events(
                     segment.declarations,
                     segment.events,
                     [reject.get("benchmark") for reject in segment.rejects],
                     partition.off + max(len(segment.events), 1),
                 )
-                for letter in delta.dead_letters:
+                rejects = [(r["source"], r["line"], r["field"], r["found"], r["reason"]) for r in segment.rejects]
+                letters = [(x.source, x.line, x.field, x.found, x.reason) for x in delta.dead_letters]
+                for which in (*rejects, *letters):
                     named += 1
                     if named <= _SHOWN_REJECTS:
-                        _name(letter.source, letter.line, letter.field, letter.found, letter.reason)
+                        _name(*which)
                 limit.add(segment.lines, segment.rejects)
             limit.finish()
         except TooManyRejected as error:
@@ -61,12 +60,30 @@ def fold_files(files: Sequence[Path], limit: RejectLimit) -> Partition:
     if named > _SHOWN_REJECTS:
         print(f"rankwatch: {named - _SHOWN_REJECTS:,} more lines could not be read", file=sys.stderr)
     if not limit.lines:
-        stop(
-            f"{', '.join(show(f) for f in files)}: no results in there: a result is a JSON object a line with benchmark, "
-            "item_id, model and score",
-            FAULT,
-        )
+        stop_without_results(files)
     return partition
+
+
+def stop_without_results(files: Sequence[Path]) -> NoReturn:
+    """End a command whose files hold nothing to report on."""
+    rule = "a result is a JSON object a line with benchmark, item_id, model and score"
+    stop(f"{', '.join(show(f) for f in files)}: no results in there: {rule}", FAULT)
+
+
+def _joined(segments: Iterable[Segment]) -> Iterator[Segment]:
+    """Join short segments: a fold has a cost of its own, whatever it folds."""
+    joined: Segment | None = None
+    for segment in segments:
+        if joined is not None and (segment.declarations or len(joined.events) >= CHUNK_CELLS):
+            yield joined
+            joined = None
+        if joined is None:
+            joined = segment
+        else:
+            joined.events.extend(segment.events)
+            joined.rejects.extend(segment.rejects)
+    if joined is not None:
+        yield joined
 
 
 def _name(source: str, line: int | None, field: str, found: str, reason: str) -> None:

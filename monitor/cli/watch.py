@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from monitor.cli.errors import FAULT, USAGE, stop
-from monitor.cli.report import print_report
+from monitor.cli.report import print_report, stop_without_results
 from monitor.settings import Settings
 from schemas.events import Declaration, Spec
 
@@ -102,7 +102,7 @@ async def _watch(
     from monitor.ingest.tail import Tailer
 
     try:
-        find_files(paths)
+        files = find_files(paths)
     except PathError as error:
         stop(str(error), USAGE)
     view = _view()
@@ -120,7 +120,7 @@ async def _watch(
             poll_interval=settings.poll_seconds,
         )
         if once:
-            await _once(monitor, tailer, once)
+            await _once(monitor, tailer, once, files)
         else:
             await _follow(monitor, tailer, view)
 
@@ -146,7 +146,7 @@ def _shown(value: object) -> str:
     return str(getattr(value, "policy", value))
 
 
-async def _once(monitor: "Monitor", tailer: "Tailer", once: tuple[str, str]) -> None:
+async def _once(monitor: "Monitor", tailer: "Tailer", once: tuple[str, str], files: Sequence[Path]) -> None:
     from monitor.ingest.limit import TooManyRejected
 
     form, pairs = once
@@ -156,6 +156,8 @@ async def _once(monitor: "Monitor", tailer: "Tailer", once: tuple[str, str]) -> 
         await monitor.caught_up()
         stop(str(error), FAULT)
     await monitor.caught_up()
+    if not monitor.board.benchmarks():
+        stop_without_results(files)
     if monitor.dead_letters_written:
         print(
             f"rankwatch: {monitor.dead_letters_written:,} records could not be read: see {monitor.dead_letters_path}",

@@ -57,7 +57,7 @@ class BenchmarkDelta:
     Attributes
     ----------
     key : str
-        Digest of the benchmark's name (16 hexadecimal digits): names never enter a key.
+        Digest of the benchmark's name (32 hexadecimal digits): names never enter a key.
     name : str
         The benchmark's name.
     off : int

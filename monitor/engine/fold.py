@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -10,15 +11,16 @@ from numpy.typing import NDArray
 from monitor.engine.benchmark import MILLION, Benchmark
 from monitor.engine.changes import describe
 from monitor.engine.counts import ABSENT, CHUNK_CELLS, ONE, SKIPPED, ZERO, chunk_counts
-from monitor.engine.delta import BenchmarkDelta
+from monitor.engine.delta import BenchmarkDelta, Contestant
 from monitor.engine.latches import Chunk, crossings, register
 from monitor.engine.limits import Limits
 from monitor.engine.pairs import Index, pair_index
-from schemas.decode import Fault, good_score, shorten
+from schemas.decode import Fault, shorten
 from schemas.events import EventFields
 from schemas.names import name_fault
 
 _REMEMBERED_SCORES: Final = 100_000
+_ITEM, _MODEL, _SCORE, _REPEAT, _EPOCH = (attrgetter(name) for name in ("item_id", "model", "score", "repeat", "epoch"))
 
 Cells = tuple[Index, Index, NDArray[np.uint32]]
 """Row, contestant and code of new scores."""
@@ -96,31 +98,20 @@ def _locate(
 ) -> tuple[_Cells, list[tuple[int, Fault]]]:
     """Turn names and scores into rows, contestants and codes; name what is new."""
     namer = _Namer(benchmark, delta, limits)
-    items = [e["item_id"] for e in events]
-    models = [e["model"] for e in events]
-    scores = [e["score"] for e in events]
-    rows: list[int | None] = list(map(benchmark.row_of.get, items))
-    contestants: list[int | None] = list(map(benchmark.contestant_of.get, models))
-    try:
-        codes: list[int | None] = list(map(benchmark.score_code.get, scores))
-    except TypeError:  # a list or an object as a score
-        codes = [None] * len(events)
-    repeats = [e.get("repeat", 0) for e in events]
-    epochs = [e.get("epoch", 0) for e in events]
+    rows: list[int | None] = list(map(benchmark.row_of.get, map(_ITEM, events)))
+    contestants: list[int | None] = list(map(benchmark.contestant_of.get, map(_MODEL, events)))
+    codes: list[int | None] = list(map(benchmark.score_code.get, map(_SCORE, events)))
     betting, cut = benchmark.betting, len(events)
-    if None in rows or None in contestants or None in codes or any(repeats) or any(epochs):
-        for position, event in enumerate(events):
-            if (
-                rows[position] is None
-                or contestants[position] is None
-                or codes[position] is None
-                or repeats[position]
-                or epochs[position]
-            ):
-                place = namer.place(event, position)
-                rows[position], contestants[position], codes[position] = place or (0, 0, ABSENT)
-                if betting and cut == len(events) and not benchmark.betting:
-                    cut = position
+    later = set()
+    if any(map(_REPEAT, events)) or any(map(_EPOCH, events)):
+        later = {position for position, e in enumerate(events) if e.repeat or e.epoch}
+    if later or None in rows or None in contestants or None in codes:
+        unknown = {p for column in (rows, contestants, codes) for p, found in enumerate(column) if found is None}
+        for position in sorted(later | unknown):
+            place = namer.place(events[position], position)
+            rows[position], contestants[position], codes[position] = place or (0, 0, ABSENT)
+            if betting and cut == len(events) and not benchmark.betting:
+                cut = position
     size = len(events)
     return _Cells(
         np.fromiter(rows, np.int64, size),
@@ -139,18 +130,33 @@ class _Namer:
 
     def place(self, event: EventFields, position: int) -> tuple[int, int, int] | None:
         """Return (row, contestant, code) of an event, or None when it is refused: then nothing of it is entered."""
+        known = self._known(event)
+        if None not in known:
+            return known  # type: ignore[return-value]
         fault = self._fault(event)
         if fault is not None:
             self.faults.append((position, fault))
             return None
-        code = self._code(event["score"])
-        row = self._row(event["item_id"], event.get("repeat", 0), event.get("cluster"))
-        return row, self._contestant(event["model"], event.get("epoch", 0)), code
+        code = self._code(event.score)
+        row = self._row(event.item_id, event.repeat, event.cluster)
+        return row, self._contestant(event.model, event.epoch), code
+
+    def _known(self, event: EventFields) -> tuple[int | None, int | None, int | None]:
+        """Find names and score that have been entered before, perhaps by an event of the same batch."""
+        benchmark = self.benchmark
+        if event.epoch:
+            contestant = benchmark.epoch_contestant_of.get(Contestant(event.model, event.epoch))
+        else:
+            contestant = benchmark.contestant_of.get(event.model)
+        row = self._known_row(event.item_id, event.repeat) if event.repeat else benchmark.row_of.get(event.item_id)
+        return row, contestant, benchmark.score_code.get(event.score)
 
     def _fault(self, event: EventFields) -> Fault | None:
         benchmark, limits, name = self.benchmark, self.limits, self.benchmark.name
-        for key in ("item_id", "model", "cluster"):
-            value = event.get(key)
+        new_row = self._known_row(event.item_id, event.repeat) is None
+        # The cluster is that of the event which names the row; later ones are not looked at, however the events are chunked.
+        for key in ("item_id", "model", "cluster") if new_row else ("item_id", "model"):
+            value = getattr(event, key)
             if isinstance(value, str) and (reason := name_fault(value)):
                 return Fault(
                     key,
@@ -158,26 +164,32 @@ class _Namer:
                     f"the name {reason}: use 1-200 characters without control or bidi characters",
                     name,
                 )
-        if not good_score(event["score"]):
-            reason = "a score is a number in [0, 1], true, false, or null for a skipped item"
-            return Fault("score", shorten(event["score"]), reason, name)
-        new_row = self._known_row(event["item_id"], event.get("repeat", 0)) is None
         if new_row and len(benchmark.rows) >= limits.rows:
             return Fault(
                 "item_id",
-                shorten(event["item_id"]),
+                shorten(event.item_id),
                 f"the benchmark has {limits.rows:,} items already, its limit",
                 name,
             )
-        model = (event["model"], event.get("epoch", 0))
+        model = (event.model, event.epoch)
         if model not in benchmark.epoch_contestant_of and len(benchmark.contestants) >= limits.contestants:
             return Fault(
                 "model",
-                shorten(event["model"]),
+                shorten(event.model),
                 f"the benchmark has {limits.contestants:,} models already, its limit",
                 name,
             )
+        if len(benchmark.values) >= limits.values and self._is_new(event.score):
+            return Fault(
+                "score",
+                shorten(event.score),
+                f"the benchmark has {limits.values:,} different scores already, its limit",
+                name,
+            )
         return None
+
+    def _is_new(self, score: float | None) -> bool:
+        return score is not None and round(score * MILLION) not in self.benchmark.value_code
 
     def _known_row(self, item: str, repeat: int) -> int | None:
         return self.benchmark.repeat_row_of.get((item, repeat)) if repeat else self.benchmark.row_of.get(item)
@@ -190,7 +202,7 @@ class _Namer:
         return row
 
     def _contestant(self, model: str, epoch: int) -> int:
-        known = self.benchmark.epoch_contestant_of.get((model, epoch))  # type: ignore[call-overload]
+        known = self.benchmark.epoch_contestant_of.get(Contestant(model, epoch))
         if known is None:
             known = self.benchmark.add_contestant(model, epoch)
             self.delta.contestants.append(self.benchmark.contestants[known])
@@ -217,39 +229,42 @@ def _apply(
 ) -> Cells:
     """Fold located events: first score wins, then sums, family and latches."""
     position = np.flatnonzero(found.code[part] != ABSENT) + part.start
+    # Sorted by row, then contestant, then arrival: the first of equal keys is the one that wins.
+    key = found.row[position] * len(benchmark.contestants) + found.contestant[position]
+    position = position[np.argsort(key, kind="stable")]
     row, contestant, code = found.row[position], found.contestant[position], found.code[position]
-    key = row * len(benchmark.contestants) + contestant
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    standing = benchmark.scores[row, contestant]
-    winner = np.where(standing != ABSENT, standing, code[first][inverse])
-    new = np.zeros(key.size, bool)
-    new[first] = True
-    new &= standing == ABSENT
-    benchmark.counters["conflicts"] += int(((winner != code) & ~new).sum())
-    benchmark.counters["duplicates"] += int(((winner == code) & ~new).sum())
+    standing = benchmark.scores[row, contestant].astype(np.uint32)
+    first = np.ones(row.size, bool)
+    first[1:] = (row[1:] != row[:-1]) | (contestant[1:] != contestant[:-1])
+    new = first & (standing == ABSENT)
+    if not new.all():
+        winner = np.where(standing != ABSENT, standing, code[first][np.cumsum(first) - 1])
+        benchmark.counters["conflicts"] += int(((winner != code) & ~new).sum())
+        benchmark.counters["duplicates"] += int(((winner == code) & ~new).sum())
+        row, contestant, code, position = row[new], contestant[new], code[new], position[new]
 
-    row, contestant, code, position = row[new], contestant[new], code[new], position[new]
-    touched, at = np.unique(row, return_inverse=True)
-    before = benchmark.scores[touched, : len(benchmark.contestants)]
+    starts = np.ones(row.size, bool)
+    starts[1:] = row[1:] != row[:-1]
+    touched, at = row[starts], np.cumsum(starts) - 1
+    before = benchmark.scores[touched]
     benchmark.scores[row, contestant] = code
     bets = benchmark.counts_row[row]
     if bets.any():
         _add_sums(benchmark, contestant[bets], code[bets])
         scored = bets & (code >= ZERO)
-        after = benchmark.scores[touched, : len(benchmark.contestants)]
+        contestants = len(benchmark.contestants)
+        rows = (before[:, :contestants], benchmark.scores[touched][:, :contestants])
         events = (at[scored], contestant[scored], code[scored], position[scored])
-        _bet(benchmark, piece, (before, after), events, delta, betting=betting)
+        _bet(benchmark, piece, rows, events, delta, betting=betting)
     return row, contestant, code
 
 
 def _add_sums(benchmark: Benchmark, contestant: Index, code: NDArray[np.uint32]) -> None:
-    table = np.array([0, 0, *benchmark.values], np.int64) if not benchmark.binary else _BINARY
-    np.add.at(benchmark.total, contestant, table[code])
-    np.add.at(benchmark.scored, contestant, code >= ZERO)
-    np.add.at(benchmark.skipped, contestant, code == SKIPPED)
-
-
-_BINARY: Final = np.array([0, 0, 0, MILLION], np.int64)
+    """Add what new scores bring to each model by itself; float64 is exact for so few and so small integers."""
+    table = np.array([0, 0, *benchmark.values], np.float64)
+    size = len(benchmark.contestants)
+    for name, weights in (("total", table[code]), ("scored", code >= ZERO), ("skipped", code == SKIPPED)):
+        getattr(benchmark, name)[:size] += np.bincount(contestant, weights, size).astype(np.int64)
 
 
 def _bet(

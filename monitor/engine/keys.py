@@ -4,11 +4,11 @@ from hashlib import blake2b
 
 
 def benchmark_key(name: str) -> str:
-    """Return the 16 hexadecimal digits (BLAKE2b-64) that stand for a benchmark in keys.
+    """Return the 32 hexadecimal digits (BLAKE2b-128) that stand for a benchmark in keys.
 
     Examples
     --------
     >>> len(benchmark_key("mmlu-pro"))
-    16
+    32
     """
-    return blake2b(name.encode("utf-8"), digest_size=8).hexdigest()
+    return blake2b(name.encode("utf-8"), digest_size=16).hexdigest()

@@ -14,12 +14,12 @@ class Limits:
     contestants : int
         Models (with their epochs) in a benchmark; pair state grows with its square.
     rows : int
-        Items (times repeats) in a benchmark.
+        Items (times repeats) in a benchmark; their names are one string of the store, which holds 512 MB.
     values : int
         Different scores in a benchmark, in millionths.
     """
 
     benchmarks: int = 10_000
     contestants: int = 5_000
-    rows: int = 20_000_000
+    rows: int = 10_000_000
     values: int = 1_000_001

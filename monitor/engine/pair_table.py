@@ -51,6 +51,11 @@ class PairTable:
         self.a, self.b = self.ranking[first], self.ranking[second]
         self.adjacent = second == first + 1
 
+    @property
+    def asserted(self) -> bool:
+        """Whether completeness is asserted."""
+        return self.assumed_items is not None
+
     # --- counts -----------------------------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -186,13 +191,21 @@ class PairTable:
         """How many pairs the fixed-n families hold."""
         return max(int(self.in_family.sum()), 1)
 
+    @property
+    def anytime_family_size(self) -> int:
+        """Pairs that share alpha: of a declared capacity, or all that are compared where completeness is asserted; else those registered.
+
+        A re-score is one more hypothesis, so pairs of earlier epochs count too.
+        """
+        benchmark = self.benchmark
+        return benchmark.spec.family.capacity or max(self.family_size * self.asserted, benchmark.registered)
+
     @cached_property
     def log_family_threshold(self) -> Floats:
         """Return ln 1/alpha_j of each pair; infinite for a pair without a place in the family."""
         spec = self.benchmark.spec
-        if self.assumed_items is not None:
-            size = spec.family.capacity or self.family_size
-            return np.where(self.in_family, log(size / spec.alpha), np.inf)
+        if self.asserted and spec.family.capacity is None:
+            return np.where(self.in_family, log(self.anytime_family_size / spec.alpha), np.inf)
         return log_thresholds(self.benchmark, self.pair)["anytime_family"]
 
     def direction(self) -> Sides:

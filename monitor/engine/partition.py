@@ -1,20 +1,22 @@
 """The fold of a partition: (state, chunk of records) -> (state, changes). No I/O, no clock."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Final
 
-from pydantic import TypeAdapter, ValidationError
+import msgspec
 
 from monitor.engine.benchmark import Benchmark
 from monitor.engine.chunk import Chunk
 from monitor.engine.delta import BenchmarkDelta, DeadLetter, Delta, Source, StoredState
 from monitor.engine.fold import Batch, Cells, fold_batch, record_cells
 from monitor.engine.limits import Limits
-from schemas.decode import Fault, check_object, decode_record, decode_records, shorten
+from schemas.decode import Fault, check_object, decode_message, decode_records, read_object, shorten
 from schemas.events import Declaration, EventFields, Packed, Spec
 
-_PACKED: Final = TypeAdapter(Packed)
+_PACKED: Final = msgspec.json.Decoder(Packed)
 _RAW_LENGTH: Final = 2_000
+_BENCHMARK: Final = attrgetter("benchmark")
 _FREE_TO_CHANGE: Final = ("power", "margin")
 """What no latch rests on."""
 
@@ -84,6 +86,8 @@ class _Folding:
         self.partition = partition
         self.delta = Delta(partition=partition.number, expected=partition.off, off=end)
         self.pending: dict[str, Batch] = {}
+        self.waiting: list[str] = []
+        """Benchmarks of rejected records whose first events are pending: where a reject counts must not depend on the chunking."""
         self.deltas: dict[str, BenchmarkDelta] = {}
         self.cells: dict[str, list[Cells]] = {}
         self.widths: dict[str, int] = {}
@@ -114,7 +118,7 @@ class _Folding:
             self.events(events, [chunk.offsets[k] for k in which], [0] * len(which))
             return
         for k in which:
-            self._one(decode_record(chunk.records[k]), chunk.offsets[k], 0, chunk.records[k])
+            self._one(decode_message(chunk.records[k]), chunk.offsets[k], 0, chunk.records[k])
 
     def _one(self, found: EventFields | Declaration | Fault, offset: int, index: int, raw: bytes) -> None:
         if isinstance(found, Declaration):
@@ -127,36 +131,32 @@ class _Folding:
     def _packed(self, chunk: Chunk, k: int) -> None:
         offset, record = chunk.offsets[k], chunk.records[k]
         try:
-            packed = _PACKED.validate_json(record)
-        except ValidationError:
+            packed = _PACKED.decode(record)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             self._packed_one_by_one(offset, record)
             return
-        source = packed.get("source")
+        source = packed.source
         if source is not None:
-            span = (packed.get("from"), packed.get("to"))
-            if not self._advance(
-                Source(source["generation"], span[1] or 0, source["prefix"], source["line"]), source["path"], span[0]
-            ):
+            reached = Source(source.generation, packed.end or 0, source.prefix, source.line)
+            if not self._advance(reached, source.path, packed.start):
                 return
-        for declared in packed.get("declare", ()):
+        for declared in packed.declare:
             self._one(check_object(declared), offset, 0, record)
-        events = packed["events"]
+        events = packed.events
         self.events(events, [offset] * len(events), range(len(events)))
-        if packed.get("rejected"):
-            self.flush()
-            for index, reject in enumerate(packed["rejected"]):
-                letter = DeadLetter(
-                    offset,
-                    len(events) + index,
-                    reject["source"],
-                    reject["line"],
-                    reject["field"],
-                    reject["found"],
-                    reject["reason"],
-                    reject.get("benchmark"),
-                    reject.get("raw", "")[:_RAW_LENGTH],
-                )
-                self._dead(letter)
+        for index, reject in enumerate(packed.rejected):
+            letter = DeadLetter(
+                offset,
+                len(events) + index,
+                reject["source"],
+                reject["line"],
+                reject["field"],
+                reject["found"],
+                reject["reason"],
+                reject.get("benchmark"),
+                reject.get("raw", "")[:_RAW_LENGTH],
+            )
+            self._dead(letter)
 
     def _packed_one_by_one(self, offset: int, record: bytes) -> None:
         """Read what is good of a packed record with a bad event in it."""
@@ -167,10 +167,13 @@ class _Folding:
         except ValueError:
             data = None
         if not isinstance(data, dict) or not isinstance(data.get("events"), list) or "source" in data:
-            self._one(decode_record(record), offset, 0, record)
+            self._one(decode_message(record), offset, 0, record)
             return
+        declared = data.get("declare")
+        for item in declared if isinstance(declared, list) else ():
+            self._one(check_object(item), offset, 0, repr(item).encode())
         for index, item in enumerate(data["events"]):
-            self._one(check_object(item), offset, index, repr(item).encode())
+            self._one(read_object(item), offset, index, repr(item).encode())
 
     def _advance(self, source: Source, path: str, start: int | None) -> bool:
         """Take a span of a watched file if it begins where the last one ended; otherwise it was read before and is skipped whole."""
@@ -188,29 +191,34 @@ class _Folding:
 
     def events(self, events: list[EventFields], offsets: Sequence[int], indices: Sequence[int]) -> None:
         """Sort events by benchmark, keeping their order."""
-        names = {e["benchmark"] for e in events}
+        names = set(map(_BENCHMARK, events))
         if len(names) == 1:
             self.pending.setdefault(names.pop(), Batch()).extend(events, offsets, indices)
             return
         for event, offset, index in zip(events, offsets, indices, strict=True):
-            self.pending.setdefault(event["benchmark"], Batch()).extend((event,), (offset,), (index,))
+            self.pending.setdefault(event.benchmark, Batch()).extend((event,), (offset,), (index,))
 
     def flush(self) -> None:
         """Fold what is pending."""
-        for name, batch in self.pending.items():
+        pending, self.pending = self.pending, {}
+        for name, batch in pending.items():
             self._fold(name, batch)
-        self.pending = {}
+        waiting, self.waiting = self.waiting, []
+        for name in waiting:
+            self.count_reject(name)
 
     def _fold(self, name: str, batch: Batch) -> None:
         benchmark, fault = self._benchmark(name)
         if benchmark is None:
             for event, offset, index in zip(batch.events, batch.offsets, batch.indices, strict=True):
-                self.reject(fault, offset, index, repr(event).encode())
+                self.reject(fault, offset, index, msgspec.json.encode(event))
             return
         delta = self._delta(benchmark)
         refused = fold_batch(benchmark, batch, delta, self.partition.limits, self.cells[name])
         for position, reason in refused:
-            self.reject(reason, batch.offsets[position], batch.indices[position], repr(batch.events[position]).encode())
+            self.reject(
+                reason, batch.offsets[position], batch.indices[position], msgspec.json.encode(batch.events[position])
+            )
 
     def _benchmark(self, name: str) -> tuple[Benchmark, None] | tuple[None, Fault]:
         partition = self.partition
@@ -281,6 +289,10 @@ class _Folding:
 
     def count_reject(self, name: str | None) -> None:
         """Count a record that could not be read, in its benchmark where that is known."""
+        if name in self.pending:
+            assert name is not None
+            self.waiting.append(name)
+            return
         benchmark = self.partition.benchmarks.get(name) if name is not None else None
         if benchmark is None:
             self.partition.counters["rejected"] += 1

@@ -28,6 +28,8 @@ class PairFacts:
     held: str | None
     gap: float | None
     assumption: str | None
+    no_family: str | None
+    """Why the pair can have no family verdict."""
 
 
 def points(gap: float) -> str:
@@ -47,6 +49,8 @@ def reason(facts: PairFacts) -> str:
         return f"{facts.model_a} and {facts.model_b} share no item yet."
     parts = [_verdict(facts)]
     if facts.status != "decided":
+        if facts.no_family:
+            parts.append(f"It has no family verdict: {facts.no_family}.")
         parts += _open(facts)
     if facts.gap is not None and facts.gap < 0:
         parts.append(
@@ -68,11 +72,13 @@ def _verdict(facts: PairFacts) -> str:
         turned = facts.gap is not None and (facts.gap < 0 if facts.side == "a" else facts.gap > 0)
         ending = "; the gap has since turned" if turned else ""
         return f"{better} is better than {worse}, decided family-wise{ending}. Assumes that {facts.assumption}."
+    if facts.pair_side and facts.status in {"collecting", "exhausted"}:
+        better = facts.model_a if facts.pair_side == "a" else facts.model_b
+        scored = "Every item has been scored. " if facts.status == "exhausted" else ""
+        family = ", not yet family-wise" if facts.status == "collecting" else ", not family-wise"
+        return f"{scored}Decided for this pair by itself ({better} is better){'' if facts.no_family else family}."
     if facts.status in texts:
         return texts[facts.status]
-    if facts.pair_side:
-        better = facts.model_a if facts.pair_side == "a" else facts.model_b
-        return f"Decided for this pair by itself ({better} is better), not yet family-wise."
     if facts.missing:
         return (
             f"Undecided: {facts.missing:,} items of the benchmark are still missing for this pair, and could turn it."

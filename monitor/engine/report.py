@@ -7,18 +7,18 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.benchmark import MILLION, Benchmark
+from monitor.engine.benchmark import Benchmark
 from monitor.engine.cluster_table import ClusterColumns, cluster_columns
 from monitor.engine.pair_table import PairTable, Sides
-from monitor.engine.pairs import Index
 from monitor.engine.partition import Partition
 from monitor.engine.reasons import NO_ORDER, PairFacts, reason
+from monitor.engine.standings import model_reports, ranking_of
 from schemas.report import (
+    ASSERTED,
     BenchmarkReport,
     ClusterReport,
     Decided,
     FamilyReport,
-    ModelReport,
     OrderReport,
     PairReport,
     Report,
@@ -30,9 +30,7 @@ from stats.completion import items_to_completion_decision
 from stats.confidence import gap_interval
 from stats.growth import items_to_decision
 from stats.mcnemar import chi2_p, mid_p
-from stats.means import mean_interval
 from stats.paired import correlation
-from stats.ranks import rank_intervals, tie_groups
 
 Which = Literal["adjacent", "all"]
 _SIDE: Final = {1: "a", -1: "b", 0: None}
@@ -66,7 +64,7 @@ def benchmark_report(
 ) -> BenchmarkReport:
     """Report one benchmark; see `build_report`."""
     asserted = assert_complete and benchmark.spec.order.policy == "none"
-    ranking = _ranking(benchmark)
+    ranking = ranking_of(benchmark)
     table = PairTable(benchmark, ranking, benchmark.items if asserted else None)
     clusters = cluster_columns(table)
     held = _held(benchmark, asserted=asserted)
@@ -79,27 +77,16 @@ def benchmark_report(
         order=OrderReport(
             policy="completion" if asserted else benchmark.spec.order.policy,
             suspect=False,
-            reason=f"asserted: the {benchmark.items:,} items found are the whole benchmark" if asserted else held,
+            reason=f"{ASSERTED}the {benchmark.items:,} items found are the whole benchmark" if asserted else held,
         ),
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,
         mixture=benchmark.spec.mixture,
         family=_family(benchmark, table, asserted=asserted),
-        models=_models(table, ranking, benchmark),
+        models=model_reports(table, held=held is not None),
         summary=_summary(table, rows, listed),
         pairs=rows,
     )
-
-
-def _ranking(benchmark: Benchmark) -> Index:
-    """Order current contestants from the best mean to the worst, ties by name; one without a score comes last."""
-    current = np.flatnonzero(benchmark.current()) if benchmark.contestants else np.empty(0, np.int64)
-    total, scored = benchmark.total, benchmark.scored
-
-    def place(k: int) -> tuple[float, str]:
-        return (-total[k] / scored[k] if scored[k] else 1.0, benchmark.contestants[k].model)
-
-    return np.array(sorted(current.tolist(), key=place), np.int64)
 
 
 def _held(benchmark: Benchmark, *, asserted: bool) -> str | None:
@@ -127,45 +114,8 @@ _ASSUMPTIONS: Final = {
 def _family(benchmark: Benchmark, table: PairTable, *, asserted: bool) -> FamilyReport:
     family = benchmark.spec.family
     if asserted:
-        return FamilyReport(policy="capacity", size=family.capacity or table.family_size)
-    return FamilyReport(
-        policy=family.policy, size=family.capacity if family.policy == "capacity" else benchmark.registered
-    )
-
-
-def _models(table: PairTable, ranking: Index, benchmark: Benchmark) -> list[ModelReport]:
-    size = ranking.size
-    place = np.empty(len(benchmark.contestants), np.int64)
-    place[ranking] = np.arange(size)
-    better = np.zeros((size, size), bool)
-    family = table.decided_anytime["anytime_family"] if benchmark.binary else np.zeros(table.pair.size, np.int8)
-    at_a, at_b = place[table.a], place[table.b]
-    better[at_a[family > 0], at_b[family > 0]] = True
-    better[at_b[family < 0], at_a[family < 0]] = True
-    low, high = rank_intervals(better)
-    groups = tie_groups(np.arange(size), better)
-    scored = benchmark.scored[ranking]
-    total = benchmark.total[ranking] / MILLION
-    known = scored > 0
-    mean_low, mean_high = np.full(size, np.nan), np.full(size, np.nan)
-    if known.any():
-        mean_low[known], mean_high[known] = mean_interval(total[known], scored[known], benchmark.spec.alpha)
-    items = table.assumed_items or benchmark.spec.items or benchmark.items
-    return [
-        ModelReport(
-            model=benchmark.contestants[k].model,
-            items=int(scored[r]),
-            coverage=min(1.0, scored[r] / items) if items else 0.0,
-            mean=float(total[r] / scored[r]) if scored[r] else None,
-            mean_low=_number(mean_low[r]),
-            mean_high=_number(mean_high[r]),
-            rank=r + 1,
-            rank_low=int(low[r]),
-            rank_high=int(high[r]),
-            tie_group=int(groups[r]),
-        )
-        for r, k in enumerate(ranking.tolist())
-    ]
+        return FamilyReport(policy="capacity", size=table.anytime_family_size)
+    return FamilyReport(policy=family.policy, size=table.anytime_family_size)
 
 
 def _number(value: float) -> float | None:
@@ -270,7 +220,7 @@ def _pairs(
     resolved = _resolved(table, clusters, column)
     cluster_rows = _cluster_rows(table, clusters, listed)
     names = [c.model for c in benchmark.contestants]
-    statuses, reasons, decided_at = _verdicts(table, listed, columns, decided, held, names)
+    statuses, reasons, decided_at = _verdicts(table, listed, columns, held, names)
     return [
         PairReport(
             model_a=names[table.a[q]],
@@ -308,7 +258,8 @@ def _decided(
 ) -> dict[str, list[Any]]:
     binary = table.benchmark.binary
     fixed = table.decided_fixed if binary else {}
-    anytime = table.decided_anytime if binary or table.benchmark.changes else {}
+    # An invalidated decision no longer counts: its status tells of it, the columns do not.
+    anytime = table.decided_anytime if held is None else {}
     names = ("fixed_n", "bonferroni", "holm", "benjamini_hochberg", "bonferroni_adjacent")
     decided = {name: column.sides(fixed.get(name)) for name in names}
     decided["clustered"] = column.sides(clusters.decided if clusters else None)
@@ -357,7 +308,6 @@ def _verdicts(
     table: PairTable,
     listed: NDArray[np.int64],
     columns: dict[str, list[Any]],
-    decided: dict[str, list[Any]],
     held: str | None,
     names: list[str],
 ) -> tuple[list[Status], list[str], list[int | None]]:
@@ -371,11 +321,13 @@ def _verdicts(
         if table.assumed_items is not None
         else _ASSUMPTIONS.get(policy)
     )
+    latched = {name: _Column(listed).sides(sides) for name, sides in table.decided_anytime.items()}
+    outside = _outside(table, listed)
     statuses: list[Status] = []
     reasons: list[str] = []
     decided_at: list[int | None] = []
     for r, q in enumerate(listed.tolist()):
-        side = decided["anytime_family"][r]
+        side = latched["anytime_family"][r]
         left = None if missing is None else int(missing[q])
         inside = (
             margin is not None
@@ -405,17 +357,28 @@ def _verdicts(
                     discordant=None if columns["b"][r] is None else columns["b"][r] + columns["c"][r],
                     low=columns["gap_family_low"][r],
                     high=columns["gap_family_high"][r],
-                    pair_side=decided["anytime"][r],
+                    pair_side=latched["anytime"][r],
                     missing=left,
                     items_to_decision=columns["items_to_decision"][r],
                     held=held,
                     gap=columns["gap"][r],
                     assumption=assumption,
+                    no_family=outside[r],
                 )
             )
         )
         decided_at.append(None if side is None else _decided_at(table, q))
     return statuses, reasons, decided_at
+
+
+def _outside(table: PairTable, listed: NDArray[np.int64]) -> list[str | None]:
+    """Why a pair has no family verdict, or None where it may get one."""
+    full = f"the {table.benchmark.spec.family.capacity or 0:,} places of the declared family were taken by pairs that came before it"
+    placed = np.isfinite(table.log_family_threshold)
+    return [
+        (full if table.in_family[q] else "it is not in the declared family") if table.n[q] and not placed[q] else None
+        for q in listed.tolist()
+    ]
 
 
 def _decided_at(table: PairTable, q: int) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+import msgspec
 from pydantic_core import to_json
 
 from monitor.engine.delta import Source
@@ -60,7 +61,7 @@ class Packer:
 
     def _missing(self, segment: Segment) -> list[dict[str, Any]]:
         self._known.update(d.declare for d in segment.declarations)
-        fresh = {e["benchmark"] for e in segment.events} - self._known
+        fresh = {e.benchmark for e in segment.events} - self._known
         if not fresh:
             return []
         self._known |= fresh
@@ -72,5 +73,5 @@ def _events(events: list[EventFields], raw: bytes | None) -> bytes:
     # Inside a packed line an event stands one level deeper than in its block, and parsers bound the depth: where there is enough nesting
     # to reach that bound, only the fields that count are written.
     if raw is None or raw.count(b"[") + raw.count(b"{") > len(events) + _NESTED:
-        return to_json(events)[1:-1]
+        return msgspec.json.encode(events)[1:-1]
     return raw

@@ -38,13 +38,18 @@ class Segment(NamedTuple):
 class Decoded(NamedTuple):
     """A block that was decoded.
 
-    `segments` follow each other without a gap. `raw` are the events as JSON, separated by commas, where the block holds nothing else.
+    `segments` follow each other without a gap. `lines` are the lines if all of them are good events, without what stands between them.
     `benchmark` is the one of the last line that names one.
     """
 
     segments: list[Segment]
-    raw: bytes | None
+    lines: bytes | None
     benchmark: str | None
+
+    @property
+    def raw(self) -> bytes | None:
+        """The events as they stand in the file, separated by commas; None if the block holds anything else."""
+        return None if self.lines is None else self.lines[:-1].replace(b"}\n{", b"},{")
 
 
 def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = None) -> Decoded:
@@ -65,7 +70,7 @@ def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = N
     >>> line = b'{"benchmark":"x","item_id":"1","model":"m","score":1}\n'
     >>> decoded = decode(Block(0, len(line), 1, line), Path("a.jsonl"), Checker())
     >>> decoded.segments[0].events
-    [{'benchmark': 'x', 'item_id': '1', 'model': 'm', 'score': 1}]
+    [EventFields(benchmark='x', item_id='1', model='m', score=1.0, cluster=None, repeat=0, epoch=0)]
     """
     if block.fault is not None:
         reject = _reject(block.fault, path, block.first_line, block.data, benchmark)
@@ -78,7 +83,7 @@ def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = N
     if events is None:
         return _Lines(block, path, checker, benchmark).decode()
     segment = Segment([], events, [], block.end, block.first_line + block.data.count(b"\n") - 1)
-    return Decoded([segment], data[:-1].replace(b"}\n{", b"},{"), events[-1]["benchmark"])
+    return Decoded([segment], data, events[-1].benchmark)
 
 
 def read_files(files: Sequence[Path], progress: Callable[[int, int], None] | None = None) -> Iterator[Segment]:
@@ -173,9 +178,9 @@ class _Lines:
             group = lines[start : start + _GROUP]
             events = _good(b"\n".join(group) + b"\n", self.checker)
             if events is not None:
-                self._names(events[0]["benchmark"])
+                self._names(events[0].benchmark)
                 self.events += events
-                self.benchmark = events[-1]["benchmark"]
+                self.benchmark = events[-1].benchmark
                 position += sum(map(len, group)) + len(group)
                 continue
             for number, line in enumerate(group, block.first_line + start):
@@ -200,7 +205,7 @@ class _Lines:
             self._names(found.declare)
         else:
             self.events.append(found)
-            self._names(found["benchmark"])
+            self._names(found.benchmark)
 
     def _fault(self, fault: Fault, line: bytes, number: int) -> None:
         reject = _reject(fault, self.path, number, line, self.benchmark)

@@ -202,16 +202,17 @@ class Tailer:
         rejects: list[Reject] = []
         source, lines = None, 0
         while len(records) < _BLOCKS_AN_APPEND and (block := reader.next(final=final)) is not None:
-            segments, raw, file.benchmark = decode(block, file.path, self._checker, file.benchmark)
+            decoded = decode(block, file.path, self._checker, file.benchmark)
+            file.benchmark = decoded.benchmark
             start, running = block.start, block.before
-            for segment in segments:
+            for segment in decoded.segments:
                 if segment.end == block.end:
                     running = reader.hash
                 elif running is not None:
                     running.update(block.data[start - block.start : segment.end - block.start])
                 assert running is not None, "the reader hashes"
                 source = Source(file.generation, segment.end, running.hexdigest(), segment.line)
-                records.append(self._packer.pack(segment, path, start, source, raw))
+                records.append(self._packer.pack(segment, path, start, source, decoded.raw))
                 start = segment.end
                 lines += segment.lines
                 rejects += segment.rejects

@@ -82,7 +82,7 @@ class WatchedFile:
                 return None
             if not same and not self._continues(mark, status):
                 self.close()
-        if False:
+        if status.st_size == 0 and source is not None:
             return None  # emptied, most likely to be written anew
         if self._reader is None:
             self._reader = self._open(source)
@@ -141,7 +141,7 @@ def _last_benchmark(lines: bytes) -> str | None:
         if isinstance(found, Declaration):
             return found.declare
         if found is not None and not isinstance(found, Fault):
-            return found["benchmark"]
+            return found.benchmark
         if found is not None and found.benchmark is not None:
             return found.benchmark
     return None

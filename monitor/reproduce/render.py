@@ -15,9 +15,15 @@ _MARK = {True: "[green]same[/]", False: "[yellow]differs[/]", None: "[dim]-[/]"}
 
 
 def counts(sections: Sequence[Section]) -> dict[str, int]:
-    """Rows that are the same, that differ, and that the paper does not let one recompute."""
-    verdicts = [row.same for section in sections for row in section.rows]
-    return {"same": verdicts.count(True), "differs": verdicts.count(False), "not_recomputable": verdicts.count(None)}
+    """Rows that are the same, that differ, that cannot be recomputed from print, and whose number was never printed."""
+    rows = [row for section in sections for row in section.rows]
+    unpaired = [row.computed is None for row in rows if row.same is None]
+    return {
+        "same": sum(row.same is True for row in rows),
+        "differs": sum(row.same is False for row in rows),
+        "not_recomputable": unpaired.count(True),
+        "not_printed": unpaired.count(False),
+    }
 
 
 def as_json(sections: Sequence[Section]) -> str:
@@ -47,16 +53,18 @@ def render_table(sections: Sequence[Section]) -> "RenderableType":
     parts: list[RenderableType] = []
     for section in sections:
         table = Table(title=f"{section.title} [dim]({section.source})[/]", title_justify="left", expand=True)
-        table.add_column("what", ratio=3)
-        table.add_column("published", justify="right", ratio=1)
-        table.add_column("computed", justify="right", ratio=1)
-        table.add_column("", ratio=1)
-        table.add_column("note", ratio=4, style="dim")
+        table.add_column("what", ratio=4)
+        table.add_column("published", justify="right", min_width=9)
+        table.add_column("computed", justify="right", min_width=11)
+        table.add_column("", min_width=7)
+        table.add_column("note", ratio=5, style="dim")
         for row in section.rows:
-            table.add_row(row.name, row.published, display(row), _MARK[row.same], row.note)
+            table.add_row(row.name, row.published, display(row), _MARK[row.same], row.note.removeprefix("differs "))
         parts += [table, ""]
     total = counts(sections)
-    parts.append(f"{total['same']} the same, {total['differs']} differ, {total['not_recomputable']} not recomputable")
+    parts.append(
+        f"{total['same']} the same, {total['differs']} differ, {total['not_recomputable']} not recomputable from print"
+    )
     return Group(*parts)
 
 
@@ -71,5 +79,6 @@ def display(row: Row) -> str:
     mantissa, exponent, _ = row.published.replace(",", "").lstrip("<>").partition("e")
     decimals = len(mantissa.partition(".")[2])
     if exponent or (row.computed != 0 and abs(row.computed) < 1e-4):
-        return f"{row.computed:.{decimals + 1}e}"
+        value, power = f"{row.computed:.{decimals + 1}e}".split("e")
+        return f"{value}e{int(power)}"
     return f"{row.computed:,.{decimals + 1}f}"

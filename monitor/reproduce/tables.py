@@ -127,8 +127,9 @@ def clusters(paper: Paper) -> Section:
             ),
         ]
     needed = iid * effect
-    flipped = (needed > n) & (iid <= n)
-    ratios = [f"{x:.2f}" for x in np.sort(needed[flipped] / n[flipped])]
+    as_printed = iid * np.array([parse(row.design_effect)[0] for row in paper.cluster_rows])
+    flipped = (as_printed > n) & (iid <= n)
+    ratios = as_printed[flipped] / n[flipped]
     rows += [
         number("median ICC", "0.0010", float(np.median(icc))),
         number("median design effect", "1.88", float(np.median(effect)), slack=float(reach[np.argsort(effect)[4]])),
@@ -137,8 +138,8 @@ def clusters(paper: Paper) -> Section:
         text(
             "pairs that flip to N* > 3 N",
             "2",
-            str(int((needed[flipped] > 3 * n[flipped]).sum())),
-            because=f"the cluster N* of the pairs that flip is {' and '.join(ratios)} N (errata 6)",
+            str(int((ratios > 3).sum())),
+            because=f"the cluster N* of the pairs that flip is {' and '.join(f'{x:.2f}' for x in ratios)} N (errata 6)",
         ),
         text(
             "pairs that drive the flip (4 v 5, 5 v 6, 6 v 7)",
@@ -190,7 +191,7 @@ def verdicts(paper: Paper) -> Section:
             "not printed",
             float(value),
             None,
-            "decided at e >= 20, which is ln e >= 2.996",
+            f"{'decided' if value >= -np.log(ALPHA) else 'not decided'} at e >= 20, ln e >= 2.996",
         )
         for pair, value in zip(pairs, log_e, strict=True)
     )

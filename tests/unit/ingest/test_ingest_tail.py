@@ -11,82 +11,13 @@ import textwrap
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_log import MANY, Log, look, once
 from result_lines import event, keys, lines
 
-from monitor.engine.chunk import Chunk
-from monitor.engine.partition import Partition
 from monitor.ingest.blocks import BOM, new_hash
 from monitor.ingest.limit import RejectLimit, TooManyRejected
 from monitor.ingest.paths import PathError
 from monitor.ingest.read import read_files
-from monitor.ingest.tail import Tailer
-
-
-class Log:
-    """A log in memory, folded by the real fold."""
-
-    def __init__(self):
-        self.records = []
-        self.partition = Partition()
-
-    async def append(self, records):
-        self.records += records
-        return len(self.records)
-
-    def fold(self):
-        start = self.partition.off
-        new = self.records[start:]
-        return (
-            self.partition.fold(Chunk(0, start, len(self.records), range(start, len(self.records)), new))
-            if new
-            else None
-        )
-
-    def tailer(self, *paths, **options):
-        """Begin again, as after a restart: from the positions of the folded log."""
-        self.fold()
-        return Tailer(
-            paths, self.append, self.partition.sources, known=self.partition.benchmarks, poll_interval=0.01, **options
-        )
-
-    @property
-    def packed(self):
-        return [json.loads(r) for r in self.records]
-
-    @property
-    def events(self):
-        return [e for p in self.packed for e in p["events"]]
-
-    @property
-    def rejects(self):
-        return [r for p in self.packed for r in p["rejected"]]
-
-    def counters(self):
-        self.fold()
-        total = dict(self.partition.counters)
-        for benchmark in self.partition.benchmarks.values():
-            for name, count in benchmark.counters.items():
-                total[name] = total.get(name, 0) + count
-        return total
-
-
-def once(log, *paths, **options):
-    tailer = log.tailer(*paths, **options)
-    asyncio.run(tailer.run_once())
-    return tailer
-
-
-def look(tailer, times=1):
-    """Let a tailer look at its files, as it does at each interval."""
-
-    async def passes():
-        for _ in range(times):
-            await tailer._pass(final=False)
-
-    asyncio.run(passes())
-
-
-MANY = [event(i, model=f"m{i % 3}", score=i % 2, cluster="c") for i in range(3_000)]
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
@@ -190,66 +121,6 @@ def test_a_file_that_grows_in_any_pieces_gives_what_it_gives_as_a_whole(tmp_path
     assert log.counters()["skipped_spans"] == 0
     contents = gzip.decompress(data) if gz else data
     assert log.partition.sources[str(path)].position == len(contents)
-
-
-def replace(path, data):
-    other = path.with_name("new")
-    other.write_bytes(data)
-    other.replace(path)
-
-
-@pytest.mark.parametrize("write", [lambda p, d: p.write_bytes(d), replace])
-@pytest.mark.parametrize("restart", [False, True])
-@pytest.mark.parametrize("size", [10, 100, 200])
-def test_changed_contents_are_read_again_from_the_start_as_a_new_generation(tmp_path, write, restart, size):
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(lines(*(event(i) for i in range(100))))
-    log = Log()
-    tailer = log.tailer(path)
-    look(tailer)
-    write(path, lines(*(event(i, score=0) for i in range(size))))
-    os.utime(path, ns=(1, 1))
-    if restart:
-        tailer._close()
-        tailer = log.tailer(path)
-    look(tailer)
-    tailer._close()
-    assert keys(log.events)[100:] == keys(event(i, score=0) for i in range(size))
-    assert log.packed[-1]["source"]["generation"] == 1
-    counters = log.counters()
-    assert counters["skipped_spans"] == 0
-    assert counters["conflicts"] == min(size, 100)
-    assert log.partition.sources[str(path)].generation == 1
-
-
-@pytest.mark.parametrize("restart", [False, True])
-def test_the_same_contents_in_a_new_file_go_on_where_they_were(tmp_path, restart):
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(lines(*MANY[:10]))
-    log = Log()
-    tailer = log.tailer(path)
-    look(tailer)
-    replace(path, lines(*MANY[:20]))
-    if restart:
-        tailer._close()
-        tailer = log.tailer(path)
-    look(tailer)
-    tailer._close()
-    assert keys(log.events) == keys(MANY[:20])
-    assert log.packed[-1]["source"]["generation"] == 0
-
-
-def test_a_file_that_is_emptied_and_filled_again_alike_is_not_read_again(tmp_path):
-    path = tmp_path / "a.jsonl"
-    log = Log()
-    path.write_bytes(lines(*MANY[:10]))
-    tailer = log.tailer(path)
-    look(tailer)
-    for data in (b"", lines(*MANY[:11])):
-        path.write_bytes(data)
-        look(tailer)
-    tailer._close()
-    assert keys(log.events) == keys(MANY[:11])
 
 
 def test_files_appear_and_vanish_while_they_are_followed(tmp_path):
@@ -385,37 +256,15 @@ def test_a_declaration_keeps_its_meaning_on_the_way_through_the_log(tmp_path):
     assert (spec.items, spec.order.policy, spec.family.pairs) == (7, "none", (("a", "b"),))
 
 
-def test_a_broken_gzip_is_told_once_and_goes_on_when_it_is_mended(tmp_path):
-    path = tmp_path / "a.jsonl.gz"
-    data = gzip.compress(lines(*MANY))
-    path.write_bytes(data[: len(data) // 2])
-    log = Log()
-    for _ in range(3):
-        once(log, path)
-    assert [r["field"] for r in log.rejects] == ["file"]
-    count = len(log.events)
-    assert 0 < count < len(MANY)
+def test_a_reject_after_a_restart_belongs_to_the_benchmark_of_the_line_before_it(tmp_path):
+    path = tmp_path / "a.jsonl"
+    data = lines(event(benchmark="one"), event(benchmark="two"), b"[]")
     path.write_bytes(data)
+    log = Log()
     once(log, path)
-    assert keys(log.events) == keys(MANY)
-    assert log.counters()["skipped_spans"] == 0
-    assert log.counters()["duplicates"] == 0
-
-
-def test_a_damaged_gzip_that_is_followed_goes_on_when_it_is_mended(tmp_path):
-    path = tmp_path / "a.jsonl.gz"
-    half = gzip.compress(lines(*MANY[:2_000]))
-    data = half + gzip.compress(lines(*MANY[2_000:]))
-    path.write_bytes(half + b"x" * (len(data) - len(half)))
-    log = Log()
-    tailer = log.tailer(path)
-    look(tailer, 3)
-    assert [r["field"] for r in log.rejects] == ["file"]
-    path.write_bytes(data)
-    os.utime(path, ns=(1, 1))
-    look(tailer)
-    tailer._close()
-    assert keys(log.events) == keys(MANY)
+    path.write_bytes(data + lines(b"{", event(benchmark="three")))
+    once(log, path)
+    assert [(r["line"], r["benchmark"]) for r in log.rejects] == [(3, "two"), (4, "two")]
 
 
 def test_too_many_rejects_stop_the_run_after_they_were_appended(tmp_path):

@@ -65,6 +65,17 @@ def test_extreme_tables():
     assert high[4] < 0.1
 
 
+def test_ten_million_items_and_tiny_levels():
+    n = 10_000_000
+    for alpha in (0.05, 1e-12, 1e-300):
+        low, high = gap_interval(n, [1_000_000, n, 0], [1_005_000, 0, 0], alpha)
+        assert low[0] < -0.0005 < high[0]
+        assert high[0] - low[0] < 0.011
+        assert low[1] > 0.9998
+        assert high[2] == pytest.approx(-low[2])
+        assert high[2] < 1e-4
+
+
 def test_wilson_against_statsmodels():
     from statsmodels.stats.proportion import proportion_confint
 

@@ -80,6 +80,13 @@ def test_e_bh_by_definition():
         assert not k or e[e_bh(np.log(e), 0.05)].min() >= np.sort(e)[-k]
 
 
+def test_an_empty_family_decides_nothing():
+    for procedure in (e_bonferroni, e_holm, e_bh, closed_averaging, e_lond):
+        assert procedure([]).size == 0
+    for adjust in (bonferroni, sidak, holm, benjamini_hochberg, benjamini_yekutieli):
+        assert adjust([]).size == 0
+
+
 def test_e_values_beyond_the_floating_range():
     huge = [1e6, 5000.0, -1e6, 0.0]
     for procedure in (e_bonferroni, e_holm, e_bh, closed_averaging, e_lond):

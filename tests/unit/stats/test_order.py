@@ -2,6 +2,7 @@
 
 import hashlib
 from itertools import pairwise, permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -171,10 +172,18 @@ def test_key_is_plain_sha256():
 def test_a_stored_state_resumes():
     rng = np.random.default_rng(6)
     model, cluster, place = rng.integers(0, 3, 900), rng.integers(0, 5, 900), rng.random(900)
+    place[model == 1] = np.sort(place[model == 1])
     whole, first, resumed = OrderState(), OrderState(), OrderState()
     whole.update(model, cluster, place)
     first.update(model[:450], cluster[:450], place[:450])
     vars(resumed).update({name: np.copy(x) if isinstance(x, np.ndarray) else x for name, x in vars(first).items()})
     resumed.update(model[450:], cluster[450:], place[450:])
     assert resumed.finding == whole.finding
-    assert whole.finding.items > 0
+    assert whole.finding.items == 256  # a look that only the second half reaches
+
+
+def test_the_page_on_the_committed_order_shows_these_vectors():
+    page = (Path(__file__).parents[3] / "docs" / "committed-order.md").read_text(encoding="utf-8")
+    for seed, item, key in VECTORS:
+        assert f"| {f'`{seed}`' if seed else '(empty)'} | {f'`{item}`' if item else '(empty)'} | `{key}` |" in page
+    assert "item-1 item-2 item-8 item-4 item-5 item-3 item-7 item-6 item-9 item-10" in page

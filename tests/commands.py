@@ -1,0 +1,202 @@
+"""Run the command line as a user does, in processes of its own; and count what the same files hold with plain dictionaries."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import defaultdict
+from itertools import combinations
+from pathlib import Path
+
+RANKWATCH = str(Path(sys.executable).with_name("rankwatch"))
+PATIENCE = 60
+"""Seconds after which a condition that is waited for counts as never coming true."""
+
+
+def environment(**more):
+    """The environment of a command: as here, without settings of ours, on a wide terminal without colour."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RANKWATCH_")}
+    return kept | {"COLUMNS": "200", "NO_COLOR": "1"} | more
+
+
+def rankwatch(*arguments, code=0, **env):
+    """Run a command to its end; it has to exit with `code`."""
+    ended = subprocess.run(
+        [RANKWATCH, *map(str, arguments)],
+        env=environment(**env),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=2 * PATIENCE,
+    )
+    assert ended.returncode == code, f"exit {ended.returncode}, not {code}\n{ended.stdout}\n{ended.stderr}"
+    assert "Traceback" not in ended.stderr, ended.stderr
+    return ended
+
+
+def report(*arguments, **options):
+    """The parsed JSON of `report --format json`, and what stood on standard error."""
+    ended = rankwatch("report", *arguments, "--format", "json", **options)
+    return json.loads(ended.stdout), ended.stderr
+
+
+def watch_once(data_dir, *arguments, **options):
+    """The output of `watch --once --format json`."""
+    return rankwatch("watch", *arguments, "--once", "--format", "json", "--data-dir", data_dir, **options).stdout
+
+
+def until(condition, what):
+    """Wait until a condition holds, and return what it gives."""
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < end, f"waited {PATIENCE} s in vain for {what}"
+        time.sleep(0.01)
+    return found
+
+
+class Watch:
+    """A `watch` that runs until it is told to stop; its output is collected as it comes."""
+
+    def __init__(self, data_dir, *arguments, **env):
+        command = [RANKWATCH, "watch", *map(str, arguments), "--data-dir", str(data_dir), "--port", "0"]
+        self.lines = []
+        self.process = subprocess.Popen(
+            command, env=environment(**env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.errors = []
+        self._readers = [
+            threading.Thread(target=lambda pipe, to: to.extend(pipe), args=pair, daemon=True)
+            for pair in ((self.process.stdout, self.lines), (self.process.stderr, self.errors))
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.ended()
+
+    def line(self, pattern):
+        """Wait for a line that matches."""
+
+        def found():
+            assert self.process.poll() is None or any(re.search(pattern, line) for line in self.lines), self.errors
+            return next((match for line in list(self.lines) if (match := re.search(pattern, line))), None)
+
+        return until(found, pattern)
+
+    @property
+    def url(self):
+        """Where it serves."""
+        return self.line(r"http://[^\s,]+").group()
+
+    def stop(self, number=signal.SIGTERM):
+        """Send a signal, and return the exit code."""
+        self.process.send_signal(number)
+        return self.ended()
+
+    def ended(self):
+        """Wait for the end, and return the exit code."""
+        code = self.process.wait(PATIENCE)
+        for reader in self._readers:
+            reader.join(PATIENCE)
+        self.process.stdout.close()
+        self.process.stderr.close()
+        return code
+
+    @property
+    def server(self):
+        """The process id of its embedded server."""
+        return until(lambda: _child(self.process.pid, "valkey-server"), "the embedded server")
+
+
+def _child(parent, name):
+    for children in Path(f"/proc/{parent}/task").glob("*/children"):
+        for pid in children.read_text().split():
+            with contextlib.suppress(OSError):
+                if name in Path(f"/proc/{pid}/comm").read_text():
+                    return int(pid)
+    return None
+
+
+def get(url, **headers):
+    """Status and text of a GET request."""
+    request = urllib.request.Request(url, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def write(path, records, mode="w"):
+    """Write records as JSON lines; one that is text or bytes already is written as it stands."""
+    with path.open(f"{mode}b") as file:
+        for record in records:
+            text = record if isinstance(record, str | bytes) else json.dumps(record)
+            file.write((text.encode() if isinstance(text, str) else text) + b"\n")
+    return path
+
+
+def events(rng, models, items, *, benchmark="bench", start=0, **more):
+    """Events of models, by item: each model is right with its own probability."""
+    return [
+        {"benchmark": benchmark, "item_id": f"item {item}", "model": model, "score": int(rng.random() < skill), **more}
+        for item in range(start, start + items)
+        for model, skill in models.items()
+    ]
+
+
+class Counted:
+    """What events come to: first score wins, one dictionary look-up after the other."""
+
+    def __init__(self, records):
+        self.events = self.duplicates = self.conflicts = 0
+        first = {}
+        for e in records:
+            self.events += 1
+            key = (e["item_id"], e.get("repeat", 0), e["model"], e.get("epoch", 0))
+            score = None if e["score"] is None else float(e["score"])
+            if key not in first:
+                first[key] = score
+            elif first[key] == score:
+                self.duplicates += 1
+            else:
+                self.conflicts += 1
+        latest = defaultdict(int)
+        for _, _, model, epoch in first:
+            latest[model] = max(latest[model], epoch)
+        self.items = len({item for item, repeat, *_ in first if repeat == 0})
+        self.scores = {model: {} for model in latest}
+        for (item, repeat, model, epoch), score in first.items():
+            if repeat == 0 and epoch == latest[model] and score is not None:
+                self.scores[model][item] = score
+
+    def pairs(self):
+        """(n, b, c) of every two models, by the frozen set of their names; b counts for the first in name order."""
+        found = {}
+        for a, b in combinations(sorted(self.scores), 2):
+            x, y = self.scores[a], self.scores[b]
+            both = [(x[item], y[item]) for item in x.keys() & y.keys()]
+            found[a, b] = (len(both), both.count((1.0, 0.0)), both.count((0.0, 1.0)))
+        return found
+
+
+def pairs_of(benchmark):
+    """(n, b, c) of every listed pair of a report, in name order like `Counted.pairs`."""
+    found = {}
+    for pair in benchmark["pairs"]:
+        a, b = pair["model_a"], pair["model_b"]
+        counts = (pair["n"], pair["b"], pair["c"])
+        found[min(a, b), max(a, b)] = counts if a < b else (counts[0], counts[2], counts[1])
+    return found

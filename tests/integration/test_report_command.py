@@ -1,0 +1,383 @@
+"""`rankwatch report` on real files: its contract, its numbers beside plain dictionaries, and what it says of bad input."""
+
+import gzip
+import json
+import math
+import random
+import re
+from pathlib import Path
+
+import pytest
+from scipy.stats import binomtest, chi2, norm
+
+from schemas.report import Report
+from tests.commands import Counted, events, pairs_of, rankwatch, report, write
+from tests.oracle import log_e, log_half_e_plus
+
+SKILLS = {"alpha": 0.8, "bravo": 0.62, "charlie": 0.6, "delta": 0.35}
+
+# The contract of the report, in words of its own.
+BENCHMARK = (
+    "benchmark items events duplicates conflicts rejected order alpha power mixture family models summary pairs"
+)
+MODEL = "model items coverage mean mean_low mean_high rank rank_low rank_high tie_group"
+PAIR = (
+    "model_a model_b adjacent n b c gap p_a p_b rho sd p_chi2 p_exact p_mid p_clustered required_n resolution_ratio mde "
+    "log_e log_e_a log_e_b gap_low gap_high gap_family_low gap_family_high status reason decided_at_n items_to_decision "
+    "decided resolved cluster"
+)
+DECIDED = "fixed_n bonferroni holm benjamini_hochberg clustered anytime anytime_family e_bh"
+RESOLVED = "fixed_n bonferroni anytime clustered"
+CLUSTER = "clusters icc design_effect required_n resolution_ratio"
+
+
+def messy(seed, **more):
+    """Events with skips, repeats, epochs, duplicates and conflicts in them, in random order."""
+    rng = random.Random(seed)
+    records = events(rng, SKILLS, 80, **more)
+    for event in list(records):
+        if rng.random() < 0.05:
+            records.append(event | {"score": rng.choice([0, 1, True, False, 0.0, 1.0])})
+        if rng.random() < 0.05:
+            records.append(event | {"repeat": 1, "score": rng.choice([0, 1])})
+        if rng.random() < 0.03:
+            event["score"] = None
+        if event["model"] == "charlie" and rng.random() < 0.4:
+            records.append(event | {"epoch": 2, "score": rng.choice([0, 1])})
+    rng.shuffle(records)
+    return records
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder of two benchmarks in plain, gzipped and nested files, with what must not be read beside them."""
+    folder = tmp_path_factory.mktemp("results")
+    first, second = messy(1, benchmark="first"), messy(2, benchmark="second", cluster="c")
+    for k, event in enumerate(second):
+        event["cluster"] = f"c{event['item_id'][-1]}"
+        event["unknown"], event["timestamp"] = {"deep": [1]}, f"2026-01-01T00:00:{k % 60:02d}Z"
+    write(folder / "a.jsonl", first[:150])
+    (folder / "sub").mkdir()
+    with gzip.open(folder / "sub/b.jsonl.gz", "wb") as file:
+        file.write(b"\xef\xbb\xbf" + b"\r\n".join(json.dumps(e).encode() for e in first[150:]))
+    write(folder / "sub/c.ndjson", [*second, "", "  "])
+    (folder / ".hidden.jsonl").write_text("nothing to read\n")
+    (folder / "notes.txt").write_text("nothing to read\n")
+    return folder, {"first": first, "second": second}
+
+
+@pytest.fixture(scope="module")
+def whole(folder):
+    """The report of all pairs as text and as JSON, and the events."""
+    ended = rankwatch("report", folder[0], "--format", "json", "--pairs", "all")
+    assert ended.stderr == ""
+    return ended.stdout, json.loads(ended.stdout), folder[1]
+
+
+def test_the_json_is_the_contract_and_nothing_else(whole):
+    text, found, _ = whole
+    assert Report.model_validate_json(text).model_dump_json() + "\n" == text
+    assert list(found) == ["benchmarks"]
+    for benchmark in found["benchmarks"]:
+        assert list(benchmark) == BENCHMARK.split()
+        assert list(benchmark["order"]) == ["policy", "suspect", "reason"]
+        assert list(benchmark["family"]) == ["policy", "size"]
+        assert list(benchmark["summary"]) == ["pairs", "undecided", "unresolved"]
+        assert all(list(model) == MODEL.split() for model in benchmark["models"])
+        for pair in benchmark["pairs"]:
+            assert list(pair) == PAIR.split()
+            assert list(pair["decided"]) == DECIDED.split()
+            assert list(pair["resolved"]) == RESOLVED.split()
+            assert pair["cluster"] is None or list(pair["cluster"]) == CLUSTER.split()
+    clustered = {b["benchmark"]: b["pairs"][0]["cluster"] is not None for b in found["benchmarks"]}
+    assert clustered == {"first": False, "second": True}
+
+
+def test_the_json_schema_names_the_same_fields():
+    path = Path(__file__).parents[2] / "schemas/json/report.schema.json"
+    definitions = json.loads(path.read_text())["$defs"]
+    for name, fields in {
+        "BenchmarkReport": BENCHMARK,
+        "ModelReport": MODEL,
+        "PairReport": PAIR,
+        "Decided": DECIDED,
+        "Resolved": RESOLVED,
+        "ClusterReport": CLUSTER,
+    }.items():
+        assert set(definitions[name]["properties"]) == set(definitions[name]["required"]) == set(fields.split())
+
+
+def test_counts_of_all_pairs_equal_plain_dictionaries(whole):
+    _, found, records = whole
+    assert [b["benchmark"] for b in found["benchmarks"]] == ["first", "second"]
+    for benchmark in found["benchmarks"]:
+        counted = Counted(records[benchmark["benchmark"]])
+        assert pairs_of(benchmark) == counted.pairs()
+        for name in ("events", "duplicates", "conflicts", "items"):
+            assert benchmark[name] == getattr(counted, name)
+        assert counted.duplicates
+        assert counted.conflicts
+        assert benchmark["rejected"] == 0
+        for model in benchmark["models"]:
+            scores = counted.scores[model["model"]].values()
+            assert model["items"] == len(scores)
+            assert model["mean"] == pytest.approx(sum(scores) / len(scores))
+            assert model["mean_low"] < model["mean"] < model["mean_high"]
+            assert model["coverage"] == pytest.approx(len(scores) / counted.items)
+        assert [m["rank"] for m in benchmark["models"]] == [1, 2, 3, 4]
+        assert sorted((m["mean"] for m in benchmark["models"]), reverse=True) == [
+            m["mean"] for m in benchmark["models"]
+        ]
+
+
+def test_statistics_of_a_pair_equal_scipy_and_the_formulas(whole):
+    _, found, _ = whole
+    k = (norm.ppf(0.975) + norm.ppf(0.8)) ** 2
+    for pair in found["benchmarks"][0]["pairs"]:
+        n, b, c = pair["n"], pair["b"], pair["c"]
+        assert pair["gap"] == pytest.approx((b - c) / n)
+        assert pair["p_exact"] == pytest.approx(binomtest(b, b + c).pvalue)
+        assert pair["p_chi2"] == pytest.approx(chi2.sf((b - c) ** 2 / (b + c), 1))
+        assert pair["required_n"] == pytest.approx(k * (n * (b + c) / (b - c) ** 2 - 1))
+        assert pair["resolution_ratio"] == pytest.approx(n / pair["required_n"])
+        assert pair["log_e"] == pytest.approx(log_e(b, c))
+        assert pair["resolved"]["fixed_n"] == (pair["resolution_ratio"] >= 1)
+        assert (pair["decided"]["fixed_n"] is not None) == (pair["p_exact"] <= 0.05)
+        # Items that one of the two has no score for count against the leader; 6 pairs share alpha in the family.
+        least = max(log_half_e_plus(b, c + 80 - n), log_half_e_plus(c, b + 80 - n))
+        assert (pair["decided"]["anytime"] is not None) == (least >= math.log(20))
+        assert (pair["decided"]["anytime_family"] is not None) == (least >= math.log(6 * 20))
+        assert (pair["gap_low"] > 0 or pair["gap_high"] < 0) == (pair["log_e"] >= math.log(20))
+
+
+def test_items_found_are_the_benchmark_and_it_says_so(whole):
+    for benchmark in whole[1]["benchmarks"]:
+        assert benchmark["order"]["policy"] == "completion"
+        assert benchmark["order"]["reason"].startswith("asserted: the 80 items found")
+        assert benchmark["family"] == {"policy": "capacity", "size": 6}
+
+
+def test_adjacent_pairs_are_the_neighbours_of_all_pairs(folder, whole):
+    found, _ = report(folder[0], "--pairs", "adjacent")
+    for some, everything in zip(found["benchmarks"], whole[1]["benchmarks"], strict=True):
+        ranked = [m["model"] for m in some["models"]]
+        assert [(p["model_a"], p["model_b"]) for p in some["pairs"]] == list(zip(ranked, ranked[1:], strict=False))
+        assert some["pairs"] == [p for p in everything["pairs"] if p["adjacent"]]
+        assert some["summary"]["pairs"] == 3
+        assert everything["summary"]["pairs"] == 6
+
+
+def test_the_order_of_lines_and_their_files_changes_no_count(folder, whole, tmp_path):
+    records = [event for each in folder[1].values() for event in each]
+    # Keep the first of each key first: only then is the order free.
+    keyed = {}
+    for e in records:
+        keyed.setdefault((e["benchmark"], e["item_id"], e.get("repeat", 0), e["model"], e.get("epoch", 0)), []).append(e)
+    groups = list(keyed.values())
+    random.Random(5).shuffle(groups)
+    path = write(tmp_path / "shuffled", [event for group in groups for event in group])
+    found, _ = report(path, path, "--pairs", "all")  # named twice, read once
+    assert found == whole[1]
+
+
+def test_tables_name_every_model_and_pair(folder):
+    adjacent = rankwatch("report", folder[0]).stdout
+    everything = rankwatch("report", folder[0], "--pairs", "all").stdout
+    for text in (adjacent, everything):
+        assert "\x1b" not in text
+        assert all(name in text for name in ("first", "second", *SKILLS))
+        assert "80 items, 4 models" in text
+    assert re.search("alpha [>~] delta", everything)
+    assert not re.search("alpha [>~] delta", adjacent)
+    assert re.search("alpha [>~] bravo", adjacent)
+
+
+HOSTILE = [
+    "a/b:c",
+    "[red]x[/red]",
+    "<script>alert(1)</script>",
+    "{tag}*?",
+    "'; DROP TABLE--",
+    '"quoted\\',
+    "-flag",
+    "模型 é",
+    "x" * 200,
+]
+
+
+def test_hostile_names_are_kept_as_they_are(tmp_path):
+    rng = random.Random(3)
+    skills = {name: 0.3 + 0.05 * k for k, name in enumerate(HOSTILE)}
+    records = [event for name in HOSTILE for event in events(rng, skills, 6, benchmark=name)]
+    path = write(tmp_path / "odd [name] \n.jsonl", records)
+    found, errors = report(path, "--pairs", "all")
+    assert errors == ""
+    assert {b["benchmark"] for b in found["benchmarks"]} == set(HOSTILE)
+    assert all({m["model"] for m in b["models"]} == set(HOSTILE) for b in found["benchmarks"])
+    table = rankwatch("report", path).stdout
+    assert all(name in table for name in HOSTILE[:-1])
+    assert len(table.splitlines()) > 9 * 20
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------------------------
+
+GOOD = {"benchmark": "bench", "item_id": "x", "model": "m", "score": 1}
+BAD = {
+    "broken": (b'{"benchmark":"bench","item_id":', "record", "not valid JSON", "write one JSON object a line"),
+    "nan": (json.dumps(GOOD | {"score": math.nan}), "score", "finite", "give a number in [0, 1]"),
+    "infinite": (json.dumps(GOOD | {"score": -math.inf}), "score", "found -inf", "give a number in [0, 1]"),
+    "too much": (json.dumps(GOOD | {"score": 1.2}), "score", "found 1.2", "give a number in [0, 1]"),
+    "negative": (json.dumps(GOOD | {"score": -0.1}), "score", "found -0.1", "give a number in [0, 1]"),
+    "text": (json.dumps(GOOD | {"score": "1"}), "score", "found", "give a number in [0, 1]"),
+    "no model": ('{"benchmark":"bench","item_id":"x","score":1}', "model", "found nothing", "give the model's name"),
+    "no benchmark": ('{"item_id":"x","model":"m","score":1}', "benchmark", "found nothing", "give the benchmark's name"),
+    "no score": ('{"benchmark":"bench","item_id":"x","model":"m"}', "score", "found nothing", "give a number"),
+    "long": (json.dumps(GOOD | {"attributes": {"a": "a" * 10_000_000}}), "record", "a line of 10,000,", "at most 1,000,000"),
+    "not utf-8": (b'{"benchmark":"bench","item_id":"\xff","model":"m","score":1}', "record", "0xff", "write the file as UTF-8"),
+    "array": ("[1]", "record", "found [1]", "a JSON object with benchmark, item_id, model and score"),
+    "bidi": (json.dumps(GOOD | {"model": "evil\u202e"}), "model", "U+202E", "give the model's name"),
+    "number": (json.dumps(GOOD | {"item_id": 5}), "item_id", "found 5", "give the item's id as a string"),
+    "epoch": (json.dumps(GOOD | {"epoch": -1}), "epoch", "found -1", "give a whole number from 0"),
+    "declaration": ('{"declare":"bench","alpha":2}', "alpha", "found 2", "less than 0.5"),
+}  # fmt: skip
+
+
+def test_bad_lines_are_named_and_everything_else_is_counted(tmp_path):
+    good = events(random.Random(4), {"m": 0.4, "n": 0.7}, 100)
+    records = [json.dumps(event) for event in good]
+    places = {}
+    for k, (name, (line, *_)) in enumerate(BAD.items()):
+        records.insert(12 * k + 5, line)
+        places[name] = 12 * k + 6
+    path = write(tmp_path / "results.jsonl", records)
+    found, errors = report(path)
+    messages = errors.splitlines()
+    assert len(messages) == len(BAD)
+    for (name, (_, field, *words)), message in zip(BAD.items(), messages, strict=True):
+        assert message.startswith(f"rankwatch: {path}:{places[name]}: {field}: found "), name
+        assert all(word in message for word in words), (name, message)
+        assert len(message) < 600 + len(str(path))
+    (benchmark,) = found["benchmarks"]
+    assert benchmark["rejected"] == len(BAD)
+    assert benchmark["events"] == 200
+    assert pairs_of(benchmark) == Counted(good).pairs()
+
+
+def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
+    path = write(tmp_path / "a.jsonl", [*events(random.Random(1), {"m": 0.5, "n": 0.5}, 300), *["{"] * 50])
+    found, errors = report(path)
+    assert found["benchmarks"][0]["rejected"] == 50
+    assert len(errors.splitlines()) == 21
+    assert errors.splitlines()[-1] == "rankwatch: 30 more lines could not be read"
+
+
+@pytest.mark.parametrize(
+    ("files", "paths", "code", "said"),
+    [
+        ({}, ["missing.jsonl"], 2, ["missing.jsonl does not exist", "check the path"]),
+        ({"notes.txt": "x"}, ["."], 2, ["holds no results", ".jsonl", ".jsonl.gz"]),
+        ({"a.jsonl": ""}, ["a.jsonl"], 1, ["a.jsonl", "no results in there", "benchmark, item_id, model and score"]),
+        ({"a.jsonl": "{\n" * 3}, ["a.jsonl"], 1, ["none of the 3 lines could be read", "a.jsonl:1:"]),
+        (
+            {"a.jsonl": "{\n" * 30 + (json.dumps(GOOD) + "\n") * 100},
+            ["a.jsonl"],
+            1,
+            ["stopped at 30 rejected", "more than 10%", "--max-rejected", "a.jsonl:1:"],
+        ),
+    ],
+    ids=["missing path", "no results below a folder", "empty file", "all lines bad", "too many bad lines"],
+)
+def test_what_cannot_be_reported_ends_with_a_reason(tmp_path, files, paths, code, said):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    ended = rankwatch("report", *(tmp_path / path for path in paths), "--format", "json", code=code)
+    assert ended.stdout == ""
+    assert all(words in ended.stderr for words in said), ended.stderr
+
+
+def test_the_share_of_bad_lines_can_be_raised(tmp_path):
+    path = write(tmp_path / "a.jsonl", ["{"] * 30 + events(random.Random(1), {"m": 0.5, "n": 0.5}, 50))
+    found, _ = report(path, "--max-rejected", "0.5")
+    assert found["benchmarks"][0]["rejected"] == 30
+
+
+def test_a_damaged_gzip_file_is_named_and_what_comes_before_is_read(tmp_path):
+    records = events(random.Random(1), {"m": 0.5, "n": 0.5}, 3000)
+    data = gzip.compress("".join(json.dumps(e) + "\n" for e in records).encode())
+    path = tmp_path / "cut.jsonl.gz"
+    path.write_bytes(data[: len(data) // 2])
+    found, errors = report(path)
+    assert 1000 < found["benchmarks"][0]["events"] < 5000
+    assert str(path) in errors
+    assert "the gzip data breaks off" in errors
+
+
+# --- declarations in the file -----------------------------------------------------------------------------------------------------------
+
+
+def declared(tmp_path, declaration, records, *later):
+    path = write(tmp_path / "declared.jsonl", [{"declare": "bench"} | declaration, *records, *later])
+    found, errors = report(path, "--pairs", "all")
+    (benchmark,) = found["benchmarks"]
+    return benchmark, errors.replace(str(path), "FILE")
+
+
+CLEAR = {"good": 0.95, "bad": 0.2}
+
+
+def test_a_declared_item_count_holds_the_missing_items_against_the_leader(tmp_path):
+    records = events(random.Random(6), CLEAR, 60)
+    most, _ = declared(tmp_path, {"items": 70}, records)
+    assert most["order"] == {"policy": "completion", "suspect": False, "reason": None}
+    assert most["family"] == {"policy": "spending", "size": 1}
+    (pair,) = most["pairs"]
+    assert pair["status"] == "decided"
+    assert pair["decided_at_n"] < 60
+    assert most["models"][0]["coverage"] == pytest.approx(60 / 70)
+    (pair,) = declared(tmp_path, {"items": 600}, records)[0]["pairs"]
+    assert pair["status"] == "collecting"
+    assert pair["decided"]["anytime"] is None
+    assert "540 items of the benchmark are still missing" in pair["reason"]
+
+
+def test_a_trusted_order_decides_as_the_items_come(tmp_path):
+    benchmark, _ = declared(tmp_path, {"order": "trusted", "alpha": 0.01}, events(random.Random(6), CLEAR, 60))
+    assert benchmark["order"]["policy"] == "trusted"
+    assert benchmark["alpha"] == 0.01
+    (pair,) = benchmark["pairs"]
+    assert (pair["status"], pair["decided"]["anytime_family"]) == ("decided", "a")
+    assert 5 < pair["decided_at_n"] < 40
+
+
+def test_a_declared_capacity_is_the_family(tmp_path):
+    records = events(random.Random(7), {"a": 0.9, "b": 0.9, "c": 0.1}, 60)
+    benchmark, _ = declared(tmp_path, {"order": "trusted", "family": {"policy": "capacity", "size": 2}}, records)
+    assert benchmark["family"] == {"policy": "capacity", "size": 2}
+    decided = {(p["model_a"], p["model_b"]): p["decided"]["anytime_family"] for p in benchmark["pairs"]}
+    # The first item registers a-b, then a-c; there is no room for b-c.
+    assert sum(side is not None for side in decided.values()) == 1
+    none = [p for p in benchmark["pairs"] if p["gap_family_low"] is None]
+    assert [{p["model_a"], p["model_b"]} for p in none] == [{"b", "c"}]
+    assert none[0]["decided"]["anytime"] is not None
+
+
+def test_fewer_items_declared_than_come_hold_everything(tmp_path):
+    benchmark, _ = declared(tmp_path, {"items": 50}, events(random.Random(6), CLEAR, 60))
+    assert "60 items have come where 50 were declared" in benchmark["order"]["reason"]
+    (pair,) = benchmark["pairs"]
+    assert pair["status"] == "invalidated"
+    assert "no longer counts" in pair["reason"]
+
+
+def test_a_later_contradiction_is_refused_with_the_reason_and_counted(tmp_path):
+    records = events(random.Random(6), CLEAR, 60)
+    alone, _ = declared(tmp_path, {"items": 70}, records)
+    benchmark, errors = declared(
+        tmp_path, {"items": 70}, records, {"declare": "bench", "items": 60}, {"declare": "bench", "items": 70, "power": 0.9}
+    )  # fmt: skip
+    assert "items: found items=60" in errors
+    assert "can no longer be declared" in errors
+    assert "made after seeing data" in errors
+    assert benchmark["rejected"] == 1
+    assert benchmark["power"] == 0.9
+    assert benchmark["pairs"][0]["decided_at_n"] == alone["pairs"][0]["decided_at_n"]

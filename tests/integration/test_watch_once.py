@@ -1,0 +1,317 @@
+"""`rankwatch watch --once`: the same report as `report`, the same latches as an event-by-event fold, and nothing twice."""
+
+import gzip
+import json
+import random
+
+import pytest
+
+from tests.commands import Counted, events, pairs_of, rankwatch, watch_once, write
+from tests.oracle import Oracle
+
+SKILLS = {"delta": 0.95, "alpha": 0.8, "charlie": 0.5, "bravo": 0.2}
+ITEMS = 120
+
+
+def report_of(*paths):
+    return rankwatch("report", *paths, "--format", "json").stdout
+
+
+def pairs_in(text):
+    """What is counted of each benchmark."""
+    return {
+        b["benchmark"]: (b["events"], b["duplicates"], b["conflicts"], pairs_of(b)) for b in json.loads(text)["benchmarks"]
+    }
+
+
+def counted(records):
+    found = Counted(records)
+    return (found.events, found.duplicates, found.conflicts, found.pairs())
+
+
+def changes(data_dir):
+    path = data_dir / "verdicts.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def letters(data_dir):
+    return [json.loads(line) for line in (data_dir / "dead-letters.jsonl").read_text().splitlines()]
+
+
+def in_order(found):
+    """Ids are each there once, and increase."""
+    ids = [tuple(map(int, change["id"].split("-"))) for change in found]
+    assert ids == sorted(set(ids))
+    return found
+
+
+def by_oracle(records, **declared):
+    """Latches of an event-by-event fold in plain Python: pair in name order, procedure, kind -> better model, n, b, c."""
+    oracle = Oracle(**declared)
+    for place, event in enumerate(records):
+        oracle.event(event, place)
+    found = {}
+    for (((a, _), (b, _)), procedure, kind), (_, side, n, wins, losses) in oracle.verdicts.items():
+        low, high = min(a, b), max(a, b)
+        wins, losses = (wins, losses) if a == low else (losses, wins)
+        found[low, high, procedure, kind] = (a if side > 0 else b, n, wins, losses)
+    return found
+
+
+def as_latches(found):
+    return {
+        (c["model_a"], c["model_b"], c["procedure"], c["kind"]): (
+            c["model_a"] if c["after"] == "a" else c["model_b"],
+            *(c["evidence"][name] for name in ("n", "b", "c")),
+        )
+        for c in found
+    }
+
+
+@pytest.fixture(scope="module")
+def records():
+    """One benchmark with duplicates, conflicts, skips and later repeats in it."""
+    rng = random.Random(11)
+    found = events(rng, SKILLS, ITEMS)
+    for event in list(found):
+        if rng.random() < 0.04:
+            found.insert(rng.randrange(len(found)), event | {"score": rng.choice([0, 1])})
+        if rng.random() < 0.02:
+            event["score"] = None
+        if rng.random() < 0.02:
+            found.append(event | {"repeat": 1})
+    return found
+
+
+def test_it_prints_the_report_and_reads_nothing_twice(tmp_path, records):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    write(folder / "a.jsonl", [*records[:300], "{", *records[300:], json.dumps(records[0] | {"score": 7})])
+    with gzip.open(folder / "b.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(e | {"benchmark": "other", "cluster": e["item_id"][-1]}) + "\n" for e in records)
+    expected = report_of(folder)
+    assert pairs_in(expected) == {"bench": counted(records), "other": counted(records)}
+
+    data = tmp_path / "data"
+    first = rankwatch("watch", folder, "--once", "--format", "json", "--data-dir", data)
+    assert first.stdout == expected
+    assert f"2 records could not be read: see {data}/dead-letters.jsonl" in first.stderr
+    log, dead = (data / "log.jsonl").read_bytes(), (data / "dead-letters.jsonl").read_bytes()
+    assert watch_once(data, folder) == expected
+    assert (data / "log.jsonl").read_bytes() == log
+    assert (data / "dead-letters.jsonl").read_bytes() == dead
+    assert changes(data) == []  # without a declared order nothing is decided
+    assert (data.stat().st_mode & 0o777, (data / "log.jsonl").stat().st_mode & 0o777) == (0o700, 0o600)
+
+
+def test_the_table_is_the_table_of_report(tmp_path, records):
+    path = write(tmp_path / "a.jsonl", records)
+    once = rankwatch("watch", path, "--once", "--data-dir", tmp_path / "data").stdout
+    assert once == rankwatch("report", path).stdout
+
+
+def test_files_that_grow_come_and_are_replaced(tmp_path, records):
+    folder, data = tmp_path / "results", tmp_path / "data"
+    folder.mkdir()
+    path = write(folder / "m.jsonl", records[:200])
+    with path.open("a") as file:
+        file.write(json.dumps(records[200])[:30])  # the line is still being written
+    follow_on = json.dumps(records[200])[30:] + "\n"
+    before = json.loads(watch_once(data, folder))["benchmarks"][0]
+    assert (before["events"], before["rejected"]) == (200, 1)  # --once takes what is there for complete
+
+    with path.open("a") as file:
+        file.write(follow_on)
+    write(path, records[201:330], mode="a")
+    write(folder / "second.jsonl", records[330:])
+    grown = json.loads(watch_once(data, folder))["benchmarks"][0]
+    # What follows a piece of a line that was counted as a line is a line too.
+    assert grown["rejected"] == 2
+    rest = records[:200] + records[201:]
+    assert grown["events"] == len(rest)
+    assert pairs_of(grown) == Counted(rest).pairs()
+
+    # The second file is replaced: it is read again from its start, and keys that are known are duplicates.
+    changed = [event | {"item_id": f"new {event['item_id']}"} for event in records[330:]]
+    write(folder / "second.jsonl", [*records[330:340], *changed])
+    replaced = json.loads(watch_once(data, folder))["benchmarks"][0]
+    rest += records[330:340] + changed
+    assert replaced["events"] == len(rest)
+    assert replaced["duplicates"] + replaced["conflicts"] == Counted(rest).duplicates + Counted(rest).conflicts
+    assert pairs_of(replaced) == Counted(rest).pairs()
+
+
+def test_a_file_rewritten_with_the_same_bytes_or_moved_is_not_counted_twice(tmp_path, records):
+    path, data = write(tmp_path / "a.jsonl", records), tmp_path / "data"
+    expected = watch_once(data, path)
+    path.unlink()
+    assert watch_once(data, write(path, records)) == expected
+    moved = json.loads(watch_once(data, path.rename(tmp_path / "b.jsonl")))["benchmarks"][0]
+    assert moved["events"] == 2 * len(records)  # under another name it is read again, by key
+    assert pairs_of(moved) == Counted(records).pairs()
+
+
+def check_latches(text, data, records, **declared):
+    """The latches, and the report that rests on them, are those of the event-by-event fold; return the changes."""
+    expected = by_oracle(records, **declared)
+    found = in_order(changes(data))
+    assert len(expected) > 5
+    assert as_latches(found) == expected
+    assert len(found) == len(expected)
+    (benchmark,) = json.loads(text)["benchmarks"]
+    assert benchmark["order"] == {"policy": declared["policy"], "suspect": False, "reason": None}
+    early = 0
+    for pair in benchmark["pairs"]:
+        low, high = sorted([pair["model_a"], pair["model_b"]])
+        for procedure in ("anytime", "anytime_family"):
+            latch = expected.get((low, high, procedure, "decided"))
+            side = pair["decided"][procedure]
+            assert latch is None if side is None else latch[0] == pair[f"model_{side}"]
+        assert pair["decided_at_n"] == (expected.get((low, high, "anytime_family", "decided")) or (None, None))[1]
+        early += pair["decided_at_n"] is not None and pair["decided_at_n"] < ITEMS - 20
+    assert early
+    return found
+
+
+def test_latches_of_a_declared_item_count_equal_an_event_by_event_fold(tmp_path, records):
+    path, data = write(tmp_path / "a.jsonl", records), tmp_path / "data"
+    text = watch_once(data, path, "--items", ITEMS)
+    found = check_latches(text, data, records, policy="completion", items=ITEMS)
+    for change in found:
+        evidence = change["evidence"]
+        assert (change["benchmark"], change["order_policy"]) == ("bench", "completion")
+        assert change["model_a"] < change["model_b"]
+        assert evidence["missing"] == ITEMS - evidence["n"]
+        assert evidence["gap"] == pytest.approx((evidence["b"] - evidence["c"]) / evidence["n"])
+        assert evidence["log_e"] >= evidence["log_threshold"]
+        better = change["model_a"] if change["after"] == "a" else change["model_b"]
+        assert change["sentence"].startswith(f"{better} is better than ")
+    assert watch_once(data, path) == text  # the flag is not needed again
+    assert watch_once(data, path, "--items", f"bench={ITEMS}") == text
+    assert changes(data) == found
+
+
+def test_latches_of_a_trusted_order_equal_an_event_by_event_fold(tmp_path, records):
+    data = tmp_path / "data"
+    text = watch_once(data, write(tmp_path / "a.jsonl", records), "--order", "trusted")
+    check_latches(text, data, records, policy="trusted")
+
+
+def test_more_items_than_declared_withdraw_what_was_decided(tmp_path, records):
+    path, data = write(tmp_path / "a.jsonl", records), tmp_path / "data"
+    (benchmark,) = json.loads(watch_once(data, path, "--items", 100))["benchmarks"]
+    assert "120 items have come where 100 were declared" in benchmark["order"]["reason"]
+    statuses = {p["status"] for p in benchmark["pairs"]}
+    assert statuses == {"invalidated", "held"}
+    for pair in benchmark["pairs"]:
+        assert (pair["status"] == "invalidated") == (pair["decided"]["anytime_family"] is not None)
+    assert as_latches(in_order(changes(data))) == by_oracle(records, policy="completion", items=100)
+    assert rankwatch("watch", path, "--once", "--data-dir", data).stdout.count("invalidated") >= 1
+
+
+def test_a_contradiction_on_a_restart_is_refused(tmp_path, records):
+    path, data = write(tmp_path / "a.jsonl", records[:40]), tmp_path / "data"
+    watch_once(data, path, "--items", ITEMS)
+    log = (data / "log.jsonl").read_bytes()
+    for flags in (["--items", 90], ["--items", "bench=121"], ["--order", "trusted"]):
+        ended = rankwatch("watch", path, "--once", "--data-dir", data, *flags, code=2)
+        assert ended.stdout == ""
+        assert "bench: its first scores came under" in ended.stderr
+        assert "made after seeing data" in ended.stderr
+        assert "--data-dir" in ended.stderr
+    assert (data / "log.jsonl").read_bytes() == log
+
+
+def test_an_order_declared_too_late_is_refused(tmp_path, records):
+    path, data = write(tmp_path / "a.jsonl", records[:40]), tmp_path / "data"
+    watch_once(data, path)
+    write(path, [{"declare": "bench", "items": ITEMS}, *records[40:]], mode="a")
+    (benchmark,) = json.loads(watch_once(data, path))["benchmarks"]
+    assert benchmark["rejected"] == 1
+    assert benchmark["order"]["reason"].startswith("asserted")
+    (letter,) = letters(data)
+    assert letter["field"] in {"items", "order"}  # both would change
+    assert "can no longer be declared" in letter["reason"]
+    assert changes(data) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--items", "many"], "--items many: give a number of items"),
+        (["--items", "bench=0"], "--items bench=0"),
+        (["--order", "completion"], "needs the item count"),
+        (["--order", "committed"], "needs a seed"),
+        (["--port", "70000"], "--port"),
+    ],
+)
+def test_flags_that_cannot_be_right(tmp_path, flags, said):
+    path, data = write(tmp_path / "a.jsonl", ["{}"]), tmp_path / "data"
+    ended = rankwatch("watch", path, "--once", "--data-dir", data, *flags, code=2)
+    assert said in ended.stderr
+    assert not data.exists()
+
+
+def test_a_flag_for_one_benchmark_leaves_the_others_alone(tmp_path, records):
+    others = [event | {"benchmark": "b=c"} for event in records]
+    path, data = write(tmp_path / "a.jsonl", [*records, *others]), tmp_path / "data"
+    found = json.loads(watch_once(data, path, "--items", f"b=c={ITEMS}"))["benchmarks"]
+    assert {b["benchmark"]: b["order"]["reason"] is None for b in found} == {"bench": False, "b=c": True}
+    assert {change["benchmark"] for change in changes(data)} == {"b=c"}
+
+
+def test_a_declaration_in_the_file_goes_before_the_flag(tmp_path, records):
+    path, data = write(tmp_path / "a.jsonl", [{"declare": "bench", "order": "trusted", "alpha": 0.01}, *records]), tmp_path / "data"
+    (benchmark,) = json.loads(watch_once(data, path, "--items", 500))["benchmarks"]
+    assert (benchmark["order"]["policy"], benchmark["alpha"], benchmark["rejected"]) == ("trusted", 0.01, 0)
+    assert as_latches(changes(data)) == by_oracle(records, policy="trusted", alpha=0.01)
+
+
+def test_dead_letters_hold_what_is_needed_to_mend_them(tmp_path, records):
+    lines = [json.dumps(event) for event in records]
+    lines[7:7] = ['{"benchmark": "bench"', b'{"benchmark":"bench","item_id":"\xff","model":"m","score":1}']
+    lines[50:50] = [json.dumps(records[0] | {"score": 2, "attributes": {"note": "x" * 5_000}})]
+    lines.append(json.dumps({"benchmark": "never seen", "item_id": "1", "model": "m", "score": "high"}))
+    path, data = write(tmp_path / "a.jsonl", lines), tmp_path / "data"
+    watch_once(data, path)
+    found = letters(data)
+    assert [(letter["line"], letter["field"]) for letter in found] == [
+        (8, "record"),
+        (9, "record"),
+        (51, "score"),
+        (len(lines), "score"),
+    ]
+    assert all(letter["source"] == str(path) for letter in found)
+    assert [letter["benchmark"] for letter in found] == ["bench", "bench", "bench", "never seen"]
+    assert found[0]["raw"] == lines[7]
+    assert found[2]["raw"] == lines[50][:2_000]
+    assert all("give" in letter["reason"] or "write" in letter["reason"] for letter in found)
+    places = [(letter["offset"], letter["index"]) for letter in found]
+    assert places == sorted(set(places))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "no results in there"), ("{\n" * 3, "none of the 3 lines could be read"), ("{\n" * 25, "stopped at 25 rejected")],
+    ids=["empty", "all bad", "too many bad"],
+)
+def test_what_report_refuses_is_refused(tmp_path, text, said):
+    path, data = tmp_path / "a.jsonl", tmp_path / "data"
+    path.write_text(text)
+    ended = rankwatch("watch", path, "--once", "--data-dir", data, "--format", "json", code=1)
+    assert ended.stdout == ""
+    assert said in ended.stderr
+    assert len(letters(data)) == text.count("\n")
+
+
+def test_a_second_look_at_bad_lines_alone_fails_too(tmp_path):
+    path = write(tmp_path / "a.jsonl", ["{"])
+    rankwatch("watch", path, "--once", "--data-dir", tmp_path / "data", code=1)
+    again = rankwatch("watch", path, "--once", "--data-dir", tmp_path / "data", code=1)
+    assert "no results in there" in again.stderr
+
+
+def test_a_missing_path_leaves_no_data_directory(tmp_path):
+    ended = rankwatch("watch", tmp_path / "missing", "--once", "--data-dir", tmp_path / "data", code=2)
+    assert "missing does not exist" in ended.stderr
+    assert not (tmp_path / "data").exists()

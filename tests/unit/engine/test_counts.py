@@ -1,0 +1,113 @@
+"""Pair sums by matrix products, against loops over cells."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitor.engine import counts
+from monitor.engine.counts import ABSENT, CHUNK_CELLS, ONE, ZERO, chunk_counts, matrix_counts
+from monitor.engine.pairs import all_pairs, pair_count, pair_index, pair_members, pairs_of
+
+
+def brute_force(codes):
+    """n, b, c of every pair (i < j) of a table of codes, as a dictionary."""
+    rows, contestants = codes.shape
+    found = {}
+    for j in range(contestants):
+        for i in range(j):
+            both = [(x, y) for x, y in codes[:, [i, j]].tolist() if x >= ZERO and y >= ZERO]
+            found[i, j] = (len(both), both.count((ONE, ZERO)), both.count((ZERO, ONE)))
+    return found
+
+
+def split(rng, rows, contestants, codes, share):
+    """A random table before and after some of its absent cells were filled, and the new scored cells."""
+    after = rng.choice(codes, (rows, contestants)).astype(np.uint32)
+    fresh = (rng.random((rows, contestants)) < share) & (after >= ZERO)
+    before = np.where(fresh, ABSENT, after).astype(np.uint32)
+    row, contestant = np.nonzero(fresh)
+    shuffled = rng.permutation(row.size)
+    row, contestant = row[shuffled], contestant[shuffled]
+    return before, after, row, contestant, after[row, contestant]
+
+
+def gained(before, after, row, contestant, code):
+    i, j, n, b, c = chunk_counts(before, after, row, contestant, code)
+    assert (i < j).all()
+    keys = list(zip(i.tolist(), j.tolist(), strict=True))
+    assert len(set(keys)) == len(keys)
+    values = zip(n.tolist(), b.tolist(), c.tolist(), strict=True)
+    return {key: value for key, value in zip(keys, values, strict=True) if value != (0, 0, 0)}
+
+
+def difference(before, after):
+    old, new = brute_force(before), brute_force(after)
+    found = {key: tuple(y - x for x, y in zip(old[key], new[key], strict=True)) for key in new}
+    return {key: value for key, value in found.items() if value != (0, 0, 0)}
+
+
+@given(st.integers(0, 2**32), st.integers(1, 25), st.integers(1, 7), st.sampled_from([0.02, 0.3, 1.0]), st.booleans())
+def test_a_chunk_adds_what_the_tables_differ_by(seed, rows, contestants, share, graded):
+    codes = [0, 1, 2, 3, 4, 300] if graded else [0, 1, 2, 3]
+    cells = split(np.random.default_rng(seed), rows, contestants, codes, share)
+    assert gained(*cells) == difference(*cells[:2])
+
+
+@pytest.mark.parametrize(("rows", "contestants", "share", "dense"), [(12, 30, 1.0, True), (160, 80, 0.013, False)])
+def test_both_kinds_of_product_agree_with_loops(rows, contestants, share, dense):
+    cells = split(np.random.default_rng(1), rows, contestants, [0, 1, 2, 3, 9], share)
+    _, _, row, contestant, _ = cells
+    touched, group = np.unique(contestant, return_inverse=True)
+    assert counts._Sums(row, group, touched.size, rows).dense == dense
+    assert gained(*cells) == difference(*cells[:2])
+
+
+@pytest.mark.parametrize("contestants", [2, 3])
+def test_counts_of_the_largest_chunk_are_exact(contestants):
+    rows = CHUNK_CELLS // (contestants - 1)
+    before = np.full((rows, contestants), ABSENT, np.uint8)
+    before[:, 0] = ZERO
+    after = before.copy()
+    after[:, 1:] = ONE
+    row, contestant = np.nonzero(after != before)
+    found = gained(before, after, row, contestant, after[row, contestant].astype(np.uint32))
+    assert found[0, 1] == (rows, 0, rows)
+    assert all(found[i, j] == (rows, 0, 0) for i, j in found if i > 0)
+
+
+@given(st.integers(0, 2**32), st.integers(0, 30), st.integers(0, 6))
+def test_a_whole_matrix_is_counted_as_by_loops(seed, rows, contestants):
+    codes = np.random.default_rng(seed).choice([0, 1, 2, 3, 4, 300], (rows, contestants)).astype(np.uint32)
+    i, j = all_pairs(contestants)
+    found = zip(*(array.tolist() for array in matrix_counts(codes)), strict=True)
+    assert dict(zip(zip(i.tolist(), j.tolist(), strict=True), found, strict=True)) == brute_force(codes)
+
+
+def test_a_matrix_of_several_slabs_is_counted_like_its_parts():
+    rng = np.random.default_rng(2)
+    codes = rng.integers(0, 4, (2 * counts._SLAB_ROWS + 5, 3)).astype(np.uint8)
+    halves = [matrix_counts(codes[:9_000]), matrix_counts(codes[9_000:])]
+    for whole, first, second in zip(matrix_counts(codes), *halves, strict=True):
+        assert whole.tolist() == (first + second).tolist()
+
+
+@given(st.integers(0, 40), st.data())
+def test_pairs_of_touched_contestants_hold_each_such_pair_once(contestants, data):
+    touched = data.draw(st.sets(st.integers(0, contestants - 1)) if contestants else st.just(set()))
+    i, j = pairs_of(np.array(sorted(touched), np.int64), contestants)
+    found = list(zip(i.tolist(), j.tolist(), strict=True))
+    need = {(p, q) for q in range(contestants) for p in range(q) if p in touched or q in touched}
+    assert len(set(found)) == len(found)
+    assert need <= set(found)
+    if 2 * len(touched) < contestants:
+        assert need == set(found)
+
+
+@given(st.integers(0, 10**6))
+def test_pair_indices_are_undone(start):
+    pair = np.arange(start, start + 50)
+    i, j = pair_members(pair)
+    assert ((i >= 0) & (i < j)).all()
+    assert (pair_index(i, j) == pair).all()
+    assert pair_count(int(j[-1])) <= pair[-1] < pair_count(int(j[-1]) + 1)

@@ -1,0 +1,230 @@
+"""What becomes of events: which score stands, what is counted, what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from monitor.engine.benchmark import MILLION, NARROW
+from monitor.engine.limits import Limits
+from tests.fold_log import FoldLog, counts_of, event
+
+
+def counters(log, name="bench"):
+    return tuple(log[name].counters[key] for key in ("events", "duplicates", "conflicts", "rejected"))
+
+
+def score(log, item, model, *, repeat=0, epoch=0):
+    """The score that stands, in millionths; "skipped", or None."""
+    benchmark = log.bench
+    row = [(r.item, r.repeat) for r in benchmark.rows].index((str(item), repeat))
+    code = int(benchmark.matrix()[row, [tuple(c) for c in benchmark.contestants].index((model, epoch))])
+    return [None, "skipped", *benchmark.values][code]
+
+
+def together_and_apart(records, *, limits=None):
+    """The same records as one chunk, one a chunk, and one a chunk with a restart after each."""
+    whole, apart, restarted = (FoldLog(limits=limits) for _ in range(3))
+    whole.send(*records)
+    for record in records:
+        apart.send(record)
+        restarted.send(record)
+        restarted.restart()
+    return whole, apart, restarted
+
+
+# --- which score stands -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_the_first_score_wins_and_the_rest_is_counted(chunks):
+    log = FoldLog()
+    records = [event(1, "m", 1), event(1, "m", 0), event(1, "m", 1.0), event(1, "m", 0), event(1, "m", None)]
+    for part in np.array_split(np.arange(5), chunks):
+        log.send(*(records[k] for k in part))
+    assert score(log, 1, "m") == MILLION
+    assert counters(log) == (5, 1, 3, 0)
+    assert (log.bench.scored[0], log.bench.total[0], log.bench.skipped[0]) == (1, MILLION, 0)
+
+
+def test_a_conflicting_score_moves_no_pair():
+    log = FoldLog()
+    log.send(event(1, "a", 1), event(1, "b", 0))
+    assert counts_of(log.bench, "a", "b") == (1, 1, 0)
+    log.send(event(1, "b", 1), event(1, "a", 0))
+    assert counts_of(log.bench, "a", "b") == (1, 1, 0)
+    assert counters(log) == (4, 0, 2, 0)
+
+
+def test_a_skip_is_stored_takes_the_place_and_shares_nothing():
+    log = FoldLog()
+    log.send(event(1, "a", None), event(1, "b", 1), event(1, "a", None), event(1, "a", 1))
+    assert score(log, 1, "a") == "skipped"
+    assert counters(log) == (4, 1, 1, 0)
+    assert (log.bench.skipped[0], log.bench.scored[0]) == (1, 0)
+    assert counts_of(log.bench, "a", "b") == (0, 0, 0)
+    assert log.bench.items == 1
+
+
+def test_true_one_and_one_point_nought_are_the_same_score():
+    log = FoldLog()
+    log.send(*(event(1, "m", x) for x in (True, 1, 1.0)), *(event(2, "m", x) for x in (0.0, False, 0)))
+    assert counters(log) == (6, 4, 0, 0)
+    assert (score(log, 1, "m"), score(log, 2, "m")) == (MILLION, 0)
+    assert log.bench.binary
+
+
+@pytest.mark.parametrize("tiny", ["-0.0", "-0", "1e-320", "0.0000004", "0e5"])
+def test_what_is_nought_in_millionths_is_nought(tiny):
+    log = FoldLog()
+    log.send(json.dumps(event(1, "m", 0)).replace('"score": 0', f'"score": {tiny}').encode(), event(1, "m", 0))
+    assert counters(log) == (2, 1, 0, 0)
+    assert score(log, 1, "m") == 0
+    assert log.bench.binary
+
+
+def test_graded_scores_are_stored_in_millionths():
+    log = FoldLog()
+    log.send(event(1, "m", 1 / 3), event(1, "m", 0.333333), event(1, "m", 0.333334), event(2, "m", 0.9999996))
+    assert (score(log, 1, "m"), score(log, 2, "m")) == (333_333, MILLION)
+    assert counters(log) == (4, 1, 1, 0)
+    assert not log.bench.binary
+    assert log.bench.total[0] == 1_333_333
+
+
+# --- repeats and epochs -----------------------------------------------------------------------------------------------------------------
+
+
+def test_repeats_are_stored_and_do_not_bet():
+    log = FoldLog()
+    log.send(*(event(1, model, k % 2, repeat=k) for k in (2, 1) for model in "ab"))
+    assert log.bench.items == 0
+    assert counts_of(log.bench, "a", "b") == (0, 0, 0)
+    log.send(event(1, "a", 1), event(1, "b", 0), event(1, "a", 0, repeat=1))
+    assert log.bench.items == 1
+    assert counts_of(log.bench, "a", "b") == (1, 1, 0)
+    assert [score(log, 1, "a", repeat=k) for k in range(3)] == [MILLION, MILLION, 0]
+    assert log.bench.scored.tolist()[:2] == [1, 1]
+    assert counters(log) == (7, 0, 1, 0)
+
+
+def test_an_epoch_of_a_model_is_a_contestant_and_the_latest_is_current():
+    log = FoldLog()
+    log.send(event(1, "a", 1), event(1, "b", 0), event(1, "a", 0, epoch=2), event(1, "a", 1, epoch=1))
+    assert [tuple(c) for c in log.bench.contestants] == [("a", 0), ("b", 0), ("a", 2), ("a", 1)]
+    assert log.bench.current().tolist() == [False, True, True, False]
+    assert counts_of(log.bench, ("a", 0), "b") == (1, 1, 0)
+    assert counts_of(log.bench, ("a", 2), "b") == (1, 0, 0)
+    assert counters(log) == (4, 0, 0, 0)
+    # Pairs of one model with itself are no hypotheses: of six pairs, three are.
+    assert log.bench.registered == 3
+    assert log.bench.comparable().sum() == 3
+
+
+# --- codes ------------------------------------------------------------------------------------------------------------------------------
+
+
+def graded_scores(count, start=0):
+    """Events of distinct scores strictly between 0 and 1, item by item for two models."""
+    return [event(k, model, (k + 1) / 1000) for k in range(start, start + count) for model in "ab"]
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_codes_become_wider_with_the_255th_score(restart):
+    log = FoldLog()
+    narrow = log.send(*graded_scores(NARROW - 2))
+    assert narrow.benchmarks[0].width == log.bench.width == 1
+    assert narrow.benchmarks[0].columns is None
+    if restart:
+        log.restart()
+    wide = log.send(event(900, "a", 0.9001), event(900, "b", 1), event(0, "a", 0.5)).benchmarks[0]
+    assert wide.width == log.bench.width == 4
+    assert wide.cells is None
+    assert wide.columns.dtype == np.uint32
+    assert wide.columns.shape == (2, NARROW - 1)
+    assert wide.columns[0, -1] == 2 + NARROW
+    after = log.send(event(901, "a", 0.9001)).benchmarks[0]
+    assert after.columns is None
+    assert after.width == 4
+    assert [x.tolist() for x in after.cells] == [[NARROW - 1], [0], [2 + NARROW]]
+    for _ in range(2):
+        assert score(log, 0, "a") == 1_000
+        assert score(log, 900, "a") == score(log, 901, "a") == 900_100
+        assert counts_of(log.bench, "a", "b")[0] == NARROW - 1
+        assert counters(log) == (2 * NARROW, 0, 1, 0)
+        log.restart()
+
+
+def test_graded_items_are_shared_but_never_discordant_for_nought_or_one():
+    log = FoldLog()
+    log.send(
+        event(1, "a", 0.5), event(1, "b", 0), event(2, "a", 1), event(2, "b", 0.25), event(3, "a", 1), event(3, "b", 0)
+    )
+    assert counts_of(log.bench, "a", "b") == (3, 1, 0)
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------------------------
+
+HOSTILE = ["", "x" * 201, "a\nb", "\x1b[31m", "\u202egpt", "\u2028", "\ufeff", "\x00"]
+
+
+@pytest.mark.parametrize("field", ["benchmark", "item_id", "model", "cluster"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_is_refused_and_the_rest_is_folded(field, name):
+    records = [event(1, "a", 1), event(2, "b", 0) | {field: name}, event(3, "a", 0), event(4, "b", 1)]
+    for log in together_and_apart(records):
+        assert counters(log)[0] == 3
+        assert [r.item for r in log.bench.rows] == ["1", "3", "4"]
+        assert [c.model for c in log.bench.contestants] == ["a", "b"]
+        (letter,) = log.letters
+        assert (letter.offset, letter.field) == (10, field)
+        assert letter.found.isprintable()
+        assert len(letter.found) < 120
+        total = counters(log)[3] + log.partition.counters["rejected"]
+        assert total == 1
+
+
+@pytest.mark.parametrize("bad", ["1.2", "-0.1", "NaN", "Infinity", "1e400", '"1"', "[1]", "{}", '""'])
+def test_what_is_no_score_is_refused_and_the_rest_is_folded(bad):
+    broken = json.dumps(event(2, "a", 7)).replace('"score": 7', f'"score": {bad}').encode()
+    for log in together_and_apart([event(1, "a", 1), broken, event(3, "a", 0)]):
+        assert counters(log) == (2, 0, 0, 1)
+        assert [r.item for r in log.bench.rows] == ["1", "3"]
+        (letter,) = log.letters
+        assert (letter.offset, letter.field, letter.benchmark) == (10, "score", "bench")
+
+
+def test_the_cluster_is_that_of_the_event_which_names_the_item():
+    records = [event(1, "a", 1, cluster="x"), event(1, "b", 1, cluster="y"), event(1, "c", 0.5, cluster="\x07")]
+    for log in together_and_apart(records):
+        assert counters(log) == (3, 0, 0, 0)
+        assert [r.cluster for r in log.bench.rows] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "records", "field", "says"),
+    [
+        (Limits(contestants=2), [event(1, m, 1) for m in "abc"], "model", "2 models already"),
+        (Limits(contestants=2), [event(1, "a", 1, epoch=k) for k in range(3)], "model", "2 models already"),
+        (Limits(rows=2), [event(k, "a", 1) for k in range(3)], "item_id", "2 items already"),
+        (Limits(rows=2), [event(1, "a", 1, repeat=k) for k in range(3)], "item_id", "2 items already"),
+        (Limits(values=3), [event(k, "a", k / 10) for k in (1, 0, 2)], "score", "3 different scores already"),
+        (Limits(benchmarks=2), [event(1, "a", 1, benchmark=b) for b in ("x", "bench", "z")], "benchmark", "2 benchmarks already"),
+    ],
+    ids=["models", "epochs", "items", "repeats", "scores", "benchmarks"],
+)  # fmt: skip
+def test_a_limit_refuses_what_is_new_and_takes_what_is_known(limits, records, field, says):
+    for log in together_and_apart([*records, records[0], records[1]], limits=limits):
+        (letter,) = log.letters
+        assert (letter.offset, letter.field) == (20, field)
+        assert says in letter.reason
+        known = sum(b.counters["duplicates"] for b in log.partition.benchmarks.values())
+        assert known == 2
+
+
+def test_a_refused_event_leaves_no_name_behind():
+    log = FoldLog(limits=Limits(contestants=1))
+    log.send(event(1, "a", 1), event("new", "b", 0.5), event("newer", "a", 2))
+    assert [r.item for r in log.bench.rows] == ["1"]
+    assert log.bench.values == [0, MILLION]
+    assert log.bench.items == 1

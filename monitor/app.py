@@ -264,6 +264,6 @@ class Monitor:
             task.result()
 
     async def _valkey_gone(self) -> None:
-        while self._valkey is None or self._valkey.running:
+        while self._valkey is None or self._valkey.running:  # noqa: ASYNC110 - a child process tells by ending
             await asyncio.sleep(1)
         raise StoreError(f"the embedded Valkey has ended: see {self._valkey.directory / 'valkey.log'}, and start again")

@@ -38,7 +38,7 @@ def items_to_completion_decision(
     Examples
     --------
     >>> round(float(items_to_completion_decision(6016, 840, 727, 6016, np.log(20))))
-    5992
+    5997
     """
     items, wins, losses, rest = non_negative(n=n, b=b, c=c, missing=missing)
     items, wins, losses, rest, need = np.broadcast_arrays(items, wins, losses, rest, np.asarray(threshold_log, float))

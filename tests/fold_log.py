@@ -20,6 +20,7 @@ class FoldLog:
     """Folds what it is sent, one call a chunk, and keeps the deltas; `store` holds what a store would."""
 
     def __init__(self, *declarations, limits=None):
+        self.limits = limits
         self.partition, self.store, self.deltas = Partition(limits=limits), MemoryStore(), []
         if declarations:
             self.send(*declarations)
@@ -36,7 +37,7 @@ class FoldLog:
 
     def restart(self):
         """Go on from the store."""
-        self.partition = Partition.restore(self.store.state)
+        self.partition = Partition.restore(self.store.state, self.limits)
 
     def __getitem__(self, name):
         return self.partition.benchmarks[name]

@@ -260,7 +260,7 @@ class _Folding:
             if changed:
                 reason = (
                     f"scores of {benchmark.name!r} have already come, so {', '.join(changed)} can no longer be declared: verdicts would "
-                    "rest on a choice made after seeing data; declare before the first score, under a new benchmark name or in a new data directory"
+                    "rest on a choice made after seeing data; declare before the first score, under a new name or in a new data directory"
                 )
                 found = shorten(", ".join(f"{name}={getattr(spec, name)!r}" for name in changed))
                 self.reject(

@@ -78,22 +78,22 @@ def test_the_accuracies_print_as_in_the_paper_but_for_ranks_6_and_10():
 def test_the_events_are_the_scores(stream):
     events = decode_block(b"\n".join(stream.events) + b"\n")
     assert len(events) == 120_320
-    assert {event["benchmark"] for event in events} == {BENCHMARK}
-    assert len({(event["item_id"], event["model"]) for event in events}) == 120_320
+    assert {event.benchmark for event in events} == {BENCHMARK}
+    assert len({(event.item_id, event.model) for event in events}) == 120_320
     got = np.empty_like(stream.scores)
-    items = list(dict.fromkeys(event["item_id"] for event in events))
+    items = list(dict.fromkeys(event.item_id for event in events))
     row = {item: k for k, item in enumerate(items)}
     column = {model: k for k, model in enumerate(stream.models)}
     for event in events:
-        got[row[event["item_id"]], column[event["model"]]] = event["score"]
+        got[row[event.item_id], column[event.model]] = event.score
     assert (got == stream.scores).all()
 
 
 def test_items_and_models_arrive_in_random_order(stream):
     events = decode_block(b"\n".join(stream.events) + b"\n")
-    number = np.array([int(event["item_id"].removeprefix("item-")) for event in events[::10]])
+    number = np.array([int(event.item_id.removeprefix("item-")) for event in events[::10]])
     assert abs(np.corrcoef(number, np.arange(len(number)))[0, 1]) < 4 / len(number) ** 0.5
-    first = np.array([stream.models.index(event["model"]) for event in events[::10]])
+    first = np.array([stream.models.index(event.model) for event in events[::10]])
     counts = np.bincount(first, minlength=10)
     assert ((counts - 1203.2) ** 2 / 1203.2).sum() < 33.7  # chi2 with 9 degrees of freedom, p = .0001
 

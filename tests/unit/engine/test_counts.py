@@ -12,7 +12,7 @@ from monitor.engine.pairs import all_pairs, pair_count, pair_index, pair_members
 
 def brute_force(codes):
     """n, b, c of every pair (i < j) of a table of codes, as a dictionary."""
-    rows, contestants = codes.shape
+    contestants = codes.shape[1]
     found = {}
     for j in range(contestants):
         for i in range(j):

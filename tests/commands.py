@@ -15,6 +15,8 @@ from collections import defaultdict
 from itertools import combinations
 from pathlib import Path
 
+from tests.oracle import Oracle
+
 RANKWATCH = str(Path(sys.executable).with_name("rankwatch"))
 PATIENCE = 60
 """Seconds after which a condition that is waited for counts as never coming true."""
@@ -200,3 +202,45 @@ def pairs_of(benchmark):
         counts = (pair["n"], pair["b"], pair["c"])
         found[min(a, b), max(a, b)] = counts if a < b else (counts[0], counts[2], counts[1])
     return found
+
+
+def changes(data_dir):
+    """The feed of verdict changes of a data directory."""
+    path = data_dir / "verdicts.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def letters(data_dir):
+    """The dead letters of a data directory."""
+    return [json.loads(line) for line in (data_dir / "dead-letters.jsonl").read_text().splitlines()]
+
+
+def in_order(found):
+    """Return changes whose ids increase along the feed: each is there once."""
+    ids = [tuple(map(int, change["id"].split("-"))) for change in found]
+    assert ids == sorted(set(ids))
+    return found
+
+
+def by_oracle(records, **declared):
+    """Latches of an event-by-event fold in plain Python: pair in name order, procedure, kind -> better model, n, b, c."""
+    oracle = Oracle(**declared)
+    for place, event in enumerate(records):
+        oracle.event(event, place)
+    found = {}
+    for (((a, _), (b, _)), procedure, kind), (_, side, n, wins, losses) in oracle.verdicts.items():
+        low, high = min(a, b), max(a, b)
+        wins, losses = (wins, losses) if a == low else (losses, wins)
+        found[low, high, procedure, kind] = (a if side > 0 else b, n, wins, losses)
+    return found
+
+
+def as_latches(found):
+    """Verdict changes in the form of `by_oracle`."""
+    return {
+        (c["model_a"], c["model_b"], c["procedure"], c["kind"]): (
+            c["model_a"] if c["after"] == "a" else c["model_b"],
+            *(c["evidence"][name] for name in ("n", "b", "c")),
+        )
+        for c in found
+    }

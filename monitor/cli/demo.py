@@ -24,6 +24,8 @@ def run(*, null: bool, seconds: float, seed: int, port: int) -> None:
     with tempfile.TemporaryDirectory(prefix="rankwatch-demo-") as folder:
         try:
             asyncio.run(_replay(Path(folder), null=null, seconds=seconds, seed=seed, port=port))
+        except BrokenPipeError:
+            raise  # whoever read our output has gone: no fault to tell
         except start_faults() as error:
             stop(str(error), FAULT)
         except KeyboardInterrupt:

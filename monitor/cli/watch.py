@@ -34,6 +34,8 @@ def run(
 
     try:
         asyncio.run(_watch(paths, settings, declare, once))
+    except BrokenPipeError:
+        raise  # whoever read our output has gone: no fault to tell
     except start_faults() as error:
         stop(str(error), FAULT)
     except KeyboardInterrupt:

@@ -6,8 +6,19 @@ import random
 
 import pytest
 
-from tests.commands import Counted, events, pairs_of, rankwatch, watch_once, write
-from tests.oracle import Oracle
+from tests.commands import (
+    Counted,
+    as_latches,
+    by_oracle,
+    changes,
+    events,
+    in_order,
+    letters,
+    pairs_of,
+    rankwatch,
+    watch_once,
+    write,
+)
 
 SKILLS = {"delta": 0.95, "alpha": 0.8, "charlie": 0.5, "bravo": 0.2}
 ITEMS = 120
@@ -27,45 +38,6 @@ def pairs_in(text):
 def counted(records):
     found = Counted(records)
     return (found.events, found.duplicates, found.conflicts, found.pairs())
-
-
-def changes(data_dir):
-    path = data_dir / "verdicts.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def letters(data_dir):
-    return [json.loads(line) for line in (data_dir / "dead-letters.jsonl").read_text().splitlines()]
-
-
-def in_order(found):
-    """Ids are each there once, and increase."""
-    ids = [tuple(map(int, change["id"].split("-"))) for change in found]
-    assert ids == sorted(set(ids))
-    return found
-
-
-def by_oracle(records, **declared):
-    """Latches of an event-by-event fold in plain Python: pair in name order, procedure, kind -> better model, n, b, c."""
-    oracle = Oracle(**declared)
-    for place, event in enumerate(records):
-        oracle.event(event, place)
-    found = {}
-    for (((a, _), (b, _)), procedure, kind), (_, side, n, wins, losses) in oracle.verdicts.items():
-        low, high = min(a, b), max(a, b)
-        wins, losses = (wins, losses) if a == low else (losses, wins)
-        found[low, high, procedure, kind] = (a if side > 0 else b, n, wins, losses)
-    return found
-
-
-def as_latches(found):
-    return {
-        (c["model_a"], c["model_b"], c["procedure"], c["kind"]): (
-            c["model_a"] if c["after"] == "a" else c["model_b"],
-            *(c["evidence"][name] for name in ("n", "b", "c")),
-        )
-        for c in found
-    }
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,183 @@
+"""Kill `watch` and its server, really, at named points and at random, and start it again: the outcome is that of a run without a kill.
+
+Every kill is printed. RANKWATCH_SLOW=1 raises the number of random kills from 12 to 60.
+"""
+
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from monitor.faults import POINTS, VARIABLE
+from tests.commands import (
+    PATIENCE,
+    RANKWATCH,
+    Counted,
+    Watch,
+    as_latches,
+    by_oracle,
+    changes,
+    environment,
+    events,
+    in_order,
+    letters,
+    pairs_of,
+    until,
+    watch_once,
+    write,
+)
+
+SKILLS = {"alpha": 0.95, "bravo": 0.8, "charlie": 0.5, "delta": 0.2}
+FILES, ITEMS = 24, 20
+RANDOM_KILLS = 60 if os.environ.get("RANKWATCH_SLOW") == "1" else 12
+FLAGS = ("--items", f"complete={FILES * ITEMS}")
+OFTEN = {"RANKWATCH_SNAPSHOT_SECONDS": "0.01"}
+"""Pair sums are saved so often that a kill finds them in any state."""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Many short files of two benchmarks, with duplicates, conflicts and bad lines in them, and the events of each benchmark."""
+    folder = tmp_path_factory.mktemp("results")
+    rng = random.Random(31)
+    records = {"complete": [], "trusted": []}
+    for k in range(FILES):
+        some = {name: events(rng, SKILLS, ITEMS, benchmark=name, start=k * ITEMS) for name in records}
+        for name, new in some.items():
+            new += [event | {"score": rng.choice([0, 1])} for event in rng.sample(new, 3)]
+            records[name] += new
+        lines = [*some["complete"], *some["trusted"]]
+        lines[k:k] = ["{", {"benchmark": "trusted", "item_id": f"bad {k}", "model": "m", "score": 1.5}]
+        if k == 0:
+            lines.insert(0, {"declare": "trusted", "order": "trusted"})
+        if k % 5:
+            write(folder / f"part-{k:02d}.jsonl", lines)
+        else:
+            with gzip.open(folder / f"part-{k:02d}.jsonl.gz", "wt") as file:
+                file.writelines((x if isinstance(x, str) else json.dumps(x)) + "\n" for x in lines)
+    return folder, records
+
+
+def outcome(data, text):
+    """Everything that a kill must not change: the report with its counters, the feed, the dead letters."""
+    return text, (data / "verdicts.jsonl").read_bytes(), (data / "dead-letters.jsonl").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(results, tmp_path_factory):
+    """The outcome of a run without a kill; itself checked against an event-by-event fold."""
+    folder, records = results
+    data = tmp_path_factory.mktemp("undisturbed") / "data"
+    text = watch_once(data, folder, "--pairs", "all", *FLAGS)
+    for benchmark in json.loads(text)["benchmarks"]:
+        name = benchmark["benchmark"]
+        assert pairs_of(benchmark) == Counted(records[name]).pairs()
+        assert benchmark["conflicts"] == Counted(records[name]).conflicts > 0
+        policy = {"policy": "trusted"} if name == "trusted" else {"policy": "completion", "items": FILES * ITEMS}
+        mine = [change for change in in_order(changes(data)) if change["benchmark"] == name]
+        assert as_latches(mine) == by_oracle(records[name], **policy)
+    assert len(changes(data)) > 12
+    assert len(letters(data)) == 2 * FILES
+    return outcome(data, text)
+
+
+def command(data, folder):
+    return [RANKWATCH, "watch", str(folder), "--once", "--format", "json", "--pairs", "all", "--data-dir", str(data), *FLAGS]
+
+
+def finished(data, folder):
+    """Start it again, with nothing armed, and let it come to its end."""
+    return outcome(data, watch_once(data, folder, "--pairs", "all", *FLAGS))
+
+
+def size_of(path):
+    return path.stat().st_size if path.exists() else 0
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_a_named_point(results, undisturbed, tmp_path, point):
+    """Three kills of one data directory, each later in the run that it ends, then a run to the end."""
+    folder, _ = results
+    data = tmp_path / "data"
+    for passing in (1, 2, 4):
+        ended = subprocess.run(
+            command(data, folder),
+            env=environment(**{VARIABLE: f"{point}:{passing}"}, **OFTEN),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+        print(f"killed at {point}, passing {passing}: exit {ended.returncode}, log {size_of(data / 'log.jsonl'):,} bytes")
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        assert ended.stdout == ""
+    assert finished(data, folder) == undisturbed
+
+
+def test_killed_at_random_moments(results, undisturbed, tmp_path):
+    folder, _ = results
+    seed = 32
+    rng = random.Random(seed)
+    data, kills, runs = tmp_path / "data0", 0, 0
+    while kills < RANDOM_KILLS:
+        # From opening the log on there is something to lose; before that a kill is a run that never was.
+        process = subprocess.Popen(
+            command(data, folder), env=environment(**OFTEN), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        with process:
+            lock = data / "valkey/owner.lock"
+            before = lock.stat().st_mtime_ns if lock.exists() else None
+            until(lambda: process.poll() is not None or held(data, process.pid), "the log to be opened")
+            delay = rng.uniform(0, 0.6)
+            time.sleep(delay)
+            process.kill()
+            killed = process.wait() == -signal.SIGKILL
+        kills += killed
+        print(
+            f"seed {seed}: {'kill ' + str(kills) if killed else 'it was faster'}, {delay * 1000:.0f} ms after opening, "
+            f"log {size_of(data / 'log.jsonl'):,} bytes, feed {size_of(data / 'verdicts.jsonl'):,} bytes"
+        )
+        if not killed or kills % 6 == 0:
+            assert finished(data, folder) == undisturbed
+            runs += 1
+            data = tmp_path / f"data{runs}"
+    if kills % 6:
+        assert finished(data, folder) == undisturbed
+
+
+def held(data, pid):
+    """Whether the process has the log open."""
+    path = data / "log.jsonl"
+    try:
+        return any(link.readlink() == path for link in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+
+
+def test_a_server_that_is_killed_and_loses_the_end_of_its_file(results, undisturbed, tmp_path):
+    """The log is the truth: whatever the server has forgotten is folded again, and nothing is told twice."""
+    folder, _ = results
+    data = tmp_path / "data"
+    feed = data / "verdicts.jsonl"
+    reached = 0
+    for lost in (0, 1, 3_000, 40_000):
+        with Watch(data, folder, *FLAGS, **OFTEN) as watch:
+            server = watch.server
+            until(lambda: size_of(feed) > reached or watch.process.poll() is not None, "the feed to grow")
+            os.kill(server, signal.SIGKILL)
+            code = watch.ended()
+        aof = max((data / "valkey/appendonlydir").glob("*.incr.aof"), key=lambda path: path.stat().st_mtime)
+        size = size_of(aof)
+        os.truncate(aof, max(0, size - lost))
+        print(f"server killed at {size:,} bytes of its file, {min(lost, size):,} cut off; watch ended with {code}, feed {size_of(feed):,}")
+        assert code == 1
+        assert "valkey" in "".join(watch.errors).lower()
+        assert "Traceback" not in "".join(watch.errors)
+        reached = min(size_of(feed), len(undisturbed[1]) - 1)
+    assert finished(data, folder) == undisturbed

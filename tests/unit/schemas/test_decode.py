@@ -1,0 +1,114 @@
+import json
+from copy import deepcopy
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.decode import Checker, Fault, decode_block, decode_record, decode_records
+from schemas.events import MAX_LINE_BYTES, EventFields
+from schemas.names import name_fault
+
+GOOD = {"benchmark": "bench", "item_id": "item 1", "model": "m", "score": 1}
+
+NAMES = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(["", "x" * 200, "x" * 201, "a\u202eb", "tab\t", "ünïcode", "{braces}", "\ufeff", "a\u2028b"]),
+)
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 2**40), st.floats(), st.text(max_size=3), st.just([1]), st.just({})
+)
+SCORES = st.one_of(
+    st.floats(0, 1), st.integers(0, 1), st.booleans(), st.none(), ODD, st.sampled_from([-0.0, 1e-320, 1.0000001, -1e-9])
+)
+
+
+@st.composite
+def records(draw):
+    record = deepcopy(GOOD)
+    for name in draw(st.lists(st.sampled_from(["benchmark", "item_id", "model", "cluster"]), max_size=2)):
+        record[name] = draw(st.one_of(NAMES, ODD))
+    if draw(st.booleans()):
+        record["score"] = draw(SCORES)
+    for name in draw(st.lists(st.sampled_from(["repeat", "epoch"]), max_size=1)):
+        record[name] = draw(ODD)
+    if draw(st.integers(0, 9)) == 0:
+        del record[draw(st.sampled_from(sorted(record)))]
+    return record
+
+
+@settings(deadline=None)
+@given(records())
+def test_both_decoders_hold_the_same_rule(record):
+    """The bulk decoder with the checker accepts exactly what the published model accepts, and reads the same."""
+    line = json.dumps(record).encode()
+    bulk = decode_records([line])
+    accepted = bulk is not None and not Checker().bad(bulk)
+    whole = decode_record(line)
+    assert accepted == isinstance(whole, EventFields), whole
+    if accepted:
+        assert bulk[0] == whole
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "found", "remedy"),
+    [
+        (b'{"benchmark":"b","item_id":"i","model":"m","score":1.2}', "score", "1.2", "number in [0, 1]"),
+        (b'{"benchmark":"b","item_id":"i","model":"m","score":NaN}', "score", "nan", "number in [0, 1]"),
+        (b'{"benchmark":"b","item_id":"i","model":"m","score":"1"}', "score", "1", "number in [0, 1]"),
+        (b'{"benchmark":"b","item_id":"i","score":1}', "model", "nothing", "model's name"),
+        (b'{"benchmark":"b","item_id":7,"model":"m","score":1}', "item_id", "7", "as a string"),
+        (b'{"benchmark":"b","item_id":"i","model":"m","score":1,"repeat":-1}', "repeat", "-1", "whole number"),
+        (b'{"benchmark":"b","item_id":"i","model":"m","score":1,"timestamp":"soon"}', "timestamp", "soon", "RFC 3339"),
+        (b'{"benchmark":"b","item_id":"\xff","model":"m","score":1}', "record", "byte 0xff at position 28", "UTF-8"),
+        (b'{"benchmark":"b","item_id":"i"', "record", '{"benchmark":"b","item_id":"i"', "one JSON object a line"),
+        (b"[1]", "record", "[1]", "JSON object"),
+        (b"[" * 200_000, "record", "[" * 80 + "... (200,000 characters)", "nested"),
+        (b'{"declare":"b","order":"completion"}', "record", "{'declare': 'b', 'order': 'completion'}", "declare items"),
+        (b'{"declare":"b","items":0}', "items", "0", "greater than or equal to 1"),
+        (b'{"declare":"b","mixture":"cauchy"}', "mixture", "cauchy", "beta(a,b), grid98 or two_point(a,b)"),
+        (b'{"declare":"b","colour":"red"}', "colour", "red", "not permitted"),
+        (b"x" * (MAX_LINE_BYTES + 1), "record", "1,000,001 bytes", "at most 1,000,000 bytes"),
+    ],
+)
+def test_a_fault_names_the_field_what_was_found_and_the_remedy(line, field, found, remedy):
+    fault = decode_record(line)
+    assert isinstance(fault, Fault)
+    assert (fault.field, fault.found) == (field, found)
+    assert remedy in fault.reason
+
+
+def test_a_fault_knows_its_benchmark_where_it_is_good():
+    assert decode_record(b'{"benchmark":"b","score":1}').benchmark == "b"
+    assert decode_record('{"benchmark":"b\u202e","score":1}'.encode()).benchmark is None
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        b'{"benchmark":"b",\n"item_id":"i","model":"m","score":1}\n',
+        json.dumps(GOOD).encode() + b"\n\n" + json.dumps(GOOD).encode() + b"\n",
+        json.dumps(GOOD).encode() + json.dumps(GOOD).encode() + b"\n",
+        json.dumps(GOOD).encode()[:-1] + b',"x":[{}\n{}]}\n',
+        json.dumps(GOOD).encode()[:-1] + b',"x":[{}\n' + b"{}]}," + json.dumps(GOOD).encode() + b"\n",
+        json.dumps(GOOD).encode() + b"," + json.dumps(GOOD).encode() + b"\n",
+        json.dumps(GOOD).encode()[:-1] + b',"x":"\xff"}\n',
+        b"\n",
+    ],
+)
+def test_a_block_in_which_a_line_is_no_event_is_not_read_as_a_whole(block):
+    assert decode_block(block) is None
+
+
+def test_a_block_is_read_line_by_line():
+    lines = [{**GOOD, "item_id": str(k), "score": k % 2, "attributes": {"deep": [{}, {}]}} for k in range(50)]
+    events = decode_block(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    assert [(e.item_id, e.score) for e in events] == [(str(k), k % 2) for k in range(50)]
+
+
+def test_names_are_bounded_and_plain():
+    assert name_fault("x" * 200) is None
+    assert name_fault("x" * 201) == "has 201 characters, more than 200"
+    for bad in "\0\x1b\x7f\x85\u061c\u200e\u200f\u202a\u2066\u2069\u2028\ud800\ufeff":
+        assert f"U+{ord(bad):04X}" in name_fault(f"a{bad}b")
+    assert all(name_fault(good) is None for good in ("[red]", "{topic:0}", "=1+1", "名前", "a b", "\u00e9"))

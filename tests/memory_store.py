@@ -13,6 +13,7 @@ class MemoryStore:
         assert self.state.off in {0, delta.expected}
         self.state.off = delta.off
         self.state.sources |= delta.sources
+        self.state.origins |= delta.origins
         self.state.counters = dict(delta.counters)
         known = {b.name: b for b in self.state.benchmarks}
         for change in delta.benchmarks:

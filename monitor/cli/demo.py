@@ -60,9 +60,8 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, port: 
                 _look(monitor, naive, stream)
                 view.update(monitor.board.report("all"), _status(monitor, stream, rate), naive_column(naive))
                 await asyncio.sleep(max(0.0, begin + seconds * (tick + 1) / ticks - monotonic()))
-        report = monitor.board.report("all")
-        render_report(report, console, extra=naive_column(naive))
-        render_story(report, naive, console, null)
+        render_report(monitor.board.report(), console, extra=naive_column(naive))
+        render_story(monitor.board.report("all"), naive, console, null)
 
 
 def _look(monitor: "Monitor", naive: Any, stream: "DemoStream") -> None:  # noqa: ANN401
@@ -80,8 +79,8 @@ def _status(monitor: "Monitor", stream: "DemoStream", rate: Rate) -> Any:  # noq
         events=events,
         events_per_second=rate.see(events),
         rejected=monitor.rejected,
-        bytes_done=events,
-        bytes_total=len(stream.events),
+        bytes_done=monitor.partition.off - monitor.log.first_offset,
+        bytes_total=sum(map(len, stream.events)) + len(stream.events),
         caught_up=events == len(stream.events),
         url=monitor.web.url if monitor.web else None,
         note=stream.note,

@@ -50,6 +50,15 @@ class DeadLetter(NamedTuple):
     raw: str
 
 
+class Misrouted(NamedTuple):
+    """A record of another partition's benchmark: to be published again to its owner, before the state moves on."""
+
+    offset: int
+    place: int
+    benchmark: str
+    payload: bytes
+
+
 @dataclass
 class BenchmarkDelta:
     """What a chunk changed in one benchmark. Everything is appended, except `spec` and `counters`, which replace.
@@ -111,8 +120,11 @@ class Delta:
     off: int
     benchmarks: list[BenchmarkDelta] = field(default_factory=list)
     sources: dict[str, Source] = field(default_factory=dict)
+    origins: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Offset and place of the last copy that came from each other partition."""
     counters: dict[str, int] = field(default_factory=dict)
     dead_letters: list[DeadLetter] = field(default_factory=list)
+    misrouted: list[Misrouted] = field(default_factory=list)
 
 
 @dataclass
@@ -157,4 +169,5 @@ class StoredState:
     log: str | None = None
     benchmarks: list[StoredBenchmark] = field(default_factory=list)
     sources: dict[str, Source] = field(default_factory=dict)
+    origins: dict[int, tuple[int, int]] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)

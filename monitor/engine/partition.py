@@ -1,14 +1,14 @@
 """The fold of a partition: (state, chunk of records) -> (state, changes). No I/O, no clock."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
 
 from monitor.engine.benchmark import Benchmark
-from monitor.engine.chunk import Chunk
-from monitor.engine.delta import BenchmarkDelta, DeadLetter, Delta, Source, StoredState
+from monitor.engine.chunk import Chunk, Origin
+from monitor.engine.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Source, StoredState
 from monitor.engine.fold import Batch, Cells, fold_batch, record_cells
 from monitor.engine.limits import Limits
 from schemas.decode import Fault, check_object, decode_message, decode_records, read_object, shorten
@@ -17,6 +17,7 @@ from schemas.events import Declaration, EventFields, Packed, Spec
 _PACKED: Final = msgspec.json.Decoder(Packed)
 _RAW_LENGTH: Final = 2_000
 _BENCHMARK: Final = attrgetter("benchmark")
+COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
 _FREE_TO_CHANGE: Final = ("power", "margin")
 """What no latch rests on."""
 
@@ -24,20 +25,28 @@ _FREE_TO_CHANGE: Final = ("power", "margin")
 class Partition:
     """All benchmarks of one partition, and how far its log has been folded."""
 
-    def __init__(self, number: int = 0, limits: Limits | None = None) -> None:
+    def __init__(
+        self, number: int = 0, limits: Limits | None = None, owner: Callable[[str], int] | None = None
+    ) -> None:
         self.number = number
         self.off = 0
+        self.owner = owner
+        """From the name of a benchmark to the number of its partition; None: they are all ours."""
         self.limits = limits or Limits()
         self.benchmarks: dict[str, Benchmark] = {}
         self.sources: dict[str, Source] = {}
-        self.counters = {"records": 0, "rejected": 0, "skipped_spans": 0}
+        self.origins: dict[int, tuple[int, int]] = {}
+        self.counters = dict.fromkeys(COUNTERS, 0)
 
     @classmethod
-    def restore(cls, stored: StoredState, limits: Limits | None = None) -> "Partition":
+    def restore(
+        cls, stored: StoredState, limits: Limits | None = None, owner: Callable[[str], int] | None = None
+    ) -> "Partition":
         """Build the state from what the store holds."""
-        self = cls(stored.partition, limits)
+        self = cls(stored.partition, limits, owner)
         self.off = stored.off
         self.sources = dict(stored.sources)
+        self.origins = dict(stored.origins)
         self.counters |= stored.counters
         for benchmark in stored.benchmarks:
             self.benchmarks[benchmark.name] = Benchmark.restore(benchmark)
@@ -98,6 +107,8 @@ class _Folding:
         """Fold every record in the order of the log."""
         plain: list[int] = []
         for k, record in enumerate(chunk.records):
+            if chunk.origins is not None and not self._first_copy(chunk.origins[k]):
+                continue
             if b'"events"' in record and record.lstrip().startswith(b"{"):
                 self._plain(chunk, plain)
                 plain = []
@@ -108,6 +119,18 @@ class _Folding:
         self.partition.counters["records"] += len(chunk.records)
         self.flush()
         return self.finish()
+
+    def _first_copy(self, origin: Origin | None) -> bool:
+        """Say whether a record is to be folded: a copy that came before is not. Copies from one partition come in its order."""
+        if origin is None:
+            return True
+        partition = self.partition
+        at = (origin.offset, origin.place)
+        if at <= partition.origins.get(origin.partition, (-1, -1)):
+            return False
+        partition.origins[origin.partition] = self.delta.origins[origin.partition] = at
+        partition.counters["republished"] += 1
+        return True
 
     def _plain(self, chunk: Chunk, which: list[int]) -> None:
         """Read records of one event or declaration each: all at once, or one by one when any of them is something else."""
@@ -192,11 +215,40 @@ class _Folding:
     def events(self, events: list[EventFields], offsets: Sequence[int], indices: Sequence[int]) -> None:
         """Sort events by benchmark, keeping their order."""
         names = set(map(_BENCHMARK, events))
+        if self.partition.owner is not None:
+            foreign = {name for name in names if not self._ours(name)}
+            if foreign:
+                events, offsets, indices = self._turn_away(foreign, events, offsets, indices)
+                names -= foreign
         if len(names) == 1:
             self.pending.setdefault(names.pop(), Batch()).extend(events, offsets, indices)
             return
         for event, offset, index in zip(events, offsets, indices, strict=True):
             self.pending.setdefault(event.benchmark, Batch()).extend((event,), (offset,), (index,))
+
+    def _ours(self, benchmark: str) -> bool:
+        partition = self.partition
+        return partition.owner is None or partition.owner(benchmark) == partition.number
+
+    def _turn_away(
+        self, foreign: set[str], events: list[EventFields], offsets: Sequence[int], indices: Sequence[int]
+    ) -> tuple[list[EventFields], list[int], list[int]]:
+        """Put the events of other partitions' benchmarks aside, and return the rest."""
+        kept: tuple[list[EventFields], list[int], list[int]] = ([], [], [])
+        for event, offset, index in zip(events, offsets, indices, strict=True):
+            if event.benchmark in foreign:
+                self.misrouted(offset, event.benchmark, msgspec.json.encode(event))
+            else:
+                for column, value in zip(kept, (event, offset, index), strict=True):
+                    column.append(value)  # type: ignore[attr-defined]
+        return kept
+
+    def misrouted(self, offset: int, benchmark: str, payload: bytes) -> None:
+        """Have a record published again to the partition that owns its benchmark."""
+        put_aside = self.delta.misrouted
+        place = put_aside[-1].place + 1 if put_aside and put_aside[-1].offset == offset else 0
+        put_aside.append(Misrouted(offset, place, benchmark, payload))
+        self.partition.counters["misrouted"] += 1
 
     def flush(self) -> None:
         """Fold what is pending."""
@@ -245,6 +297,9 @@ class _Folding:
 
     def declare(self, declaration: Declaration, offset: int, index: int) -> None:
         """Take a declaration, or refuse it when something that a verdict may rest on would change under it."""
+        if not self._ours(declaration.declare):
+            self.misrouted(offset, declaration.declare, declaration.model_dump_json().encode())
+            return
         self.flush()
         benchmark, fault = self._benchmark(declaration.declare)
         if benchmark is None:

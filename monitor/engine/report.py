@@ -373,7 +373,7 @@ def _verdicts(
 
 def _outside(table: PairTable, listed: NDArray[np.int64]) -> list[str | None]:
     """Why a pair has no family verdict, or None where it may get one."""
-    full = f"the {table.benchmark.spec.family.capacity or 0:,} places of the declared family were taken by pairs that came before it"
+    full = f"pairs that came before it have filled the declared family ({table.benchmark.spec.family.capacity or 0:,})"
     placed = np.isfinite(table.log_family_threshold)
     return [
         (full if table.in_family[q] else "it is not in the declared family") if table.n[q] and not placed[q] else None

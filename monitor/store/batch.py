@@ -46,6 +46,8 @@ def delta_batch(keys: Keys, delta: Delta) -> Batch:
         meta["counters"] = dump_json(delta.counters)
     for path, source in delta.sources.items():
         meta[f"source:{benchmark_key(path)}"] = dump_json([path, *source])
+    for partition, origin in delta.origins.items():
+        meta[f"origin:{partition}"] = dump_json(origin)
     batch.add("HSET", keys.meta, *chain.from_iterable(meta.items()))
     for place, benchmark in enumerate(delta.benchmarks):
         batch.add("HSETNX", keys.benchmarks, benchmark.key, dump_json([delta.off, place, benchmark.name]))

@@ -74,7 +74,10 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> StoredState | 
     if now != [meta.get(name.encode()) for name in _POSITION]:
         return None
     sources = {}
+    origins = {}
     for name, value in meta.items():
+        if name.startswith(b"origin:"):
+            origins[int(name.removeprefix(b"origin:"))] = tuple(json.loads(value))
         if name.startswith(b"source:"):
             path, *position = json.loads(value)
             sources[path] = Source(*position)
@@ -84,6 +87,7 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> StoredState | 
         log=meta[b"log"].decode() if b"log" in meta else None,
         benchmarks=[_benchmark(raw) for raw in found],
         sources=sources,
+        origins=origins,
         counters=json.loads(meta.get(b"counters", b"{}")),
     )
 

@@ -1,6 +1,7 @@
 """The nine printed MMLU-Pro pairs, rebuilt through the fold: what the report says of them is what the paper prints."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def folded(*, mixture):
     records = [json.dumps(declaration).encode(), *stream.events]
     partition = Partition()
     bounds = [0, 1, 2, 5_003, 50_001, 50_002, 99_999, len(records)]
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in pairwise(bounds):
         partition.fold(Chunk(0, low, high, range(low, high), records[low:high]))
     return stream, partition.benchmarks[BENCHMARK]
 

@@ -1,11 +1,15 @@
 """Records of a log: packed ones, spans of watched files, declarations, and what could not be read."""
 
 import json
+from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.delta import Source
+from monitor.engine.limits import Limits
 from monitor.engine.partition import Partition
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired
 
@@ -97,6 +101,54 @@ def test_what_a_record_is_does_not_depend_on_its_chunk(odd, beside):
     assert whole.bench.counters == apart.bench.counters
     assert whole.partition.counters == apart.partition.counters
     assert [letter[:8] for letter in whole.letters] == [letter[:8] for letter in apart.letters]
+
+
+POOL = [
+    *(event(k, m, int(m == "a"), benchmark=b) for k in range(8) for m in "ab" for b in ("bench", "other")),
+    *(event(k, "b", x) for k in range(3) for x in (0.5, 7, None, "1", True)),
+    *(event(k, "c", 1, cluster=c) for k in range(3) for c in ("x", "y", "\n", "")),
+    event(1, "c", 0, epoch=1),
+    event(1, "c", 0, repeat=1),
+    event(1, "\n", 0),
+    event(1, "a", 0, benchmark="\n"),
+    event(1, "a", 0, benchmark="third"),
+    *({"declare": b, "alpha": x, "order": "trusted"} for b in ("bench", "other", "\n", "third") for x in (0.4, 0.3, 2)),
+    {"declare": "bench", "items": 6},
+    packed(paired(9, 0), "ab"),
+    packed(paired(3, 0), "ab", benchmark="other")
+    | {"declare": [{"declare": "other", "order": "trusted", "alpha": 0.4}]},
+    {"events": [event(1, "a", 1), event(2, "b", 9), event(3, "c", 1, benchmark="other"), None]},
+    {
+        "events": [],
+        "rejected": [{"source": "s", "line": 1, "field": "f", "found": "x", "reason": "r", "benchmark": "other"}],
+    },
+    *ODD.values(),
+]
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.sampled_from(range(len(POOL))), max_size=60), st.lists(st.integers(0, 60), max_size=8), st.booleans()
+)
+def test_whatever_a_log_holds_no_chunking_and_no_restart_changes_what_becomes_of_it(which, cuts, restart):
+    limits = Limits(benchmarks=2, contestants=3, rows=9, values=3)
+    records = [POOL[k] for k in which]
+    whole, parts = FoldLog(limits=limits), FoldLog(limits=limits)
+    whole.send(*records)
+    for low, high in pairwise(sorted({0, len(records), *(min(cut, len(records)) for cut in cuts)})):
+        parts.send(*records[low:high])
+        if restart:
+            parts.restart()
+    assert whole.partition.counters == parts.partition.counters
+    assert [letter[:8] for letter in whole.letters] == [letter[:8] for letter in parts.letters]
+    assert list(whole.partition.benchmarks) == list(parts.partition.benchmarks)
+    for name, one in whole.partition.benchmarks.items():
+        other = parts[name]
+        for field in ("spec", "rows", "contestants", "values", "counters", "registered", "changes"):
+            assert getattr(one, field) == getattr(other, field), field
+        assert (one.matrix() == other.matrix()).all()
+        for field in ("n", "b", "c", "family_index"):
+            assert (getattr(one, field)[: one.pairs] == getattr(other, field)[: one.pairs]).all(), field
 
 
 def test_a_time_that_nothing_uses_does_not_cost_the_score():

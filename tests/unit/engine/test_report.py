@@ -206,7 +206,7 @@ def test_a_pair_beyond_the_capacity_says_so_also_where_completeness_is_asserted(
     assert pairs["ab"].decided.anytime_family == "a"
     assert pairs["ac"].decided.anytime_family is None
     assert pairs["ac"].decided.anytime == "a"
-    assert "the 1 places of the declared family were taken by pairs that came before it" in pairs["ac"].reason
+    assert "no family verdict: pairs that came before it have filled the declared family (1)." in pairs["ac"].reason
 
 
 def test_an_asserted_family_is_all_pairs_of_the_models_and_earlier_epochs():

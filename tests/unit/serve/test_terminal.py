@@ -272,6 +272,14 @@ def test_each_order_policy_is_explained(policy):
     assert "order: because of this" in text
 
 
+def test_asserted_completeness_is_one_line_and_nothing_calls_it_declared():
+    asserted = "asserted: the 12,032 items found are the whole benchmark"
+    text = rendered(report(benchmark(order=OrderReport(policy="completion", suspect=False, reason=asserted))))
+    assert f"order: completion ({asserted})" in text
+    assert text.count("order:") == 1
+    assert "declared" not in text
+
+
 def test_long_tables_say_what_was_left_out_and_how_to_see_it():
     pairs = [pair(f"m{k:03}", f"m{k + 1:03}") for k in range(150)]
     text = rendered(report(benchmark(pairs, [model(f"m{k:03}", k + 1) for k in range(150)])), limit=40)

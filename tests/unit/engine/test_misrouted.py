@@ -1,0 +1,70 @@
+"""Events of another partition's benchmark: put aside here, folded once there, however often their copies come."""
+
+import json
+
+from monitor.engine.chunk import Chunk, Origin
+from monitor.engine.partition import Partition
+from tests.memory_store import MemoryStore
+
+
+def owner(benchmark):
+    return int(benchmark[-1])
+
+
+def record(benchmark, item, score=1):
+    return json.dumps({"benchmark": benchmark, "item_id": item, "model": "m", "score": score}).encode()
+
+
+def chunk(partition, records, origins=None, start=0):
+    return Chunk(partition, start, start + len(records), list(range(start, start + len(records))), records, origins)
+
+
+def test_a_misrouted_event_is_put_aside_whole_and_never_folded():
+    here = Partition(0, owner=owner)
+    packed = json.dumps(
+        {
+            "declare": [{"declare": "bench-1", "items": 9}],
+            "events": [
+                json.loads(record("bench-1", "a")),
+                json.loads(record("bench-0", "b")),
+                json.loads(record("bench-1", "c")),
+            ],
+        }
+    ).encode()
+    delta = here.fold(chunk(0, [record("bench-0", "a"), packed, record("bench-2", "z"), b'{"declare":"bench-3"}']))
+    assert set(here.benchmarks) == {"bench-0"}
+    assert here.benchmarks["bench-0"].items == 2
+    assert [(m.offset, m.place, m.benchmark) for m in delta.misrouted] == [
+        (1, 0, "bench-1"),
+        (1, 1, "bench-1"),
+        (1, 2, "bench-1"),
+        (2, 0, "bench-2"),
+        (3, 0, "bench-3"),
+    ]
+    assert json.loads(delta.misrouted[2].payload) == {
+        "benchmark": "bench-1",
+        "item_id": "c",
+        "model": "m",
+        "score": 1.0,
+    }
+    assert here.counters["misrouted"] == 5
+
+
+def test_a_copy_that_comes_again_changes_nothing():
+    there, store = Partition(1, owner=owner), MemoryStore()
+    copies = [record("bench-1", "a"), record("bench-1", "b"), record("bench-1", "b"), record("bench-1", "a", 0)]
+    origins = [Origin(0, 5, 0), Origin(0, 5, 1), Origin(0, 7, 0), Origin(2, 1, 0)]
+    store.commit(there.fold(chunk(1, copies, origins)))
+    counters = dict(there.benchmarks["bench-1"].counters)
+    assert counters == {"events": 4, "duplicates": 1, "conflicts": 1, "rejected": 0}
+    # The worker of partition 0 was killed before it could move on, and publishes from offset 5 again.
+    there = Partition.restore(store.state, owner=owner)
+    store.commit(there.fold(chunk(1, [*copies[:3], record("bench-1", "c")], [*origins[:3], Origin(0, 9, 0)], start=4)))
+    assert there.benchmarks["bench-1"].counters == {**counters, "events": 5}
+    assert there.counters["republished"] == 5
+    assert store.state.origins == {0: (9, 0), 2: (1, 0)}
+
+
+def test_the_header_is_read_and_a_foreign_one_is_none():
+    assert Origin.parse(Origin(3, 120, 7).encode()) == Origin(3, 120, 7)
+    assert all(Origin.parse(bad) is None for bad in (b"", b"1:2", b"a:b:c", b"-1:2:3", b"1:2:3:4", b"9" * 30 + b":1:1"))

@@ -34,6 +34,8 @@ log = structlog.get_logger()
 PARTITION = 0
 """The embedded default has one partition."""
 
+_SERVER_LOOK_SECONDS = 0.5
+
 
 def start_faults() -> tuple[type[Exception], ...]:
     """Return what can go wrong from outside, and says itself what to do."""
@@ -159,15 +161,16 @@ class Monitor:
         await self.web.start()
 
     async def _stop_folding(self) -> None:
-        # Stopping Faust cancels the agent wherever it waits: let the chunk in hand be committed first.
+        # Stopping Faust cancels the agent wherever it waits: let the chunk in hand be committed first, unless it cannot be any more.
         self._faust.flow_control.suspend()
-        async with self._folding:
+        async with contextlib.nullcontext() if self._server_ended else self._folding:
             await self._faust.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._relay.drain()
-        await self._save_pairs()
+        if not self._server_ended:
+            await self._relay.drain()
+            await self._save_pairs()
 
     def _waiting_for(self) -> str | None:
         if not self._started:
@@ -264,6 +267,15 @@ class Monitor:
             task.result()
 
     async def _valkey_gone(self) -> None:
-        while self._valkey is None or self._valkey.running:  # noqa: ASYNC110 - a child process tells by ending
-            await asyncio.sleep(1)
-        raise StoreError(f"the embedded Valkey has ended: see {self._valkey.directory / 'valkey.log'}, and start again")
+        while not self._server_ended:  # noqa: ASYNC110 - a child process tells by ending
+            await asyncio.sleep(_SERVER_LOOK_SECONDS)
+        assert self._valkey is not None
+        raise StoreError(
+            f"the embedded Valkey has ended (its last words: {self._valkey.directory / 'valkey.log'}): start again; what is in the log is "
+            "neither lost nor counted twice"
+        )
+
+    @property
+    def _server_ended(self) -> bool:
+        """Whether the embedded server has ended: to try again for long what needs it is then of no use."""
+        return self._valkey is not None and not self._valkey.running

@@ -6,8 +6,8 @@ from monitor.engine.delta import StoredBenchmark, StoredState
 
 
 class MemoryStore:
-    def __init__(self):
-        self.state = StoredState(0)
+    def __init__(self, partition=0):
+        self.state = StoredState(partition)
 
     def commit(self, delta):
         assert self.state.off in {0, delta.expected}

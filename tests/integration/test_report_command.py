@@ -17,9 +17,7 @@ from tests.oracle import log_e, log_half_e_plus
 SKILLS = {"alpha": 0.8, "bravo": 0.62, "charlie": 0.6, "delta": 0.35}
 
 # The contract of the report, in words of its own.
-BENCHMARK = (
-    "benchmark items events duplicates conflicts rejected order alpha power mixture family models summary pairs"
-)
+BENCHMARK = "benchmark items events duplicates conflicts rejected order alpha power mixture family models summary pairs"
 MODEL = "model items coverage mean mean_low mean_high rank rank_low rank_high tie_group"
 PAIR = (
     "model_a model_b adjacent n b c gap p_a p_b rho sd p_chi2 p_exact p_mid p_clustered required_n resolution_ratio mde "
@@ -172,7 +170,9 @@ def test_the_order_of_lines_and_their_files_changes_no_count(folder, whole, tmp_
     # Keep the first of each key first: only then is the order free.
     keyed = {}
     for e in records:
-        keyed.setdefault((e["benchmark"], e["item_id"], e.get("repeat", 0), e["model"], e.get("epoch", 0)), []).append(e)
+        keyed.setdefault((e["benchmark"], e["item_id"], e.get("repeat", 0), e["model"], e.get("epoch", 0)), []).append(
+            e
+        )
     groups = list(keyed.values())
     random.Random(5).shuffle(groups)
     path = write(tmp_path / "shuffled", [event for group in groups for event in group])

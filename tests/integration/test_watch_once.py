@@ -31,7 +31,8 @@ def report_of(*paths):
 def pairs_in(text):
     """What is counted of each benchmark."""
     return {
-        b["benchmark"]: (b["events"], b["duplicates"], b["conflicts"], pairs_of(b)) for b in json.loads(text)["benchmarks"]
+        b["benchmark"]: (b["events"], b["duplicates"], b["conflicts"], pairs_of(b))
+        for b in json.loads(text)["benchmarks"]
     }
 
 
@@ -227,7 +228,9 @@ def test_flags_and_declarations_each_hold_for_their_benchmark(tmp_path, records)
     check_latches(
         found["b=c"], [c for c in latched if c["benchmark"] == "b=c"], records, policy="completion", items=ITEMS
     )
-    check_latches(found["sure"], [c for c in latched if c["benchmark"] == "sure"], records, policy="trusted", alpha=0.01)
+    check_latches(
+        found["sure"], [c for c in latched if c["benchmark"] == "sure"], records, policy="trusted", alpha=0.01
+    )
     assert found["sure"]["rejected"] == 0  # what the file declares goes before the flag
     assert found["free"]["order"]["reason"].startswith("asserted")
     assert {c["benchmark"] for c in latched} == {"b=c", "sure"}

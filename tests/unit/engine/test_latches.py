@@ -85,13 +85,6 @@ def test_a_latch_closes_at_the_first_event_at_which_the_evidence_reaches_its_thr
         assert (change.after, change.before, evidence.missing) == ("a", None, 0)
 
 
-def test_a_threshold_that_is_met_exactly_is_met():
-    # e of (b, 0) is 2^b / (b + 1): exactly 16 at b = 7.
-    log = trusted(paired(7, 0), alpha=1 / 16)
-    assert log.changes["anytime", "decided"].evidence.n == 7
-    assert trusted(paired(6, 0), alpha=1 / 16).changes == {}
-
-
 def test_evidence_that_fell_back_within_a_chunk_still_counts():
     scores = np.array([[1, 0]] * 8 + [[0, 1]] * 8)
     for log in (trusted(scores), FoldLog({"declare": "bench", "order": "trusted"})):
@@ -198,6 +191,18 @@ def test_a_reversal_is_reported_once_and_the_decision_stands(chunks):
     assert "stands as it was made" in turned.sentence
     assert log.bench.latched["anytime"][0] == 1
     assert sum(len(b.changes) for d in log.deltas for b in d.benchmarks) == 2
+
+
+def test_a_reversal_is_not_reported_again_on_the_way_to_the_family_verdict():
+    log = FoldLog({"declare": "bench", "order": "trusted"})
+    scores = paired(8, 12), paired(60, 0)
+    log.send(packed(scores[0], "ab"))
+    reversed_at = log.changes["anytime", "reversed"].id
+    delta = log.send(packed(scores[1], "ab", items=range(20, 80)))
+    assert [(c.procedure, c.kind, c.after) for _, c in delta.benchmarks[0].changes] == [
+        ("anytime_family", "decided", "a")
+    ]
+    assert log.changes["anytime", "reversed"].id == reversed_at
 
 
 def test_a_tie_is_no_reversal():

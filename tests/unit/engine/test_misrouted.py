@@ -51,7 +51,7 @@ def test_a_misrouted_event_is_put_aside_whole_and_never_folded():
 
 
 def test_a_copy_that_comes_again_changes_nothing():
-    there, store = Partition(1, owner=owner), MemoryStore()
+    there, store = Partition(1, owner=owner), MemoryStore(1)
     copies = [record("bench-1", "a"), record("bench-1", "b"), record("bench-1", "b"), record("bench-1", "a", 0)]
     origins = [Origin(0, 5, 0), Origin(0, 5, 1), Origin(0, 7, 0), Origin(2, 1, 0)]
     store.commit(there.fold(chunk(1, copies, origins)))

@@ -12,20 +12,20 @@ Values depend on a pair's own counts alone, never on which other pairs share the
 is crossed in the stream.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, gammaln, ndtri
+from scipy.special import ndtri
 
 from stats.checks import FloatArray, level, non_negative
+from stats.halfbeta import log_beta, log_half_beta
 from stats.mixtures import Mixture, parse_mixture
 from stats.resolution import required_n, z_sum
 from stats.rootfind import bracketed_root
+from stats.slabs import by_slab
 
-_SLAB = 8192  # pairs at a time: 98 atoms x 8192 pairs of float64 are 6 MB, which stays in cache
+_SLAB = 1024  # pairs at a time: 98 atoms x 1024 pairs of float64 are 0.8 MB, which stays in cache
 _LOG2 = float(np.log(2))
-_DEEP = 1e-290  # below this a regularised incomplete beta function is about to underflow
+_NOTHING = 74.0  # beyond exp(-74/2) = 8e-17 of the whole the losing half cannot be seen in the winning one
 
 
 def log_e_value(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)") -> FloatArray:
@@ -58,8 +58,9 @@ def log_e_value(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "be
     wins, losses = np.broadcast_arrays(*non_negative(b=b, c=c))
     prior = parse_mixture(mixture)
     if prior.beta is not None:
-        return _log_beta_total(wins, losses, prior)
-    return _by_slab(lambda w, x: _log_mean_exp(w, x, prior.theta), wins, losses)
+        a, b_prior, norm = _prior(prior)
+        return log_beta(wins + a, losses + b_prior) - norm
+    return _mean_over(prior.theta, wins, losses)
 
 
 def log_e_halves(
@@ -70,8 +71,8 @@ def log_e_halves(
     Each is an e-process for the one-sided null "the running mean gap is <= 0 (>= 0) at every time". Symmetric
     mixtures satisfy e = (e+ + e-) / 2; others weigh the halves by their prior masses, ``Mixture.weight_a``.
 
-    The losing half of a Beta mixture is its total times a regularised incomplete beta function, itself accurate
-    to machine precision; where that underflows, its continued fraction gives the half directly. Nothing cancels.
+    The losing half of a Beta mixture is an integral of its own (`stats.halfbeta`), so nothing cancels however far
+    behind it is.
 
     Examples
     --------
@@ -83,12 +84,8 @@ def log_e_halves(
     wins, losses = np.broadcast_arrays(*non_negative(b=b, c=c))
     prior = parse_mixture(mixture)
     if prior.beta is not None:
-        return _log_beta_halves(wins, losses, prior)
-    above, below = prior.theta[prior.theta > 0.5], prior.theta[prior.theta < 0.5]
-    return (
-        _by_slab(lambda w, x: _log_mean_exp(w, x, above), wins, losses),
-        _by_slab(lambda w, x: _log_mean_exp(w, x, below), wins, losses),
-    )
+        return _beta_halves(wins, losses, prior)
+    return _mean_over(prior.above, wins, losses), _mean_over(prior.below, wins, losses)
 
 
 def log_completion_bound(
@@ -100,10 +97,12 @@ def log_completion_bound(
     mixture). As e+ grows with b and shrinks with c, the final e of the completed benchmark is at least this,
     whatever order the rest arrives in: once it reaches 1/alpha the verdict cannot be undone.
     """
-    wins, losses, rest = non_negative(b=b, c=c, missing=missing)
+    wins, losses, rest = np.broadcast_arrays(*non_negative(b=b, c=c, missing=missing))
     prior = parse_mixture(mixture)
-    for_a, _ = log_e_halves(wins, losses + rest, prior)
-    _, for_b = log_e_halves(wins + rest, losses, prior)
+    if prior.beta is not None:
+        p, q, norm = _prior(prior)
+        return _upper_half(wins + p, losses + rest + q) - norm, _upper_half(losses + q, wins + rest + p) - norm
+    for_a, for_b = _mean_over(prior.above, wins, losses + rest), _mean_over(prior.below, wins + rest, losses)
     return for_a + np.log(prior.weight_a), for_b + np.log1p(-prior.weight_a)
 
 
@@ -119,21 +118,25 @@ def boundary_u(m: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, mixture: str | Mix
 
     """
     (total,), (a,) = non_negative(m=m), level(alpha=alpha)
-    # Counts repeat a lot among pairs: solve each distinct (m, alpha) once.
-    cases, index = np.unique(total + 1j * a, return_inverse=True)
-    distinct, threshold = cases.real, -np.log(cases.imag)
     prior = parse_mixture(mixture)
+    if a.ndim == 0:
+        distinct, index = np.unique(total, return_inverse=True)  # counts repeat a lot among pairs
+        return np.asarray(_boundary(distinct, np.broadcast_to(-np.log(a), distinct.shape), prior)[index])
+    total, a = np.broadcast_arrays(total, a)
+    return _boundary(total, -np.log(a), prior)
 
+
+def _boundary(m: FloatArray, threshold: FloatArray, prior: Mixture) -> FloatArray:
     def excess(square: FloatArray) -> FloatArray:  # ln e is nearly linear in d^2, which the search likes
-        d = np.minimum(np.sqrt(square), distinct)
-        return np.asarray(log_e_value((distinct + d) / 2, (distinct - d) / 2, prior) - threshold)
+        d = np.minimum(np.sqrt(square), m)
+        return np.asarray(log_e_value((m + d) / 2, (m - d) / 2, prior) - threshold)
 
-    largest = distinct**2
-    near = np.minimum(largest, distinct * (2 * threshold + np.log1p(distinct) + 2))
+    largest = m**2
+    near = np.minimum(largest, m * (2 * threshold + np.log1p(m) + 2))
     high = np.where(excess(near) >= 0, near, largest)
     root = bracketed_root(excess, np.zeros_like(high), high, tolerance=1e-12)
-    u = np.sqrt(root / np.maximum(distinct, 1e-300))
-    return np.asarray(np.where(excess(largest) >= 0, u, np.inf)[index])
+    u = np.sqrt(root / np.maximum(m, 1e-300))
+    return np.where(excess(largest) >= 0, u, np.inf)
 
 
 def anytime_inflation(
@@ -172,103 +175,54 @@ def anytime_required_n(
         return np.where(np.isinf(factor), np.inf, fixed * factor)
 
 
-def _by_slab(
-    function: Callable[[FloatArray, FloatArray], FloatArray], wins: FloatArray, losses: FloatArray
-) -> FloatArray:
-    """Apply ``function`` to slabs of the flattened counts, so that a grid never multiplies the memory."""
-    flat_wins, flat_losses = wins.ravel(), losses.ravel()
-    out = np.empty(flat_wins.shape)
-    for start in range(0, out.size, _SLAB):
-        slab = slice(start, start + _SLAB)
-        out[slab] = function(flat_wins[slab], flat_losses[slab])
-    return out.reshape(wins.shape)
+def _mean_over(theta: FloatArray, wins: FloatArray, losses: FloatArray) -> FloatArray:
+    """Logarithm of the mean over atoms of (2 theta)^b (2 (1 - theta))^c."""
+
+    def log_mean_exp(w: FloatArray, x: FloatArray) -> FloatArray:
+        terms = np.multiply.outer(w, np.log(2 * theta))
+        terms += np.multiply.outer(x, np.log(2 * (1 - theta)))
+        peak = terms.max(axis=1)
+        terms -= peak[:, None]
+        np.exp(terms, out=terms)
+        return np.asarray(peak + np.log(terms.sum(axis=1) / theta.size))
+
+    return by_slab(log_mean_exp, wins, losses, _SLAB)
 
 
-def _log_mean_exp(wins: FloatArray, losses: FloatArray, theta: FloatArray) -> FloatArray:
-    """Logarithm of the mean over atoms of (2 theta)^b (2 (1 - theta))^c, for one slab."""
-    terms = np.multiply.outer(wins, np.log(2 * theta))
-    terms += np.multiply.outer(losses, np.log(2 * (1 - theta)))
-    peak = terms.max(axis=1)
-    terms -= peak[:, None]
-    np.exp(terms, out=terms)
-    return np.asarray(peak + np.log(terms.sum(axis=1) / theta.size))
-
-
-def _stirling_error(x: FloatArray) -> FloatArray:
-    """Error of Stirling's formula: ln Gamma(x) - [(x - 1/2) ln x - x + ln(2 pi) / 2], for x > 0."""
-    y = 1 / x
-    y2 = y * y
-    error = y * (1 / 12 - y2 * (1 / 360 - y2 * (1 / 1260 - y2 * (1 / 1680 - y2 / 1188))))
-    small = x < 10
-    if small.any():
-        s = x[small]
-        error[small] = gammaln(s) - ((s - 0.5) * np.log(s) - s + 0.5 * np.log(2 * np.pi))
-    return error
-
-
-def _log_beta_total(wins: FloatArray, losses: FloatArray, prior: Mixture) -> FloatArray:
-    """Two-sided ln B(a + b, b' + c) - ln B(a, b') + (b + c) ln 2.
-
-    The difference of log-gammas loses seven digits at 1e7 items; the same value as a Kullback-Leibler divergence plus
-    Stirling corrections keeps them, and costs no more.
-    """
-    return _by_slab(lambda w, x: _log_beta_slab(w, x, prior), wins, losses)
-
-
-def _log_beta_slab(wins: FloatArray, losses: FloatArray, prior: Mixture) -> FloatArray:
-    a, b = _beta_parameters(prior)
-    p, q = wins + a, losses + b
-    s = p + q
-    d = (p - q) / s
-    value = p * np.log1p(d) + q * np.log1p(-d)
-    value += 0.5 * np.log(2 * np.pi * s / (p * q))
-    value += _stirling_error(p) + _stirling_error(q) - _stirling_error(s)
-    return np.asarray(value - ((a + b) * _LOG2 + prior.log_norm))
-
-
-def _beta_parameters(prior: Mixture) -> tuple[float, float]:
+def _prior(prior: Mixture) -> tuple[float, float, float]:
+    """Parameters of a Beta mixture, and the logarithm of 2^(a + b) B(a, b) that normalises it."""
     if prior.beta is None:
         raise ValueError(f"{prior.name} has no Beta density")
-    return prior.beta
+    a, b = prior.beta
+    return a, b, (a + b) * _LOG2 + prior.log_norm
 
 
-def _log_beta_halves(wins: FloatArray, losses: FloatArray, prior: Mixture) -> tuple[FloatArray, FloatArray]:
-    a, b = _beta_parameters(prior)
-    p, q = np.asarray(wins + a), np.asarray(losses + b)
-    total = _log_beta_total(wins, losses, prior)
-    leader, trailer = np.maximum(p, q), np.minimum(p, q)
-    tail = np.asarray(betainc(leader, trailer, 0.5))  # posterior mass on the trailing side of 1/2
-    deep = tail < _DEEP
-    losing = np.asarray(total + np.log(np.maximum(tail, _DEEP)))
-    if deep.any():
-        fraction = _beta_fraction(leader[deep], trailer[deep])
-        losing[deep] = np.log(fraction / leader[deep]) - (a + b) * _LOG2 - prior.log_norm
-    winning = total + np.log1p(-tail)
+def _beta_halves(wins: FloatArray, losses: FloatArray, prior: Mixture) -> tuple[FloatArray, FloatArray]:
+    a, b, norm = _prior(prior)
+    p, q = wins + a, losses + b
+    losing = log_half_beta(np.maximum(p, q), np.minimum(p, q)) - norm
+    winning = _rest(log_beta(p, q) - norm, losing)
     weight = prior.weight_a
     plus = np.where(p >= q, winning, losing) - np.log(weight)
     minus = np.where(p >= q, losing, winning) - np.log1p(-weight)
     return plus, minus
 
 
-def _beta_fraction(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Continued fraction F with B(1/2; p, q) = 2^-(p+q) F / p, by the modified Lentz method (DLMF 8.17.22).
+def _upper_half(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Logarithm of 2^(p + q) times the integral of t^(p-1) (1-t)^(q-1) over (1/2, 1), computing no more than it needs."""
+    out = np.empty(p.shape)
+    ahead = p >= q
+    behind = ~ahead
+    out[behind] = log_half_beta(q[behind], p[behind])
+    p, q = p[ahead], q[ahead]
+    whole = log_beta(p, q)
+    # Chernoff: the other half is at most exp(-z^2/2) of the whole.
+    near = (p - q) ** 2 <= _NOTHING * (p + q)
+    whole[near] = _rest(whole[near], log_half_beta(p[near], q[near]))
+    out[ahead] = whole
+    return out
 
-    Called far in the tail (p well above q), where a few dozen terms suffice.
-    """
-    x, tiny = 0.5, 1e-300
-    d = 1 / (1 - (p + q) * x / (p + 1))
-    c = np.ones_like(p)
-    value = d.copy()
-    for k in range(1, 10_000):
-        for term in (
-            k * (q - k) * x / ((p + 2 * k - 1) * (p + 2 * k)),
-            -(p + k) * (p + q + k) * x / ((p + 2 * k) * (p + 2 * k + 1)),
-        ):
-            d = 1 + term * d
-            c = 1 + term / c
-            d = 1 / np.where(np.abs(d) < tiny, tiny, d)
-            c = np.where(np.abs(c) < tiny, tiny, c)
-            value *= d * c
-        if (np.abs(d * c - 1) < 1e-15).all():
-            break
-    return value
+
+def _rest(log_whole: FloatArray, log_part: FloatArray) -> FloatArray:
+    """ln(whole - part), for a part of at most about half."""
+    return log_whole + np.log1p(-np.exp(np.minimum(log_part - log_whole, 0)))

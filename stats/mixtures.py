@@ -56,6 +56,16 @@ class Mixture:
         """The atoms as an array."""
         return np.array(self.atoms)
 
+    @property
+    def above(self) -> FloatArray:
+        """Atoms above 1/2: evidence that A is better."""
+        return self.theta[self.theta > 0.5]
+
+    @property
+    def below(self) -> FloatArray:
+        """Atoms below 1/2: evidence that B is better."""
+        return self.theta[self.theta < 0.5]
+
 
 def parse_mixture(name: str | Mixture) -> Mixture:
     """Parse the name of a mixture; a `Mixture` passes through.

@@ -1,0 +1,97 @@
+"""Beta integrals over the whole range and up to 1/2, in logarithms, at any number of items.
+
+They are the two-sided and the losing directional evidence of a Beta mixture, and the tails of a fair binomial. All
+carry the factor 2^(p + q), which keeps them near 1 where the evidence is.
+"""
+
+import numpy as np
+from scipy.special import betainc, gammaln
+
+from stats.checks import FloatArray
+from stats.slabs import by_slab
+
+_FEW = 100  # below so many p + q the regularised incomplete beta function is quicker
+_DEPTH = 36.0  # nats after which the integrand counts for nothing: exp(-36) = 2e-16
+_NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(20))
+_NODES = _NODES + 0.5
+
+
+def log_beta(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Logarithm of 2^(p + q) B(p, q), elementwise, for p, q > 0 of one shape.
+
+    The difference of log-gammas loses seven digits at 1e7 items; the same value as a Kullback-Leibler divergence plus
+    Stirling corrections keeps them, and costs no more.
+    """
+    return by_slab(_log_beta, p, q)
+
+
+def log_half_beta(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Logarithm of 2^(p + q) times the integral of t^(p-1) (1-t)^(q-1) over (0, 1/2), elementwise, for p >= q > 0.
+
+    With t = (1 - s) / 2 it is 2 times the integral of (1-s)^(p-1) (1+s)^(q-1) over (0, 1). The integrand starts at 1
+    and falls at least as fast as exp(-(p-q) s - (p+q-2) s^2 / 2); where that has reached exp(-36) the range is cut, and
+    20 Gauss-Legendre nodes give 13 digits, however small the result: it neither cancels nor underflows.
+    """
+    return by_slab(_log_half, p, q)
+
+
+def half_beta_tail(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Regularised incomplete beta function I_1/2(p, q), elementwise, for p >= q > 0 of one shape.
+
+    For whole numbers it is P(X <= q - 1), X ~ Binomial(p + q - 1, 1/2). Relative error below 1e-12 up to 1e7 items.
+    """
+
+    def tail(x: FloatArray, y: FloatArray) -> FloatArray:
+        return np.exp(_log_half(x, y) - _log_beta(x, y))
+
+    return by_slab(tail, p, q)
+
+
+def _log_half(p: FloatArray, q: FloatArray) -> FloatArray:
+    few = p + q < _FEW
+    if not few.any():
+        return _quadrature(p, q)
+    out = np.empty(p.shape)
+    out[~few] = _quadrature(p[~few], q[~few])
+    x, y = p[few], q[few]
+    out[few] = np.log(betainc(x, y, 0.5)) + _log_beta(x, y)
+    return out
+
+
+def _quadrature(p: FloatArray, q: FloatArray) -> FloatArray:
+    slope, bend = p - q, p + q - 2
+    reach = 2 * _DEPTH / (slope + np.sqrt(slope**2 + 2 * bend * _DEPTH))
+    up, down = q - 1, p - 1
+    total, s, term = np.zeros(p.shape), np.empty(p.shape), np.empty(p.shape)
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+        np.multiply(reach, node, out=s)
+        np.log1p(s, out=term)
+        term *= up
+        np.log1p(np.negative(s, out=s), out=s)
+        s *= down
+        term += s
+        np.exp(term, out=term)
+        term *= weight
+        total += term
+    return np.asarray(np.log(2 * reach * total))
+
+
+def _log_beta(p: FloatArray, q: FloatArray) -> FloatArray:
+    s = p + q
+    d = (p - q) / s
+    value = p * np.log1p(d) + q * np.log1p(-d)
+    value += 0.5 * np.log(2 * np.pi * s / (p * q))
+    value += _stirling_error(p) + _stirling_error(q) - _stirling_error(s)
+    return np.asarray(value)
+
+
+def _stirling_error(x: FloatArray) -> FloatArray:
+    """Error of Stirling's formula: ln Gamma(x) - [(x - 1/2) ln x - x + ln(2 pi) / 2], for x > 0."""
+    y = 1 / x
+    y2 = y * y
+    error = y * (1 / 12 - y2 * (1 / 360 - y2 * (1 / 1260 - y2 * (1 / 1680 - y2 / 1188))))
+    small = x < 10
+    if small.any():
+        s = x[small]
+        error[small] = gammaln(s) - ((s - 0.5) * np.log(s) - s + 0.5 * np.log(2 * np.pi))
+    return np.asarray(error)

@@ -1,0 +1,276 @@
+"""Apache Kafka in KRaft mode as real processes on the loopback interface, to be stopped, killed and started again.
+
+``python -m tests.kafka.broker --port 9092`` runs one node for a developer until Ctrl-C.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from pathlib import Path
+
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError
+
+from tests.kafka.jars import classpath
+
+START_SECONDS = 60
+QUICK = {
+    "auto.create.topics.enable": "false",
+    "controlled.shutdown.enable": "true",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "500",
+    "log.segment.delete.delay.ms": "0",
+    "message.max.bytes": str(32 << 20),
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "offsets.topic.num.partitions": "4",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "4",
+}
+JAVA = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Dlog4j2.level=WARN")
+
+
+class KafkaBroker:
+    """One node: broker and controller in one process.
+
+    Parameters
+    ----------
+    directory
+        Where its data, its configuration and what it prints are kept.
+    ports
+        Of its listeners: clients, controller; it keeps them through restarts.
+    voters
+        Node id and controller port of every node of the cluster.
+    extra
+        Settings besides `QUICK`.
+    scram
+        Users made by formatting, as ``kafka-storage format --add-scram`` takes them.
+    """
+
+    def __init__(self, directory, node, ports, voters, cluster_id, extra=(), scram=()):
+        self.directory = Path(directory)
+        self.node = node
+        self.port, self.controller_port = ports
+        self._cluster_id = cluster_id
+        self._scram = tuple(scram)
+        self._process = None
+        replicas = str(min(3, len(voters)))
+        self._settings = {
+            "process.roles": "broker,controller",
+            "node.id": str(node),
+            "controller.quorum.voters": ",".join(f"{n}@127.0.0.1:{port}" for n, port in voters.items()),
+            "listeners": f"PLAIN://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self.controller_port}",
+            "listener.security.protocol.map": "PLAIN:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "PLAIN",
+            "log.dirs": str(self.directory / "data"),
+            "offsets.topic.replication.factor": replicas,
+            "transaction.state.log.replication.factor": replicas,
+            "share.coordinator.state.topic.replication.factor": replicas,
+            "transaction.state.log.min.isr": "1",
+            "default.replication.factor": replicas,
+            **QUICK,
+            **dict(extra),
+        }
+
+    @property
+    def address(self):
+        """``host:port`` of the listener for clients."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self):
+        """Process id, or None while it does not run."""
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    @property
+    def printed(self):
+        """What it has printed since it was made."""
+        return (self.directory / "printed.txt").read_text(encoding="utf-8", errors="replace")
+
+    def launch(self):
+        """Start the process, and do not wait until it answers."""
+        assert self.pid is None, "it runs already"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        file = self.directory / "server.properties"
+        if not (self.directory / "data" / "meta.properties").exists():
+            file.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()), encoding="utf-8")
+            scram = [word for user in self._scram for word in ("--add-scram", user)]
+            tool = ("kafka.tools.StorageTool", "format", "-t", self._cluster_id, "-c", str(file), *scram)
+            self._java("-Xmx64m", *tool).wait(START_SECONDS)
+        self._process = self._java("-Xms256m", "-Xmx512m", "kafka.Kafka", str(file))
+
+    def stop(self, seconds=20):
+        """Stop it as an operator would, and kill it if that takes longer than `seconds`."""
+        if self.pid is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def kill(self):
+        """Kill it without a warning."""
+        if self.pid is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def freeze(self):
+        """Stop it in its tracks, connections open (SIGSTOP)."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        """Let it go on after `freeze`."""
+        self._process.send_signal(signal.SIGCONT)
+
+    def wipe(self):
+        """Delete the data of a node that does not run."""
+        assert self.pid is None, "stop it first"
+        shutil.rmtree(self.directory / "data", ignore_errors=True)
+
+    def _java(self, *arguments):
+        with (self.directory / "printed.txt").open("ab") as printed:
+            return subprocess.Popen(
+                [*JAVA, "-cp", classpath(), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # a Ctrl-C in the terminal is for the tests, which stop it in order
+            )
+
+
+class KafkaCluster:
+    """One node or several; a context manager that starts them and, at the end, kills them and deletes their data.
+
+    Parameters
+    ----------
+    nodes
+        How many.
+    port
+        Of the first node's listener for clients; free ports are taken unless told otherwise.
+    directory
+        For all data; a temporary one unless told otherwise.
+    extra, scram
+        As `KafkaBroker`.
+    """
+
+    def __init__(self, nodes=1, *, port=None, directory=None, extra=(), scram=()):
+        self._temporary = None if directory else tempfile.TemporaryDirectory(prefix="rankwatch-kafka-")
+        self.directory = Path(directory or self._temporary.name)
+        ports = free_ports(2 * nodes)
+        if port is not None:
+            ports[0] = port
+        voters = {node + 1: ports[nodes + node] for node in range(nodes)}
+        identity = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.brokers = [
+            KafkaBroker(self.directory / str(node), node, (client, controller), voters, identity, extra, scram)
+            for client, (node, controller) in zip(ports, voters.items(), strict=False)
+        ]
+
+    @property
+    def addresses(self):
+        """``host:port,host:port`` of all nodes."""
+        return ",".join(broker.address for broker in self.brokers)
+
+    def url(self, topic):
+        """Return the URL of a topic, as users write it."""
+        return f"kafka://{self.addresses}/{topic}"
+
+    def start(self, *brokers):
+        """Start the nodes that do not run (or `brokers`) and wait until they answer."""
+        started = [broker for broker in brokers or self.brokers if broker.pid is None]
+        for broker in started:
+            broker.launch()
+        for broker in started:
+            asyncio.run(self._answers(broker))
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *exception):
+        for broker in self.brokers:
+            broker.kill()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    async def _answers(self, broker):
+        deadline = time.monotonic() + START_SECONDS
+        running = sum(other.pid is not None for other in self.brokers)
+        while True:
+            try:
+                async with self.admin(broker.address) as admin:
+                    if len((await admin.describe_cluster())["brokers"]) >= running:
+                        return
+            except (KafkaError, OSError):
+                pass
+            if broker.pid is None or time.monotonic() > deadline:
+                raise RuntimeError(f"Apache Kafka did not start:\n{broker.printed[-4000:]}")
+            await asyncio.sleep(0.1)
+
+    @contextlib.asynccontextmanager
+    async def admin(self, addresses=None):
+        """Open an `aiokafka.admin.AIOKafkaAdminClient`."""
+        admin = AIOKafkaAdminClient(bootstrap_servers=addresses or self.addresses, request_timeout_ms=10_000)
+        try:
+            await admin.start()
+            yield admin
+        finally:
+            await admin.close()
+
+    async def create_topic(self, name, partitions=1, **config):
+        """Create a topic; ``min_insync_replicas=2`` sets ``min.insync.replicas``. Return when every partition has a leader."""
+        async with self.admin() as admin:
+            settings = {key.replace("_", "."): str(value) for key, value in config.items()}
+            replicas = min(3, len(self.brokers))
+            await admin.create_topics([NewTopic(name, partitions, replicas, topic_configs=settings)])
+            while True:
+                (found,) = await admin.describe_topics([name])
+                if sum(part["leader"] >= 0 for part in found["partitions"]) == partitions:
+                    return
+                await asyncio.sleep(0.02)
+
+    async def delete_topic(self, name):
+        """Delete a topic."""
+        async with self.admin() as admin:
+            await admin.delete_topics([name])
+
+
+def free_ports(count):
+    """Return `count` ports of the loopback interface that nobody listens on now."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def main():
+    """Run nodes for a developer until Ctrl-C."""
+    parser = argparse.ArgumentParser(description="Apache Kafka on this machine until Ctrl-C, data thrown away.")
+    parser.add_argument("--port", type=int, default=9092, help="of the first node (default: 9092)")
+    parser.add_argument("--nodes", type=int, default=1, help="how many (default: 1)")
+    parser.add_argument("--topic", default="events", help="created at the start (default: events)")
+    parser.add_argument("--partitions", type=int, default=4, help="of that topic (default: 4)")
+    chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with contextlib.suppress(KeyboardInterrupt), KafkaCluster(chosen.nodes, port=chosen.port) as cluster:
+        asyncio.run(cluster.create_topic(chosen.topic, chosen.partitions))
+        print(f"Apache Kafka at {cluster.url(chosen.topic)} ({chosen.partitions} partitions); Ctrl-C ends it", flush=True)
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main()

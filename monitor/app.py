@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -134,7 +135,21 @@ class Monitor:
         self._valkey = valkey = EmbeddedValkey(folder)
         await valkey.start()
         self._cleanup.push_async_callback(valkey.stop)
-        return await RedisStore.open(valkey.options, self.settings.topic, retries=retries)
+        return await RedisStore.open(
+            valkey.options, self.settings.topic, retries=replace(retries, sleep=self._wait_for_valkey)
+        )
+
+    async def _wait_for_valkey(self, seconds: float) -> None:
+        """Wait before the server is tried again, unless it has ended: then it will not come back."""
+        self._check_valkey()
+        await asyncio.sleep(seconds)
+
+    def _check_valkey(self) -> None:
+        if self._valkey is not None and not self._valkey.running:
+            raise StoreError(
+                f"the embedded Valkey has ended (its last words: {self._valkey.directory / 'valkey.log'}): start again; what is in the "
+                "log is neither lost nor counted twice"
+            )
 
     def _make_faust(self, path: Path) -> WorkerApp:
         app = make_app(path.as_uri(), self.settings.topic, app_id="rankwatch")
@@ -161,16 +176,15 @@ class Monitor:
         await self.web.start()
 
     async def _stop_folding(self) -> None:
-        # Stopping Faust cancels the agent wherever it waits: let the chunk in hand be committed first, unless it cannot be any more.
+        # Stopping Faust cancels the agent wherever it waits: let the chunk in hand be committed first.
         self._faust.flow_control.suspend()
-        async with contextlib.nullcontext() if self._server_ended else self._folding:
+        async with self._folding:
             await self._faust.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if not self._server_ended:
-            await self._relay.drain()
-            await self._save_pairs()
+        await self._relay.drain()
+        await self._save_pairs()
 
     def _waiting_for(self) -> str | None:
         if not self._started:
@@ -267,15 +281,6 @@ class Monitor:
             task.result()
 
     async def _valkey_gone(self) -> None:
-        while not self._server_ended:  # noqa: ASYNC110 - a child process tells by ending
+        while True:
+            self._check_valkey()
             await asyncio.sleep(_SERVER_LOOK_SECONDS)
-        assert self._valkey is not None
-        raise StoreError(
-            f"the embedded Valkey has ended (its last words: {self._valkey.directory / 'valkey.log'}): start again; what is in the log is "
-            "neither lost nor counted twice"
-        )
-
-    @property
-    def _server_ended(self) -> bool:
-        """Whether the embedded server has ended: to try again for long what needs it is then of no use."""
-        return self._valkey is not None and not self._valkey.running

@@ -3,11 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
-from stats.checks import FloatArray, non_negative
+from stats.checks import BoolArray, FloatArray, finite, non_negative
 from stats.eprocess import log_completion_bound
-from stats.mixtures import Mixture
-
-_STEPS = 40
+from stats.mixtures import Mixture, parse_mixture
+from stats.rootfind import bracketed_root
 
 
 def items_to_completion_decision(
@@ -41,17 +40,23 @@ def items_to_completion_decision(
     5997
     """
     items, wins, losses, rest = non_negative(n=n, b=b, c=c, missing=missing)
-    items, wins, losses, rest, need = np.broadcast_arrays(items, wins, losses, rest, np.asarray(threshold_log, float))
-    seen = np.maximum(items, 1)
+    (need,) = finite(threshold_log=threshold_log)
+    items, wins, losses, rest, need = np.broadcast_arrays(items, wins, losses, rest, need)
+    prior = parse_mixture(mixture)
 
-    def bound(more: FloatArray) -> FloatArray:
-        grown = 1 + more / seen
-        return np.maximum(*log_completion_bound(wins * grown, losses * grown, rest - more, mixture))
+    def excess(more: FloatArray, at: BoolArray) -> FloatArray:  # grows with more: the leader's bound rises all along
+        grown = 1 + more / np.maximum(items[at], 1)
+        return (
+            np.maximum(*log_completion_bound(wins[at] * grown, losses[at] * grown, rest[at] - more, prior)) - need[at]
+        )
 
-    low, high = np.zeros(rest.shape), np.array(rest, np.float64)
-    reached = (bound(high) >= need) & (items > 0)
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        enough = bound(middle) >= need
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.where(reached, np.where(bound(np.zeros(rest.shape)) >= need, 0.0, high), np.inf)
+    seen = np.asarray(items > 0)
+    decided, possible = seen.copy(), seen.copy()
+    decided[seen] = excess(np.zeros(seen.sum()), seen) >= 0
+    possible[seen] = excess(rest[seen], seen) >= 0
+    undecided = possible & ~decided
+    out = np.where(decided, 0.0, np.inf)
+    if undecided.any():
+        low = np.zeros(undecided.sum())
+        out[undecided] = bracketed_root(lambda more: excess(more, undecided), low, rest[undecided], tolerance=1e-5)
+    return out

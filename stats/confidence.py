@@ -9,6 +9,8 @@ a test martingale when the gap is g, and exactly `stats.log_e_value` at g = 0. T
 the gap at every n at once with probability at least 1 - alpha.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -64,8 +66,9 @@ def gap_interval(
     items, wins, losses = (x.ravel() for x in (items, wins, losses))
     threshold = -np.log(a.ravel())
     prior = parse_mixture(mixture)
-    low = _bound(items, wins, losses, threshold, prior, -1.0)
-    high = _bound(items, wins, losses, threshold, prior, 1.0)
+    log_e = _process(items, wins, losses, prior)
+    low = _bound(log_e, items, wins, losses, threshold, -1.0)
+    high = _bound(log_e, items, wins, losses, threshold, 1.0)
     decided = log_e_value(wins, losses, prior) >= threshold
     above, below = decided & (wins > losses), decided & (wins < losses)
     nothing = float(np.finfo(np.float64).tiny)  # the verdict is read off the e-value; rounding must not undo it
@@ -75,12 +78,17 @@ def gap_interval(
 
 
 def _bound(
-    items: FloatArray, wins: FloatArray, losses: FloatArray, threshold: FloatArray, prior: Mixture, side: float
+    log_e: Callable[[FloatArray], FloatArray],
+    items: FloatArray,
+    wins: FloatArray,
+    losses: FloatArray,
+    threshold: FloatArray,
+    side: float,
 ) -> FloatArray:
     """Where e_g reaches the threshold on one side of the observed gap, at which e_g <= 1 by Jensen's inequality."""
 
     def excess(g: FloatArray) -> FloatArray:
-        return _log_e_at(g, items, wins, losses, prior) - threshold
+        return log_e(g) - threshold
 
     seen = np.maximum(items, 1)
     gap = np.clip((wins - losses) / seen, -_EDGE, _EDGE)
@@ -95,16 +103,28 @@ def _bound(
     return np.where(excess(end) < 0, side, root)
 
 
-def _log_e_at(g: FloatArray, items: FloatArray, wins: FloatArray, losses: FloatArray, prior: Mixture) -> FloatArray:
+def _process(
+    items: FloatArray, wins: FloatArray, losses: FloatArray, prior: Mixture
+) -> Callable[[FloatArray], FloatArray]:
+    """Return ln e_g of each pair as a function of its g."""
     ties = items - wins - losses
-    constant = (wins + losses) * np.log(2) - (wins + ties) * np.log1p(g) - (losses + ties) * np.log1p(-g)
-    if prior.beta is None:
-        theta = prior.theta[:, None]
-        terms = wins * np.log(theta) + losses * np.log1p(-theta) + ties * np.log1p(g * (1 - 2 * theta))
+    theta = prior.theta[:, None]
+    fixed = wins * np.log(theta) + losses * np.log1p(-theta)  # of an atom; what does not depend on g is computed once
+    slope = 1 - 2 * theta
+
+    def log_e(g: FloatArray) -> FloatArray:
+        constant = (wins + losses) * np.log(2) - (wins + ties) * np.log1p(g) - (losses + ties) * np.log1p(-g)
+        if prior.beta is not None:
+            integral = _log_beta_integral(wins + prior.beta[0], losses + prior.beta[1], ties, g)
+            return np.asarray(constant + integral - prior.log_norm)
+        terms = np.log1p(slope * g)
+        terms *= ties
+        terms += fixed
         peak = terms.max(axis=0)
-        return np.asarray(constant + peak + np.log(np.exp(terms - peak).mean(axis=0)))
-    p, q = wins + prior.beta[0], losses + prior.beta[1]
-    return np.asarray(constant + _log_beta_integral(p, q, ties, g) - prior.log_norm)
+        terms -= peak
+        return np.asarray(constant + peak + np.log(np.exp(terms, out=terms).mean(axis=0)))
+
+    return log_e
 
 
 def _log_beta_integral(p: FloatArray, q: FloatArray, ties: FloatArray, g: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from stats.checks import FloatArray, level, non_negative
-from stats.halfbeta import log_beta, log_half_beta
+from stats.halfbeta import log_beta, log_half_beta, log_less, log_upper_beta
 from stats.mixtures import Mixture, parse_mixture
 from stats.resolution import required_n, z_sum
 from stats.rootfind import bracketed_root
@@ -25,7 +25,6 @@ from stats.slabs import by_slab
 
 _SLAB = 1024  # pairs at a time: 98 atoms x 1024 pairs of float64 are 0.8 MB, which stays in cache
 _LOG2 = float(np.log(2))
-_NOTHING = 74.0  # beyond exp(-74/2) = 8e-17 of the whole the losing half cannot be seen in the winning one
 
 
 def log_e_value(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)") -> FloatArray:
@@ -101,7 +100,7 @@ def log_completion_bound(
     prior = parse_mixture(mixture)
     if prior.beta is not None:
         p, q, norm = _prior(prior)
-        return _upper_half(wins + p, losses + rest + q) - norm, _upper_half(losses + q, wins + rest + p) - norm
+        return log_upper_beta(wins + p, losses + rest + q) - norm, log_upper_beta(losses + q, wins + rest + p) - norm
     for_a, for_b = _mean_over(prior.above, wins, losses + rest), _mean_over(prior.below, wins + rest, losses)
     return for_a + np.log(prior.weight_a), for_b + np.log1p(-prior.weight_a)
 
@@ -201,28 +200,8 @@ def _beta_halves(wins: FloatArray, losses: FloatArray, prior: Mixture) -> tuple[
     a, b, norm = _prior(prior)
     p, q = wins + a, losses + b
     losing = log_half_beta(np.maximum(p, q), np.minimum(p, q)) - norm
-    winning = _rest(log_beta(p, q) - norm, losing)
+    winning = log_less(log_beta(p, q) - norm, losing)
     weight = prior.weight_a
     plus = np.where(p >= q, winning, losing) - np.log(weight)
     minus = np.where(p >= q, losing, winning) - np.log1p(-weight)
     return plus, minus
-
-
-def _upper_half(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Logarithm of 2^(p + q) times the integral of t^(p-1) (1-t)^(q-1) over (1/2, 1), computing no more than it needs."""
-    out = np.empty(p.shape)
-    ahead = p >= q
-    behind = ~ahead
-    out[behind] = log_half_beta(q[behind], p[behind])
-    p, q = p[ahead], q[ahead]
-    whole = log_beta(p, q)
-    # Chernoff: the other half is at most exp(-z^2/2) of the whole.
-    near = (p - q) ** 2 <= _NOTHING * (p + q)
-    whole[near] = _rest(whole[near], log_half_beta(p[near], q[near]))
-    out[ahead] = whole
-    return out
-
-
-def _rest(log_whole: FloatArray, log_part: FloatArray) -> FloatArray:
-    """ln(whole - part), for a part of at most about half."""
-    return log_whole + np.log1p(-np.exp(np.minimum(log_part - log_whole, 0)))

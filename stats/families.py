@@ -42,7 +42,7 @@ def holm(p: npt.ArrayLike) -> FloatArray:
 
     """
     values = _p_values(p)
-    order = np.argsort(values, kind="stable")
+    order = np.argsort(values)
     steps = np.maximum.accumulate(values[order] * np.arange(values.size, 0, -1))
     return _in_place(order, np.minimum(steps, 1))
 
@@ -220,7 +220,7 @@ def _in_place(order: npt.NDArray[np.intp], sorted_values: FloatArray) -> FloatAr
 
 
 def _step_up(values: FloatArray, factor: float) -> FloatArray:
-    order = np.argsort(values, kind="stable")[::-1]
+    order = np.argsort(values)[::-1]
     size = values.size
     steps = np.minimum.accumulate(values[order] * (factor * size / np.arange(size, 0, -1)))
     return _in_place(order, np.minimum(steps, 1))

@@ -9,6 +9,7 @@ from stats.eprocess import log_e_value
 from stats.mixtures import Mixture, parse_mixture
 
 _HORIZON = 1e4  # times the items seen: beyond this, "never" is the honest answer
+_SLAB = 8192  # pairs at a time: the temporaries of a slab stay in the processor's cache
 
 
 def items_to_decision(
@@ -53,26 +54,34 @@ def items_to_decision(
     (threshold,) = finite(threshold_log=threshold_log)
     (mass,) = level(confidence=confidence)
     prior = parse_mixture(mixture)
-    items, wins, losses, threshold = np.broadcast_arrays(items, wins, losses, threshold)
-    need = threshold - log_e_value(wins, losses, prior)
-    undecided = need > 0
-    seen = np.maximum(items, 1)
-    gap, discordance = (wins - losses) / seen, (wins + losses) / seen
-    reach = -ndtri((1 - mass) / 2) * np.sqrt(np.maximum(discordance - gap**2, 0) / seen)
-    size, sign = np.abs(gap), np.where(gap < 0, -1.0, 1.0)
-
-    def additional(towards: FloatArray) -> FloatArray:
-        """Items for a gap of this size >= 0 towards the leader."""
-        out = np.where(undecided, np.inf, 0.0)
-        at = undecided & (towards > 0)
-        rate_b, rate_c = (discordance + sign * towards)[at] / 2, (discordance - sign * towards)[at] / 2
-        out[at] = _crossing(seen[at], wins[at], losses[at], rate_b, rate_c, need[at], threshold[at], prior)
-        return out
-
-    low = additional(np.minimum(size + reach, discordance))
-    mid = additional(size)
-    high = additional(np.maximum(size - reach, 0))
+    shape = np.broadcast_shapes(items.shape, wins.shape, losses.shape, threshold.shape)
+    items, wins, losses, threshold = (np.broadcast_to(x, shape).ravel() for x in (items, wins, losses, threshold))
+    quantile = float(-ndtri((1 - mass) / 2))
+    out = np.empty((3, items.size))
+    for start in range(0, items.size, _SLAB):
+        at = slice(start, start + _SLAB)
+        out[:, at] = _forecast(items[at], wins[at], losses[at], threshold[at], quantile, prior)
+    low, mid, high = out.reshape(3, *shape)
     return low, mid, high
+
+
+def _forecast(
+    items: FloatArray, wins: FloatArray, losses: FloatArray, threshold: FloatArray, quantile: float, prior: Mixture
+) -> FloatArray:
+    """Items at the largest, the observed and the smallest gap in question, shape (3, pairs)."""
+    out = np.zeros((3, items.size))
+    need = threshold - log_e_value(wins, losses, prior)
+    undecided = np.flatnonzero(need > 0)
+    need, threshold, wins, losses = (x[undecided] for x in (need, threshold, wins, losses))
+    seen = np.maximum(items[undecided], 1)
+    gap, discordance = (wins - losses) / seen, (wins + losses) / seen
+    reach = quantile * np.sqrt(np.maximum(discordance - gap**2, 0) / seen)
+    size, sign = np.abs(gap), np.where(gap < 0, -1.0, 1.0)
+    towards_leader = (np.minimum(size + reach, discordance), size, np.maximum(size - reach, 0))
+    for row, towards in zip(out, towards_leader, strict=True):
+        rate_b, rate_c = (discordance + sign * towards) / 2, (discordance - sign * towards) / 2
+        row[undecided] = _crossing(seen, wins, losses, rate_b, rate_c, need, threshold, prior)
+    return out
 
 
 def _crossing(
@@ -108,8 +117,8 @@ def _growth_rate(rate_b: FloatArray, rate_c: FloatArray, prior: Mixture) -> Floa
         for theta in prior.atoms:
             np.maximum(best, rate_b * np.log(2 * theta) + rate_c * np.log(2 * (1 - theta)), out=best)
         return best
-    total = rate_b + rate_c
     tiny = float(np.finfo(np.float64).tiny)  # 0 ln 0 = 0
+    total = np.maximum(rate_b + rate_c, tiny)
     return np.asarray(
         rate_b * np.log(np.maximum(2 * rate_b / total, tiny)) + rate_c * np.log(np.maximum(2 * rate_c / total, tiny))
     )

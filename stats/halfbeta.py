@@ -35,6 +35,20 @@ def log_half_beta(p: FloatArray, q: FloatArray) -> FloatArray:
     return by_slab(_log_half, p, q)
 
 
+def log_upper_beta(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Logarithm of 2^(p + q) times the integral of t^(p-1) (1-t)^(q-1) over (1/2, 1), elementwise, for any p, q > 0.
+
+    Computes no more than it needs: ahead of 1/2 the whole, less the other half where that can be seen in it; behind,
+    the half alone.
+    """
+    return by_slab(_log_upper, p, q)
+
+
+def log_less(log_whole: FloatArray, log_part: FloatArray) -> FloatArray:
+    """ln(whole - part) from the logarithms of a whole and of a part that is at most about half of it."""
+    return log_whole + np.log1p(-np.exp(np.minimum(log_part - log_whole, 0)))
+
+
 def half_beta_tail(p: FloatArray, q: FloatArray) -> FloatArray:
     """Regularised incomplete beta function I_1/2(p, q), elementwise, for p >= q > 0 of one shape.
 
@@ -55,6 +69,19 @@ def _log_half(p: FloatArray, q: FloatArray) -> FloatArray:
     out[~few] = _quadrature(p[~few], q[~few])
     x, y = p[few], q[few]
     out[few] = np.log(betainc(x, y, 0.5)) + _log_beta(x, y)
+    return out
+
+
+def _log_upper(p: FloatArray, q: FloatArray) -> FloatArray:
+    out = np.empty(p.shape)
+    ahead = p >= q
+    behind = ~ahead
+    out[behind] = _log_half(q[behind], p[behind])
+    p, q = p[ahead], q[ahead]
+    whole = _log_beta(p, q)
+    near = (p - q) ** 2 <= 2 * _DEPTH * (p + q)  # Chernoff: the other half is at most exp(-z^2/2) of the whole
+    whole[near] = log_less(whole[near], _log_half(p[near], q[near]))
+    out[ahead] = whole
     return out
 
 

@@ -229,9 +229,8 @@ def by_oracle(records, **declared):
         oracle.event(event, place)
     found = {}
     for (((a, _), (b, _)), procedure, kind), (_, side, n, wins, losses) in oracle.verdicts.items():
-        low, high = min(a, b), max(a, b)
-        wins, losses = (wins, losses) if a == low else (losses, wins)
-        found[low, high, procedure, kind] = (a if side > 0 else b, n, wins, losses)
+        counts = (n, wins, losses) if a < b else (n, losses, wins)
+        found[min(a, b), max(a, b), procedure, kind] = (a if side > 0 else b, *counts)
     return found
 
 

@@ -86,7 +86,8 @@ def quiet_logs() -> None:
     import structlog
 
     logging.basicConfig(level=logging.ERROR, stream=sys.stderr, format="%(name)s: %(message)s")
-    for name in ("faust", "mode"):  # what they log as an error they raise too, and then it is told in our own words
+    # What Faust logs as an error (some of it in the name of our subclasses) it raises too, and then it is told in our own words.
+    for name in ("faust", "mode", "monitor.logs"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),

@@ -193,12 +193,9 @@ class PairTable:
 
     @property
     def anytime_family_size(self) -> int:
-        """Pairs that share alpha: of a declared capacity, or all that are compared where completeness is asserted; else those registered.
-
-        A re-score is one more hypothesis, so pairs of earlier epochs count too.
-        """
+        """Pairs that share alpha: of a declared capacity; else all compared where completeness is asserted, or those registered."""
         benchmark = self.benchmark
-        return benchmark.spec.family.capacity or max(self.family_size * self.asserted, benchmark.registered)
+        return benchmark.spec.family.capacity or (self.family_size if self.asserted else benchmark.registered)
 
     @cached_property
     def log_family_threshold(self) -> Floats:

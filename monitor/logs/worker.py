@@ -1,14 +1,19 @@
 """The Faust application that the monitor runs in: no tables, no leader, no web server, nothing on the terminal."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NoReturn
 
 import faust
 from faust.tables import TableManager
-from faust.types import TP, Message
+from faust.types import TP, EventT, Message, StreamT
 
 from monitor.engine.chunk import Chunk
 from monitor.logs.filelog import FileLog
+from monitor.logs.kafka_settings import KafkaSettings
+
+KAFKA_CHUNK_BYTES = 1 << 20
+"""Messages may be packed: what bounds a chunk of them is their bytes."""
 
 
 class ChunkSchema(faust.Schema):  # type: ignore[misc]
@@ -32,16 +37,67 @@ class NoTables(TableManager):  # type: ignore[misc]
         await self.recovery.start()
 
 
+class InHand(faust.Sensor):  # type: ignore[misc]
+    """Knows the chunk that the agent has, and how far it has got in each partition.
+
+    Attributes
+    ----------
+    next
+        Where a partition goes on for the agent: behind the last chunk that it was given.
+    done
+        The end of the last chunk after which the agent has asked for another.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.next: dict[TP, int] = {}
+        self.done: dict[TP, int] = {}
+        self.free = asyncio.Event()
+        self.free.set()
+
+    def on_stream_event_in(self, tp: TP, offset: int, stream: StreamT, event: EventT) -> None:  # noqa: ARG002
+        """Note that the agent takes a chunk."""
+        self.next[tp] = event.message.value.end
+        self.free.clear()
+
+    def on_stream_event_out(
+        self,
+        tp: TP,
+        offset: int,  # noqa: ARG002
+        stream: StreamT,  # noqa: ARG002
+        event: EventT,
+        state: object = None,  # noqa: ARG002
+    ) -> None:
+        """Note that the agent has finished a chunk."""
+        self.done[tp] = event.message.value.end
+        self.free.set()
+
+
+async def _nothing(partitions: set[TP]) -> None:
+    pass
+
+
 class WorkerApp(faust.App):  # type: ignore[misc]
     """A Faust application whose agents read chunks and whose offsets are in the application's own store.
 
     Attributes
     ----------
     chunks
-        The topic: ``@app.agent(app.chunks)`` gets one `monitor.engine.chunk.Chunk` after the other.
+        The topic: one agent, ``@app.agent(app.chunks)``, gets one `monitor.engine.chunk.Chunk` after the other.
     stored_offsets
         Set it before the start: answers, for the partitions assigned, the offset to go on from; a partition it leaves
         out is read from its beginning.
+    on_assigned
+        For Kafka: awaited with all partitions of this worker before `stored_offsets` and their first chunks. A partition that
+        it had before may have been another's in between: what is kept of it has to be compared with the store. Pause here what
+        shall not be read yet.
+    on_revoked
+        For Kafka: awaited with all partitions of this worker in a rebalance, after their last chunk, before another gets them.
+        Not called when the application stops.
+    in_hand
+        What the agent has been given.
+    kafka
+        For ``kafka://``: how to reach the brokers.
     file_log
         For ``file://``: the open log; whoever opened it closes it, after the application has stopped.
     chunk_records, chunk_bytes
@@ -50,6 +106,10 @@ class WorkerApp(faust.App):  # type: ignore[misc]
 
     chunks: faust.TopicT
     stored_offsets: Callable[[set[TP]], Awaitable[Mapping[TP, int]]]
+    on_assigned: Callable[[set[TP]], Awaitable[None]] = staticmethod(_nothing)
+    on_revoked: Callable[[set[TP]], Awaitable[None]] = staticmethod(_nothing)
+    in_hand: InHand
+    kafka: KafkaSettings | None = None
     file_log: FileLog | None = None
     chunk_records = 2000
     chunk_bytes = 1 << 18
@@ -65,6 +125,10 @@ class WorkerApp(faust.App):  # type: ignore[misc]
         await self._crashed.wait()
         raise self.crash_reason
 
+    async def settled(self) -> None:
+        """Wait until the agent has no chunk; it gets none while the flow is suspended (`flow_control`)."""
+        await self.in_hand.free.wait()
+
     async def _on_agent_error(self, agent: faust.Agent, exc: BaseException) -> None:  # noqa: ARG002
         # Faust starts the agent again behind the chunk that it failed on; let no later chunk get to it.
         self.flow_control.suspend()
@@ -75,18 +139,26 @@ class WorkerApp(faust.App):  # type: ignore[misc]
         pass
 
 
-def make_app(url: str, topic: str, *, app_id: str) -> WorkerApp:
+def make_app(url: str, topic: str, *, app_id: str, kafka: KafkaSettings | None = None) -> WorkerApp:
     """Make the application for the log at `url`; register agents on its `chunks`, then start it within a running loop.
 
     Parameters
     ----------
     url
-        ``file:///absolute/path/log.jsonl``, as `pathlib.Path.as_uri` writes it.
+        ``file:///absolute/path/log.jsonl``, as `pathlib.Path.as_uri` writes it, or ``kafka://host:port[,host:port]/topic``.
     topic
-        Name of the topic.
+        Name of the topic, whatever the URL says.
     app_id
         Name of the application; for Kafka, of its consumer group.
+    kafka
+        How to reach Kafka; none: by the addresses of the URL alone.
+
+    Raises
+    ------
+    ValueError
+        If a ``kafka://`` URL is none.
     """
+    over_kafka = url.startswith("kafka:")
     app = WorkerApp(
         app_id,
         broker=url,
@@ -101,5 +173,10 @@ def make_app(url: str, topic: str, *, app_id: str) -> WorkerApp:
         stream_wait_empty=False,
         TableManager=NoTables,
     )
+    app.in_hand = InHand()
+    app.sensors.add(app.in_hand)
+    if over_kafka:
+        app.kafka = kafka or KafkaSettings.from_url(url)
+        app.chunk_bytes = KAFKA_CHUNK_BYTES
     app.chunks = app.topic(topic, schema=ChunkSchema(value_serializer="raw"), acks=False, partitions=1)
     return app

@@ -142,7 +142,7 @@ def test_uniform_coverage_of_the_gap_interval(gap):
     for n in range(1, items + 1):
         counts = np.unique(np.stack([b[:, n - 1], c[:, n - 1]]), axis=1, return_inverse=True)
         wins, losses = counts[0].astype(float)
-        log_e = confidence._log_e_at(np.full(wins.size, gap), np.full(wins.size, float(n)), wins, losses, prior)
+        log_e = confidence._process(np.full(wins.size, float(n)), wins, losses, prior)(np.full(wins.size, gap))
         missed |= (log_e >= -np.log(ALPHA))[counts[1].ravel()]
     assert_at_most(missed, ALPHA)
 

@@ -4,11 +4,14 @@ import asyncio
 import json
 import random
 import time
+import uuid
 from contextlib import asynccontextmanager
 
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from monitor.logs.filelog import FileLog, OffsetOutOfRange
+from monitor.logs.kafka_settings import KafkaSettings
 from monitor.logs.worker import make_app
 
 TOPIC = "events"
@@ -17,8 +20,13 @@ TOPIC = "events"
 class EmbeddedLog:
     """The file log, as the suite sees a log: something that can be appended to and that applications read."""
 
-    def __init__(self, directory):
-        self._log = FileLog.open(directory / "a log; with, 100% #odd? names.jsonl")
+    seeks = 300
+
+    @classmethod
+    async def open(cls, request):
+        log = cls()
+        log._log = FileLog.open(request.getfixturevalue("tmp_path") / "a log; with, 100% #odd? names.jsonl")
+        return log
 
     async def append(self, records):
         await self._log.append(records)
@@ -36,11 +44,43 @@ class EmbeddedLog:
         await self._log.close()
 
 
-@pytest.fixture(params=[EmbeddedLog])
-def open_log(request, tmp_path):
+class KafkaLog:
+    """A topic of its own with one partition, in a real Apache Kafka."""
+
+    seeks = 100  # each is a fetch
+
+    @classmethod
+    async def open(cls, request):
+        log = cls()
+        cluster = request.getfixturevalue("kafka")
+        log._topic = TOPIC + uuid.uuid4().hex
+        log._url = cluster.url(log._topic)
+        log._length = 0
+        await cluster.create_topic(log._topic)
+        log._producer = AIOKafkaProducer(bootstrap_servers=cluster.addresses)
+        await log._producer.start()
+        return log
+
+    async def append(self, records):
+        sent = [await self._producer.send(self._topic, record, partition=0) for record in records]
+        self._length = (await sent[-1]).offset + 1
+
+    def make_app(self):
+        settings = KafkaSettings.from_url(self._url, fetch_wait_seconds=0.02)
+        return make_app(self._url, self._topic, app_id=self._topic, kafka=settings)
+
+    def outside(self):
+        return [self._length + 1, self._length + 1000]
+
+    async def close(self):
+        await self._producer.stop()
+
+
+@pytest.fixture(params=[EmbeddedLog, pytest.param(KafkaLog, marks=pytest.mark.kafka)])
+def open_log(request):
     @asynccontextmanager
     async def opened():
-        log = request.param(tmp_path)
+        log = await request.param.open(request)
         try:
             yield log
         finally:
@@ -62,7 +102,7 @@ class Reader:
         self._stored = stored
 
         async def stored_offsets(assigned):
-            assert [(tp.topic, tp.partition) for tp in assigned] == [(TOPIC, 0)]
+            assert [(tp.topic, tp.partition) for tp in assigned] == [(self.app.chunks.get_topic_name(), 0)]
             return {} if self._stored is None else dict.fromkeys(assigned, self._stored)
 
         self.app.stored_offsets = stored_offsets
@@ -233,7 +273,7 @@ def test_after_any_seek_the_next_chunk_is_the_one_sought(open_log):
                     await asyncio.sleep(0)
 
             async with Reader(log, on_chunk=dawdle) as reader:
-                for _ in range(300):
+                for _ in range(log.seeks):
                     for _ in range(choice.randrange(40)):
                         await asyncio.sleep(0)
                     number = choice.randrange(300)

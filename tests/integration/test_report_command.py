@@ -5,6 +5,7 @@ import json
 import math
 import random
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -159,7 +160,7 @@ def test_adjacent_pairs_are_the_neighbours_of_all_pairs(folder, whole):
     found, _ = report(folder[0], "--pairs", "adjacent")
     for some, everything in zip(found["benchmarks"], whole[1]["benchmarks"], strict=True):
         ranked = [m["model"] for m in some["models"]]
-        assert [(p["model_a"], p["model_b"]) for p in some["pairs"]] == list(zip(ranked, ranked[1:], strict=False))
+        assert [(p["model_a"], p["model_b"]) for p in some["pairs"]] == list(pairwise(ranked))
         assert some["pairs"] == [p for p in everything["pairs"] if p["adjacent"]]
         assert some["summary"]["pairs"] == 3
         assert everything["summary"]["pairs"] == 6

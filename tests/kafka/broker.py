@@ -24,6 +24,9 @@ from tests.kafka.jars import classpath
 START_SECONDS = 60
 QUICK = {
     "auto.create.topics.enable": "false",
+    # A killed node is let in again only when its session has ended.
+    "broker.heartbeat.interval.ms": "300",
+    "broker.session.timeout.ms": "2000",
     "controlled.shutdown.enable": "true",
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",
@@ -211,6 +214,9 @@ class KafkaCluster:
         running = sum(other.pid is not None for other in self.brokers)
         while True:
             try:
+                # aiokafka prints a line for every refused connection: ask the port first.
+                _, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+                writer.close()
                 async with self.admin(broker.address) as admin:
                     if len((await admin.describe_cluster())["brokers"]) >= running:
                         return
@@ -268,7 +274,9 @@ def main():
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt), KafkaCluster(chosen.nodes, port=chosen.port) as cluster:
         asyncio.run(cluster.create_topic(chosen.topic, chosen.partitions))
-        print(f"Apache Kafka at {cluster.url(chosen.topic)} ({chosen.partitions} partitions); Ctrl-C ends it", flush=True)
+        print(
+            f"Apache Kafka at {cluster.url(chosen.topic)} ({chosen.partitions} partitions); Ctrl-C ends it", flush=True
+        )
         signal.pause()
 
 

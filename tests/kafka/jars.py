@@ -11,7 +11,7 @@ VERSION = re.search(r"<kafka.version>(.*)</kafka.version>", POM.read_text(encodi
 HOW = "on Debian: apt-get install default-jre-headless maven"
 
 
-class KafkaUnavailable(RuntimeError):
+class KafkaUnavailableError(RuntimeError):
     """Apache Kafka cannot be had on this machine; the message says what is missing and how to get it."""
 
 
@@ -21,7 +21,7 @@ def classpath():
     ``RANKWATCH_KAFKA_JARS`` names a folder of jars to use instead, such as ``libs`` of Apache's own archive.
     """
     if shutil.which("java") is None:
-        raise KafkaUnavailable(f"Apache Kafka needs java, which is not on PATH ({HOW})")
+        raise KafkaUnavailableError(f"Apache Kafka needs java, which is not on PATH ({HOW})")
     folder = os.environ.get("RANKWATCH_KAFKA_JARS")
     if folder is None:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -33,7 +33,7 @@ def classpath():
 
 def _fetch(folder):
     if shutil.which("mvn") is None:
-        raise KafkaUnavailable(
+        raise KafkaUnavailableError(
             f"Apache Kafka is fetched by mvn, which is not on PATH ({HOW}); "
             "or name the folder of its jars in RANKWATCH_KAFKA_JARS"
         )
@@ -42,7 +42,7 @@ def _fetch(folder):
     ended = subprocess.run(["mvn", "-q", "-B", "-f", POM, *goal], capture_output=True, text=True, check=False)
     if ended.returncode:
         shutil.rmtree(draft, ignore_errors=True)
-        raise KafkaUnavailable(f"mvn could not fetch Apache Kafka {VERSION}: {ended.stdout[-1000:]}")
+        raise KafkaUnavailableError(f"mvn could not fetch Apache Kafka {VERSION}: {ended.stdout[-1000:]}")
     try:
         draft.rename(folder)
     except OSError:  # another process was faster

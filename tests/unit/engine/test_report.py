@@ -209,14 +209,14 @@ def test_a_pair_beyond_the_capacity_says_so_also_where_completeness_is_asserted(
     assert "no family verdict: pairs that came before it have filled the declared family (1)." in pairs["ac"].reason
 
 
-def test_an_asserted_family_is_all_pairs_of_the_models_and_earlier_epochs():
-    scores = np.tile([1, 0, 0], (100, 1))
-    log = of(scores, "abc")
-    assert report(log, assert_complete=True).family.model_dump() == {"policy": "capacity", "size": 3}
+def test_an_asserted_family_is_all_pairs_of_the_models_and_a_declared_one_of_those_declared():
+    log = of(np.tile([1, 0, 0], (100, 1)), "abc")
     log.send(*(event(k, "b", 0, epoch=1) for k in range(100)))
-    whole = report(log, assert_complete=True)
-    assert len(whole.pairs) == 3
-    assert whole.family.size == 5  # a-b, a-c, b-c, and the new b with a and c
+    assert report(log, assert_complete=True).family.model_dump() == {"policy": "capacity", "size": 3}
+    family = {"policy": "spending", "pairs": [["a", "b"], ["c", "a"]]}
+    declared = report(of(np.tile([1, 0, 0], (100, 1)), "abc", family=family), assert_complete=True)
+    assert declared.family.model_dump() == {"policy": "capacity", "size": 2}
+    assert [p.decided.anytime_family for p in declared.pairs] == ["a", "a", None]
 
 
 def test_a_growing_family_reports_the_pairs_that_registered():

@@ -89,6 +89,8 @@ class Owned:
         self.number = number
         self.committed = first_offset
         """The log has been folded, and the fold stored, up to here."""
+        self.last: tuple[int, str] | None = None
+        """Offset and digest of the last record that was folded, as of the loading."""
         self.dead_letters_kept = 0
         self._store, self._dead_letters, self._republish = store, dead_letters, republish
         self._first_offset, self._owner, self._limits = first_offset, owner, limits
@@ -99,8 +101,11 @@ class Owned:
 
     async def load(self) -> None:
         """Take the state from the store, instead of whatever was here."""
-        self.partition = Partition.restore(await self._store.load(self.number), self._limits, self._owner)
-        self.partition.off = max(self.partition.off, self._first_offset)
+        stored = await self._store.load(self.number)
+        self.last = stored.last
+        self.partition = Partition.restore(stored, self._limits, self._owner)
+        if self.partition.off == 0:
+            self.partition.off = self._first_offset
         self.committed = self.partition.off
         self._saved = {name: benchmark.off for name, benchmark in self.partition.benchmarks.items()}
 
@@ -114,7 +119,9 @@ class Owned:
         """
         async with self._folding:
             if chunk.start != self.partition.off:
-                return chunk.start < self.partition.off  # read before a seek: what follows is on its way, or has to be asked for
+                return (
+                    chunk.start < self.partition.off
+                )  # read before a seek: what follows is on its way, or has to be asked for
             delta = self.partition.fold(chunk)
             try:
                 await self._store_delta(delta)

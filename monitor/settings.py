@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
@@ -34,6 +34,23 @@ class Settings(BaseSettings):
     max_rejected: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1, description="largest share of lines that may be unreadable"
     )
+    broker_url: str | None = Field(None, description="kafka://host:port[,host:port] of the log of events")
+    group: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field("rankwatch", description="consumer group of the workers")
+    verdict_topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field(
+        "rankwatch.verdicts", description="topic of the verdict changes"
+    )
+    kafka_tls: bool = Field(False, description="whether the brokers speak TLS")
+    kafka_ca_file: Path | None = Field(None, description="certificates to trust (PEM), instead of the system's")
+    kafka_certificate_file: Path | None = Field(None, description="the client's own certificate (PEM)")
+    kafka_key_file: Path | None = Field(None, description="the key of the client's certificate (PEM)")
+    kafka_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] | None = Field(
+        None, description="SASL mechanism; none: no SASL"
+    )
+    kafka_username: str | None = Field(None, description="user for PLAIN and SCRAM")
+    kafka_password: SecretStr | None = Field(None, description="password for PLAIN and SCRAM")
+    kafka_token_file: Path | None = Field(None, description="for OAUTHBEARER: a file that is kept fresh by something else")
+    stall_seconds: Annotated[float, Field(gt=0)] = Field(60.0, description="how long a lagging worker may make no progress")
+    drain_seconds: Annotated[float, Field(gt=0)] = Field(20.0, description="how long a stop may take")
     start_seconds: Annotated[float, Field(gt=0)] = Field(
         30.0, description="how long to wait for the store at the start"
     )

@@ -1,5 +1,24 @@
 """The statistics of paired evaluation, as pure functions over arrays of pairs.
 
+Arguments are numbers or arrays that broadcast, pairs on the leading axis; results are float64 arrays of the broadcast
+shape unless a function says otherwise. The names mean the same everywhere:
+
+``n``, ``b``, ``c``
+    counts of items: shared by the pair, right in A alone, right in B alone (b + c <= n).
+``gap``, ``sd``, ``p_a``, ``p_b``, ``rho``
+    mean and standard deviation of D = x_A - x_B, accuracies, and correlation of the scores; scores lie in [0, 1].
+``alpha``, ``power``
+    two-sided level and power, in (0, 1).
+``m``
+    a number of hypotheses, or of discordant items b + c; ``p``: p-values of a family, a vector.
+``log_e``, thresholds
+    natural logarithms, in nats; a pair is decided at ln(1/alpha).
+``mixture``
+    a name that `parse_mixture` accepts, or a `Mixture`.
+
+Input that is NaN, infinite, not numeric, out of range or of shapes that do not broadcast is a ValueError that names the
+argument and the rule; limits (no items, no gap, no discordant item) have documented values and warn of nothing.
+
 Every name below is imported when first used, so that ``import stats.eprocess`` loads no more than it needs.
 """
 

@@ -105,6 +105,12 @@ def bootstrap_power(
         Percentile bootstrap, McNemar's chi-squared (0/1 scores only), paired t.
     seed : int
         Seed of the generator.
+
+    Examples
+    --------
+    >>> bootstrap_power([1, 1, 0, 1], [0, 1, 0, 0], 40, trials=200, test="chi2") > 0.9
+    True
+
     """
     d = _differences(scores_a, scores_b)
     level(alpha=alpha)

@@ -19,12 +19,18 @@ def finite(**named: npt.ArrayLike) -> list[FloatArray]:
         if not np.isfinite(array).all():
             raise ValueError(f"{name} must be finite, got NaN or infinity: remove or impute missing values first")
         arrays.append(array)
-    try:
-        np.broadcast_shapes(*(array.shape for array in arrays))
-    except ValueError as error:
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(named, arrays, strict=True))
-        raise ValueError(f"arrays of unequal length: {shapes} must broadcast together") from error
+    aligned(**dict(zip(named, arrays, strict=True)))
     return arrays
+
+
+def aligned(**named: npt.ArrayLike) -> None:
+    """Raise ValueError unless the named arrays broadcast together."""
+    shapes = {name: np.shape(value) for name, value in named.items()}
+    try:
+        np.broadcast_shapes(*shapes.values())
+    except ValueError as error:
+        found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise ValueError(f"arrays of unequal length: {found} must broadcast together") from error
 
 
 def non_negative(**named: npt.ArrayLike) -> list[FloatArray]:

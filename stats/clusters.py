@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from stats.checks import FloatArray
+from stats.checks import FloatArray, aligned, finite
 from stats.resolution import z_sum
 
 # Sums of graded scores carry rounding: a spread between clusters below this share of its own scale is none at all.
@@ -180,10 +180,11 @@ def design_effect(icc: ArrayLike, mean_size: ArrayLike) -> FloatArray:
     >>> round(float(design_effect(0.0067, 12032 / 14)), 2)
     6.75
     """
+    aligned(icc=icc, mean_size=mean_size)
     rho = np.asarray(icc, dtype=np.float64)
-    size = np.asarray(mean_size, dtype=np.float64)
+    (size,) = finite(mean_size=mean_size)
     if np.any(size < 1):
-        raise ValueError(f"mean_size must be at least one item: found {np.nanmin(size)}")
+        raise ValueError(f"mean_size must be at least one item: found {size.min()}")
     if np.any(rho > 1 + _NOISE):
         raise ValueError(f"icc must be at most 1: found {np.nanmax(rho)}")
     return np.asarray(1 + (size - 1) * np.maximum(rho, 0.0))

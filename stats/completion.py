@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from stats.checks import BoolArray, FloatArray, finite, non_negative
+from stats.checks import BoolArray, FloatArray, aligned, finite, non_negative
 from stats.eprocess import log_completion_bound
 from stats.mixtures import Mixture, parse_mixture
 from stats.rootfind import bracketed_root
@@ -39,6 +39,7 @@ def items_to_completion_decision(
     >>> round(float(items_to_completion_decision(6016, 840, 727, 6016, np.log(20))))
     5997
     """
+    aligned(n=n, b=b, c=c, missing=missing, threshold_log=threshold_log)
     items, wins, losses, rest = non_negative(n=n, b=b, c=c, missing=missing)
     (need,) = finite(threshold_log=threshold_log)
     items, wins, losses, rest, need = np.broadcast_arrays(items, wins, losses, rest, need)

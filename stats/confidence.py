@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from stats.checks import FloatArray, level, paired_counts
+from stats.checks import FloatArray, aligned, level, paired_counts
 from stats.eprocess import log_e_value
 from stats.mixtures import Mixture, parse_mixture
 from stats.rootfind import bracketed_root
@@ -59,6 +59,7 @@ def gap_interval(
     (0.001637, 0.035946)
 
     """
+    aligned(n=n, b=b, c=c, alpha=alpha)
     items, wins, losses = paired_counts(n, b, c)
     (a,) = level(alpha=alpha)
     items, wins, losses, a = np.broadcast_arrays(items, wins, losses, a)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from stats.checks import FloatArray, level, non_negative
+from stats.checks import FloatArray, aligned, level, non_negative
 from stats.halfbeta import log_beta, log_half_beta, log_less, log_upper_beta
 from stats.mixtures import Mixture, parse_mixture
 from stats.resolution import required_n, z_sum
@@ -95,6 +95,13 @@ def log_completion_bound(
     ``for_a = ln e+(b, c + missing) - ln 2`` (the prior mass of theta > 1/2 takes the place of 1/2 for an asymmetric
     mixture). As e+ grows with b and shrinks with c, the final e of the completed benchmark is at least this,
     whatever order the rest arrives in: once it reaches 1/alpha the verdict cannot be undone.
+
+    Examples
+    --------
+    >>> for_a, for_b = log_completion_bound(1680, 1454, [0, 18, 19])
+    >>> (for_a >= np.log(20)).tolist()
+    [True, True, False]
+
     """
     wins, losses, rest = np.broadcast_arrays(*non_negative(b=b, c=c, missing=missing))
     prior = parse_mixture(mixture)
@@ -116,6 +123,7 @@ def boundary_u(m: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, mixture: str | Mix
     3.68
 
     """
+    aligned(m=m, alpha=alpha)
     (total,), (a,) = non_negative(m=m), level(alpha=alpha)
     prior = parse_mixture(mixture)
     if a.ndim == 0:
@@ -149,6 +157,7 @@ def anytime_inflation(
     2.605
 
     """
+    aligned(m=m, alpha=alpha, power=power)
     u = boundary_u(m, alpha, mixture)
     (target,) = level(power=power)
     return np.asarray((u + ndtri(target)) ** 2 / z_sum(alpha, power) ** 2)
@@ -165,7 +174,14 @@ def anytime_required_n(
     """Items needed to detect the observed gap under continuous monitoring: N* times `anytime_inflation`.
 
     Infinite where ``b = c`` or where ``b + c`` discordant items cannot reach 1/alpha at all.
+
+    Examples
+    --------
+    >>> round(float(anytime_required_n(12032, 1680, 1454)))
+    15112
+
     """
+    aligned(n=n, b=b, c=c, alpha=alpha, power=power)
     wins, losses = non_negative(b=b, c=c)
     fixed = required_n(n, wins, losses, alpha, power)
     # N* is 0 when every item is discordant in one direction: 0 x inf is still "cannot be reached".

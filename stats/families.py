@@ -9,7 +9,7 @@ latch. E-BH, closed averaging and e-LOND compare e-values with each other; on ru
 import numpy as np
 import numpy.typing as npt
 
-from stats.checks import BoolArray, FloatArray, between, level, vector
+from stats.checks import BoolArray, FloatArray, aligned, between, level, vector
 
 
 def bonferroni(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
@@ -20,13 +20,25 @@ def bonferroni(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
     ValueError
         If more p-values are given than the ``m`` hypotheses declared.
 
+    Examples
+    --------
+    >>> bonferroni([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.12, 0.09]
+
     """
     values = _p_values(p)
     return np.minimum(values * _declared(values, m), 1)
 
 
 def sidak(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
-    """Sidak-adjusted p-values, 1 - (1 - p)^m; family-wise valid for independent (or positively dependent) tests."""
+    """Sidak-adjusted p-values, 1 - (1 - p)^m; family-wise valid for independent (or positively dependent) tests.
+
+    Examples
+    --------
+    >>> sidak([0.01, 0.04, 0.03]).round(4).tolist()
+    [0.0297, 0.1153, 0.0873]
+
+    """
     values = _p_values(p)
     with np.errstate(divide="ignore"):
         return np.asarray(-np.expm1(_declared(values, m) * np.log1p(-values)))
@@ -60,19 +72,40 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
 
 
 def benjamini_yekutieli(p: npt.ArrayLike) -> FloatArray:
-    """Benjamini-Yekutieli adjusted p-values: false discovery rate under any dependence."""
+    """Benjamini-Yekutieli adjusted p-values: false discovery rate under any dependence.
+
+    Examples
+    --------
+    >>> benjamini_yekutieli([0.01, 0.04, 0.03]).round(4).tolist()
+    [0.055, 0.0733, 0.0733]
+
+    """
     values = _p_values(p)
     return _step_up(values, float(np.sum(1 / np.arange(1, values.size + 1))))
 
 
 def e_bonferroni(log_e: npt.ArrayLike, alpha: float = 0.05, m: int | None = None) -> BoolArray:
-    """Hypotheses with e >= m / alpha: family-wise at every time, also on running suprema, under any dependence."""
+    """Hypotheses with e >= m / alpha: family-wise at every time, also on running suprema, under any dependence.
+
+    Examples
+    --------
+    >>> e_bonferroni(np.log([100.0, 45.0, 1.0]), 0.05).tolist()
+    [True, False, False]
+
+    """
     values = vector(log_e=log_e)
     return np.asarray(values >= np.log(_declared(values, m)) - _log_level(alpha))
 
 
 def e_holm(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
-    """Holm's procedure on the p-values min(1, 1/e); with running suprema as e, family-wise at every time (Ville)."""
+    """Holm's procedure on the p-values min(1, 1/e); with running suprema as e, family-wise at every time (Ville).
+
+    Examples
+    --------
+    >>> e_holm(np.log([100.0, 45.0, 1.0]), 0.05).tolist()
+    [True, True, False]
+
+    """
     return holm(np.exp(-np.maximum(vector(log_e=log_e), 0))) <= level(alpha=alpha)[0]
 
 
@@ -116,6 +149,12 @@ def e_lond(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
 
     Hypothesis t is rejected at e >= 1/alpha_t, alpha_t = alpha gamma_t (R + 1) with gamma_t = 1/(t (t + 1)) and R the
     number rejected before it.
+
+    Examples
+    --------
+    >>> e_lond(np.log([50.0, 70.0, 1.0]), 0.05).tolist()
+    [True, True, False]
+
     """
     values = vector(log_e=log_e)
     rejected = np.zeros(values.size, dtype=np.bool_)
@@ -168,6 +207,7 @@ def spending_alpha(j: npt.ArrayLike, alpha: float = 0.05) -> FloatArray:
     8.92
 
     """
+    aligned(j=j, alpha=alpha)
     index = _registration(j) + _SHIFT
     (total,) = level(alpha=alpha)
     return np.asarray(total * np.log(_SHIFT + 0.5) / (index * np.log(index) ** 2))
@@ -182,6 +222,7 @@ def capacity_alpha(j: npt.ArrayLike, alpha: float = 0.05, m: int = 1) -> FloatAr
     [0.01, 0.01, 0.0]
 
     """
+    aligned(j=j, alpha=alpha)
     if m < 1:
         raise ValueError(f"m must be at least 1, got {m}: it is the number of hypotheses declared")
     (total,) = level(alpha=alpha)

@@ -23,7 +23,14 @@ _MAX_ITEMS = 2**21  # the smallest increment, ln(1 - .98) = -3.9, must not overf
 
 
 def initial_capital(shape: tuple[int, ...] = (), lambdas: npt.ArrayLike = LAMBDAS) -> IntArray:
-    """State before the first item: zeros of shape ``(*shape, 2, L)``, positive then negative bets."""
+    """State before the first item: zeros of shape ``(*shape, 2, L)``, positive then negative bets.
+
+    Examples
+    --------
+    >>> initial_capital((3,)).shape
+    (3, 2, 52)
+
+    """
     return np.zeros((*shape, 2, _bets(lambdas).size), dtype=np.int64)
 
 
@@ -40,6 +47,11 @@ def log_increments(values: npt.ArrayLike, lambdas: npt.ArrayLike = LAMBDAS) -> I
     Returns
     -------
     ndarray of int64, shape (*S, 2, L)
+
+    Examples
+    --------
+    >>> log_increments([0.5, 0.0], [0.25]).shape
+    (2, 2, 1)
 
     """
     (differences,) = between(-1, 1, values=values)
@@ -72,6 +84,12 @@ def update_capital(capital: IntArray, differences: npt.ArrayLike, lambdas: npt.A
 
     """
     (steps,) = finite(differences=differences)
+    bets = _bets(lambdas)
+    if capital.shape[-2:] != (2, bets.size) or steps.shape[:-1] != capital.shape[:-2]:
+        raise ValueError(
+            f"capital of shape {capital.shape} must be (*P, 2, L) for differences (*P, T) and L lambdas: "
+            f"got {steps.shape} and {bets.size}"
+        )
     out = capital.copy()
     rows = max(1, 1_000_000 // max(capital.size, 1))
     for start in range(0, steps.shape[-1], rows):
@@ -95,6 +113,12 @@ def histogram_capital(values: npt.ArrayLike, counts: npt.ArrayLike, lambdas: npt
     -------
     ndarray of int64, shape (*P, 2, L)
         Identical to `update_capital` over the same items.
+
+    Examples
+    --------
+    >>> state = histogram_capital([-1, 0, 1], [[10, 70, 20], [0, 100, 0]])
+    >>> graded_log_e(state).round(3).tolist()
+    [0.146, 0.0]
 
     """
     (numbers,) = finite(counts=counts)
@@ -134,7 +158,14 @@ def graded_log_e_halves(capital: IntArray) -> tuple[FloatArray, FloatArray]:
 
 
 def graded_log_e(capital: IntArray) -> FloatArray:
-    """Logarithm of the two-sided e-value (e+ + e-) / 2 of each state, shape P."""
+    """Logarithm of the two-sided e-value (e+ + e-) / 2 of each state, shape P.
+
+    Examples
+    --------
+    >>> round(float(graded_log_e(update_capital(initial_capital(), [1.0] * 8))), 4)
+    3.2652
+
+    """
     plus, minus = graded_log_e_halves(capital)
     return np.asarray(np.logaddexp(plus, minus) - np.log(2))
 

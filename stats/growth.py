@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from stats.checks import FloatArray, finite, level, paired_counts
+from stats.checks import FloatArray, aligned, finite, level, paired_counts
 from stats.eprocess import log_e_value
 from stats.mixtures import Mixture, parse_mixture
 
@@ -50,6 +50,7 @@ def items_to_decision(
     (673, 1785, 20735)
 
     """
+    aligned(n=n, b=b, c=c, threshold_log=threshold_log)
     items, wins, losses = paired_counts(n, b, c)
     (threshold,) = finite(threshold_log=threshold_log)
     (mass,) = level(confidence=confidence)

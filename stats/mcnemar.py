@@ -25,7 +25,14 @@ def chi2_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
 
 
 def corrected_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
-    """P-value of the continuity-corrected chi-squared test, |b - c| reduced by 1 (never below 0)."""
+    """P-value of the continuity-corrected chi-squared test, |b - c| reduced by 1 (never below 0).
+
+    Examples
+    --------
+    >>> round(float(corrected_p(295, 249)), 7)
+    0.0536863
+
+    """
     wins, losses = non_negative(b=b, c=c)
     return _normal_p(np.maximum(np.abs(wins - losses) - 1, 0), wins + losses)
 

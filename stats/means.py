@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from stats.checks import FloatArray, level, non_negative
+from stats.checks import FloatArray, aligned, level, non_negative
 
 
 def mean_interval(
@@ -38,6 +38,7 @@ def mean_interval(
     (0.7112, 0.8666)
 
     """
+    aligned(total=total, scored=scored, alpha=alpha)
     successes, items = non_negative(total=total, scored=scored)
     if (successes > items * (1 + 1e-12)).any():
         raise ValueError("total must not exceed scored: scores lie in [0, 1]")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, stdtr
 
-from stats.checks import FloatArray, IntArray, level
+from stats.checks import FloatArray, IntArray, aligned, finite, level, non_negative
 
 FIRST_LOOK = 32
 """Items of a model at the first look of the diagnostic; every later look has twice as many."""
@@ -88,7 +88,7 @@ def succession_p(successions: ArrayLike, same: ArrayLike, like_pairs: ArrayLike)
     >>> round(float(succession_p(7, 6, 12)), 4)  # eight items of two clusters, in two blocks
     0.0274
     """
-    m, r, like = (np.asarray(x, dtype=np.float64) for x in (successions, same, like_pairs))
+    m, r, like = non_negative(successions=successions, same=same, like_pairs=like_pairs)
     pi = np.minimum(2 * like / np.maximum(m * (m + 1), 1), 1)
     return np.where(r > 0, betainc(np.maximum(r, 1), np.maximum(m - r, 0) + 1, pi), 1.0)
 
@@ -103,7 +103,9 @@ def rank_correlation_p(n: ArrayLike, correlation: ArrayLike) -> FloatArray:
     >>> round(float(rank_correlation_p(32, 0.5)), 5)
     0.00357
     """
-    size, r = np.asarray(n, dtype=np.float64), np.clip(np.asarray(correlation, dtype=np.float64), -1, 1)
+    aligned(n=n, correlation=correlation)
+    (size,), (r,) = non_negative(n=n), finite(correlation=correlation)
+    r = np.clip(r, -1, 1)  # rounding may take a perfect correlation beyond 1
     free = np.maximum(size - 2, 1)
     with np.errstate(divide="ignore"):
         t = np.abs(r) * np.sqrt(free / (1 - r * r))
@@ -182,7 +184,7 @@ class OrderState:
         Raises
         ------
         ValueError
-            arrays of unequal length, a model index below 0, a cluster index below -1.
+            arrays of unequal length, a model index below 0, a cluster index below -1, a position that is nan.
         """
         model = np.atleast_1d(np.asarray(models, dtype=np.int64))
         cluster = np.atleast_1d(np.asarray(clusters, dtype=np.int64)) + 1
@@ -194,6 +196,7 @@ class OrderState:
             )
         if model.size == 0:
             return
+        finite(positions=position)
         if model.min() < 0 or cluster.min() < 0:
             raise ValueError(f"models must be >= 0 and clusters >= -1: got {model.min()} and {cluster.min() - 1}")
         self._grow(int(model.max()) + 1, int(cluster.max()) + 1)

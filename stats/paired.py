@@ -7,7 +7,7 @@ wrong. Every argument broadcasts; pairs sit on the leading axis.
 import numpy as np
 import numpy.typing as npt
 
-from stats.checks import FloatArray, between, finite, non_negative, paired_counts
+from stats.checks import FloatArray, aligned, between, finite, non_negative, paired_counts
 
 
 def moments(n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -40,6 +40,13 @@ def moments_from_sums(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike) ->
     """Gap and standard deviation of graded differences in [-1, 1] from ``s1 = sum D`` and ``s2 = sum D^2``.
 
     The variance divides by n, as for counts: with 0/1 scores ``s1 = b - c`` and ``s2 = b + c`` give `moments`.
+
+    Examples
+    --------
+    >>> gap, sd = moments_from_sums(4, 1.0, 0.5)
+    >>> (float(gap), round(float(sd), 4))
+    (0.25, 0.25)
+
     """
     items, total, squares = finite(n=n, s1=s1, s2=s2)
     if (items < 0).any():
@@ -52,7 +59,15 @@ def moments_from_sums(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike) ->
 
 
 def difference_variance(p_a: npt.ArrayLike, p_b: npt.ArrayLike, rho: npt.ArrayLike) -> FloatArray:
-    """Variance of D for 0/1 scores with accuracies ``p_a``, ``p_b`` and correlation ``rho`` (paper, eq. vardiff)."""
+    """Variance of D for 0/1 scores with accuracies ``p_a``, ``p_b`` and correlation ``rho`` (paper, eq. vardiff).
+
+    Examples
+    --------
+    >>> round(float(difference_variance(0.65, 0.60, 0.30)), 6)
+    0.3273
+
+    """
+    aligned(p_a=p_a, p_b=p_b, rho=rho)
     a, b = between(0, 1, p_a=p_a, p_b=p_b)
     (r,) = admissible_rho(a, b, rho)
     variance_a, variance_b = a * (1 - a), b * (1 - b)
@@ -79,9 +94,16 @@ def phi_correlation(n11: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, n00:
 def correlation(
     n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, right_a: npt.ArrayLike, right_b: npt.ArrayLike
 ) -> FloatArray:
-    """Phi coefficient from margins: ``right_a``, ``right_b`` count each model's right answers on the shared items."""
-    items, wins, losses = paired_counts(n, b, c)
-    first, second = non_negative(right_a=right_a, right_b=right_b)
+    """Phi coefficient from margins: ``right_a``, ``right_b`` count each model's right answers on the shared items.
+
+    Examples
+    --------
+    >>> round(float(correlation(10, 1, 1, 6, 6)), 6)
+    0.583333
+
+    """
+    items, wins, losses, first, second = non_negative(n=n, b=b, c=c, right_a=right_a, right_b=right_b)
+    paired_counts(items, wins, losses)
     both = first - wins
     if (np.abs(second - losses - both) > 1e-6).any():
         raise ValueError("right_a - b must equal right_b - c: both count the items that the two models got right")

@@ -61,7 +61,8 @@ def parametric_required_n_paired_binary(
     1028
 
     """
-    return required_n_paired(np.subtract(p1, p2), np.sqrt(difference_variance(p1, p2, rho)), alpha, power)
+    sd = np.sqrt(difference_variance(p1, p2, rho))
+    return required_n_paired(np.subtract(p1, p2), sd, alpha, power)
 
 
 def required_n_mcnemar(
@@ -85,5 +86,12 @@ def required_n_mcnemar(
 def parametric_required_n_paired(
     mean_diff: npt.ArrayLike, sd_diff: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8
 ) -> FloatArray:
-    """N* of graded scores from the mean and standard deviation of their difference (paper, eq. nstar)."""
+    """N* of graded scores from the mean and standard deviation of their difference (paper, eq. nstar).
+
+    Examples
+    --------
+    >>> round(float(parametric_required_n_paired(0.05, 0.5)), 2)
+    784.89
+
+    """
     return required_n_paired(mean_diff, sd_diff, alpha, power)

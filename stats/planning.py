@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stats.checks import FloatArray, between
+from stats.checks import FloatArray, aligned, between
 from stats.eprocess import anytime_inflation, log_e_value
 from stats.mixtures import Mixture
 from stats.paired import difference_variance
@@ -64,6 +64,7 @@ def plan(
     (4708, 12247)
 
     """
+    aligned(gap=gap, accuracy=accuracy, rho=rho, hypotheses=hypotheses, alpha=alpha, power=power)
     target, centre = between(-1, 1, gap=gap, accuracy=accuracy)
     p_a, p_b = centre + target / 2, centre - target / 2
     if ((np.maximum(p_a, p_b) > 1) | (np.minimum(p_a, p_b) < 0)).any():

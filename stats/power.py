@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, gammaln, ndtr, ndtri, xlogy
 
-from stats.checks import FloatArray, finite, level, non_negative
+from stats.checks import FloatArray, aligned, finite, level, non_negative
 from stats.mcnemar import chi2_p, corrected_p, exact_p, mid_p
 
 _TESTS: dict[str, Callable[[npt.ArrayLike, npt.ArrayLike], FloatArray]] = {
@@ -38,6 +38,7 @@ def wald_power(n: npt.ArrayLike, gap: npt.ArrayLike, sd: npt.ArrayLike, alpha: n
     0.8
 
     """
+    aligned(n=n, gap=gap, sd=sd, alpha=alpha)
     items, spread = non_negative(n=n, sd=sd)
     (difference,), (a,) = finite(gap=gap), level(alpha=alpha)
     signal = np.abs(difference) * np.sqrt(items)

@@ -66,7 +66,10 @@ def tie_groups(order: npt.ArrayLike, decided: npt.ArrayLike) -> IntArray:
 
 
 def _decisions(decided: npt.ArrayLike) -> BoolArray:
-    better = np.asarray(decided, dtype=np.bool_)
+    given = np.asarray(decided)
+    better = given.astype(np.bool_)
+    if (given != better).any():
+        raise ValueError("decided must hold booleans: a NaN is no decision")
     if better.ndim != 2 or better.shape[0] != better.shape[1]:
         raise ValueError(f"decided must be a square matrix, got shape {better.shape}")
     if (better & better.T).any():

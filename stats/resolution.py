@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from stats.checks import FloatArray, between, finite, level, non_negative, paired_counts
+from stats.checks import FloatArray, aligned, between, finite, level, non_negative, paired_counts
 from stats.paired import admissible_rho, difference_variance, hoeffding_bounds
 
 
@@ -57,6 +57,7 @@ def required_n(
     13086.49
 
     """
+    aligned(n=n, b=b, c=c, alpha=alpha, power=power)
     items, wins, losses = paired_counts(n, b, c)
     difference = wins - losses
     ratio = items * (wins + losses) / np.where(difference == 0, np.nan, difference) ** 2
@@ -73,6 +74,7 @@ def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> FloatArray:
     2.079
 
     """
+    aligned(n=n, n_star=n_star)
     (items,) = non_negative(n=n)
     needed = np.asarray(n_star, dtype=np.float64)
     if not (needed >= 0).all():
@@ -82,7 +84,15 @@ def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> FloatArray:
 
 
 def mde(n: npt.ArrayLike, sd: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8) -> FloatArray:
-    """Smallest gap that n items detect at (alpha, power), in score units; infinite where n = 0 (paper, eq. mde)."""
+    """Smallest gap that n items detect at (alpha, power), in score units; infinite where n = 0 (paper, eq. mde).
+
+    Examples
+    --------
+    >>> round(float(mde(12032, 0.5)), 5)
+    0.01277
+
+    """
+    aligned(n=n, sd=sd, alpha=alpha, power=power)
     items, spread = non_negative(n=n, sd=sd)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(items > 0, z_sum(alpha, power) * spread / np.sqrt(items), np.inf)
@@ -101,6 +111,7 @@ def required_n_paired(
     784.89
 
     """
+    aligned(gap=gap, sd=sd, alpha=alpha, power=power)
     (difference,), (spread,) = finite(gap=gap), non_negative(sd=sd)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(difference == 0, np.inf, spread**2 / difference**2)
@@ -129,6 +140,7 @@ def inflation(
     2.1019
 
     """
+    aligned(m=m, alpha=alpha, power=power)
     (count,), (a,) = between(1, np.inf, m=m), level(alpha=alpha)
     if method not in {"bonferroni", "sidak"}:
         raise ValueError(f"method must be 'bonferroni' or 'sidak', got {method!r}")
@@ -155,6 +167,7 @@ def rho_sensitivity(
     [1174, 1028, 881]
 
     """
+    aligned(p_a=p_a, p_b=p_b, rho=rho, alpha=alpha, power=power)
     (r,) = admissible_rho(p_a, p_b, rho)
     (margin,) = non_negative(width=width)
     low, high = hoeffding_bounds(p_a, p_b)

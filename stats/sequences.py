@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from stats.checks import FloatArray, between, level, non_negative
+from stats.checks import FloatArray, aligned, between, level, non_negative
+
+_CELLS = 100_000  # candidate means times items at a time
 
 
 @dataclass(frozen=True)
@@ -140,15 +142,17 @@ def hedged_betting(x: npt.ArrayLike, alpha: float = 0.05, breaks: int = 1000) ->
         raise ValueError(f"x must be one-dimensional, got shape {values.shape}")
     if breaks < 2:
         raise ValueError(f"breaks must be at least 2, got {breaks}")
-    lam, _, _ = _plug_in(values, 0, np.zeros(()), np.zeros(()), alpha)
-    m = np.linspace(0, 1, breaks + 1)
-    with np.errstate(divide="ignore"):
-        cap_up, cap_down = 0.5 / m, 0.5 / (1 - m)
+    level(alpha=alpha)
+    m = np.linspace(0, 1, breaks + 1)[:, None]
+    bets, _, _ = _plug_in(values, 0, np.zeros(()), np.zeros(()), alpha)
     up, down = np.zeros(m.size), np.zeros(m.size)
-    for value, bet in zip(values, lam, strict=True):
-        up += np.log1p(np.minimum(bet, cap_up) * (value - m))
-        down += np.log1p(-np.minimum(bet, cap_down) * (value - m))
+    rows = max(1, _CELLS // m.size)
+    for start in range(0, values.size, rows):
+        gain_up, gain_down = _hedged_gains(values[start : start + rows], bets[start : start + rows], m)
+        up += gain_up.sum(axis=1)
+        down += gain_down.sum(axis=1)
     log_capital = np.maximum(up, down) - np.log(2)
+    m = m[:, 0]
     # The set always holds the best candidate, even where it has become narrower than the grid.
     inside = np.flatnonzero(log_capital < max(-np.log(alpha), np.nextafter(log_capital.min(), np.inf)))
     return float(m[max(inside[0] - 1, 0)]), float(m[min(inside[-1] + 1, breaks)])
@@ -170,6 +174,7 @@ def asymptotic_interval(
     (0.00448, 0.033087)
 
     """
+    aligned(n=n, gap=gap, sd=sd, alpha=alpha, t_star=t_star)
     items, spread, best = non_negative(n=n, sd=sd, t_star=t_star)
     (centre,), (a,) = between(-1, 1, gap=gap), level(alpha=alpha)
     if (items < 1).any() or (best < 1).any():
@@ -184,6 +189,13 @@ def _items(x: npt.ArrayLike) -> FloatArray:
     if values.ndim == 0 or values.shape[-1] == 0:
         raise ValueError("x must hold at least one item along its last axis")
     return values
+
+
+def _hedged_gains(values: FloatArray, bets: FloatArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Log gains, item by item, of the bets that the mean is above and below ``m``; everything broadcasts."""
+    with np.errstate(divide="ignore"):
+        up, down = np.minimum(bets, 0.5 / m), np.minimum(bets, 0.5 / (1 - m))
+    return np.log1p(up * (values - m)), np.log1p(-down * (values - m))
 
 
 def _plug_in(

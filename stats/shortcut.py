@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stats.checks import FloatArray, between, finite, level
+from stats.checks import FloatArray, aligned, between, finite, level
 from stats.paired import admissible_rho, difference_variance
 from stats.resolution import required_n_paired, z_sum
 
@@ -42,6 +42,7 @@ def shortcut_n(
     515
 
     """
+    aligned(p_a=p_a, p_b=p_b, rho=rho, alpha=alpha, power=power)
     (r,) = between(-1, 1, rho=rho)
     h = cohens_h(p_a, p_b)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -57,6 +58,7 @@ def shortcut_constant(p: npt.ArrayLike, rho: npt.ArrayLike) -> FloatArray:
     (0.31196, 0.79753)
 
     """
+    aligned(p=p, rho=rho)
     (accuracy,), (r,) = level(p=p), between(-1, 1, rho=rho)
     if (r == 1).any():
         raise ValueError("rho must be below 1: at 1 the paired difference has no variance")
@@ -73,6 +75,7 @@ def admissible_delta(p: npt.ArrayLike, rho: npt.ArrayLike, epsilon: npt.ArrayLik
     0.43406
 
     """
+    aligned(p=p, rho=rho, epsilon=epsilon)
     (tolerance,) = level(epsilon=epsilon)
     with np.errstate(divide="ignore"):
         return np.sqrt(tolerance / shortcut_constant(p, rho))
@@ -89,6 +92,7 @@ def unpaired_required_n(
     1467.7
 
     """
+    aligned(p_a=p_a, p_b=p_b, alpha=alpha, power=power)
     first, second = between(0, 1, p_a=p_a, p_b=p_b)
     return required_n_paired(first - second, np.sqrt(difference_variance(first, second, 0.0)), alpha, power)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtr, ndtri, roots_legendre
 
-from stats.checks import FloatArray, between, level
+from stats.checks import FloatArray, aligned, between, level
 from stats.paired import admissible_rho
 
 Scores = NDArray[np.int8]
@@ -31,6 +31,7 @@ def bernoulli_joint(p_a: ArrayLike, p_b: ArrayLike, rho: ArrayLike) -> FloatArra
     >>> bernoulli_joint(0.65, 0.60, 0.30).round(4).tolist()
     [0.4601, 0.1899, 0.1399, 0.2101]
     """
+    aligned(p_a=p_a, p_b=p_b, rho=rho)
     (a,), (b,) = level(p_a=p_a), level(p_b=p_b)
     (r,) = admissible_rho(a, b, rho)
     both = a * b + r * np.sqrt(a * (1 - a) * b * (1 - b))
@@ -64,6 +65,7 @@ def latent_joint(p_a: ArrayLike, p_b: ArrayLike, rho: ArrayLike) -> FloatArray:
     >>> latent_joint(0.5, 0.5, 0.5).round(6).tolist()  # 1/4 + arcsin(1/2) / (2 pi) = 1/3
     [0.333333, 0.166667, 0.166667, 0.333333]
     """
+    aligned(p_a=p_a, p_b=p_b, rho=rho)
     (a,), (b,), (r,) = level(p_a=p_a), level(p_b=p_b), between(-1, 1, rho=rho)
     a, b, r = np.broadcast_arrays(a, b, r)
     x, y, top = ndtri(a)[..., None], ndtri(b)[..., None], np.arcsin(r)[..., None]

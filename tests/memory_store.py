@@ -14,6 +14,7 @@ class MemoryStore:
         self.state.off = delta.off
         self.state.sources |= delta.sources
         self.state.origins |= delta.origins
+        self.state.last = delta.last or self.state.last
         self.state.counters = dict(delta.counters)
         known = {b.name: b for b in self.state.benchmarks}
         for change in delta.benchmarks:

@@ -51,7 +51,7 @@ def one_row(expected=0, *, off=None, changes=(), name="mmlu-pro"):
         changes=list(changes),
         counters={"events": off},
     )
-    return Delta(0, expected, off, [benchmark], {}, {"records": off})
+    return Delta(0, expected, off, [benchmark], counters={"records": off})
 
 
 class Evaluation:
@@ -76,7 +76,10 @@ class Evaluation:
         }
         sequence = iter(range(1, 1000))
         benchmarks = [self._benchmark(name, start, sequence) for name in names]
-        return Delta(0, start, self.off, benchmarks, sources, {"records": self.off, "rejected": rng.randint(0, 9)})
+        origins = {rng.randint(0, 9): (rng.randint(0, 2**40), rng.randint(0, 9)) for _ in range(rng.randint(0, 2))}
+        last = (self.off - 1, f"{rng.getrandbits(128):032x}") if rng.random() < 0.8 else None
+        counters = {"records": self.off, "rejected": rng.randint(0, 9)}
+        return Delta(0, start, self.off, benchmarks, sources, origins, last, counters)
 
     def _benchmark(self, name, start, sequence):
         rng = self.random

@@ -122,6 +122,8 @@ class Delta:
     sources: dict[str, Source] = field(default_factory=dict)
     origins: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Offset and place of the last copy that came from each other partition."""
+    last: tuple[int, str] | None = None
+    """Offset of the last record, and its digest: a log that holds another record there is another log."""
     counters: dict[str, int] = field(default_factory=dict)
     dead_letters: list[DeadLetter] = field(default_factory=list)
     misrouted: list[Misrouted] = field(default_factory=list)
@@ -170,4 +172,5 @@ class StoredState:
     benchmarks: list[StoredBenchmark] = field(default_factory=list)
     sources: dict[str, Source] = field(default_factory=dict)
     origins: dict[int, tuple[int, int]] = field(default_factory=dict)
+    last: tuple[int, str] | None = None
     counters: dict[str, int] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from monitor.engine.benchmark import Benchmark
 from monitor.engine.chunk import Chunk, Origin
 from monitor.engine.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Source, StoredState
 from monitor.engine.fold import Batch, Cells, fold_batch, record_cells
+from monitor.engine.keys import record_digest
 from monitor.engine.limits import Limits
 from schemas.decode import Fault, check_object, decode_message, decode_records, read_object, shorten
 from schemas.events import Declaration, EventFields, Packed, Spec
@@ -61,7 +62,10 @@ class Partition:
             What the store has to write. The state is already changed: if the store refuses, drop the state and load it again.
         """
         assert chunk.start == self.off, "a chunk is folded exactly where the state ends"
-        return _Folding(self, chunk.end).records(chunk)
+        delta = _Folding(self, chunk.end).records(chunk)
+        if chunk.records:
+            delta.last = (chunk.offsets[-1], record_digest(chunk.records[-1]))
+        return delta
 
     def fold_events(
         self, declarations: Sequence[Declaration], events: list[EventFields], rejected: Sequence[str | None], end: int

@@ -13,6 +13,7 @@ Offsets are the application's own (`WorkerApp.stored_offsets`). What is committe
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
@@ -20,6 +21,7 @@ from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import ConsumerStoppedError, KafkaError
 from aiokafka.errors import OffsetOutOfRangeError as FetchedOutOfRange
+from faust.exceptions import ConsumerNotStarted
 from faust.transport import base
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
@@ -38,6 +40,9 @@ STOP_SECONDS: Final = 5.0
 NEVER_MS: Final = 2**31 - 1
 MAX_REQUEST_BYTES: Final = 64 << 20
 ORIGIN_HEADER: Final = "rankwatch-origin"
+
+_VALUE: Final = attrgetter("value")
+_HEADERS: Final = attrgetter("headers")
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -68,7 +73,7 @@ class Consumer(base.Consumer):  # type: ignore[misc]
     """
 
     app: "WorkerApp"
-    _kafka: AIOKafkaConsumer
+    _started_kafka: AIOKafkaConsumer | None = None
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
@@ -85,12 +90,18 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         assert settings is not None, "make_app sets it for kafka://"
         return settings
 
+    @property
+    def _kafka(self) -> AIOKafkaConsumer:
+        if self._started_kafka is None:
+            raise ConsumerNotStarted("the consumer is not connected: start the application first")
+        return self._started_kafka
+
     async def on_start(self) -> None:
         """Connect to the brokers."""
         settings = self._settings
         # The assignor keeps what it was assigned in its class: two workers in a process must not share one.
         assignor = type("Sticky", (StickyPartitionAssignor,), {})
-        self._kafka = AIOKafkaConsumer(
+        kafka = AIOKafkaConsumer(
             **settings.client_options(),
             group_id=self.app.conf.id,
             enable_auto_commit=False,
@@ -105,14 +116,17 @@ class Consumer(base.Consumer):  # type: ignore[misc]
             max_partition_fetch_bytes=settings.fetch_bytes,
         )
         try:
-            await self._kafka.start()
+            await kafka.start()
         except BaseException:
-            await self._kafka.stop()
+            await kafka.stop()
             raise
+        self._started_kafka = kafka
 
     async def on_stop(self) -> None:
         """Tell the broker how far it got, and leave the group."""
         await super().on_stop()
+        if self._started_kafka is None:
+            return
         try:
             async with asyncio.timeout(STOP_SECONDS):
                 await self._kafka.stop()
@@ -193,18 +207,10 @@ class Consumer(base.Consumer):  # type: ignore[misc]
     async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
         """Go to an offset; whatever was read before and is not yet in the agent's hands never gets there.
 
-        Nothing is done for a partition that is not assigned, or not loaded yet: it begins at the stored offset.
-
-        Raises
-        ------
-        OffsetOutOfRange
-            If an offset is outside its partition.
+        Nothing is done for a partition that is not assigned, or not loaded yet: it begins at the stored offset. An offset outside
+        its partition is found out when it is read, and ends the application with `OffsetOutOfRange`.
         """
-        rebalances = self._rebalances
-        offsets = {tp: offset for tp, offset in partitions.items() if tp in self._position}
-        await self._check(offsets)
-        if rebalances == self._rebalances:
-            self._go_on(offsets)
+        self._go_on({tp: offset for tp, offset in partitions.items() if tp in self._position})
 
     async def _seek(self, partition: TP, offset: int) -> None:
         await self.seek_wait({partition: offset})
@@ -270,15 +276,16 @@ class Consumer(base.Consumer):  # type: ignore[misc]
     def _chunks(self, tp: TP, records: list[ConsumerRecord], end: int) -> Iterator[Chunk]:
         """Cut what was fetched into chunks of at most `chunk_bytes`; `end` is behind it and behind offsets without a record."""
         start, self._position[tp] = self._position[tp], end
-        cut = size = 0
-        bound = self.app.chunk_bytes
-        for number, record in enumerate(records):
-            length = len(record.value or b"")
-            if size + length > bound and number > cut:
-                yield _chunk(tp.partition, start, record.offset, records[cut:number])
-                start, cut, size = record.offset, number, 0
-            size += length
-        yield _chunk(tp.partition, start, end, records[cut:] if cut else records)
+        values = list(map(_VALUE, records))
+        if None in values:
+            values = [value or b"" for value in values]
+        cut = 0
+        if sum(map(len, values)) > self.app.chunk_bytes:
+            for number in _cuts(values, self.app.chunk_bytes):
+                following = records[number].offset
+                yield _chunk(tp.partition, start, following, records[cut:number], values[cut:number])
+                start, cut = following, number
+        yield _chunk(tp.partition, start, end, records[cut:] if cut else records, values[cut:] if cut else values)
 
     def _to_message(self, tp: TP, chunk: Chunk) -> ConsumerMessage:
         return ConsumerMessage(
@@ -365,14 +372,26 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         return True
 
 
-def _chunk(partition: int, start: int, end: int, records: list[ConsumerRecord]) -> Chunk:
-    origins = [_origin(record) for record in records] if any(record.headers for record in records) else None
+def _cuts(values: list[bytes], bound: int) -> Iterator[int]:
+    """Yield where to cut so that no part is longer than `bound`, but for a single value that is."""
+    cut = size = 0
+    for number, value in enumerate(values):
+        if size + len(value) > bound and number > cut:
+            yield number
+            cut, size = number, 0
+        size += len(value)
+
+
+def _chunk(partition: int, start: int, end: int, records: list[ConsumerRecord], values: list[bytes]) -> Chunk:
+    first, last = records[0].offset, records[-1].offset
+    without_gaps = last - first == len(records) - 1
+    origins = list(map(_origin, records)) if any(map(_HEADERS, records)) else None
     return Chunk(
         partition=partition,
         start=start,
         end=end,
-        offsets=[record.offset for record in records],
-        records=[record.value or b"" for record in records],
+        offsets=range(first, last + 1) if without_gaps else [record.offset for record in records],
+        records=values,
         origins=origins if origins is not None and any(origins) else None,
     )
 

@@ -46,6 +46,8 @@ def delta_batch(keys: Keys, delta: Delta) -> Batch:
         meta["counters"] = dump_json(delta.counters)
     for path, source in delta.sources.items():
         meta[f"source:{benchmark_key(path)}"] = dump_json([path, *source])
+    if delta.last is not None:
+        meta["last"] = dump_json(delta.last)
     for partition, origin in delta.origins.items():
         meta[f"origin:{partition}"] = dump_json(origin)
     batch.add("HSET", keys.meta, *chain.from_iterable(meta.items()))

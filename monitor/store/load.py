@@ -88,6 +88,7 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> StoredState | 
         benchmarks=[_benchmark(raw) for raw in found],
         sources=sources,
         origins=origins,
+        last=tuple(json.loads(meta[b"last"])) if b"last" in meta else None,
         counters=json.loads(meta.get(b"counters", b"{}")),
     )
 

@@ -20,12 +20,13 @@ TOPIC = "events"
 class EmbeddedLog:
     """The file log, as the suite sees a log: something that can be appended to and that applications read."""
 
+    needs = "tmp_path"
     seeks = 300
 
     @classmethod
-    async def open(cls, request):
+    async def open(cls, directory):
         log = cls()
-        log._log = FileLog.open(request.getfixturevalue("tmp_path") / "a log; with, 100% #odd? names.jsonl")
+        log._log = FileLog.open(directory / "a log; with, 100% #odd? names.jsonl")
         return log
 
     async def append(self, records):
@@ -47,12 +48,12 @@ class EmbeddedLog:
 class KafkaLog:
     """A topic of its own with one partition, in a real Apache Kafka."""
 
+    needs = "kafka"
     seeks = 100  # each is a fetch
 
     @classmethod
-    async def open(cls, request):
+    async def open(cls, cluster):
         log = cls()
-        cluster = request.getfixturevalue("kafka")
         log._topic = TOPIC + uuid.uuid4().hex
         log._url = cluster.url(log._topic)
         log._length = 0
@@ -78,9 +79,11 @@ class KafkaLog:
 
 @pytest.fixture(params=[EmbeddedLog, pytest.param(KafkaLog, marks=pytest.mark.kafka)])
 def open_log(request):
+    needed = request.getfixturevalue(request.param.needs)
+
     @asynccontextmanager
     async def opened():
-        log = await request.param.open(request)
+        log = await request.param.open(needed)
         try:
             yield log
         finally:
@@ -328,6 +331,7 @@ def test_it_stops_in_time_and_leaves_nothing_running(open_log, state):
     async def scenario():
         async with open_log() as log:
             await log.append(numbered(1000 if state != "idle" else 5))
+            ours = asyncio.all_tasks()
             reader = Reader(log, chunk_records=1 if state == "busy" else 10)
             if state == "held":
                 reader.let.clear()
@@ -339,7 +343,7 @@ def test_it_stops_in_time_and_leaves_nothing_running(open_log, state):
             seen = len(reader.chunks)
             await asyncio.sleep(0.05)
             assert len(reader.chunks) == seen
-            assert asyncio.all_tasks() == {asyncio.current_task()}
+            assert asyncio.all_tasks() == ours
 
     asyncio.run(scenario())
 

@@ -1,6 +1,6 @@
 """Kill `watch` and its server, really, at named points and at random, and start it again: the outcome is that of a run without a kill.
 
-Every kill is printed. RANKWATCH_SLOW=1 raises the number of random kills from 12 to 60.
+Every kill is printed. RANKWATCH_SLOW=1 raises the number of random kills from 10 to 60.
 """
 
 import contextlib
@@ -37,8 +37,8 @@ from tests.commands import (
 
 SKILLS = {"alpha": 0.95, "bravo": 0.8, "charlie": 0.5, "delta": 0.2}
 FILES, ITEMS = 24, 20
-RANDOM_KILLS = 60 if os.environ.get("RANKWATCH_SLOW") == "1" else 12
-KILLS_A_DIRECTORY = 6
+RANDOM_KILLS = 60 if os.environ.get("RANKWATCH_SLOW") == "1" else 10
+KILLS_A_DIRECTORY = 5
 FLAGS = ("--items", f"complete={FILES * ITEMS}")
 OFTEN = {"RANKWATCH_SNAPSHOT_SECONDS": "0.01"}
 """Pair sums are saved so often that a kill finds them in any state."""

@@ -17,6 +17,9 @@ from tests.oracle import log_e, log_half_e_plus
 
 SKILLS = {"alpha": 0.8, "bravo": 0.62, "charlie": 0.6, "delta": 0.35}
 
+HYPOTHESES = 9
+"""Six pairs of four models, and three more by the second epoch of one of them."""
+
 # The contract of the report, in words of its own.
 BENCHMARK = "benchmark items events duplicates conflicts rejected order alpha power mixture family models summary pairs"
 MODEL = "model items coverage mean mean_low mean_high rank rank_low rank_high tie_group"
@@ -142,10 +145,10 @@ def test_statistics_of_a_pair_equal_scipy_and_the_formulas(whole):
         assert pair["log_e"] == pytest.approx(log_e(b, c))
         assert pair["resolved"]["fixed_n"] == (pair["resolution_ratio"] >= 1)
         assert (pair["decided"]["fixed_n"] is not None) == (pair["p_exact"] <= 0.05)
-        # Items that one of the two has no score for count against the leader; 6 pairs share alpha in the family.
+        # Items that one of the two has no score for count against the leader; every hypothesis has the same share of alpha.
         least = max(log_half_e_plus(b, c + 80 - n), log_half_e_plus(c, b + 80 - n))
         assert (pair["decided"]["anytime"] is not None) == (least >= math.log(20))
-        assert (pair["decided"]["anytime_family"] is not None) == (least >= math.log(6 * 20))
+        assert (pair["decided"]["anytime_family"] is not None) == (least >= math.log(HYPOTHESES * 20))
         assert (pair["gap_low"] > 0 or pair["gap_high"] < 0) == (pair["log_e"] >= math.log(20))
 
 
@@ -153,7 +156,7 @@ def test_items_found_are_the_benchmark_and_it_says_so(whole):
     for benchmark in whole[1]["benchmarks"]:
         assert benchmark["order"]["policy"] == "completion"
         assert benchmark["order"]["reason"].startswith("asserted: the 80 items found")
-        assert benchmark["family"] == {"policy": "capacity", "size": 6}
+        assert benchmark["family"] == {"policy": "capacity", "size": HYPOTHESES}
 
 
 def test_adjacent_pairs_are_the_neighbours_of_all_pairs(folder, whole):

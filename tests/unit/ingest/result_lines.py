@@ -1,11 +1,10 @@
 """Lines of results, and an oracle that reads them with nothing but `json`."""
 
 import json
-
-from schemas.events import EventFields
 from pathlib import Path
 
 from monitor.ingest.blocks import Block, read_blocks
+from schemas.events import EventFields
 
 
 def event(item=0, model="m", score=1, benchmark="bench", **more):

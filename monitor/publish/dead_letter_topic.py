@@ -1,0 +1,75 @@
+"""The topic of what could not be read, for a person to look at, mend and send again."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from monitor.engine.delta import DeadLetter
+from monitor.publish.dead_letter_limit import DeadLetterLimit
+from monitor.publish.kafka import KafkaProducer, Message
+
+SUFFIX: Final = ".dlq"
+
+
+class DeadLetterTopic:
+    """Keeps dead letters in the topic ``<events>.dlq``.
+
+    The value is the record, up to the length at which the fold cuts it; the headers say in UTF-8 why it was not read (``reason``, ``field``,
+    ``found``) and where it stood (``topic``, ``partition``, ``offset``, and ``index`` within a packed record), and for what an importer
+    read from a file, ``source`` and ``line``. The key is the benchmark where that is known. A letter is written at least once; after a crash
+    some come again, with the same place.
+
+    Parameters
+    ----------
+    producer : KafkaProducer
+    topic : str
+        The topic of the events.
+    make_limit : callable, optional
+        Makes the limit of a partition.
+    """
+
+    def __init__(
+        self, producer: KafkaProducer, topic: str, make_limit: Callable[[], DeadLetterLimit] = DeadLetterLimit
+    ) -> None:
+        self._producer, self._log, self._topic = producer, topic, topic + SUFFIX
+        self._make_limit = make_limit
+        self._limits: dict[int, DeadLetterLimit] = {}
+        self._kept: dict[int, int] = {}
+
+    async def keep(self, partition: int, letters: Sequence[DeadLetter]) -> int:
+        """Keep letters of a partition, in the order of the log, all of a record together; return how many are new to this worker.
+
+        Raises
+        ------
+        TooManyDeadLetters
+            If so much of the partition is unreadable that the worker has to stop; none of the letters is kept then.
+        KafkaFault
+            If they cannot be delivered.
+        """
+        kept = self._kept.get(partition, -1)
+        fresh = [letter for letter in letters if letter.offset > kept]
+        if not fresh:
+            return 0
+        self._limits.setdefault(partition, self._make_limit()).add(self._log, partition, fresh)
+        count = await self._producer.partitions(self._topic)
+        await self._producer.deliver(self._topic, [self._message(partition, letter, count) for letter in fresh])
+        self._kept[partition] = fresh[-1].offset
+        return len(fresh)
+
+    def _message(self, partition: int, letter: DeadLetter, count: int) -> Message:
+        headers = {
+            "reason": letter.reason,
+            "field": letter.field,
+            "found": letter.found,
+            "topic": self._log,
+            "partition": str(partition),
+            "offset": str(letter.offset),
+            "index": str(letter.index),
+        }
+        if letter.line is not None:
+            headers |= {"source": letter.source, "line": str(letter.line)}
+        key = _bytes(letter.benchmark) if letter.benchmark is not None else None
+        return Message(partition % count, key, _bytes(letter.raw), [(k, _bytes(v)) for k, v in headers.items()])
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")  # whatever it holds, it must not become a poison record once more

@@ -35,7 +35,9 @@ class Settings(BaseSettings):
         0.1, description="largest share of lines that may be unreadable"
     )
     broker_url: str | None = Field(None, description="kafka://host:port[,host:port] of the log of events")
-    group: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field("rankwatch", description="consumer group of the workers")
+    group: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field(
+        "rankwatch", description="consumer group of the workers"
+    )
     verdict_topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field(
         "rankwatch.verdicts", description="topic of the verdict changes"
     )
@@ -48,8 +50,12 @@ class Settings(BaseSettings):
     )
     kafka_username: str | None = Field(None, description="user for PLAIN and SCRAM")
     kafka_password: SecretStr | None = Field(None, description="password for PLAIN and SCRAM")
-    kafka_token_file: Path | None = Field(None, description="for OAUTHBEARER: a file that is kept fresh by something else")
-    stall_seconds: Annotated[float, Field(gt=0)] = Field(60.0, description="how long a lagging worker may make no progress")
+    kafka_token_file: Path | None = Field(
+        None, description="for OAUTHBEARER: a file that is kept fresh by something else"
+    )
+    stall_seconds: Annotated[float, Field(gt=0)] = Field(
+        60.0, description="how long a lagging worker may make no progress"
+    )
     drain_seconds: Annotated[float, Field(gt=0)] = Field(20.0, description="how long a stop may take")
     start_seconds: Annotated[float, Field(gt=0)] = Field(
         30.0, description="how long to wait for the store at the start"

@@ -66,13 +66,14 @@ def plan(
     """
     aligned(gap=gap, accuracy=accuracy, rho=rho, hypotheses=hypotheses, alpha=alpha, power=power)
     target, centre = between(-1, 1, gap=gap, accuracy=accuracy)
+    (family_size,) = between(1, np.inf, hypotheses=hypotheses)
     p_a, p_b = centre + target / 2, centre - target / 2
     if ((np.maximum(p_a, p_b) > 1) | (np.minimum(p_a, p_b) < 0)).any():
         raise ValueError("accuracy +- gap / 2 must lie in [0, 1]: choose a smaller gap or another accuracy")
     variance = difference_variance(p_a, p_b, rho)
     single = required_n_paired(target, np.sqrt(variance), alpha, power)
-    fixed = single * inflation(hypotheses, alpha, power)
-    each = np.divide(alpha, hypotheses)
+    fixed = single * inflation(family_size, alpha, power)
+    each = np.divide(alpha, family_size)
     discordance = variance + target**2
     least = np.searchsorted(log_e_value(np.arange(1000), 0, mixture), -np.log(each)).astype(np.float64)
     family = required_n_paired(target, np.sqrt(variance), each, power)

@@ -76,7 +76,10 @@ def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> FloatArray:
     """
     aligned(n=n, n_star=n_star)
     (items,) = non_negative(n=n)
-    needed = np.asarray(n_star, dtype=np.float64)
+    try:
+        needed = np.asarray(n_star, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"n_star must be numeric, got {n_star!r}") from error
     if not (needed >= 0).all():
         raise ValueError("n_star must be non-negative and not NaN (infinite is allowed)")
     with np.errstate(divide="ignore", invalid="ignore"):

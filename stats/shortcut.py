@@ -43,8 +43,8 @@ def shortcut_n(
 
     """
     aligned(p_a=p_a, p_b=p_b, rho=rho, alpha=alpha, power=power)
-    (r,) = between(-1, 1, rho=rho)
-    h = cohens_h(p_a, p_b)
+    (r,), (first, second) = between(-1, 1, rho=rho), between(0, 1, p_a=p_a, p_b=p_b)
+    h = cohens_h(first, second)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(h == 0, np.inf, (1 - r) * z_sum(alpha, power) ** 2 / h**2)
 

@@ -142,6 +142,130 @@ def watch(
     )
 
 
+@app.command(rich_help_panel="Serve")
+def send(
+    paths: Paths,
+    to: Annotated[
+        str, typer.Option("--to", metavar="URL", help="kafka://host:port[,host:port]/topic", show_default=False)
+    ],
+    packed: Annotated[
+        bool, typer.Option("--packed", help="up to 1,000 events of one benchmark a message, instead of one")
+    ] = False,
+    items: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--items",
+            metavar="N | NAME=N",
+            help="item count to declare for every new benchmark, or for one; declares the order policy completion",
+        ),
+    ] = None,
+    order: Annotated[Order | None, typer.Option("--order", help="order policy to declare for new benchmarks")] = None,
+    again: Annotated[bool, typer.Option("--again", help="send everything, as if nothing had been sent before")] = False,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--data-dir",
+            help="where to remember what was sent  [default: $XDG_STATE_HOME/rankwatch]",
+            show_default=False,
+        ),
+    ] = None,
+    max_rejected: Annotated[
+        float | None, typer.Option("--max-rejected", min=0, max=1, help="largest share of lines that may be unreadable")
+    ] = None,
+) -> None:
+    """Send results to the topic that the service reads.
+
+    Remembers how far each file was sent to each destination, so that a second run sends only what is new. After a crash some events may be
+    sent twice, which changes nothing: the first score counts.
+
+    Example: rankwatch send results/ --to kafka://localhost:9092/rankwatch.events --items 12032
+    """
+    from monitor.cli.send import run
+
+    flags = {"data_dir": data_dir, "max_rejected": max_rejected}
+    run(
+        paths,
+        to,
+        items or [],
+        order.value if order else None,
+        {name: value for name, value in flags.items() if value is not None},
+        packed=packed,
+        again=again,
+    )
+
+
+@app.command(rich_help_panel="Serve")
+def doctor(
+    broker: Annotated[
+        str | None,
+        typer.Option(
+            "--broker",
+            metavar="HOST:PORT,...",
+            help="Kafka, also as kafka://...  [default: the setting broker_url]",
+            show_default=False,
+        ),
+    ] = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", help="topic of the events  [default: rankwatch.events]", show_default=False)
+    ] = None,
+    redis_url: Annotated[
+        str | None,
+        typer.Option("--redis-url", help="Redis or Valkey  [default: the setting redis_url]", show_default=False),
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option("--data-dir", help="data directory  [default: rankwatch-data]", show_default=False)
+    ] = None,
+) -> None:
+    """Look at the brokers, the topic, Redis, the clock and the data directory, and say what to mend.
+
+    Exits with 1 if anything would keep the service from working.
+
+    Example: rankwatch doctor --broker localhost:9092 --redis-url redis://localhost:6379
+    """
+    from monitor.cli.doctor import run
+
+    flags = {"broker_url": broker, "topic": topic, "redis_url": redis_url, "data_dir": data_dir}
+    run({name: value for name, value in flags.items() if value is not None})
+
+
+@app.command(rich_help_panel="Serve")
+def run(
+    broker: Annotated[
+        str | None,
+        typer.Option("--broker", metavar="URL", help="kafka://host:port[,host:port][/topic]", show_default=False),
+    ] = None,
+    redis_url: Annotated[
+        str | None,
+        typer.Option("--redis-url", metavar="URL", help="redis://host:port of the state", show_default=False),
+    ] = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", help="topic of the events  [default: rankwatch.events]", show_default=False)
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option("--group", help="consumer group of the workers  [default: rankwatch]", show_default=False),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="address to serve on  [default: 127.0.0.1]", show_default=False)
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=0, max=65535, help="port to serve on  [default: 8642]", show_default=False),
+    ] = None,
+) -> None:
+    """Run one worker of the service: events from Kafka, state in Redis, verdicts to a topic.
+
+    Any number of workers share the partitions of the topic; each benchmark lives in one partition. Every setting can be given as an
+    environment variable RANKWATCH_*.
+
+    Example: rankwatch run --broker kafka://localhost:9092 --redis-url redis://localhost:6379
+    """
+    from monitor.cli.run import run as run_service
+
+    flags = {"broker_url": broker, "redis_url": redis_url, "topic": topic, "group": group, "host": host, "port": port}
+    run_service({name: value for name, value in flags.items() if value is not None})
+
+
 @app.command(rich_help_panel="Start here")
 def demo(
     null: Annotated[bool, typer.Option("--null", help="ten equal models instead: every call is a false alarm")] = False,

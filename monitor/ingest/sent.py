@@ -20,7 +20,8 @@ class Sent:
     """How far each file has been sent to one destination, and what was declared on the way.
 
     Kept as a small JSON file that is replaced whole, so that it is never torn. Losing it costs only that everything is sent again, which
-    changes no score: the first score of a key wins. Two runs at once to one destination may therefore both go on, and send some of it twice.
+    changes no score: the first score of a key wins. Two runs at once to one destination may therefore both go on, and send some things
+    twice.
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from aiokafka.errors import ConsumerStoppedError, KafkaError
+from aiokafka.errors import ConsumerStoppedError, KafkaError, NoOffsetForPartitionError
 from aiokafka.errors import OffsetOutOfRangeError as FetchedOutOfRange
 from faust.exceptions import ConsumerNotStarted
 from faust.transport import base
@@ -244,8 +244,8 @@ class Consumer(base.Consumer):  # type: ignore[misc]
                 messages = [self._to_message(tp, chunk) for tp, several in chunks.items() for chunk in several]
                 for message in messages:
                     await self.callback(message)
-        except ConsumerStoppedError:
-            if not self.app.should_stop:
+        except (ConsumerStoppedError, asyncio.CancelledError):
+            if not self.app.should_stop:  # on a cancellation in a rebalance, Faust crashes the fetcher
                 raise
 
     async def _getmany(self, active_partitions: set[TP], timeout: float) -> dict[TP, list[Chunk]]:  # noqa: ASYNC109
@@ -261,9 +261,10 @@ class Consumer(base.Consumer):  # type: ignore[misc]
                 timeout_ms=round(1000 * timeout),
                 max_records=self.app.chunk_records,
             )
-        except FetchedOutOfRange as error:
-            ((tp, offset),) = error.args[0].items()
-            raise OffsetOutOfRange(_outside(tp, offset, "which no longer holds it")) from error
+        except (FetchedOutOfRange, NoOffsetForPartitionError) as error:
+            # A partition that comes back while this waits begins at no offset, or at what was committed, until it is sought.
+            if generation == self.app.consumer_generation_id:
+                raise _explained(error) from error
         if generation != self.app.consumer_generation_id:
             self._rewind()
             return {}
@@ -400,11 +401,40 @@ def _origin(record: ConsumerRecord) -> Origin | None:
     return next((Origin.parse(value) for name, value in record.headers if name == ORIGIN_HEADER), None)
 
 
+def _explained(error: KafkaError) -> Exception:
+    if not isinstance(error, FetchedOutOfRange):
+        return error
+    ((tp, offset),) = error.args[0].items()
+    return OffsetOutOfRange(_outside(tp, offset, "which no longer holds it"))
+
+
 def _outside(tp: TP, offset: int, holds: str) -> str:
     return (
         f"offset {offset} is outside partition {tp.partition} of {tp.topic}, {holds}: its retention has passed, or the topic was "
         "made anew; import the state from an export, or start over under another topic name"
     )
+
+
+async def read_record(settings: KafkaSettings, topic: str, partition: int, offset: int) -> bytes | None:
+    """Return the record at an offset; None if the partition ends before it, or another record stands behind a gap there."""
+    tp = TopicPartition(topic, partition)
+    consumer = AIOKafkaConsumer(
+        **settings.client_options(),
+        auto_offset_reset="none",
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+    )
+    await consumer.start()
+    try:
+        consumer.assign([tp])
+        (end,) = (await consumer.end_offsets([tp])).values()
+        if end <= offset:
+            return None
+        consumer.seek(tp, offset)
+        record = await consumer.getone(tp)
+        return (record.value or b"") if record.offset == offset else None
+    finally:
+        await consumer.stop()
 
 
 class Producer(driver.Producer):  # type: ignore[misc]

@@ -18,9 +18,9 @@ SHARE: Final = 0.1
 """As `report` and `watch` allow of lines. Beyond it the scores that are left may be a selection, and a verdict would rest on it."""
 
 RUN: Final = 500
-"""Records in a row. One task of an evaluation that writes NaN for all of its few hundred items is an accident of that run, and must not stop
-the service for others; 500 records without a single good one among them are a producer of something else (another format, another topic):
-at a share of 10 % such a run has probability 1e-500."""
+"""Records in a row. One task of an evaluation that writes NaN for all of its few hundred items is an accident of that run, and must not
+stop the service for others. 500 records without a single good one among them are another format, or another topic: at a share of 10 % such
+a run has probability 1e-500."""
 
 
 class TooManyDeadLetters(ValueError):  # noqa: N818 - the state of the topic is its name
@@ -30,9 +30,9 @@ class TooManyDeadLetters(ValueError):  # noqa: N818 - the state of the topic is 
 class DeadLetterLimit:
     """Counts the unreadable records of one partition.
 
-    The offsets of a topic number its records, so the dead letters alone tell the share of bad records, and how many stand in a row. A packed
-    record counts for the part of it that was bad, as far as its letters tell: so many letters of so many places up to the last of them. A
-    single bad event somewhere in a thousand counts little, a record of nothing but bad ones counts whole.
+    The offsets of a topic number its records, so the dead letters alone tell the share of bad records, and how many stand in a row. A
+    packed record counts for the part of it that was bad, as far as its letters tell: so many letters of so many places up to the last of
+    them. A single bad event somewhere in a thousand counts little, a record of nothing but bad ones counts whole.
 
     Counting begins anew with each start of a worker. One that is started again stops again where it stopped, before anything more of a run
     is kept.
@@ -70,7 +70,9 @@ class DeadLetterLimit:
             self._count(offset, weight)
             seen = min(WINDOW, offset + 1 - (self._first or 0))
             if self.share < 1 and self._in_window > max(ALWAYS, self.share * seen):
-                raise _too_many(f"{self._in_window:,.0f} of the last {seen:,} records", "share", topic, partition, letter)
+                raise _too_many(
+                    f"{self._in_window:,.0f} of the last {seen:,} records", "share", topic, partition, letter
+                )
             if 0 < self.run < self._run:
                 raise _too_many(f"{self._run:,} records in a row", "run", topic, partition, letter)
 

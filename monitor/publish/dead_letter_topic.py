@@ -13,10 +13,10 @@ SUFFIX: Final = ".dlq"
 class DeadLetterTopic:
     """Keeps dead letters in the topic ``<events>.dlq``.
 
-    The value is the record, up to the length at which the fold cuts it; the headers say in UTF-8 why it was not read (``reason``, ``field``,
-    ``found``) and where it stood (``topic``, ``partition``, ``offset``, and ``index`` within a packed record), and for what an importer
-    read from a file, ``source`` and ``line``. The key is the benchmark where that is known. A letter is written at least once; after a crash
-    some come again, with the same place.
+    The value is the record, up to the length at which the fold cuts it; the headers say in UTF-8 why it was not read (``reason``,
+    ``field``, ``found``) and where it stood (``topic``, ``partition``, ``offset``, and ``index`` within a packed record), and for what an
+    importer read from a file, ``source`` and ``line``. The key is the benchmark where that is known. A letter is written at least once:
+    after a crash some come again, with the same place.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class DeadLetterTopic:
         ------
         TooManyDeadLetters
             If so much of the partition is unreadable that the worker has to stop; none of the letters is kept then.
-        KafkaFault
+        BrokerError
             If they cannot be delivered.
         """
         kept = self._kept.get(partition, -1)

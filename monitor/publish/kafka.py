@@ -25,7 +25,7 @@ _PASSING: Final = (
 )
 
 
-class KafkaFault(OSError):
+class BrokerError(OSError):
     """Kafka cannot be reached, or does not take what it is given; the message says what to do about it."""
 
 
@@ -56,7 +56,7 @@ class KafkaProducer:
 
     Raises
     ------
-    KafkaFault
+    BrokerError
         If no broker can be reached within the patience, or they refuse this user.
     ValueError
         If the compression is not at hand.
@@ -100,7 +100,7 @@ class KafkaProducer:
         async def count() -> int:
             return len(await (await self._connected()).partitions_for(topic))
 
-        return await self._until(monotonic() + self._patience, count)
+        return int(await self._until(monotonic() + self._patience, count))
 
     async def deliver(self, topic: str, messages: Iterable[Message]) -> None:
         """Deliver messages; those of one partition in the order given.
@@ -109,7 +109,7 @@ class KafkaProducer:
 
         Raises
         ------
-        KafkaFault
+        BrokerError
             If that cannot be done; then of each partition's messages only some first ones may have arrived, the last of these twice.
         ValueError
             If the topic has no such partition.
@@ -144,7 +144,10 @@ class KafkaProducer:
         client = await self._connected()
         batch, count = client.create_batch(), 0
         for message in islice(messages, start, None):
-            if batch.append(timestamp=None, key=message.key, value=message.value, headers=message.headers) is None:
+            if (
+                batch.append(timestamp=None, key=message.key, value=message.value, headers=list(message.headers))
+                is None
+            ):
                 break
             count += 1
         try:
@@ -203,13 +206,14 @@ def _may_pass(error: Exception) -> bool:
     return isinstance(error, (TimeoutError, *_PASSING)) or bool(getattr(error, "retriable", False))
 
 
-def explain(error: Exception, where: str) -> KafkaFault:
+def explain(error: Exception, where: str) -> BrokerError:
     """Say what an error of a client means, and what to do."""
-    found = f"{type(error).__name__}{f': {error}' if str(error) else ''}"
+    name, text = type(error).__name__, str(error)
+    found = text if text.startswith(name) else f"{name}: {text}".removesuffix(": ")
     for kinds, sentence in _MEANING:
         if isinstance(error, kinds):
-            return KafkaFault(f"Kafka at {where}: {sentence} ({found})")
-    return KafkaFault(f"Kafka at {where}: {found}")
+            return BrokerError(f"Kafka at {where}: {sentence} ({found})")
+    return BrokerError(f"Kafka at {where}: {found}")
 
 
 _MEANING: Final[Sequence[tuple[tuple[type[Exception], ...], str]]] = (

@@ -8,7 +8,7 @@ and a topic that nobody has asked for holds nothing else. Where the brokers forb
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import structlog
 from aiokafka import errors as kafka
@@ -57,7 +57,7 @@ class Topics:
 
     Raises
     ------
-    KafkaFault
+    BrokerError
         If no broker answers, or they refuse this user.
     """
 
@@ -65,7 +65,7 @@ class Topics:
         self._where = addresses(options)
         self._admin = AIOKafkaAdminClient(**options, request_timeout_ms=int(request_seconds * 1000))
 
-    async def __aenter__(self) -> "Topics":
+    async def __aenter__(self) -> Self:
         try:
             await self._admin.start()
         except (kafka.KafkaError, TimeoutError) as error:
@@ -83,6 +83,13 @@ class Topics:
         """Return how many brokers are up."""
         try:
             return len((await self._admin.describe_cluster())["brokers"])
+        except kafka.KafkaError as error:
+            raise explain(error, self._where) from error
+
+    async def cluster(self) -> str:
+        """Return the id of the cluster."""
+        try:
+            return str((await self._admin.describe_cluster())["cluster_id"])
         except kafka.KafkaError as error:
             raise explain(error, self._where) from error
 
@@ -120,7 +127,7 @@ class Topics:
         """
         topic = await self.find(name)
         if topic is None:
-            raise TopicMissing(self._how_to_make(name, 8, 3))
+            raise TopicMissing(self._how_to_make(name, 8, min(3, await self.brokers())))
         return topic
 
     async def provide(self, name: str, like: Topic, *, create: bool = True) -> Topic:

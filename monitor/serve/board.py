@@ -26,6 +26,10 @@ class Board:
         """The partitions as they are now."""
         return self._partitions()
 
+    def forget(self) -> None:
+        """Drop what is kept: benchmarks have gone."""
+        self._kept.clear()
+
     def benchmarks(self) -> dict[str, Benchmark]:
         """Benchmarks by name."""
         return {name: benchmark for p in self._partitions() for name, benchmark in p.benchmarks.items()}

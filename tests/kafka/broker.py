@@ -56,9 +56,11 @@ class KafkaBroker:
         Settings besides `QUICK`.
     scram
         Users made by formatting, as ``kafka-storage format --add-scram`` takes them.
+    listeners
+        Port and security protocol of listeners besides, by name.
     """
 
-    def __init__(self, directory, node, ports, voters, cluster_id, extra=(), scram=()):
+    def __init__(self, directory, node, ports, voters, cluster_id, *, extra=(), scram=(), listeners=()):
         self.directory = Path(directory)
         self.node = node
         self.port, self.controller_port = ports
@@ -66,12 +68,17 @@ class KafkaBroker:
         self._scram = tuple(scram)
         self._process = None
         replicas = str(min(3, len(voters)))
+        listeners = {
+            "PLAIN": (self.port, "PLAINTEXT"),
+            "CONTROLLER": (self.controller_port, "PLAINTEXT"),
+            **dict(listeners),
+        }
         self._settings = {
             "process.roles": "broker,controller",
             "node.id": str(node),
             "controller.quorum.voters": ",".join(f"{n}@127.0.0.1:{port}" for n, port in voters.items()),
-            "listeners": f"PLAIN://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self.controller_port}",
-            "listener.security.protocol.map": "PLAIN:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, (port, _) in listeners.items()),
+            "listener.security.protocol.map": ",".join(f"{name}:{kind}" for name, (_, kind) in listeners.items()),
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAIN",
             "log.dirs": str(self.directory / "data"),
@@ -161,11 +168,11 @@ class KafkaCluster:
         Of the first node's listener for clients; free ports are taken unless told otherwise.
     directory
         For all data; a temporary one unless told otherwise.
-    extra, scram
-        As `KafkaBroker`.
+    options
+        As `KafkaBroker`: `extra`, `scram`, `listeners`.
     """
 
-    def __init__(self, nodes=1, *, port=None, directory=None, extra=(), scram=()):
+    def __init__(self, nodes=1, *, port=None, directory=None, **options):
         self._temporary = None if directory else tempfile.TemporaryDirectory(prefix="rankwatch-kafka-")
         self.directory = Path(directory or self._temporary.name)
         ports = free_ports(2 * nodes)
@@ -174,7 +181,7 @@ class KafkaCluster:
         voters = {node + 1: ports[nodes + node] for node in range(nodes)}
         identity = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self.brokers = [
-            KafkaBroker(self.directory / str(node), node, (client, controller), voters, identity, extra, scram)
+            KafkaBroker(self.directory / str(node), node, (client, controller), voters, identity, **options)
             for client, (node, controller) in zip(ports, voters.items(), strict=False)
         ]
 

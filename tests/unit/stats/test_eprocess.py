@@ -172,6 +172,10 @@ def test_a_value_does_not_depend_on_its_batch():
         batch = log_e_value(b, c, mixture)
         alone = [float(log_e_value(int(x), int(y), mixture)) for x, y in zip(b[::500], c[::500], strict=True)]
         assert batch[::500].tolist() == alone
+        for function, arguments in ((log_e_halves, (b, c)), (log_completion_bound, (b, c, b // 7))):
+            for side, values in enumerate(function(*arguments, mixture)):
+                alone = [float(function(*(int(x[i]) for x in arguments), mixture)[side]) for i in range(0, b.size, 500)]
+                assert values[::500].tolist() == alone
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,219 @@
+"""The service: any number of workers over one Kafka topic, their state in one Redis."""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any
+
+import structlog
+from faust.types import TP
+
+from monitor.app.owned import Owned
+from monitor.app.running import Running
+from monitor.engine.keys import record_digest
+from monitor.engine.ownership import owner
+from monitor.logs.filelog import LogError
+from monitor.logs.kafka import read_record
+from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.worker import make_app
+from monitor.publish.dead_letter_limit import DeadLetterLimit
+from monitor.publish.dead_letter_topic import SUFFIX, DeadLetterTopic
+from monitor.publish.kafka import KafkaProducer
+from monitor.publish.republisher import Republisher
+from monitor.publish.topics import Topic, Topics
+from monitor.publish.verdict_topic import VerdictTopic
+from monitor.settings import Settings
+from monitor.store.connection import Retries
+from monitor.store.redis_store import RedisStore
+
+log = structlog.get_logger()
+
+_LOOK_SECONDS = 1.0
+
+
+class SourceGap(LogError):  # noqa: N818 - the state of the log is its name
+    """The log is not the one that the state was folded from, or no longer holds what comes next."""
+
+
+class Stalled(LogError):  # noqa: N818
+    """There is something to fold, and nothing is folded."""
+
+
+class Service(Running):
+    """One worker: it folds the partitions that the group gives it, and lets go of those that it takes.
+
+    Parameters
+    ----------
+    settings : Settings
+        With `broker_url`-like addresses already in `kafka`, and a `redis_url`.
+    kafka : KafkaSettings
+        How to reach the brokers.
+    """
+
+    store: RedisStore
+
+    def __init__(self, settings: Settings, kafka: KafkaSettings) -> None:
+        super().__init__(settings)
+        self._kafka = kafka
+        self._relays: dict[int, asyncio.Task[None]] = {}
+        self._assigned = False
+
+    # --- start and stop ---------------------------------------------------------------------------------------------------------------
+
+    async def _start(self) -> None:
+        settings = self.settings
+        options = self._kafka.client_options()
+        async with asyncio.timeout(settings.start_seconds), Topics(options) as topics:
+            events = await topics.require(settings.topic)
+            for name in (settings.verdict_topic, settings.topic + SUFFIX):
+                await topics.provide(name, events)
+            self._identity = await self._log_identity(topics, events)
+        assert settings.redis_url is not None, "the command asks for it"
+        retries = Retries(deadline=settings.start_seconds)
+        self.store = await RedisStore.open(settings.redis_url.get_secret_value(), settings.topic, retries=retries)
+        self._cleanup.push_async_callback(self.store.close)
+        self._producer = KafkaProducer(options, patience=settings.start_seconds)
+        await self._cleanup.enter_async_context(self._producer)
+        self._partitions = events.partitions
+        self._letters = DeadLetterTopic(self._producer, settings.topic, lambda: DeadLetterLimit(settings.max_rejected))
+        self._republish = Republisher(self._producer, settings.topic, events.partitions)
+
+        self._make_faust()
+        self._cleanup.push_async_callback(self._stop_folding)
+        await self._faust.start()
+        self._tasks.append(asyncio.create_task(self._snapshots()))
+        await self._start_web()
+
+    @staticmethod
+    async def _log_identity(topics: Topics, events: Topic) -> str:
+        """Name the log: another cluster, or another number of partitions, is another log."""
+        return f"kafka:{await topics.cluster()}:{events.name}:{events.partitions} partitions"
+
+    def _make_faust(self) -> None:
+        settings = self.settings
+        url = f"kafka://{self._kafka.addresses}/{settings.topic}"
+        app = self._faust = make_app(url, settings.topic, app_id=settings.group, kafka=self._kafka)
+
+        async def fold(stream: Any) -> None:  # noqa: ANN401 - a Faust stream of chunks
+            async for chunk in stream:
+                owned = self.owned.get(chunk.partition)
+                if owned is not None and not await owned.fold(chunk):
+                    await app.consumer.seek_wait({TP(settings.topic, chunk.partition): owned.partition.off})
+
+        app.on_assigned, app.on_revoked, app.stored_offsets = self._take, self._release, self._offsets
+        app.agent(app.chunks, name="fold")(fold)
+
+    async def _stop_folding(self) -> None:
+        # Stopping Faust cancels the agent wherever it waits: let the chunk in hand be committed first.
+        self._faust.flow_control.suspend()
+        try:
+            async with asyncio.timeout(self.settings.drain_seconds / 2):
+                await self._faust.settled()
+        except TimeoutError:
+            log.warning("the chunk in hand was not finished in time: it is folded again by whoever takes the partition")
+        await self._faust.stop()
+        await self._end_tasks()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.drain_seconds / 4):
+                await self._release(set())
+
+    # --- partitions -------------------------------------------------------------------------------------------------------------------
+
+    async def _take(self, partitions: set[TP]) -> None:
+        """Load the partitions that the group has given to this worker."""
+        await self._release(partitions)
+        consumer = self._faust.consumer
+        first = await consumer.earliest_offsets(*partitions)
+        for tp in sorted(partitions):
+            number = tp.partition
+            await self.store.bind_log(number, self._identity)
+            owned = Owned(
+                number,
+                self.store,
+                VerdictTopic(self._producer, self.settings.topic, number, self.settings.verdict_topic),
+                self._letters,
+                first_offset=first[tp],
+                owner=self._owner,
+                republish=self._republish,
+            )
+            await owned.load()
+            await self._check_last(owned, first[tp])
+            self.owned[number] = owned
+            self._relays[number] = asyncio.create_task(owned.relay.run())
+        self._assigned = True
+        log.info("partitions assigned", partitions=sorted(tp.partition for tp in partitions))
+
+    def _owner(self, benchmark: str) -> int:
+        return owner(benchmark, self._partitions)
+
+    async def _check_last(self, owned: Owned, first: int) -> None:
+        """Refuse a topic that holds another record where the last one was folded: it was made anew under the same name."""
+        if owned.last is None or owned.last[0] < first:
+            return
+        offset, digest = owned.last
+        record = await read_record(self._kafka, self.settings.topic, owned.number, offset)
+        if record is None or record_digest(record) != digest:
+            found = "nothing" if record is None else "another record"
+            raise SourceGap(
+                f"partition {owned.number} of {self.settings.topic} holds {found} at offset {offset}, where the last record was folded: "
+                "the topic was made anew, or cut; use another topic name or delete the state, and the log is folded from its beginning"
+            )
+
+    async def _release(self, partitions: set[TP]) -> None:  # noqa: ARG002 - it is always all of them
+        """Finish with every partition in hand: relay its outbox, save its pair sums, drop it."""
+        relays, self._relays = self._relays, {}
+        for task in relays.values():
+            task.cancel()
+        await asyncio.gather(*relays.values(), return_exceptions=True)
+        owned, self.owned = self.owned, {}
+        self.board.forget()
+        for each in owned.values():
+            await each.let_go()
+
+    async def _offsets(self, partitions: set[TP]) -> Mapping[TP, int]:
+        return {tp: self.owned[tp.partition].partition.off for tp in partitions if tp.partition in self.owned}
+
+    # --- what is known ----------------------------------------------------------------------------------------------------------------
+
+    def _log_ends(self) -> dict[int, int]:
+        consumer, topic = self._faust.consumer, self.settings.topic
+        ends = {number: consumer.highwater(TP(topic, number)) for number in self.owned}
+        return {number: end for number, end in ends.items() if end is not None}
+
+    @property
+    def behind(self) -> int:
+        """Records that are in the log of the partitions in hand, and not folded yet."""
+        return sum(max(0, end - self.owned[number].committed) for number, end in self._log_ends().items())
+
+    def _waiting_for(self) -> str | None:
+        if not self._assigned:
+            return "waiting for partitions to be assigned"
+        late = self.behind > 10 * self._faust.chunk_records
+        return f"catching up: {self.behind:,} records are not folded yet" if late else None
+
+    # --- watching ---------------------------------------------------------------------------------------------------------------------
+
+    def _watchers(self) -> list[asyncio.Task[Any]]:
+        return [asyncio.create_task(self._watch())]
+
+    async def _watch(self) -> None:
+        """Fail when a relay fails, or when there is something to fold and nothing is folded."""
+        seen: dict[int, tuple[int, float]] = {}
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            now = monotonic()
+            for number, task in list(self._relays.items()):
+                if task.done() and not task.cancelled():
+                    task.result()
+                    log.error("a relay has ended", partition=number)
+            ends = self._log_ends()
+            for number, owned in list(self.owned.items()):
+                moved, since = seen.get(number, (-1, now))
+                if owned.committed != moved or ends.get(number, 0) <= owned.committed:
+                    seen[number] = (owned.committed, now)
+                elif now - since > self.settings.stall_seconds:
+                    raise Stalled(
+                        f"partition {number} of {self.settings.topic} stands at offset {owned.committed:,} of {ends[number]:,} since "
+                        f"{now - since:.0f} s: this worker ends, so that another may take it"
+                    )

@@ -1,0 +1,114 @@
+"""What every way of running has in common: partitions in hand, the tasks around them, and the surfaces."""
+
+import asyncio
+import contextlib
+from abc import abstractmethod
+from types import TracebackType
+from typing import Any, Self
+
+from prometheus_client import CollectorRegistry
+
+from monitor.app.owned import Owned
+from monitor.ingest.limit import TooManyRejected
+from monitor.logs.filelog import LogError
+from monitor.logs.worker import WorkerApp
+from monitor.serve.board import Board
+from monitor.serve.metrics import StateCollector
+from monitor.serve.web import WebServer, make_web
+from monitor.settings import LOOPBACK, Settings
+from monitor.store.errors import StoreError
+
+
+def start_faults() -> tuple[type[Exception], ...]:
+    """Return what can go wrong from outside, and says itself what to do."""
+    return (LogError, StoreError, TooManyRejected, OSError, ValueError)
+
+
+class Running:
+    """A process that owns partitions; use it as an async context manager.
+
+    Attributes
+    ----------
+    board : Board
+        Reports of the benchmarks of the partitions in hand.
+    owned : dict of int to Owned
+        The partitions in hand.
+    web : WebServer or None
+        Once it serves.
+    """
+
+    _faust: WorkerApp
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.owned: dict[int, Owned] = {}
+        self.board = Board(lambda: [owned.partition for owned in self.owned.values()])
+        self.web: WebServer | None = None
+        self._cleanup = contextlib.AsyncExitStack()
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self._cleanup.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._cleanup.aclose()
+
+    @abstractmethod
+    async def _start(self) -> None:
+        """Start everything; what has to be undone goes to `_cleanup`."""
+
+    @abstractmethod
+    def _waiting_for(self) -> str | None:
+        """Say what it is waiting for, or None when it is ready."""
+
+    @abstractmethod
+    def _log_ends(self) -> dict[int, int]:
+        """Return where the log of each partition in hand ends."""
+
+    async def _start_web(self) -> None:
+        registry = CollectorRegistry()
+        registry.register(StateCollector(self.board, self._log_ends))
+        settings = self.settings
+        token = settings.token.get_secret_value() if settings.token else None
+        web = make_web(self.board, registry, self._waiting_for, token=token, loopback=settings.host in LOOPBACK)
+        self.web = WebServer(web, settings.host, settings.port)
+        self._cleanup.push_async_callback(self.web.stop)
+        await self.web.start()
+
+    async def _snapshots(self) -> None:
+        while True:
+            await asyncio.sleep(self.settings.snapshot_seconds)
+            for owned in list(self.owned.values()):
+                await owned.save_pairs()
+
+    def _watchers(self) -> list[asyncio.Task[Any]]:
+        """Begin to watch what else may fail; the tasks never end well."""
+        return []
+
+    async def failed(self) -> None:
+        """Wait until the fold, a relay or something else that is needed fails, and raise the reason."""
+        own = [asyncio.create_task(self._faust.wait_failed()), *self._watchers()]
+        try:
+            done, _ = await asyncio.wait([*own, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in own:
+                task.cancel()
+        for task in done:
+            task.result()
+
+    async def _end_tasks(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def rejected(self) -> int:
+        """Records that could not be read, in whichever partition."""
+        return sum(owned.rejected for owned in self.owned.values())

@@ -1,0 +1,31 @@
+"""From the settings of the program to those of the Kafka clients."""
+
+import logging
+
+from monitor.cli.errors import USAGE, stop
+from monitor.logs.kafka_settings import KafkaSettings
+from monitor.settings import Settings
+
+
+def quiet_kafka() -> None:
+    """Keep the client's own logs quiet: what keeps it from working is raised too, and told in our own words."""
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+
+
+def kafka_settings(addresses: str, settings: Settings) -> KafkaSettings:
+    """Return how to reach brokers at `addresses`; settings that contradict each other end the command."""
+    password = settings.kafka_password
+    try:
+        return KafkaSettings(
+            addresses=addresses,
+            tls=settings.kafka_tls,
+            ca_file=settings.kafka_ca_file,
+            certificate_file=settings.kafka_certificate_file,
+            key_file=settings.kafka_key_file,
+            mechanism=settings.kafka_mechanism,
+            username=settings.kafka_username,
+            password=password.get_secret_value() if password is not None else None,
+            token_file=settings.kafka_token_file,
+        )
+    except ValueError as error:
+        stop(f"setting of Kafka: {error} (the settings are named kafka_...)", USAGE)

@@ -1,0 +1,202 @@
+"""`rankwatch send`: files of results into a topic."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from monitor.cli.errors import FAULT, USAGE, stop
+from monitor.cli.watch import declarations, quiet_logs, read_settings
+from monitor.engine.ownership import owner
+from monitor.ingest.limit import RejectLimit, TooManyRejected
+from monitor.ingest.paths import PathError, find_files, show
+from monitor.ingest.send import Progress, Sender
+from monitor.ingest.sent import Sent, default_folder
+from monitor.settings import Settings
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+    from monitor.ingest.outgoing import Outgoing
+    from schemas.events import Reject
+
+_PATIENCE_SECONDS = 60.0
+_SHOWN_REJECTS = 20
+
+
+def run(
+    paths: Sequence[Path],
+    to: str,
+    items: Sequence[str],
+    order: str | None,
+    flags: dict[str, Any],
+    *,
+    packed: bool,
+    again: bool,
+) -> None:
+    """Send the files, and say what was sent."""
+    settings = read_settings(flags)
+    declare = declarations(items, order)
+    addresses, topic = _destination(to, settings)
+    try:
+        files = find_files(paths)
+    except PathError as error:
+        stop(str(error), USAGE)
+    quiet_logs()
+    folder = settings.data_dir.absolute() / "sent" if "data_dir" in flags else default_folder()
+    try:
+        sent = Sent.to(f"kafka://{addresses}/{topic}", folder, forget=again)
+        _check_begun(sent, declare)
+        asyncio.run(_send(files, (addresses, topic), settings, sent, declare, packed=packed))
+    except (ValueError, OSError) as error:
+        stop(_told(error), FAULT)
+    except KeyboardInterrupt:
+        print("rankwatch: stopped; the same command goes on where this one was", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+def _destination(to: str, settings: Settings) -> tuple[str, str]:
+    from monitor.logs.kafka_settings import split_url
+
+    if urlsplit(to).scheme in {"http", "https"}:
+        stop(f"--to {to}: sending over HTTP is not supported yet; give kafka://host:port[,host:port]/topic", USAGE)
+    try:
+        addresses, topic = split_url(to)
+    except ValueError as error:
+        stop(f"--to: {error}", USAGE)
+    return addresses, topic or settings.topic
+
+
+def _check_begun(sent: Sent, declare: Callable[[str], dict[str, Any] | None]) -> None:
+    """Refuse flags that contradict what was declared when a benchmark's first event was sent."""
+    import msgspec
+
+    for name, then in sent.benchmarks.items():
+        wanted = declare(name)
+        if wanted is not None and then is not None and msgspec.json.decode(then) != wanted:
+            stop(
+                f"{name}: its first events were sent with the declaration {then}, and --items and --order now say "
+                f"{msgspec.json.encode(wanted).decode()}: what verdicts rest on cannot change after scores; drop the flags, or use another "
+                "benchmark name",
+                USAGE,
+            )
+
+
+async def _send(
+    files: Sequence[Path],
+    destination: tuple[str, str],
+    settings: Settings,
+    sent: Sent,
+    declare: Callable[[str], dict[str, Any] | None],
+    *,
+    packed: bool,
+) -> None:
+    from monitor.cli.kafka import kafka_settings, quiet_kafka
+    from monitor.publish.kafka import KafkaProducer, Message
+    from monitor.publish.topics import Topics
+
+    quiet_kafka()
+    addresses, topic = destination
+    options = kafka_settings(addresses, settings).client_options()
+    async with Topics(options) as topics:
+        partitions = (await topics.require(topic)).partitions
+    async with KafkaProducer(options, patience=_PATIENCE_SECONDS) as producer:
+
+        async def deliver(messages: "Sequence[Outgoing]") -> None:
+            await producer.deliver(
+                topic,
+                (Message(owner(name, partitions), name.encode(), value) for name, value in messages),
+            )
+
+        with _Sending() as on_progress:
+            sender = Sender(
+                files,
+                deliver,
+                sent,
+                declare=declare,
+                limit=RejectLimit(settings.max_rejected),
+                packed=packed,
+                on_reject=_Names(),
+                on_progress=on_progress,
+            )
+            try:
+                await sender.run()
+            except BaseException:
+                print(f"rankwatch: {_what(sender.progress)} until it was stopped", file=sys.stderr)
+                raise
+    _tell(sender.progress, f"kafka://{addresses}/{topic}")
+
+
+class _Names:
+    """Names the first lines that could not be read."""
+
+    def __init__(self) -> None:
+        self._named = 0
+
+    def __call__(self, reject: "Reject") -> None:
+        self._named += 1
+        if self._named <= _SHOWN_REJECTS:
+            where = f"{show(reject['source'])}:{reject['line']}"
+            print(
+                f"rankwatch: {where}: {reject['field']}: found {reject['found']}: {reject['reason']}", file=sys.stderr
+            )
+
+
+def _tell(progress: Progress, destination: str) -> None:
+    for path in progress.changed:
+        print(f"rankwatch: {show(path)} has changed since it was sent: it was sent from its beginning", file=sys.stderr)
+    if progress.rejected:
+        print(f"rankwatch: {progress.rejected:,} lines could not be read, and were not sent", file=sys.stderr)
+    print(f"{_what(progress)} to {destination}")
+
+
+def _what(progress: Progress) -> str:
+    if not progress.events:
+        return "nothing new sent"
+    return f"{progress.events:,} events of {len(progress.benchmarks):,} benchmarks sent"
+
+
+def _told(error: Exception) -> str:
+    from monitor.publish.kafka import BrokerError
+
+    if isinstance(error, TooManyRejected | BrokerError) or not isinstance(error, OSError):
+        return str(error)
+    return f"{show(error.filename or 'a file')}: {error.strerror or error}"
+
+
+class _Sending:
+    """A progress bar on standard error where that is a terminal."""
+
+    def __init__(self) -> None:
+        self._bar: Bar | None = None
+
+    def __enter__(self) -> Callable[[Progress], None] | None:
+        if not sys.stderr.isatty():
+            return None
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        columns = (
+            TextColumn("sending"),
+            BarColumn(),
+            DownloadColumn(),
+            TextColumn("{task.fields[rate]:,.0f} events/s"),
+            TimeRemainingColumn(),
+        )
+        bar = self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
+        bar.start()
+        task, start = bar.add_task("sending", total=None, rate=0.0), monotonic()
+
+        def show_progress(progress: Progress) -> None:
+            rate = progress.events / max(monotonic() - start, 1e-9)
+            bar.update(task, completed=progress.bytes_done, total=progress.bytes_total, rate=rate)
+
+        return show_progress
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()

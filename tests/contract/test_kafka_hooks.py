@@ -1,0 +1,113 @@
+"""The parts of Faust and aiokafka that the Kafka transport relies on without their being documented.
+
+If one of these fails after an upgrade, read the transport against the new version before moving the pin.
+"""
+
+import inspect
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka.consumer.fetcher import Fetcher as KafkaFetcher
+from aiokafka.consumer.fetcher import FetchResult
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from faust.app.base import App
+from faust.sensors import Sensor
+from faust.streams import Stream
+from faust.tables.recovery import Recovery
+from faust.transport import consumer, drivers
+from faust.transport.drivers import aiokafka as driver
+from mode import Service
+
+from monitor.logs import kafka
+from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.worker import make_app
+
+
+def test_the_entry_point_goes_before_the_transport_that_faust_brings_along():
+    assert drivers.by_url("kafka://one:9092/events") is kafka.Transport
+    assert drivers.by_url("aiokafka://one:9092") is driver.Transport
+
+
+def test_nothing_abstract_is_left_open():
+    assert not kafka.Consumer.__abstractmethods__
+    assert not getattr(kafka.Producer, "__abstractmethods__", None)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "expected"),
+    [
+        (consumer.Consumer, "on_partitions_revoked", ["self", "revoked"]),
+        (consumer.Consumer, "on_partitions_assigned", ["self", "assigned", "generation_id"]),
+        (consumer.Consumer, "on_buffer_full", ["self", "tp"]),
+        (consumer.Consumer, "on_buffer_drop", ["self", "tp"]),
+        (consumer.Consumer, "commit", ["self", "topics", "start_new_transaction"]),
+        (consumer.Consumer, "_commit", ["self", "offsets"]),
+        (driver.Producer, "_new_producer", ["self", "transactional_id"]),
+        (Sensor, "on_stream_event_in", ["self", "tp", "offset", "stream", "event"]),
+        (Sensor, "on_stream_event_out", ["self", "tp", "offset", "stream", "event", "state"]),
+    ],
+)
+def test_what_is_overridden_is_still_there(owner, name, expected):
+    function = inspect.unwrap(getattr(owner, name))
+    assert list(inspect.signature(getattr(function, "fun", function)).parameters) == expected
+
+
+@pytest.mark.parametrize(
+    ("caller", "call"),
+    [
+        # Revocation: the flow is stopped and the buffers are emptied before the chunk in hand is waited for.
+        (App._on_partitions_revoked, "self.flow_control.suspend"),
+        (App._on_partitions_revoked, "self.flow_control.clear"),
+        # Assignment: the pauses of the application come after these.
+        (App._on_partitions_assigned, "consumer.pause_partitions)(assigned)"),
+        (Recovery._resume_streams, "consumer.resume_partitions("),
+        # Nothing compares generations any more once the offsets are sought.
+        (Recovery._resume_streams, "consumer.perform_seek(), timeout=self.app.conf.broker_request_timeout"),
+        # Why the time to load is bounded below Faust's own: when that is over, it only stops.
+        (Recovery._wait, "if wait_result.stopped"),
+        (Service.wait_first, "return WaitResults([], [], True)"),
+        # Who calls `commit`, and when.
+        (consumer.Consumer._commit_handler, "await self.commit()"),
+        (consumer.Consumer.on_stop, "await self.commit_and_end_transactions()"),
+        (consumer.Consumer.commit_and_end_transactions, "await self.commit(start_new_transaction=False)"),
+        # Why the cancellation is swallowed on stop.
+        (consumer.Fetcher._fetcher, "if self.app.rebalancing"),
+        # The application is told of a consumer that was never started by this error.
+        (App._stop_consumer, "except ConsumerNotStarted"),
+        # Sensors see a chunk when the agent takes it, behind the check of its generation, and when it asks for the next.
+        (Stream._py_aiter, "on_stream_event_in(tp, offset, self, event)"),
+        (Stream._py_aiter, "on_stream_event_out(tp, offset, self, event, sensor_state)"),
+        # aiokafka keeps the member alive in the revocation, and drops what was fetched before a seek.
+        (GroupCoordinator._on_join_prepare, "await res"),
+        (GroupCoordinator.ensure_active_group, "await self._stop_heartbeat_task()"),
+        (KafkaFetcher.seek_to, "del self._records[tp]"),
+        (FetchResult.check_assignment, "if position != self._partition_records.next_fetch_offset"),
+        # What is read and the position behind it are taken in one step.
+        (FetchResult.getall, "self._update_position()"),
+        (AIOKafkaConsumer.position, "if not tp_state.has_valid_position"),
+        # Why every worker has an assignor class of its own.
+        (StickyPartitionAssignor.on_assignment, "cls.member_assignment = "),
+    ],
+)
+def test_what_is_relied_on_is_still_done(caller, call):
+    assert call in inspect.getsource(getattr(caller, "fun", caller))
+
+
+def test_the_revocation_waits_after_the_flow_is_stopped():
+    source = inspect.getsource(App._on_partitions_revoked)
+    assert source.index("self.flow_control.suspend") < source.index("self.flow_control.clear")
+
+
+def test_an_application_for_kafka_has_settings_and_chunks_by_bytes():
+    ours = make_app("kafka://one:9092,two/events", "events", app_id="group")
+    assert ours.kafka == KafkaSettings(addresses="one:9092,two:9092")
+    assert ours.chunk_bytes == 1 << 20
+    given = KafkaSettings(addresses="three:1")
+    assert make_app("kafka://one/events", "events", app_id="group", kafka=given).kafka is given
+    assert isinstance(ours.transport, kafka.Transport)
+
+
+def test_a_url_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="give kafka://host:port"):
+        make_app("kafka:///events", "events", app_id="group")

@@ -43,7 +43,6 @@ def judge_topic(topic: Topic, brokers: int, where: str) -> Iterator[Finding]:
     """
     yield Finding("ok", f"topic {topic.name}", "exists")
     yield from _judge_partitions(topic)
-    yield from _judge_replicas(topic, brokers, _Alter(where, topic.name))
     if not topic.config:
         yield Finding(
             "warning",
@@ -52,6 +51,7 @@ def judge_topic(topic: Topic, brokers: int, where: str) -> Iterator[Finding]:
             "grant this user DescribeConfigs on the topic, and look again",
         )
         return
+    yield from _judge_replicas(topic, brokers, _Alter(where, topic.name))
     yield from _judge_config(topic.config, _Alter(where, topic.name))
     yield Finding(
         "ok",

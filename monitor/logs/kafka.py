@@ -40,6 +40,7 @@ STOP_SECONDS: Final = 5.0
 NEVER_MS: Final = 2**31 - 1
 MAX_REQUEST_BYTES: Final = 64 << 20
 ORIGIN_HEADER: Final = "rankwatch-origin"
+"""Where a record stood that was published again, as `Origin.encode` writes it."""
 
 _VALUE: Final = attrgetter("value")
 _HEADERS: Final = attrgetter("headers")
@@ -210,7 +211,8 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         Nothing is done for a partition that is not assigned, or not loaded yet: it begins at the stored offset. An offset outside
         its partition is found out when it is read, and ends the application with `OffsetOutOfRange`.
         """
-        self._go_on({tp: offset for tp, offset in partitions.items() if tp in self._position})
+        if known := {tp: offset for tp, offset in partitions.items() if tp in self._position}:
+            self._go_on(known)
 
     async def _seek(self, partition: TP, offset: int) -> None:
         await self.seek_wait({partition: offset})
@@ -401,9 +403,9 @@ def _origin(record: ConsumerRecord) -> Origin | None:
     return next((Origin.parse(value) for name, value in record.headers if name == ORIGIN_HEADER), None)
 
 
-def _explained(error: KafkaError) -> Exception:
-    if not isinstance(error, FetchedOutOfRange):
-        return error
+def _explained(error: FetchedOutOfRange | NoOffsetForPartitionError) -> Exception:
+    if isinstance(error, NoOffsetForPartitionError):
+        return RuntimeError(f"{error}: it is read before it was sought")
     ((tp, offset),) = error.args[0].items()
     return OffsetOutOfRange(_outside(tp, offset, "which no longer holds it"))
 

@@ -1,0 +1,53 @@
+"""What stands in a topic, and how the clients under test reach the brokers."""
+
+import asyncio
+from functools import wraps
+from itertools import count
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from monitor.logs.kafka_settings import KafkaSettings
+
+_names = count()
+
+
+def in_loop(test):
+    """Run an asynchronous test in an event loop of its own."""
+
+    @wraps(test)
+    def run(*arguments, **fixtures):
+        asyncio.run(test(*arguments, **fixtures))
+
+    return run
+
+
+def fresh_topic(name="events"):
+    """A name that no other test has."""
+    return f"{name}.{next(_names)}"
+
+
+def options(cluster):
+    """The keyword arguments of any client."""
+    return KafkaSettings(addresses=cluster.addresses).client_options()
+
+
+async def read_all(cluster, topic):
+    """All records of a topic, partition after partition, each in its order."""
+    async with AIOKafkaConsumer(bootstrap_servers=cluster.addresses, enable_auto_commit=False) as consumer:
+        partitions = [TopicPartition(topic, p) for p in sorted(await _partitions(consumer, topic))]
+        consumer.assign(partitions)
+        await consumer.seek_to_beginning()
+        ends = await consumer.end_offsets(partitions)
+        records = {partition: [] for partition in partitions}
+        while any(await consumer.position(partition) < ends[partition] for partition in partitions):
+            for partition, found in (await consumer.getmany(timeout_ms=200)).items():
+                records[partition] += found
+    return [record for partition in partitions for record in records[partition]]
+
+
+async def _partitions(consumer, topic):
+    await consumer.topics()
+    while not (found := consumer.partitions_for_topic(topic)):
+        await asyncio.sleep(0.05)
+        await consumer.topics()
+    return found

@@ -158,7 +158,9 @@ def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
     details = error.errors(include_url=False)
     first = details[0]
     field = str(first["loc"][0]) if first["loc"] else "record"
-    found = "nothing" if first["type"] == "missing" else shorten(first["input"])
+    value = first["input"]
+    found = shorten(json.dumps(value, ensure_ascii=False) if isinstance(value, str) else value)
+    found = "nothing" if first["type"] == "missing" else found
     reasons = [
         d["msg"].removeprefix("Value error, ") for d in details if (str(d["loc"][0]) if d["loc"] else "record") == field
     ]

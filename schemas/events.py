@@ -194,7 +194,8 @@ class SourceSpan(msgspec.Struct, gc=False):
 class Packed(msgspec.Struct, gc=False):
     """Several events in one record; from a watched file, with the span of (decompressed) bytes they were read from.
 
-    The declarations of `declare` hold before the events; `rejected` are the records of the span that could not be read.
+    The declarations of `declare` hold before the events; they stand in the lines `declared_at` of the file, 0 for one that was given on the
+    command line. `rejected` are the records of the span that could not be read.
     """
 
     events: list[EventFields]
@@ -202,4 +203,5 @@ class Packed(msgspec.Struct, gc=False):
     start: int | None = msgspec.field(default=None, name="from")
     end: int | None = msgspec.field(default=None, name="to")
     declare: list[dict[str, Any]] = []
+    declared_at: list[int] = []
     rejected: list[Reject] = []

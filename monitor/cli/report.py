@@ -44,6 +44,7 @@ def fold_files(files: Sequence[Path], limit: RejectLimit) -> Partition:
                     segment.events,
                     [reject.get("benchmark") for reject in segment.rejects],
                     partition.off + max(len(segment.events), 1),
+                    [(segment.path, line) for line in segment.declared_at],
                 )
                 rejects = [(r["source"], r["line"], r["field"], r["found"], r["reason"]) for r in segment.rejects]
                 letters = [(x.source, x.line, x.field, x.found, x.reason) for x in delta.dead_letters]

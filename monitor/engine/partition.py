@@ -1,6 +1,7 @@
 """The fold of a partition: (state, chunk of records) -> (state, changes). No I/O, no clock."""
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from operator import attrgetter
 from typing import Any, Final
 
@@ -18,6 +19,9 @@ from schemas.events import Declaration, EventFields, Packed, Spec
 _PACKED: Final = msgspec.json.Decoder(Packed)
 _RAW_LENGTH: Final = 2_000
 _BENCHMARK: Final = attrgetter("benchmark")
+Place = tuple[str, int]
+"""A file and a line of it."""
+
 COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
 _FREE_TO_CHANGE: Final = ("power", "margin")
 """What no latch rests on."""
@@ -68,7 +72,12 @@ class Partition:
         return delta
 
     def fold_events(
-        self, declarations: Sequence[Declaration], events: list[EventFields], rejected: Sequence[str | None], end: int
+        self,
+        declarations: Sequence[Declaration],
+        events: list[EventFields],
+        rejected: Sequence[str | None],
+        end: int,
+        places: Sequence[Place] = (),
     ) -> Delta:
         """Fold events that were read straight from files; their places are counted from the current offset.
 
@@ -81,15 +90,37 @@ class Partition:
             The benchmark of each record that could not be read.
         end : int
             The offset behind them.
+        places : sequence of (str, int), optional
+            File and line of each declaration.
         """
         folding = _Folding(self, end)
-        for declaration in declarations:
-            folding.declare(declaration, self.off, 0)
+        for declaration, place in zip_longest(declarations, places):
+            folding.declare(declaration, self.off, 0, place)
         folding.events(events, range(self.off, self.off + len(events)), [0] * len(events))
         folding.flush()
         for benchmark in rejected:
             folding.count_reject(benchmark)
         return folding.finish()
+
+
+def _refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
+    """Say why a benchmark cannot be declared like this any more, or return None."""
+    if not benchmark.counters["events"]:
+        return None
+    changed = [
+        name
+        for name in Spec.model_fields
+        if name not in _FREE_TO_CHANGE and getattr(spec, name) != getattr(benchmark.spec, name)
+    ]
+    if not changed:
+        return None
+    reason = (
+        f"scores of {benchmark.name!r} have already come, so {', '.join(changed)} can no longer be declared: verdicts would "
+        "rest on a choice made after seeing data; declare before the first score, under a new name or in a new data directory"
+    )
+    return Fault(
+        changed[0], shorten(", ".join(f"{name}={getattr(spec, name)!r}" for name in changed)), reason, benchmark.name
+    )
 
 
 class _Folding:
@@ -147,9 +178,11 @@ class _Folding:
         for k in which:
             self._one(decode_message(chunk.records[k]), chunk.offsets[k], 0, chunk.records[k])
 
-    def _one(self, found: EventFields | Declaration | Fault, offset: int, index: int, raw: bytes) -> None:
+    def _one(
+        self, found: EventFields | Declaration | Fault, offset: int, index: int, raw: bytes, place: Place | None = None
+    ) -> None:
         if isinstance(found, Declaration):
-            self.declare(found, offset, index)
+            self.declare(found, offset, index, place)
         elif isinstance(found, Fault):
             self.reject(found, offset, index, raw)
         else:
@@ -167,8 +200,9 @@ class _Folding:
             reached = Source(source.generation, packed.end or 0, source.prefix, source.line)
             if not self._advance(reached, source.path, packed.start):
                 return
-        for declared in packed.declare:
-            self._one(check_object(declared), offset, 0, record)
+        for declared, line in zip_longest(packed.declare, packed.declared_at[: len(packed.declare)], fillvalue=0):
+            place = (source.path, line) if source is not None and line else None
+            self._one(check_object(declared), offset, 0, record, place)
         events = packed.events
         self.events(events, [offset] * len(events), range(len(events)))
         for index, reject in enumerate(packed.rejected):
@@ -299,47 +333,31 @@ class _Folding:
             self.widths[benchmark.name] = benchmark.width
         return delta
 
-    def declare(self, declaration: Declaration, offset: int, index: int) -> None:
+    def declare(self, declaration: Declaration, offset: int, index: int, place: Place | None = None) -> None:
         """Take a declaration, or refuse it when something that a verdict may rest on would change under it."""
+        raw = declaration.model_dump_json().encode()
         if not self._ours(declaration.declare):
-            self.misrouted(offset, declaration.declare, declaration.model_dump_json().encode())
+            self.misrouted(offset, declaration.declare, raw)
             return
         self.flush()
         benchmark, fault = self._benchmark(declaration.declare)
-        if benchmark is None:
-            self.reject(fault, offset, index, declaration.model_dump_json().encode())
-            return
         spec = declaration.spec()
-        if benchmark.counters["events"]:
-            changed = [
-                name
-                for name in Spec.model_fields
-                if name not in _FREE_TO_CHANGE and getattr(spec, name) != getattr(benchmark.spec, name)
-            ]
-            if changed:
-                reason = (
-                    f"scores of {benchmark.name!r} have already come, so {', '.join(changed)} can no longer be declared: verdicts would "
-                    "rest on a choice made after seeing data; declare before the first score, under a new name or in a new data directory"
-                )
-                found = shorten(", ".join(f"{name}={getattr(spec, name)!r}" for name in changed))
-                self.reject(
-                    Fault(changed[0], found, reason, benchmark.name),
-                    offset,
-                    index,
-                    declaration.model_dump_json().encode(),
-                )
-                return
+        fault = fault if benchmark is None else _refusal(benchmark, spec)
+        if benchmark is None or fault is not None:
+            self.reject(fault, offset, index, raw, place)
+            return
         benchmark.spec, benchmark.declared = spec, True
         self._delta(benchmark).spec = spec.model_dump_json()
 
     # --- rejects ----------------------------------------------------------------------------------------------------------------------
 
-    def reject(self, fault: Fault | None, offset: int, index: int, raw: bytes) -> None:
-        """Keep a record of the log that could not be read."""
+    def reject(self, fault: Fault | None, offset: int, index: int, raw: bytes, place: Place | None = None) -> None:
+        """Keep a record of the log that could not be read; `place` is the file and line it came from, where that is known."""
         assert fault is not None
+        source, line = place or ("log", None)
         text = raw[:_RAW_LENGTH].decode("utf-8", "replace")
         self._dead(
-            DeadLetter(offset, index, "log", None, fault.field, fault.found, fault.reason, fault.benchmark, text)
+            DeadLetter(offset, index, source, line, fault.field, fault.found, fault.reason, fault.benchmark, text)
         )
 
     def _dead(self, letter: DeadLetter) -> None:

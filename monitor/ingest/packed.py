@@ -47,13 +47,15 @@ class Packer:
             The events as they stand in the file, separated by commas: they are taken over as they are.
         """
         declared = [d.model_dump(mode="json") for d in segment.declarations]
-        declared[:0] = self._missing(segment)
+        made = self._missing(segment)
+        declared[:0] = made
         rest = to_json(
             {
                 "source": {"path": path, "generation": source.generation, "prefix": source.prefix, "line": source.line},
                 "from": start,
                 "to": source.position,
                 "declare": declared,
+                "declared_at": [0] * len(made) + list(segment.declared_at),
                 "rejected": segment.rejects,
             }
         )

@@ -21,6 +21,7 @@ class Segment(NamedTuple):
     """A part of a file: its declarations hold before its events.
 
     `rejects` are the lines between that could not be read. `end` is the position behind the segment, in bytes of the contents.
+    `declared_at` are the lines of the declarations, in the file `path`.
     """
 
     declarations: list[Declaration]
@@ -28,6 +29,8 @@ class Segment(NamedTuple):
     rejects: list[Reject]
     end: int
     line: int
+    path: str = ""
+    declared_at: tuple[int, ...] = ()
 
     @property
     def lines(self) -> int:
@@ -74,7 +77,7 @@ def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = N
     """
     if block.fault is not None:
         reject = _reject(block.fault, path, block.first_line, block.data, benchmark)
-        return Decoded([Segment([], [], [reject], block.end, block.first_line)], None, benchmark)
+        return Decoded([Segment([], [], [reject], block.end, block.first_line, str(path))], None, benchmark)
     data = block.data
     events = _good(data, checker)
     if events is None and (clean := _clean(block)) != data:
@@ -82,7 +85,7 @@ def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = N
         events = _good(data, checker)
     if events is None:
         return _Lines(block, path, checker, benchmark).decode()
-    segment = Segment([], events, [], block.end, block.first_line + block.data.count(b"\n") - 1)
+    segment = Segment([], events, [], block.end, block.first_line + block.data.count(b"\n") - 1, str(path))
     return Decoded([segment], data, events[-1].benchmark)
 
 
@@ -165,6 +168,7 @@ class _Lines:
         self.block, self.path, self.checker, self.benchmark = block, path, checker, benchmark
         self.segments: list[Segment] = []
         self.declarations: list[Declaration] = []
+        self.declared_at: list[int] = []
         self.events: list[EventFields] = []
         self.rejects: list[Reject] = []
         self.unknown: list[Reject] = []
@@ -202,6 +206,7 @@ class _Lines:
             if self.events:
                 self._close(position, number - 1)
             self.declarations.append(found)
+            self.declared_at.append(number)
             self._names(found.declare)
         else:
             self.events.append(found)
@@ -222,5 +227,6 @@ class _Lines:
         self.unknown = []
 
     def _close(self, end: int, line: int) -> None:
-        self.segments.append(Segment(self.declarations, self.events, self.rejects, end, line))
-        self.declarations, self.events, self.rejects = [], [], []
+        at = (str(self.path), tuple(self.declared_at))
+        self.segments.append(Segment(self.declarations, self.events, self.rejects, end, line, *at))
+        self.declarations, self.events, self.rejects, self.declared_at = [], [], [], []

@@ -387,7 +387,9 @@ def test_workers_come_and_go_and_every_record_is_kept_once_and_in_order(kafka, t
                         await producer.send(topic, b"%d" % number, partition=partition)
                 written += count
 
-            workers = [Worker(kafka, topic, store, f"worker {n}", seconds=0.02) for n in range(3)]
+            workers = [Worker(kafka, topic, store, f"worker {n}", seconds=0.15) for n in range(3)]
+            for worker in workers:
+                worker.app.chunk_records = 50
             await first.enter_async_context(workers[0])
             await write(300)
             await until(lambda: len(store.chunks) > 3)

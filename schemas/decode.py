@@ -159,7 +159,7 @@ def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
     first = details[0]
     field = str(first["loc"][0]) if first["loc"] else "record"
     value = first["input"]
-    found = shorten(json.dumps(value, ensure_ascii=False) if isinstance(value, str) else value)
+    found = f'"{shorten(value)}"' if isinstance(value, str) else shorten(value)
     found = "nothing" if first["type"] == "missing" else found
     reasons = [
         d["msg"].removeprefix("Value error, ") for d in details if (str(d["loc"][0]) if d["loc"] else "record") == field

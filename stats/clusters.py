@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtr
 
 from stats.checks import FloatArray, aligned, finite
 from stats.resolution import z_sum
+from stats.special import stdtr
 
 # Sums of graded scores carry rounding: a spread between clusters below this share of its own scale is none at all.
 _NOISE = 1e-12

@@ -14,7 +14,6 @@ is crossed in the stream.
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from stats.checks import FloatArray, aligned, level, non_negative
 from stats.halfbeta import log_beta, log_half_beta, log_less, log_upper_beta
@@ -22,6 +21,7 @@ from stats.mixtures import Mixture, parse_mixture
 from stats.resolution import required_n, z_sum
 from stats.rootfind import bracketed_root
 from stats.slabs import by_slab
+from stats.special import ndtri
 
 _SLAB = 1024  # pairs at a time: 98 atoms x 1024 pairs of float64 are 0.8 MB, which stays in cache
 _LOG2 = float(np.log(2))

@@ -2,11 +2,11 @@
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from stats.checks import FloatArray, aligned, finite, level, paired_counts
 from stats.eprocess import log_e_value
 from stats.mixtures import Mixture, parse_mixture
+from stats.special import ndtri
 
 _HORIZON = 1e4  # times the items seen: beyond this, "never" is the honest answer
 _SLAB = 8192  # pairs at a time: the temporaries of a slab stay in the processor's cache

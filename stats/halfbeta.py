@@ -5,10 +5,10 @@ carry the factor 2^(p + q), which keeps them near 1 where the evidence is.
 """
 
 import numpy as np
-from scipy.special import betainc, gammaln
 
 from stats.checks import FloatArray
 from stats.slabs import by_slab
+from stats.special import betainc, gammaln
 
 _FEW = 100  # below so many p + q the regularised incomplete beta function is quicker
 _DEPTH = 36.0  # nats after which the integrand counts for nothing: exp(-36) = 2e-16

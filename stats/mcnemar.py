@@ -5,10 +5,10 @@ Arguments are the discordant counts ``b`` (A right, B wrong) and ``c``; they bro
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erfc
 
 from stats.checks import FloatArray, non_negative
 from stats.halfbeta import half_beta_tail
+from stats.special import erfc
 
 
 def chi2_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:

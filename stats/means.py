@@ -2,9 +2,9 @@
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from stats.checks import FloatArray, aligned, level, non_negative
+from stats.special import ndtri
 
 
 def mean_interval(

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, stdtr
 
 from stats.checks import FloatArray, IntArray, aligned, finite, level, non_negative
+from stats.special import betainc, stdtr
 
 FIRST_LOOK = 32
 """Items of a model at the first look of the diagnostic; every later look has twice as many."""

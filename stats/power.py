@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, gammaln, ndtr, ndtri, xlogy
 
 from stats.checks import FloatArray, aligned, finite, level, non_negative
 from stats.mcnemar import chi2_p, corrected_p, exact_p, mid_p
+from stats.special import betainc, gammaln, ndtr, ndtri, xlogy
 
 _TESTS: dict[str, Callable[[npt.ArrayLike, npt.ArrayLike], FloatArray]] = {
     "exact": exact_p,

@@ -7,10 +7,10 @@ the minimum detectable effect MDE = sqrt(K) sd / sqrt(n) (eq. mde), the resoluti
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from stats.checks import FloatArray, aligned, between, finite, level, non_negative, paired_counts
 from stats.paired import admissible_rho, difference_variance, hoeffding_bounds
+from stats.special import ndtri
 
 
 def z_sum(alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8) -> FloatArray:

@@ -2,10 +2,10 @@
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr
 
 from stats.checks import FloatArray
 from stats.paired import moments_from_sums
+from stats.special import stdtr
 
 
 def paired_t(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:

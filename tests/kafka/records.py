@@ -33,21 +33,16 @@ def options(cluster):
 
 async def read_all(cluster, topic):
     """All records of a topic, partition after partition, each in its order."""
+    async with cluster.admin() as admin:
+        (described,) = await admin.describe_topics([topic])
+    partitions = [TopicPartition(topic, p) for p in range(len(described["partitions"]))]
     async with AIOKafkaConsumer(bootstrap_servers=cluster.addresses, enable_auto_commit=False) as consumer:
-        partitions = [TopicPartition(topic, p) for p in sorted(await _partitions(consumer, topic))]
         consumer.assign(partitions)
         await consumer.seek_to_beginning()
         ends = await consumer.end_offsets(partitions)
         records = {partition: [] for partition in partitions}
-        while any(await consumer.position(partition) < ends[partition] for partition in partitions):
-            for partition, found in (await consumer.getmany(timeout_ms=200)).items():
-                records[partition] += found
+        for partition in partitions:
+            while await consumer.position(partition) < ends[partition]:
+                for found_in, found in (await consumer.getmany(timeout_ms=200)).items():
+                    records[found_in] += found
     return [record for partition in partitions for record in records[partition]]
-
-
-async def _partitions(consumer, topic):
-    await consumer.topics()
-    while not (found := consumer.partitions_for_topic(topic)):
-        await asyncio.sleep(0.05)
-        await consumer.topics()
-    return found

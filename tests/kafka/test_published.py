@@ -23,15 +23,9 @@ pytestmark = pytest.mark.kafka
 
 
 def letter(offset, index=0, **more):
-    fields = {
-        "source": "log",
-        "line": None,
-        "field": "score",
-        "found": "2",
-        "reason": "größer als 1",
-        "benchmark": "bench",
-    }
-    return DeadLetter(offset, index, raw='{"score": 2}', **fields | more)
+    fields = {"source": "log", "line": None, "field": "score", "found": "2", "raw": '{"score": 2}'}
+    fields |= {"reason": "größer als 1", "benchmark": "bench"}
+    return DeadLetter(offset, index, **fields | more)
 
 
 def changes_of(partition_number, benchmarks):
@@ -76,7 +70,7 @@ async def test_a_partition_that_is_not_there(kafka):
     topic = fresh_topic()
     await kafka.create_topic(topic, 2)
     async with KafkaProducer(options(kafka)) as producer:
-        with pytest.raises(ValueError, match="partition is 2.* has 2"):
+        with pytest.raises(ValueError, match=r"partition is 2.* has 2"):
             await producer.deliver(topic, [Message(2, b"", b"")])
 
 
@@ -96,7 +90,7 @@ async def test_after_a_message_that_is_too_large_others_are_delivered(kafka):
 @in_loop
 async def test_no_broker_is_a_fault_that_says_so():
     producer = KafkaProducer({"bootstrap_servers": "127.0.0.1:1"}, patience=0.5)
-    with pytest.raises(BrokerError, match="127.0.0.1:1: no answer"):
+    with pytest.raises(BrokerError, match=r"127\.0\.0\.1:1: no answer"):
         async with producer:
             pass
 
@@ -153,12 +147,8 @@ async def test_dead_letters_say_where_and_why(kafka):
     await kafka.create_topic(topic + ".dlq", 2)
     async with KafkaProducer(options(kafka)) as producer:
         letters = DeadLetterTopic(producer, topic)
-        assert (
-            await letters.keep(
-                5, [letter(7), letter(7, 3, benchmark=None, raw="\ud800"), letter(9, line=4, source="/f")]
-            )
-            == 3
-        )
+        first = [letter(7), letter(7, 3, benchmark=None, raw="\ud800"), letter(9, line=4, source="/f")]
+        assert await letters.keep(5, first) == 3
         assert await letters.keep(5, [letter(7), letter(9), letter(10)]) == 1, "what came again is not kept again"
         assert await letters.keep(1, [letter(7)]) == 1, "each partition counts for itself"
     first, second, third, *others = await read_all(kafka, topic + ".dlq")

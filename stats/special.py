@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 _PACKAGE = "scipy.special"
 
 if TYPE_CHECKING:
-    from scipy.special import betainc, betaincinv, betaln, erfc, gammaln, ndtr, ndtri, stdtr, xlogy
+    from scipy.special import betainc, betaincinv, betaln, erfc, gammaln, ndtr, ndtri, stdtr, xlogy  # noqa: TC004 - set below
 
 __all__ = ["betainc", "betaincinv", "betaln", "erfc", "gammaln", "ndtr", "ndtri", "stdtr", "xlogy"]
 

@@ -149,14 +149,15 @@ def _tell(progress: Progress, destination: str) -> None:
     for path in progress.changed:
         print(f"rankwatch: {show(path)} has changed since it was sent: it was sent from its beginning", file=sys.stderr)
     if progress.rejected:
-        print(f"rankwatch: {progress.rejected:,} lines could not be read, and were not sent", file=sys.stderr)
+        print(f"rankwatch: lines that could not be read, and were not sent: {progress.rejected:,}", file=sys.stderr)
     print(f"{_what(progress)} to {destination}")
 
 
 def _what(progress: Progress) -> str:
     if not progress.events:
         return "nothing new sent"
-    return f"{progress.events:,} events of {len(progress.benchmarks):,} benchmarks sent"
+    events, benchmarks = progress.events, len(progress.benchmarks)
+    return f"{events:,} event{'s' * (events != 1)} of {benchmarks:,} benchmark{'s' * (benchmarks != 1)} sent"
 
 
 def _told(error: Exception) -> str:

@@ -29,7 +29,7 @@ def valkey(**config):
 
         asyncio.run(start())
         try:
-            yield f"unix://{server.options['unix_socket_path']}"
+            yield f"unix://{server.options['unix_socket_path']}?password={server.options['password']}"
         finally:
             asyncio.run(server.stop())
 
@@ -50,9 +50,9 @@ def test_good_settings_have_no_fault(kafka, tmp_path):
         ended = rankwatch(
             "doctor", "--broker", kafka.addresses, "--topic", topic, "--redis-url", url, "--data-dir", tmp_path
         )
-    assert [text for level, text in lines_of(ended) if level != "ok"] == [
-        "replicas" + text for text in _replicas(ended)
-    ]
+    assert [text.split()[0] for level, text in lines_of(ended) if level != "ok"] == ["replicas"], (
+        "of which there is one here"
+    )
     for subject in (
         "Kafka",
         f"topic {topic}",
@@ -64,10 +64,6 @@ def test_good_settings_have_no_fault(kafka, tmp_path):
         "data directory",
     ):
         assert any(level == "ok" and text.startswith(subject) for level, text in lines_of(ended)), subject
-
-
-def _replicas(ended):
-    return [text.removeprefix("replicas") for _, text in lines_of(ended) if text.startswith("replicas")]
 
 
 def test_bad_settings_are_told_each_with_its_remedy(kafka, tmp_path):

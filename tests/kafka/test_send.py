@@ -72,7 +72,7 @@ def test_a_second_run_sends_what_is_new_and_again_means_again(kafka, topic, tmp_
     assert "nothing new sent" in rankwatch("send", path, *to, "--items", "20", **env).stdout
     with path.open("ab") as file:
         file.write(lines[0] + b"\n")
-    assert "1 events of 1 benchmarks" in rankwatch("send", path, *to, "--items", "20", **env).stdout
+    assert "1 event of 1 benchmark sent" in rankwatch("send", path, *to, "--items", "20", **env).stdout
     assert "its first events were sent with" in rankwatch("send", path, *to, "--items", "30", code=2, **env).stderr
     assert len(sent_to(kafka, topic)) == len(lines) + len(NAMES) + 1, "each benchmark is declared once"
     rankwatch("send", path, *to, "--again", **env)
@@ -130,7 +130,7 @@ def test_bad_lines_are_named_and_counted(kafka, topic, tmp_path):
         file.write(b'{"benchmark": "b", "item_id": "1", "model": "m", "score": 7}\n')
     ended = rankwatch("send", path, "--to", kafka.url(topic), "--data-dir", tmp_path / "d")
     assert f"{path}:121: score: found 7" in ended.stderr
-    assert "1 lines could not be read, and were not sent" in ended.stderr
+    assert "could not be read, and were not sent: 1" in ended.stderr
 
 
 def test_refusals_say_what_to_do(kafka, tmp_path):

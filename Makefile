@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= auto
 
-.PHONY: help install demo test lint types test-all lock schemas clean
+.PHONY: help install demo test lint types test-all lock schemas kafka clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -44,6 +44,9 @@ schemas: install  ## write the generated files again (JSON Schema)
 lock: install  ## resolve the dependencies anew into deploy/*.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o deploy/requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml --group dev -o deploy/requirements-dev.lock
+
+kafka: install  ## run an Apache Kafka on port 9092 until Ctrl-C (needs Java and Maven)
+	$(BIN)/python -m tests.kafka.broker --port 9092
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache

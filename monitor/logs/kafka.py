@@ -12,8 +12,7 @@ Offsets are the application's own (`WorkerApp.stored_offsets`). What is committe
 # ruff: noqa: ARG002
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
-from operator import attrgetter
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
@@ -26,8 +25,9 @@ from faust.transport import base
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
-from monitor.engine.chunk import Chunk, Origin
+from monitor.engine.chunk import Chunk
 from monitor.logs.filelog import OffsetOutOfRange
+from monitor.logs.kafka_records import chunks
 from monitor.logs.kafka_settings import KafkaSettings
 
 if TYPE_CHECKING:
@@ -39,11 +39,6 @@ STOP_SECONDS: Final = 5.0
 # A paused worker stays in its group; one that makes no progress is its watchdog's affair, and one that hangs sends no heartbeats.
 NEVER_MS: Final = 2**31 - 1
 MAX_REQUEST_BYTES: Final = 64 << 20
-ORIGIN_HEADER: Final = "rankwatch-origin"
-"""Where a record stood that was published again, as `Origin.encode` writes it."""
-
-_VALUE: Final = attrgetter("value")
-_HEADERS: Final = attrgetter("headers")
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -241,9 +236,9 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         # Faust's own loop tracks offsets for its commits, and sleeps for a second whenever a buffer is full.
         try:
             while not (self.should_stop or fetcher.should_stop):
-                chunks = await self._getmany(self._position.keys() - self._paused_partitions, POLL_SECONDS)
+                read = await self._getmany(self._position.keys() - self._paused_partitions, POLL_SECONDS)
                 # Now, before anything can be sought, they get the generation they were read in.
-                messages = [self._to_message(tp, chunk) for tp, several in chunks.items() for chunk in several]
+                messages = [self._to_message(tp, chunk) for tp, several in read.items() for chunk in several]
                 for message in messages:
                     await self.callback(message)
         except (ConsumerStoppedError, asyncio.CancelledError):
@@ -271,24 +266,11 @@ class Consumer(base.Consumer):  # type: ignore[misc]
             self._rewind()
             return {}
         # Of a partition just read, the position is known: nothing is waited for.
-        return {
-            TP(*tp): list(self._chunks(TP(*tp), records, await self._kafka.position(tp)))
-            for tp, records in fetched.items()
-        }
+        return {TP(*tp): self._cut(TP(*tp), records, await self._kafka.position(tp)) for tp, records in fetched.items()}
 
-    def _chunks(self, tp: TP, records: list[ConsumerRecord], end: int) -> Iterator[Chunk]:
-        """Cut what was fetched into chunks of at most `chunk_bytes`; `end` is behind it and behind offsets without a record."""
+    def _cut(self, tp: TP, records: list[ConsumerRecord], end: int) -> list[Chunk]:
         start, self._position[tp] = self._position[tp], end
-        values = list(map(_VALUE, records))
-        if None in values:
-            values = [value or b"" for value in values]
-        cut = 0
-        if sum(map(len, values)) > self.app.chunk_bytes:
-            for number in _cuts(values, self.app.chunk_bytes):
-                following = records[number].offset
-                yield _chunk(tp.partition, start, following, records[cut:number], values[cut:number])
-                start, cut = following, number
-        yield _chunk(tp.partition, start, end, records[cut:] if cut else records, values[cut:] if cut else values)
+        return list(chunks(records, tp.partition, start, end, self.app.chunk_bytes))
 
     def _to_message(self, tp: TP, chunk: Chunk) -> ConsumerMessage:
         return ConsumerMessage(
@@ -342,7 +324,7 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         return len(found) if found else None
 
     def key_partition(self, topic: str, key: bytes | None, partition: int | None = None) -> int | None:
-        """Return None: this application asks `monitor.logs.owner`."""
+        """Return None: this application asks `monitor.engine.ownership.owner`."""
         return None
 
     async def create_topic(self, *args: object, **kwargs: object) -> None:
@@ -373,34 +355,6 @@ class Consumer(base.Consumer):  # type: ignore[misc]
             return False
         self._committed.update(offsets)
         return True
-
-
-def _cuts(values: list[bytes], bound: int) -> Iterator[int]:
-    """Yield where to cut so that no part is longer than `bound`, but for a single value that is."""
-    cut = size = 0
-    for number, value in enumerate(values):
-        if size + len(value) > bound and number > cut:
-            yield number
-            cut, size = number, 0
-        size += len(value)
-
-
-def _chunk(partition: int, start: int, end: int, records: list[ConsumerRecord], values: list[bytes]) -> Chunk:
-    first, last = records[0].offset, records[-1].offset
-    without_gaps = last - first == len(records) - 1
-    origins = list(map(_origin, records)) if any(map(_HEADERS, records)) else None
-    return Chunk(
-        partition=partition,
-        start=start,
-        end=end,
-        offsets=range(first, last + 1) if without_gaps else [record.offset for record in records],
-        records=values,
-        origins=origins if origins is not None and any(origins) else None,
-    )
-
-
-def _origin(record: ConsumerRecord) -> Origin | None:
-    return next((Origin.parse(value) for name, value in record.headers if name == ORIGIN_HEADER), None)
 
 
 def _explained(error: FetchedOutOfRange | NoOffsetForPartitionError) -> Exception:

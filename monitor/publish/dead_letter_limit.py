@@ -12,7 +12,7 @@ WINDOW: Final = 10_000
 """Records over which the share is taken: long enough to tell 10 % from 5 %, short enough to notice today's mistake in a year's log."""
 
 ALWAYS: Final = 100
-"""So many unreadable records within the window are allowed whatever the share: a share of a few records says nothing."""
+"""So many unreadable records within the window are allowed, however small the share: a few strays are nobody's fault."""
 
 SHARE: Final = 0.1
 """As `report` and `watch` allow of lines. Beyond it the scores that are left may be a selection, and a verdict would rest on it."""
@@ -34,24 +34,23 @@ class DeadLetterLimit:
     packed record counts for the part of it that was bad, as far as its letters tell: so many letters of so many places up to the last of
     them. A single bad event somewhere in a thousand counts little, a record of nothing but bad ones counts whole.
 
-    Counting begins anew with each start of a worker. One that is started again stops again where it stopped, before anything more of a run
-    is kept.
+    Counting begins anew with each start of a worker, as if everything before had been good. One that is started again into a run stops
+    before anything more of it is kept.
 
     Parameters
     ----------
     share : float
-        The largest share of unreadable records among the last `WINDOW`; 1 lets everything pass.
+        The largest share of unreadable records among the last `WINDOW`; 1 lets everything pass, runs too.
     run : int
-        The most unreadable records in a row; 0 lets everything pass.
+        The most unreadable records in a row.
     """
 
     def __init__(self, share: float = SHARE, run: int = RUN) -> None:
         if not 0 <= share <= 1:
             raise ValueError(f"share is {share}: give a share of the records, from 0 to 1")
-        if run < 0:
-            raise ValueError(f"run is {run}: give a number of records, or 0 for no limit")
+        if run < 1:
+            raise ValueError(f"run is {run}: give a number of records, from 1")
         self.share, self.run = share, run
-        self._first: int | None = None
         self._bad: deque[tuple[int, float]] = deque()
         self._in_window = 0.0
         self._run = 0
@@ -65,20 +64,17 @@ class DeadLetterLimit:
         TooManyDeadLetters
             If they are too many; then none of these letters should be kept, for they come again.
         """
+        if self.share == 1:
+            return
         for offset, group in groupby(letters, attrgetter("offset")):
             letter, weight = _weigh(list(group))
             self._count(offset, weight)
-            seen = min(WINDOW, offset + 1 - (self._first or 0))
-            if self.share < 1 and self._in_window > max(ALWAYS, self.share * seen):
-                raise _too_many(
-                    f"{self._in_window:,.0f} of the last {seen:,} records", "share", topic, partition, letter
-                )
-            if 0 < self.run < self._run:
-                raise _too_many(f"{self._run:,} records in a row", "run", topic, partition, letter)
+            if self._in_window > max(ALWAYS, self.share * WINDOW):
+                raise _too_many(f"{self._in_window:,.0f} of the last {WINDOW:,} records", topic, partition, letter)
+            if self._run > self.run:
+                raise _too_many(f"{self._run:,} records in a row", topic, partition, letter)
 
     def _count(self, offset: int, weight: float) -> None:
-        if self._first is None:
-            self._first = offset
         self._bad.append((offset, weight))
         self._in_window += weight
         while self._bad[0][0] <= offset - WINDOW:
@@ -92,9 +88,9 @@ def _weigh(letters: Sequence[DeadLetter]) -> tuple[DeadLetter, float]:
     return letters[-1], min(1.0, len(letters) / (letters[-1].index + 1))
 
 
-def _too_many(what: str, which: str, topic: str, partition: int, last: DeadLetter) -> TooManyDeadLetters:
+def _too_many(what: str, topic: str, partition: int, last: DeadLetter) -> TooManyDeadLetters:
     return TooManyDeadLetters(
         f"stopped at partition {partition} of {topic}: {what} could not be read, the last at offset {last.offset} ({last.field}: found "
-        f"{last.found}: {last.reason}); find out who writes them and stop that. To go on all the same, past all that is there, raise the "
-        f"limit (dead_letter_share, dead_letter_run) that was passed: dead_letter_{which}"
+        f"{last.found}: {last.reason}); find out who writes them and stop that. To have all of them put aside and go on behind them, start "
+        "with max_rejected set to 1 (RANKWATCH_MAX_REJECTED), and set it back once they are behind"
     )

@@ -70,6 +70,7 @@ class KafkaProducer:
         self._patience = patience
         self._client: AIOKafkaProducer | None = None
         self._starting = asyncio.Lock()
+        self._ended = False
 
     @property
     def addresses(self) -> str:
@@ -88,7 +89,11 @@ class KafkaProducer:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections; what is being delivered fails."""
+        """Close the connections, for good; what is being delivered fails."""
+        self._ended = True
+        await self._let_go()
+
+    async def _let_go(self) -> None:
         if self._client is not None:
             client, self._client = self._client, None
             with contextlib.suppress(kafka.KafkaError):  # its sender may have ended with one
@@ -155,12 +160,14 @@ class KafkaProducer:
         except kafka.KafkaError:
             # The numbers of this client's batches have a gap now, and the broker would refuse all that follow.
             if self._client is client:
-                await self.close()
+                await self._let_go()
             raise
         return count
 
     async def _connected(self) -> AIOKafkaProducer:
         async with self._starting:
+            if self._ended:
+                raise BrokerError(f"the producer for {self.addresses} is closed: nothing can be delivered any more")
             if self._client is None:
                 self._client = await self._connect()
             return self._client
@@ -239,6 +246,6 @@ _MEANING: Final[Sequence[tuple[tuple[type[Exception], ...], str]]] = (
     ),
     (
         (kafka.KafkaConnectionError, kafka.KafkaTimeoutError, kafka.RequestTimedOutError, TimeoutError),
-        "no answer: is it running, is this its address, and does it speak plain text or TLS as the settings say?",
+        "no answer: is it running, is this its address, and are TLS, the SASL mechanism, the user and the password right?",
     ),
 )

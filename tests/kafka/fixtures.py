@@ -1,5 +1,7 @@
 """The cluster that all tests share which do not kill brokers."""
 
+import uuid
+
 import pytest
 
 from tests.kafka.broker import KafkaCluster
@@ -15,3 +17,9 @@ def kafka():
         pytest.skip(str(error))
     with KafkaCluster() as cluster:
         yield cluster
+
+
+@pytest.fixture
+def topic():
+    """Return the name of a topic, and of a group, that no other test has."""
+    return f"events-{uuid.uuid4().hex}"

@@ -88,6 +88,16 @@ async def test_after_a_message_that_is_too_large_others_are_delivered(kafka):
 
 
 @in_loop
+async def test_what_is_closed_stays_closed(kafka):
+    topic = fresh_topic()
+    await kafka.create_topic(topic)
+    async with KafkaProducer(options(kafka)) as producer:
+        pass
+    with pytest.raises(BrokerError, match="is closed"):
+        await producer.deliver(topic, [Message(0, b"", b"")])
+
+
+@in_loop
 async def test_no_broker_is_a_fault_that_says_so():
     producer = KafkaProducer({"bootstrap_servers": "127.0.0.1:1"}, patience=0.5)
     with pytest.raises(BrokerError, match=r"127\.0\.0\.1:1: no answer"):

@@ -1,0 +1,66 @@
+"""From the records that a fetch brought to chunks."""
+
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import Final
+
+from aiokafka import ConsumerRecord
+
+from monitor.engine.chunk import Chunk, Origin
+
+ORIGIN_HEADER: Final = "rankwatch-origin"
+"""Where a record stood that was published again, as `Origin.encode` writes it."""
+
+_VALUE: Final = attrgetter("value")
+_HEADERS: Final = attrgetter("headers")
+
+
+def chunks(records: list[ConsumerRecord], partition: int, start: int, end: int, bound: int) -> Iterator[Chunk]:
+    """Cut records into chunks that follow each other from `start` to `end`.
+
+    Parameters
+    ----------
+    records
+        Of one partition, in order, at least one. Some offsets may have none: a transaction's marker, what a compaction removed.
+    start, end
+        Where the fetch began, and where the next one will.
+    bound
+        Bytes of a chunk's records; a longer record comes alone.
+    """
+    values = list(map(_VALUE, records))
+    if None in values:
+        values = [value or b"" for value in values]
+    cut = 0
+    if sum(map(len, values)) > bound:
+        for number in _cuts(values, bound):
+            following = records[number].offset
+            yield _chunk(records[cut:number], values[cut:number], partition, start, following)
+            start, cut = following, number
+    yield _chunk(records[cut:] if cut else records, values[cut:] if cut else values, partition, start, end)
+
+
+def _cuts(values: list[bytes], bound: int) -> Iterator[int]:
+    cut = size = 0
+    for number, value in enumerate(values):
+        if size + len(value) > bound and number > cut:
+            yield number
+            cut, size = number, 0
+        size += len(value)
+
+
+def _chunk(records: list[ConsumerRecord], values: list[bytes], partition: int, start: int, end: int) -> Chunk:
+    first, last = records[0].offset, records[-1].offset
+    without_gaps = last - first == len(records) - 1
+    origins = list(map(_origin, records)) if any(map(_HEADERS, records)) else None
+    return Chunk(
+        partition=partition,
+        start=start,
+        end=end,
+        offsets=range(first, last + 1) if without_gaps else [record.offset for record in records],
+        records=values,
+        origins=origins if origins is not None and any(origins) else None,
+    )
+
+
+def _origin(record: ConsumerRecord) -> Origin | None:
+    return next((Origin.parse(value) for name, value in record.headers if name == ORIGIN_HEADER), None)

@@ -140,17 +140,21 @@ class _Folding:
 
     def records(self, chunk: Chunk) -> Delta:
         """Fold every record in the order of the log."""
+        packed = {k for k, record in enumerate(chunk.records) if b'"events"' in record}
         plain: list[int] = []
-        for k, record in enumerate(chunk.records):
+        for k in range(len(chunk.records)) if packed or chunk.origins is not None else ():
             if chunk.origins is not None and not self._first_copy(chunk.origins[k]):
                 continue
-            if b'"events"' in record and record.lstrip().startswith(b"{"):
-                self._plain(chunk, plain)
+            if k in packed:
+                self._plain([chunk.offsets[k] for k in plain], [chunk.records[k] for k in plain])
                 plain = []
                 self._packed(chunk, k)
             else:
                 plain.append(k)
-        self._plain(chunk, plain)
+        if packed or chunk.origins is not None:
+            self._plain([chunk.offsets[k] for k in plain], [chunk.records[k] for k in plain])
+        else:
+            self._plain(chunk.offsets, chunk.records)
         self.partition.counters["records"] += len(chunk.records)
         self.flush()
         return self.finish()
@@ -167,16 +171,14 @@ class _Folding:
         partition.counters["republished"] += 1
         return True
 
-    def _plain(self, chunk: Chunk, which: list[int]) -> None:
+    def _plain(self, offsets: Sequence[int], records: Sequence[bytes]) -> None:
         """Read records of one event or declaration each: all at once, or one by one when any of them is something else."""
-        if not which:
-            return
-        events = decode_records([chunk.records[k] for k in which])
+        events = decode_records(records)
         if events is not None:
-            self.events(events, [chunk.offsets[k] for k in which], [0] * len(which))
+            self.events(events, offsets, [0] * len(events))
             return
-        for k in which:
-            self._one(decode_message(chunk.records[k]), chunk.offsets[k], 0, chunk.records[k])
+        for offset, record in zip(offsets, records, strict=True):
+            self._one(decode_message(record), offset, 0, record)
 
     def _one(
         self, found: EventFields | Declaration | Fault, offset: int, index: int, raw: bytes, place: Place | None = None

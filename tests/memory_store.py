@@ -21,7 +21,19 @@ class MemoryStore:
             stored = known.get(change.name)
             if stored is None:
                 stored = StoredBenchmark(
-                    change.key, change.name, 0, None, [], [], [0, 1_000_000], 1, [], np.empty(0, np.uint32), {}, {}, None
+                    change.key,
+                    change.name,
+                    0,
+                    None,
+                    [],
+                    [],
+                    [0, 1_000_000],
+                    1,
+                    [],
+                    np.empty(0, np.uint32),
+                    {},
+                    {},
+                    None,
                 )
                 self.state.benchmarks.append(stored)
                 known[change.name] = stored

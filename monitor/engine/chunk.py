@@ -32,9 +32,10 @@ class Origin(NamedTuple):
 class Chunk(NamedTuple):
     """Consecutive records of one partition of a log.
 
-    `start` is where the previous chunk ended (the first record may stand later, behind a gap), `end` the offset from which the next chunk starts; `offsets[i]` is where `records[i]`
-    begins. What an offset counts (bytes of a file, messages of a topic) is the log's own affair: here it only grows. `origins[i]` is where
-    a copy stood before it was published again; None, or None in its place, for records that stand where their producer put them.
+    `start` is where the previous chunk ended (the first record may stand later, behind a gap), `end` where the next one starts;
+    `offsets[i]` is where `records[i]` begins. What an offset counts (bytes of a file, messages of a topic) is the log's own affair: here it
+    only grows. `origins[i]` is where a copy stood before it was published again; None, or None in its place, for records that stand where
+    their producer put them.
     """
 
     partition: int

@@ -38,7 +38,11 @@ def streams(draw):
             right = rng.random() < strength[model]
             if rng.random() < 0.02:
                 strength[model] = 1 - strength[model]
-            score = rng.choice([0.5, 0.25, 1]) if graded and rng.random() < 0.02 else rng.choice([int(right), bool(right), float(right)])
+            score = (
+                rng.choice([0.5, 0.25, 1])
+                if graded and rng.random() < 0.02
+                else rng.choice([int(right), bool(right), float(right)])
+            )
             events.append({"benchmark": "bench", "item_id": f"item {item}", "model": model, "score": score})
             if rng.random() < 0.03:
                 events[-1]["score"] = None
@@ -93,7 +97,9 @@ def essence(partition):
     benchmark = partition.benchmarks["bench"]
     pairs, rows, contestants = benchmark.pairs, len(benchmark.rows), len(benchmark.contestants)
     return {
-        "scores": [[benchmark.values[code - 2] if code >= 2 else -code for code in row] for row in benchmark.matrix().tolist()],
+        "scores": [
+            [benchmark.values[code - 2] if code >= 2 else -code for code in row] for row in benchmark.matrix().tolist()
+        ],
         "rows": benchmark.rows,
         "contestants": benchmark.contestants,
         "pairs": [getattr(benchmark, name)[:pairs].tolist() for name in ("n", "b", "c", "family_index")],
@@ -119,7 +125,11 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
     family = spec.get("family", {})
     capacity = family.get("size") or (len(family["pairs"]) if "pairs" in family else None)
     oracle = Oracle(
-        alpha=spec["alpha"], policy=spec["order"], items=spec.get("items"), capacity=capacity, family_pairs=family.get("pairs")
+        alpha=spec["alpha"],
+        policy=spec["order"],
+        items=spec.get("items"),
+        capacity=capacity,
+        family_pairs=family.get("pairs"),
     )
     for event, place in zip(events, places, strict=True):
         oracle.event(event, place)

@@ -171,6 +171,19 @@ def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
     return Fault(field, found, f"{reason}: {remedy}" if remedy else reason, benchmark)
 
 
+def plain_text(data: bytes) -> bool:
+    """Say whether no name in this JSON can hold a forbidden character: all of it is ASCII, and nothing is escaped.
+
+    JSON itself keeps raw control characters out of its strings, all but DEL.
+
+    Examples
+    --------
+    >>> plain_text(b'{"model": "m"}'), plain_text("ü".encode())
+    (True, False)
+    """
+    return data.isascii() and b"\\" not in data and b"\x7f" not in data
+
+
 class Checker:
     """Finds the decoded blocks in which an event breaks the rule for names; remembers the names it has passed."""
 

@@ -1,6 +1,6 @@
 """The fold of one benchmark: a run of events into its score matrix, pair sums, latches and counters."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
@@ -106,8 +106,7 @@ def _locate(
     if any(map(_REPEAT, events)) or any(map(_EPOCH, events)):
         later = {position for position, e in enumerate(events) if e.repeat or e.epoch}
     if later or None in rows or None in contestants or None in codes:
-        unknown = {p for column in (rows, contestants, codes) for p, found in enumerate(column) if found is None}
-        for position in sorted(later | unknown):
+        for position in _unknown(benchmark, events, (rows, contestants, codes), later):
             place = namer.place(events[position], position)
             rows[position], contestants[position], codes[position] = place or (0, 0, ABSENT)
             if betting and cut == len(events) and not benchmark.betting:
@@ -119,6 +118,31 @@ def _locate(
         np.fromiter(codes, np.uint32, size),
         cut,
     ), namer.faults
+
+
+def _unknown(
+    benchmark: Benchmark,
+    events: Sequence[EventFields],
+    columns: tuple[list[int | None], list[int | None], list[int | None]],
+    later: set[int],
+) -> Iterator[int]:
+    """Yield, in order, the positions of events to be looked at by themselves.
+
+    A name is entered by its first event; by the time its next one is reached it is known, and is filled in here. A new model would
+    otherwise have every one of its events looked at by itself.
+    """
+    rows, contestants, codes = columns
+    row_of, contestant_of, score_code = benchmark.row_of, benchmark.contestant_of, benchmark.score_code
+    unknown = {p for column in columns for p, found in enumerate(column) if found is None}
+    for position in sorted(later | unknown):
+        if position not in later:
+            event = events[position]
+            row, contestant = row_of.get(event.item_id), contestant_of.get(event.model)
+            code = score_code.get(event.score)
+            if row is not None and contestant is not None and code is not None:
+                rows[position], contestants[position], codes[position] = row, contestant, code
+                continue
+        yield position
 
 
 class _Namer:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from monitor.ingest.blocks import BOM, Block, BlockReader, prefetch
-from schemas.decode import Checker, Fault, decode_block, decode_record
+from schemas.decode import Checker, Fault, decode_block, decode_record, plain_text
 from schemas.events import Declaration, EventFields, Reject
 
 RAW_LENGTH: Final = 2_000
@@ -134,7 +134,7 @@ def _blocks(files: Sequence[Path]) -> Iterator[tuple[Path, Block, int]]:
 def _good(data: bytes, checker: Checker) -> list[EventFields] | None:
     """Return the events of lines if all of them are good, else None."""
     events = decode_block(data)
-    return None if not events or checker.bad(events) else events
+    return None if not events or (not plain_text(data) and checker.bad(events)) else events
 
 
 def _clean(block: Block) -> bytes:

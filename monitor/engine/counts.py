@@ -1,7 +1,5 @@
 """Pair sums of a chunk by matrix products: how many shared items, and how many discordant ones, each pair gained."""
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,15 +19,16 @@ _DENSE_ADVANTAGE = 40
 Codes = NDArray[np.uint8] | NDArray[np.uint32]
 
 
-# By code (4 for any beyond): is the cell scored, and 2**12 beside it if it is wrong, respectively right.
-_SCORED_WRONG: Final = np.array([0, 0, 1 + (1 << _SHIFT), 1, 1], np.float32)
-_SCORED_RIGHT: Final = np.array([0, 0, 1, 1 + (1 << _SHIFT), 1], np.float32)
-
-
 def _packed(block: Codes) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Per cell: is it scored, and (2**12 beside it) is it wrong, respectively right."""
-    kind = np.minimum(block, ONE + 1)
-    return _SCORED_WRONG.take(kind), _SCORED_RIGHT.take(kind)
+    scored = (block >= ZERO).astype(np.float32)
+    packed = []
+    for kind in (ZERO, ONE):
+        cells = (block == kind).astype(np.float32)
+        cells *= 1 << _SHIFT
+        cells += scored
+        packed.append(cells)
+    return packed[0], packed[1]
 
 
 def chunk_counts(

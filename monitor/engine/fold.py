@@ -1,7 +1,8 @@
 """The fold of one benchmark: a run of events into its score matrix, pair sums, latches and counters."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from operator import attrgetter
 from typing import Final
 
@@ -98,51 +99,20 @@ def _locate(
 ) -> tuple[_Cells, list[tuple[int, Fault]]]:
     """Turn names and scores into rows, contestants and codes; name what is new."""
     namer = _Namer(benchmark, delta, limits)
-    rows: list[int | None] = list(map(benchmark.row_of.get, map(_ITEM, events)))
-    contestants: list[int | None] = list(map(benchmark.contestant_of.get, map(_MODEL, events)))
-    codes: list[int | None] = list(map(benchmark.score_code.get, map(_SCORE, events)))
-    betting, cut = benchmark.betting, len(events)
-    later = set()
-    if any(map(_REPEAT, events)) or any(map(_EPOCH, events)):
-        later = {position for position, e in enumerate(events) if e.repeat or e.epoch}
-    if later or None in rows or None in contestants or None in codes:
-        for position in _unknown(benchmark, events, (rows, contestants, codes), later):
-            place = namer.place(events[position], position)
-            rows[position], contestants[position], codes[position] = place or (0, 0, ABSENT)
-            if betting and cut == len(events) and not benchmark.betting:
-                cut = position
     size = len(events)
-    return _Cells(
-        np.fromiter(rows, np.int64, size),
-        np.fromiter(contestants, np.int64, size),
-        np.fromiter(codes, np.uint32, size),
-        cut,
-    ), namer.faults
-
-
-def _unknown(
-    benchmark: Benchmark,
-    events: Sequence[EventFields],
-    columns: tuple[list[int | None], list[int | None], list[int | None]],
-    later: set[int],
-) -> Iterator[int]:
-    """Yield, in order, the positions of events to be looked at by themselves.
-
-    A name is entered by its first event; by the time its next one is reached it is known, and is filled in here. A new model would
-    otherwise have every one of its events looked at by itself.
-    """
-    rows, contestants, codes = columns
-    row_of, contestant_of, score_code = benchmark.row_of, benchmark.contestant_of, benchmark.score_code
-    unknown = {p for column in columns for p, found in enumerate(column) if found is None}
-    for position in sorted(later | unknown):
-        if position not in later:
-            event = events[position]
-            row, contestant = row_of.get(event.item_id), contestant_of.get(event.model)
-            code = score_code.get(event.score)
-            if row is not None and contestant is not None and code is not None:
-                rows[position], contestants[position], codes[position] = row, contestant, code
-                continue
-        yield position
+    rows = np.fromiter(map(benchmark.row_of.get, map(_ITEM, events), repeat(-1)), np.int64, size)
+    contestants = np.fromiter(map(benchmark.contestant_of.get, map(_MODEL, events), repeat(-1)), np.int64, size)
+    codes = np.fromiter(map(benchmark.score_code.get, map(_SCORE, events), repeat(-1)), np.int64, size)
+    unknown = (rows < 0) | (contestants < 0) | (codes < 0)
+    if any(map(_REPEAT, events)) or any(map(_EPOCH, events)):
+        unknown |= np.fromiter((bool(e.repeat or e.epoch) for e in events), bool, size)
+    betting, cut = benchmark.betting, size
+    for position in np.flatnonzero(unknown).tolist():
+        place = namer.place(events[position], position)
+        rows[position], contestants[position], codes[position] = place or (0, 0, ABSENT)
+        if betting and cut == size and not benchmark.betting:
+            cut = position
+    return _Cells(rows, contestants, codes.astype(np.uint32), cut), namer.faults
 
 
 class _Namer:

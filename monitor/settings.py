@@ -53,6 +53,9 @@ class Settings(BaseSettings):
     kafka_token_file: Path | None = Field(
         None, description="for OAUTHBEARER: a file that is kept fresh by something else"
     )
+    kafka_session_seconds: Annotated[float, Field(gt=0)] = Field(
+        10.0, description="how long a worker may be silent before its partitions go to others"
+    )
     stall_seconds: Annotated[float, Field(gt=0)] = Field(
         60.0, description="how long a lagging worker may make no progress"
     )

@@ -26,6 +26,7 @@ def kafka_settings(addresses: str, settings: Settings) -> KafkaSettings:
             username=settings.kafka_username,
             password=password.get_secret_value() if password is not None else None,
             token_file=settings.kafka_token_file,
+            session_seconds=settings.kafka_session_seconds,
         )
     except ValueError as error:
         stop(f"setting of Kafka: {error} (the settings are named kafka_...)", USAGE)

@@ -4,48 +4,58 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEV_STAMP := $(VENV)/.installed-dev
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 JOBS ?= auto
 
-.PHONY: help install demo test lint types test-all lock schemas kafka clean
+.PHONY: help install dev demo test lint types test-all lock schemas kafka clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-install: $(STAMP)  ## make the virtual environment .venv with everything in it
+install: $(STAMP)  ## make the virtual environment .venv with what rankwatch needs to run
 
-$(STAMP): pyproject.toml deploy/requirements-dev.lock
+$(STAMP): pyproject.toml deploy/requirements.lock
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: none was found on PATH (set PYTHON=/path/to/python)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r deploy/requirements-dev.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(PIP) --require-hashes -r deploy/requirements.lock -r deploy/requirements-build.lock
+	$(PIP) --no-build-isolation --editable .
 	@touch $(STAMP)
+
+dev: $(DEV_STAMP)  ## the same, and what the tests and checks need
+
+$(DEV_STAMP): $(STAMP) deploy/requirements-dev.lock
+	$(PIP) --require-hashes --no-compile -r deploy/requirements-dev.lock
+	@touch $(DEV_STAMP)
 
 demo: install  ## replay the paper's MMLU-Pro top ten through the real path (about 20 s)
 	$(BIN)/rankwatch demo
 
-test: install lint types  ## lint, types, architecture, tests
+test: dev lint types  ## lint, types, architecture, tests
 	$(BIN)/pytest -n $(JOBS) -q
 
-test-all: install lint types  ## as test, with every simulation at full size (an hour or so)
+test-all: dev lint types  ## as test, with every simulation at full size (an hour or so)
 	RANKWATCH_SLOW=1 $(BIN)/pytest -n $(JOBS) -q
 
-lint: install
+lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/deptry . --config pyproject.toml
 
-types: install
+types: dev
 	$(BIN)/mypy
 
-schemas: install  ## write the generated files again (JSON Schema)
+schemas: dev  ## write the generated files again (JSON Schema)
 	$(BIN)/python -m schemas.generate
 
-lock: install  ## resolve the dependencies anew into deploy/*.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o deploy/requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml --group dev -o deploy/requirements-dev.lock
+lock: dev  ## resolve the dependencies anew into deploy/*.lock
+	$(COMPILE) pyproject.toml -o deploy/requirements.lock
+	$(COMPILE) pyproject.toml --group dev -o deploy/requirements-dev.lock
+	printf 'hatchling>=1.27\neditables>=0.5' | $(COMPILE) - -o deploy/requirements-build.lock
 
-kafka: install  ## run an Apache Kafka on port 9092 until Ctrl-C (needs Java and Maven)
+kafka: dev  ## run an Apache Kafka on port 9092 until Ctrl-C (needs Java and Maven)
 	$(BIN)/python -m tests.kafka.broker --port 9092
 
 clean:

@@ -10,6 +10,10 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
+class ConfigFileError(Exception):
+    """The file of settings is missing or is not TOML."""
+
+
 class Settings(BaseSettings):
     """How the monitor runs; what is declared of a benchmark is not here but in its log."""
 
@@ -83,5 +87,15 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order the sources: flags, environment, file."""
         path = os.environ.get("RANKWATCH_CONFIG")
-        file = (TomlConfigSettingsSource(settings_cls, toml_file=path),) if path else ()
-        return (init_settings, env_settings, *file)
+        return (init_settings, env_settings, *((_file(settings_cls, path),) if path else ()))
+
+
+def _file(settings: type[BaseSettings], path: str) -> TomlConfigSettingsSource:
+    if not Path(path).is_file():
+        raise ConfigFileError(f"RANKWATCH_CONFIG names {path!r}, which is not a file: correct the path, or unset it")
+    try:
+        return TomlConfigSettingsSource(settings, toml_file=path)
+    except (OSError, ValueError) as error:
+        raise ConfigFileError(
+            f"RANKWATCH_CONFIG names {path!r}, which cannot be read as TOML ({error}): correct the file"
+        ) from error

@@ -42,6 +42,15 @@ class Order(StrEnum):
     trusted = "trusted"
 
 
+class GateFormat(StrEnum):
+    """How the answer of the gate is written."""
+
+    text = "text"
+    json = "json"
+    junit = "junit"
+    github = "github"
+
+
 FormatOption = Annotated[Format, typer.Option("--format", help="table for people, json for programs")]
 PairsOption = Annotated[
     Pairs | None,
@@ -92,6 +101,31 @@ def report(
     from monitor.cli.report import run
 
     run(paths, form.value, _pairs(pairs, form).value, max_rejected)
+
+
+@app.command(rich_help_panel="Look")
+def gate(
+    paths: Paths,
+    pair: Annotated[tuple[str, str], typer.Option("--pair", metavar="A B", help="the two models", show_default=False)],
+    benchmark: Annotated[
+        str | None, typer.Option("--benchmark", help="where both models stand in several", show_default=False)
+    ] = None,
+    form: Annotated[
+        GateFormat, typer.Option("--format", help="text, json, a JUnit file, or a GitHub annotation")
+    ] = GateFormat.text,
+    max_rejected: RejectedOption = 0.1,
+) -> None:
+    """Say with the exit code whether A is better than B.
+
+    Exit 0: decided for A. 4: decided for B. 3: undecided, or held. 1: fault. 2: wrong call. The verdict is the anytime-valid one of this
+    pair by itself, at the declared alpha (0.05), under the declared order policy; without one the items found are taken as the whole
+    benchmark.
+
+    Example: rankwatch gate results/ --pair candidate baseline --format github
+    """
+    from monitor.cli.gate import run
+
+    run(paths, pair, benchmark, form.value, max_rejected)
 
 
 @app.command(rich_help_panel="Look")
@@ -294,6 +328,34 @@ def reproduce(
     from monitor.cli.reproduce import run
 
     run(full=full, form=form.value)
+
+
+@app.command(rich_help_panel="Understand")
+def config(form: FormatOption = Format.table) -> None:
+    """Show every setting: its value, where that comes from, and what it means.
+
+    A flag beats an environment variable RANKWATCH_*, that beats the TOML file that RANKWATCH_CONFIG names. Secrets are never shown.
+
+    Example: RANKWATCH_PORT=9000 rankwatch config
+    """
+    from monitor.cli.config import config as show_settings
+
+    show_settings(form.value)
+
+
+@app.command(rich_help_panel="Understand")
+def schema(
+    name: Annotated[
+        str | None, typer.Argument(help="event, declaration, verdict-change or report; none: list them")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of what crosses the border.
+
+    Example: rankwatch schema event
+    """
+    from monitor.cli.config import schema as print_schema
+
+    print_schema(name)
 
 
 def main() -> None:

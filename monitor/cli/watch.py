@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from monitor.cli.errors import FAULT, USAGE, stop
 from monitor.cli.report import print_report, stop_without_results
-from monitor.settings import Settings
+from monitor.settings import ConfigFileError, Settings
 from schemas.events import Declaration, Spec
 
 if TYPE_CHECKING:
@@ -46,9 +46,13 @@ def read_settings(flags: dict[str, Any]) -> Settings:
     """Return the settings; a wrong one ends the command with its name, what was found, and the rule."""
     try:
         return Settings(**flags)
+    except ConfigFileError as error:
+        stop(str(error), USAGE)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = ".".join(map(str, first["loc"])) or "settings"
+        if first["type"] == "extra_forbidden":
+            stop(f"setting {name}: there is no such setting: `rankwatch config` lists those that there are", USAGE)
         stop(f"setting {name}: {first['msg'].removeprefix('Value error, ')}", USAGE)
 
 

@@ -1,0 +1,99 @@
+"""`rankwatch gate`: the exit code is the answer."""
+
+import json
+import random
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.commands import events, rankwatch, write
+
+SKILLS = {"strong": 0.8, "twin": 0.79, "weak": 0.4}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    path = tmp_path_factory.mktemp("gate") / "results.jsonl"
+    write(path, events(random.Random(11), SKILLS, 200))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("pair", "code", "words"),
+    [
+        (("strong", "weak"), 0, "decided: strong is better than weak"),
+        (("weak", "strong"), 4, "decided: strong is better than weak"),
+        (("strong", "twin"), 3, "undecided: no anytime verdict for strong against twin"),
+    ],
+)
+def test_the_exit_code_answers_for_the_pair_in_the_order_in_which_it_was_named(results, pair, code, words):
+    said = rankwatch("gate", results, "--pair", *pair, code=code).stdout
+    assert said.startswith(words)
+    full = json.loads(rankwatch("gate", results, "--pair", *pair, "--format", "json", code=code).stdout)
+    assert (full["exit_code"], full["decided"]) == (code, {0: "a", 4: "b", 3: None}[code])
+    gap, interval = full["pair"]["gap"], (full["pair"]["gap_low"], full["pair"]["gap_high"])
+    sign = 1 if full["pair"]["model_a"] == pair[0] else -1
+    assert f"gap A - B {100 * sign * gap:+.2f} points" in said
+    assert (
+        f"interval {100 * min(sign * x for x in interval):+.2f} to {100 * max(sign * x for x in interval):+.2f}" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("pair", "code", "level"), [(("strong", "weak"), 0, "notice"), (("weak", "strong"), 4, "error")]
+)
+def test_the_formats_of_pipelines(results, pair, code, level):
+    annotation = rankwatch("gate", results, "--pair", *pair, "--format", "github", code=code).stdout
+    assert annotation.startswith(f"::{level} title=rankwatch gate ")
+    assert annotation.count("\n") == 1
+    suite = ET.fromstring(rankwatch("gate", results, "--pair", *pair, "--format", "junit", code=code).stdout)
+    assert suite[0].get("failures") == ("0" if code == 0 else "1")
+    assert (suite[0][0].find("failure") is None) == (code == 0)
+
+
+def test_names_from_outside_cannot_break_out_of_a_format(tmp_path):
+    hostile = ['a"><x>]]>&', "::error::,%0A:b"]
+    write(tmp_path / "r.jsonl", events(random.Random(1), dict.fromkeys(hostile, 0.5), 30))
+    command = ("gate", tmp_path / "r.jsonl", "--pair", *hostile)
+    suite = ET.fromstring(rankwatch(*command, "--format", "junit", code=3).stdout)
+    assert suite[0][0].get("name") == f"{hostile[0]} better than {hostile[1]}"
+    lines = rankwatch(*command, "--format", "github", code=3).stdout.splitlines()
+    assert len(lines) == 1
+    assert "%250A" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--pair", "strong", "weke"), 2, "no model weke: did you mean weak?"),
+        (("--pair", "strong", "strong"), 2, "names strong twice"),
+        (("--pair", "strong", "weak", "--benchmark", "other"), 2, "no such benchmark"),
+        (("--pair", "strong"), 2, "requires 2 arguments"),
+        ((), 2, "--pair"),
+    ],
+)
+def test_a_call_that_cannot_be_right_is_refused_with_the_remedy(results, arguments, code, words):
+    assert words in rankwatch("gate", results, *arguments, code=code).stderr
+
+
+def test_two_benchmarks_have_to_be_told_apart(tmp_path):
+    for name in ("one", "two"):
+        write(tmp_path / f"{name}.jsonl", events(random.Random(5), SKILLS, 60, benchmark=name))
+    refused = rankwatch("gate", tmp_path, "--pair", "strong", "weak", code=2).stderr
+    assert "2 benchmarks hold both models: choose one with --benchmark: one, two" in refused
+    assert "on two" in rankwatch("gate", tmp_path, "--pair", "strong", "weak", "--benchmark", "two").stdout
+
+
+def test_without_an_order_the_pair_is_held(tmp_path):
+    records = [{"declare": "bench", "order": "none", "alpha": 0.01}, *events(random.Random(5), SKILLS, 60)]
+    name = records[1]["benchmark"]
+    records[0] = {"declare": name, "order": {"policy": "completion"}, "items": 10}
+    write(tmp_path / "r.jsonl", records)
+    said = rankwatch("gate", tmp_path / "r.jsonl", "--pair", "strong", "weak", code=3).stdout
+    assert said.startswith("held: ")
+    assert "60 items have come where 10 were declared" in said
+
+
+def test_a_broken_file_is_a_fault(tmp_path):
+    (tmp_path / "r.jsonl").write_text("{}\n")
+    assert "benchmark" in rankwatch("gate", tmp_path / "r.jsonl", "--pair", "a", "b", code=1).stderr

@@ -130,6 +130,9 @@ class Spec(BaseModel):
     items: Annotated[StrictInt, Field(ge=1, le=10**9)] | None = Field(
         None, description="how many items the complete benchmark has"
     )
+    item_ids: tuple[Name, ...] | None = Field(
+        None, min_length=1, description="the items of the complete benchmark, in their published order; implies items"
+    )
     repeats: Annotated[StrictInt, Field(ge=1, le=1)] = Field(
         1, description="scores of one item by one model that make one bet; later ones are stored and counted"
     )
@@ -139,10 +142,15 @@ class Spec(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _completion_by_default(cls, data: Any) -> Any:  # noqa: ANN401 - pydantic hands over whatever came
-        """Make `completion` the policy where the item count is known and no other policy is named."""
-        if isinstance(data, dict) and data.get("items") is not None and data.get("order") is None:
-            return {**data, "order": {"policy": "completion"}}
+    def _implied(cls, data: Any) -> Any:  # noqa: ANN401 - pydantic hands over whatever came
+        """Take the item count from the item list, and `completion` as the policy where the count is known and no other is named."""
+        if not isinstance(data, dict):
+            return data
+        listed = data.get("item_ids")
+        if data.get("items") is None and isinstance(listed, list | tuple) and listed:
+            data = {**data, "items": len(listed)}
+        if data.get("items") is not None and data.get("order") is None:
+            data = {**data, "order": {"policy": "completion"}}
         return data
 
     @model_validator(mode="after")
@@ -151,6 +159,17 @@ class Spec(BaseModel):
             raise ValueError("order policy 'completion' needs the item count: declare items")
         if self.order.policy == "committed" and self.order.seed is None:
             raise ValueError("order policy 'committed' needs a seed")
+        if self.order.policy == "committed" and self.item_ids is None:
+            raise ValueError(
+                "order policy 'committed' needs the items, as a permutation has no beginning without them: declare item_ids "
+                "(`rankwatch order --format json` writes such a declaration)"
+            )
+        if self.item_ids is not None:
+            distinct = len(set(self.item_ids))
+            if distinct != len(self.item_ids):
+                raise ValueError(f"item_ids must be distinct: {len(self.item_ids) - distinct:,} are repeated")
+            if self.items != distinct:
+                raise ValueError(f"items {self.items:,} is not the number of item_ids, {distinct:,}: leave items out")
         return self
 
 

@@ -1,8 +1,10 @@
 """An offline fold in plain Python, event by event, that shares no code with the engine: dictionaries, math.lgamma, one pair at a time."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
+from itertools import pairwise
 
+from scipy import stats as distributions
 from scipy.special import betainc
 
 
@@ -17,10 +19,24 @@ def log_half_e_plus(b, c):
     return log_e(b, c) + math.log(tail) if tail > 0 else -math.inf
 
 
+def suspicious(place, clusters, positions):
+    """Whether the items of the model that came as number `place` refute a random order, at a look; see docs/statistics.md."""
+    n = len(clusters)
+    look = math.log2(n / 32) + 1
+    if look < 1 or look != int(look):
+        return False
+    share = 0.01 / (2 * place * (place + 1) * look * (look + 1))
+    alike = sum(x == y for x, y in pairwise(clusters))
+    chance = sum(m * (m - 1) for m in Counter(clusters).values()) / (n * (n - 1))
+    if alike and distributions.binom.sf(alike - 1, n - 1, min(chance, 1)) <= share:
+        return True
+    return positions is not None and distributions.pearsonr(range(n), positions).pvalue <= share
+
+
 class Oracle:
     """Folds the events of one benchmark."""
 
-    def __init__(self, *, alpha=0.05, policy="none", items=None, capacity=None, family_pairs=None):
+    def __init__(self, *, alpha=0.05, policy="none", items=None, capacity=None, family_pairs=None, item_ids=None):
         self.alpha, self.policy, self.items_declared, self.capacity = alpha, policy, items, capacity
         self.family_pairs = None if family_pairs is None else {frozenset(pair) for pair in family_pairs}
         self.scores = {}
@@ -29,6 +45,10 @@ class Oracle:
         self.counts = defaultdict(lambda: [0, 0, 0])
         self.family = {}
         self.verdicts = {}
+        self.places = None if item_ids is None else {item: k for k, item in enumerate(item_ids)}
+        self.clusters = {}
+        self.arrived = defaultdict(list)
+        self.suspect_at = None
         self.duplicates = self.conflicts = self.events = 0
         self.betting = policy in {"completion", "trusted"}
 
@@ -45,11 +65,12 @@ class Oracle:
         score = None if score is None else float(score)
         if repeat == 0:
             self.items.setdefault(item, len(self.items))
+            self.clusters.setdefault(item, event.get("cluster"))
         self.models.setdefault(model, len(self.models))
         if self.policy == "completion" and len(self.items) > self.items_declared:
-            self.betting = False
+            self.stop(place)
         if score not in {None, 0.0, 1.0}:
-            self.betting = False
+            self.stop(place)
         key = (item, repeat, model)
         if key in self.scores:
             if self.scores[key] == score:
@@ -58,7 +79,10 @@ class Oracle:
                 self.conflicts += 1
             return
         self.scores[key] = score
-        if repeat or score is None:
+        if repeat:
+            return
+        self.arrival(model, item, place)
+        if score is None:
             return
         for other in sorted(self.models, key=self.models.get):
             partner = self.scores.get((item, 0, other))
@@ -67,6 +91,26 @@ class Oracle:
             first, second = sorted((model, other), key=self.models.get)
             mine = {model: score, other: partner}
             self.pair((first, second), mine[first], mine[second], place)
+
+    def stop(self, place):
+        """No verdict from this event on, and those that were given no longer count."""
+        if not self.betting:
+            return
+        self.betting = False
+        for (pair, procedure, kind), (_, *rest) in list(self.verdicts.items()):
+            if kind == "decided":
+                self.verdicts[pair, procedure, "invalidated"] = (place, *rest)
+
+    def arrival(self, model, item, place):
+        self.arrived[model].append(item)
+        if self.suspect_at is not None:
+            return
+        items = self.arrived[model]
+        positions = None if self.places is None else [self.places[x] for x in items]
+        if suspicious(1 + list(self.models).index(model), [self.clusters[x] for x in items], positions):
+            self.suspect_at = place
+            if self.policy == "trusted":
+                self.stop(place)
 
     def pair(self, pair, x, y, place):
         first, second = pair

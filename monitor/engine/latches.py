@@ -17,7 +17,7 @@ from monitor.engine.pairs import Index, pair_index
 from stats.eprocess import log_completion_bound, log_e_value
 from stats.families import capacity_alpha, spending_alpha
 
-STATISTICS_VERSION: Final = 1
+STATISTICS_VERSION: Final = 2
 """Version of everything a latch rests on: a state made by another one is refused."""
 
 NEVER: Final = np.iinfo(np.int32).max

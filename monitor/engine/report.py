@@ -76,8 +76,8 @@ def benchmark_report(
         **benchmark.counters,
         order=OrderReport(
             policy="completion" if asserted else benchmark.spec.order.policy,
-            suspect=False,
-            reason=f"{ASSERTED}the {benchmark.items:,} items found are the whole benchmark" if asserted else held,
+            suspect=benchmark.suspicion is not None,
+            reason=_order_reason(benchmark, held, asserted=asserted),
         ),
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,
@@ -100,9 +100,21 @@ def _held(benchmark: Benchmark, *, asserted: bool) -> str | None:
         return NO_ORDER
     if spec.order.policy == "committed":
         return "verdicts along a committed order are not computed yet: declare the item count (completion) or trusted instead"
+    if benchmark.refuted:
+        return f"{benchmark.suspicion}, and the order was trusted"
     if benchmark.overfull:
         return f"{benchmark.items:,} items have come where {spec.items:,} were declared, so the declared item count was wrong"
     return None
+
+
+def _order_reason(benchmark: Benchmark, held: str | None, *, asserted: bool) -> str | None:
+    """Why verdicts are held, what is asserted, and what looks wrong with the arrival order; None if there is nothing to say."""
+    stated = f"{ASSERTED}the {benchmark.items:,} items found are the whole benchmark" if asserted else held
+    if benchmark.suspicion is None or benchmark.refuted:
+        return stated
+    harmless = asserted or benchmark.spec.order.policy in {"completion", "committed"}
+    warning = benchmark.suspicion + (", which this order policy does not rest on" if harmless else "")
+    return warning if stated is None else f"{stated}; {warning}"
 
 
 _ASSUMPTIONS: Final = {

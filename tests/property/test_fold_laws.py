@@ -5,6 +5,7 @@ import random
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,8 @@ MODELS = ["delta", "alpha", "charlie", "bravo"]
 def streams(draw):
     """A declaration and a stream in which some model is often much better, with everything odd in it."""
     policy = draw(st.sampled_from(["none", "trusted", "completion"]))
-    items = draw(st.integers(8, 40))
+    items = draw(st.integers(8, 75))
+    blocks = draw(st.sampled_from(["none", "blocks", "random"]))
     graded = draw(st.integers(0, 9)) == 0
     spec = {"declare": "bench", "alpha": draw(st.sampled_from([0.05, 0.2, 0.4])), "order": policy}
     if policy == "completion":
@@ -44,6 +46,8 @@ def streams(draw):
                 else rng.choice([int(right), bool(right), float(right)])
             )
             events.append({"benchmark": "bench", "item_id": f"item {item}", "model": model, "score": score})
+            if blocks != "none" and rng.random() < 0.98:
+                events[-1]["cluster"] = f"cluster {item // 24 if blocks == 'blocks' else rng.randrange(3)}"
             if rng.random() < 0.03:
                 events[-1]["score"] = None
             if rng.random() < 0.03:
@@ -108,6 +112,8 @@ def essence(partition):
         "reversed": {name: latch[:pairs].tolist() for name, latch in benchmark.reversed.items()},
         "changes": dict(sorted(benchmark.changes.items())),
         "counters": dict(benchmark.counters),
+        "arrival": np.pad(benchmark.arrival.state, ((0, contestants - len(benchmark.arrival.state)), (0, 0))).tolist(),
+        "finding": benchmark.arrival.finding,
         "counting": benchmark.counts_row[:rows].tolist(),
     }
 
@@ -162,9 +168,10 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
         assert (change.model_a, change.epoch_a) < (change.model_b, change.epoch_b)
         evidence = change.evidence
         wins, losses = (evidence.c, evidence.b) if swapped else (evidence.b, evidence.c)
-        side = 1 if (change.after == "a") != swapped else -1
+        side = 1 if ((change.before if kind == "invalidated" else change.after) == "a") != swapped else -1
         found[(names[i], names[j]), procedure, kind] = ((offset, sequence >> 38), side, evidence.n, wins, losses)
     assert found == oracle.verdicts
+    assert (benchmark.arrival.finding is not None) == (oracle.suspect_at is not None)
 
 
 @settings(max_examples=80, deadline=None)

@@ -52,7 +52,7 @@ class Arrival:
     Attributes
     ----------
     state : array of int64, shape (contestants, 4)
-        See `SEEN`, `LAST`, `SAME`, `MOMENT`.
+        See `SEEN`, `LAST`, `SAME`, `MOMENT`; empty once there is a finding.
     finding : OrderFinding or None
         The first evidence against the order at level `ALPHA`; from then on nothing is looked at any more.
     """
@@ -70,7 +70,9 @@ class Arrival:
     def restore(cls, state: NDArray[np.int64], finding: OrderFinding | None) -> Self:
         """Go on from what was stored."""
         self = cls()
-        self.state, self.finding = state.reshape(-1, 4).copy(), finding
+        if finding is None:
+            self.state = state.reshape(-1, 4).copy()
+        self.finding = finding
         return self
 
     def changed(self) -> tuple[Index, NDArray[np.int64]]:
@@ -194,6 +196,8 @@ class Arrival:
         self.finding = OrderFinding(
             float(p[which, at]), True, statistic, look.contestant, look.items, observed, expected
         )
+        self.state = self.state[:0]  # where it stands now depends on the chunk, and nothing looks at it any more
+        self._touched.clear()
         return look.position
 
 
@@ -210,8 +214,8 @@ def describe_finding(finding: OrderFinding, model: str) -> str:
     tail = f"a random order does so with probability {finding.p_value:.1g} at most"
     if finding.statistic == "cluster successions":
         return (
-            f"the arrival order is suspect: of the first {finding.items:,} items of {model}, {finding.observed:,.0f} follow one of the same "
-            f"cluster, where a random order has about {finding.expected:,.0f} ({tail})"
+            f"the arrival order is suspect: of the first {finding.items:,} items of {model}, {finding.observed:,.0f} follow one of the "
+            f"same cluster, where a random order has about {finding.expected:,.0f} ({tail})"
         )
     return (
         f"the arrival order is suspect: the first {finding.items:,} items of {model} follow their order in the declared list "

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.arrival import Arrival, describe_finding
+from monitor.engine.committed import Committed
 from monitor.engine.counts import ABSENT, ONE, SKIPPED, ZERO, Codes, matrix_counts
 from monitor.engine.delta import BenchmarkDelta, Contestant, PairSnapshot, RowKey, StoredBenchmark
 from monitor.engine.keys import benchmark_key
@@ -52,6 +53,8 @@ class Benchmark:
         self.listed: dict[str, int] | None = None
         """Place of each item in the declared list; None without one."""
         self.arrival = Arrival()
+        self.committed: Committed | None = None
+        """Prefixes along the committed order; None under another policy."""
         self.off = 0
 
         self.rows: list[RowKey] = []
@@ -98,6 +101,11 @@ class Benchmark:
         """Take a declaration; whether it may still come is for the caller to say."""
         self.spec, self.declared = spec, True
         self.listed = None if spec.item_ids is None else {item: place for place, item in enumerate(spec.item_ids)}
+        self.committed = None
+        if spec.order.policy == "committed":
+            assert spec.order.seed is not None
+            assert spec.item_ids is not None
+            self.committed = Committed(spec.order.seed, spec.item_ids)
 
     # --- sizes ------------------------------------------------------------------------------------------------------------------------
 
@@ -139,7 +147,7 @@ class Benchmark:
     @property
     def betting(self) -> bool:
         """Whether pairs may be decided by an anytime procedure now."""
-        declared = self.spec.order.policy in {"completion", "trusted"}
+        declared = self.spec.order.policy in {"completion", "committed", "trusted"}
         return declared and self.binary and not self.overfull and not self.refuted
 
     def grow(self) -> None:
@@ -242,6 +250,8 @@ class Benchmark:
             elif kind == "reversed":
                 self.reversed[procedure][int(pair)] = True
         self._restore_sums(stored.pairs)
+        if self.committed is not None:
+            self.committed.rebuild(self.rows, self.matrix())
         return self
 
     def _side(self, pair: int, change: VerdictChange) -> int:

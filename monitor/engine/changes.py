@@ -100,6 +100,7 @@ def _procedure(procedure: str) -> Procedure:
 
 _ASSUMPTIONS: Final[dict[str, str]] = {
     "completion": "the benchmark has the declared number of items",
+    "committed": "the items are a sample, taken in the order that the seed committed to",
     "trusted": "the arrival order does not depend on outcomes or clusters, as declared",
 }
 
@@ -114,7 +115,10 @@ def _sentence(benchmark: Benchmark, crossing: Crossing, ranked: tuple[str, str])
             f"The gap on {benchmark.name} has turned after the decision ({scope}): {better} now leads {worse}, {wins:,} to {losses:,} on "
             f"{crossing.n:,} shared items. The decision stands as it was made; look at what changed."
         )
-    left = f" even if all {crossing.missing:,} missing items went the other way" if crossing.missing else ""
+    left = ""
+    if crossing.missing:
+        kind = "skipped" if benchmark.spec.order.policy == "committed" else "missing"
+        left = f" even if all {crossing.missing:,} {kind} items went the other way"
     return (
         f"{better} is better than {worse} on {benchmark.name}, decided {scope}: of {crossing.n:,} shared items it alone has {wins:,} "
         f"right, {worse} alone {losses:,}{left}. Assumes that {assumption}."

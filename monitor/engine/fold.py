@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from monitor.engine.benchmark import MILLION, Benchmark
 from monitor.engine.changes import describe, describe_invalidated
+from monitor.engine.committed_latches import crossings_along
 from monitor.engine.counts import ABSENT, CHUNK_CELLS, ONE, SKIPPED, ZERO, chunk_counts
 from monitor.engine.delta import BenchmarkDelta, Contestant
-from monitor.engine.latches import Chunk, crossings, register
+from monitor.engine.latches import Chunk, Crossing, crossings, register
 from monitor.engine.limits import Limits
 from monitor.engine.pairs import Index, pair_index
 from schemas.decode import Fault, shorten
@@ -286,7 +287,12 @@ def _enter(benchmark: Benchmark, piece: Batch, cells: NewCells, delta: Benchmark
         contestants = len(benchmark.contestants)
         rows = (before[:, :contestants], benchmark.scores[touched][:, :contestants])
         events = (at[scored], contestant[scored], code[scored], position[scored])
-        _bet(benchmark, piece, rows, events, delta, betting=betting)
+        _bet(benchmark, piece, rows, events, delta, betting=betting and benchmark.committed is None)
+        if benchmark.committed is not None:
+            counting = (row[bets], contestant[bets], position[bets])
+            advance = benchmark.committed.advance(benchmark.rows, benchmark.matrix(), counting)
+            if advance is not None and betting:
+                _announce(benchmark, piece, crossings_along(benchmark, advance), delta)
 
 
 def _add_sums(benchmark: Benchmark, contestant: Index, code: NDArray[np.uint32]) -> None:
@@ -327,12 +333,16 @@ def _bet(
         joined = register(benchmark, chunk, i[fresh], j[fresh])
         delta.registered = np.concatenate([delta.registered, joined])
     if betting:
-        for crossing in crossings(benchmark, chunk, i, j, start):
-            field_name, change = describe(
-                benchmark, crossing, piece.offsets[crossing.position], piece.indices[crossing.position]
-            )
-            benchmark.changes[field_name] = change
-            delta.changes.append((field_name, change))
+        _announce(benchmark, piece, crossings(benchmark, chunk, i, j, start), delta)
+
+
+def _announce(benchmark: Benchmark, piece: Batch, crossed: Sequence[Crossing], delta: BenchmarkDelta) -> None:
+    """Note the latches that closed."""
+    for crossing in crossed:
+        place = piece.offsets[crossing.position], piece.indices[crossing.position]
+        field_name, change = describe(benchmark, crossing, *place)
+        benchmark.changes[field_name] = change
+        delta.changes.append((field_name, change))
 
 
 def _invalidate(benchmark: Benchmark, piece: Batch, position: int, broken: str, delta: BenchmarkDelta) -> None:

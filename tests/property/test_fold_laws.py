@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from stats.order import permutation_key
 from tests.memory_store import MemoryStore
 from tests.oracle import Oracle
 
@@ -20,13 +21,19 @@ MODELS = ["delta", "alpha", "charlie", "bravo"]
 @st.composite
 def streams(draw):
     """A declaration and a stream in which some model is often much better, with everything odd in it."""
-    policy = draw(st.sampled_from(["none", "trusted", "completion"]))
+    policy = draw(st.sampled_from(["none", "trusted", "completion", "committed"]))
     items = draw(st.integers(8, 75))
     blocks = draw(st.sampled_from(["none", "blocks", "random"]))
     graded = draw(st.integers(0, 9)) == 0
     spec = {"declare": "bench", "alpha": draw(st.sampled_from([0.05, 0.2, 0.4])), "order": policy}
     if policy == "completion":
         spec["items"] = max(1, items - draw(st.sampled_from([0, 0, 0, 2])))
+    names = [f"item {item}" for item in range(items)]
+    if policy == "committed" or draw(st.integers(0, 2)) == 0:
+        listed = draw(st.sampled_from([names, names[:-2], names[::-1], ["one more", *names]]))
+        spec |= {"item_ids": listed, "items": len(listed)}
+    if policy == "committed":
+        spec["order"] = {"policy": policy, "seed": draw(st.sampled_from(["one", "two", "three"]))}
     family = draw(st.sampled_from(["spending", "capacity", "pairs"]))
     if family == "capacity":
         spec["family"] = {"policy": "capacity", "size": draw(st.integers(1, 6))}
@@ -56,11 +63,16 @@ def streams(draw):
                 events[-1]["epoch"] = rng.randrange(2)
             if rng.random() < 0.05:
                 events.append({**events[-1], "score": rng.choice([0, 1])})
-    order = draw(st.sampled_from(["items", "models", "random"]))
+    order = draw(st.sampled_from(["items", "models", "random", "committed"]))
     if order == "models":
         events.sort(key=lambda e: e["model"])
     elif order == "random":
         rng.shuffle(events)
+    elif order == "committed":
+        seed = spec["order"].get("seed", "") if policy == "committed" else ""
+        events.sort(key=lambda e: permutation_key(seed, e["item_id"]))
+        for k in rng.sample(range(len(events)), len(events) // 20):
+            events.insert(rng.randrange(len(events)), events.pop(k))
     return spec, events
 
 
@@ -114,6 +126,8 @@ def essence(partition):
         "counters": dict(benchmark.counters),
         "arrival": np.pad(benchmark.arrival.state, ((0, contestants - len(benchmark.arrival.state)), (0, 0))).tolist(),
         "finding": benchmark.arrival.finding,
+        "prefixes": benchmark.committed
+        and [benchmark.committed.reached.tolist(), {k: v.tolist() for k, v in benchmark.committed.sums.items()}],
         "counting": benchmark.counts_row[:rows].tolist(),
     }
 
@@ -132,7 +146,9 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
     capacity = family.get("size") or (len(family["pairs"]) if "pairs" in family else None)
     oracle = Oracle(
         alpha=spec["alpha"],
-        policy=spec["order"],
+        policy=spec["order"]["policy"] if isinstance(spec["order"], dict) else spec["order"],
+        item_ids=spec.get("item_ids"),
+        seed=spec["order"].get("seed") if isinstance(spec["order"], dict) else None,
         items=spec.get("items"),
         capacity=capacity,
         family_pairs=family.get("pairs"),
@@ -145,7 +161,7 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
         "events": oracle.events,
         "duplicates": oracle.duplicates,
         "conflicts": oracle.conflicts,
-        "rejected": 0,
+        "rejected": oracle.rejected,
     }
     names = [tuple(c) for c in benchmark.contestants]
     assert names == list(oracle.models)
@@ -158,6 +174,9 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
             if not graded:
                 assert (benchmark.b[p], benchmark.c[p]) == (b, c)
             assert benchmark.family_index[p] == oracle.family.get((names[i], names[j]), 0)
+            if benchmark.committed and not graded:
+                sums = [int(benchmark.committed.sums[name][p]) for name in ("n", "b", "c_worst", "b_best", "c")]
+                assert sums == oracle.prefixes[names[i], names[j]][1:] or names[i][0] == names[j][0]
     found = {}
     for field, change in benchmark.changes.items():
         p, procedure, kind = field.split(":")

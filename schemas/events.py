@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal, NotRequired, Self
 
 import msgspec
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, model_validator
 from typing_extensions import TypedDict
 
 from schemas.names import MAX_NAME_LENGTH, Name
@@ -102,13 +102,19 @@ class FamilySpec(BaseModel):
         return None if self.policy == "spending" else self.size or len(self.pairs or ())
 
 
+def _seed(value: str) -> str:
+    if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
+        raise ValueError("the seed holds a character that cannot stand in it (U+0000, or half of a pair)")
+    return value
+
+
 class OrderSpec(BaseModel):
     """When an anytime verdict may be given: the order policy of a benchmark."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     policy: Literal["completion", "committed", "trusted", "none"] = "none"
-    seed: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+    seed: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_seed)] | None = Field(
         None, description="committed: the seed of the permutation"
     )
 
@@ -158,7 +164,9 @@ class Spec(BaseModel):
         if self.order.policy == "completion" and self.items is None:
             raise ValueError("order policy 'completion' needs the item count: declare items")
         if self.order.policy == "committed" and self.order.seed is None:
-            raise ValueError("order policy 'committed' needs a seed")
+            raise ValueError(
+                "order policy 'committed' needs a seed and the items: `rankwatch order --format json` writes such a declaration"
+            )
         if self.order.policy == "committed" and self.item_ids is None:
             raise ValueError(
                 "order policy 'committed' needs the items, as a permutation has no beginning without them: declare item_ids "

@@ -23,7 +23,7 @@ Place = tuple[str, int]
 """A file and a line of it."""
 
 COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
-_FREE_TO_CHANGE: Final = ("power", "margin")
+FREE_TO_CHANGE: Final = ("power", "margin")
 """What no latch rests on."""
 
 
@@ -110,7 +110,7 @@ def _refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
     changed = [
         name
         for name in Spec.model_fields
-        if name not in _FREE_TO_CHANGE and getattr(spec, name) != getattr(benchmark.spec, name)
+        if name not in FREE_TO_CHANGE and getattr(spec, name) != getattr(benchmark.spec, name)
     ]
     if not changed:
         return None

@@ -6,11 +6,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Side = Literal["a", "b"]
 Procedure = Literal["anytime", "anytime_family"]
-Kind = Literal["decided", "reversed", "held"]
+Kind = Literal["decided", "reversed", "invalidated"]
 
 
 class Evidence(BaseModel):
-    """What a verdict rested on at the event at which it was reached."""
+    """What a verdict rested on at the event at which it was reached; for kind invalidated, what the decision had rested on."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -44,7 +44,7 @@ class VerdictChange(BaseModel):
     kind: Kind
     procedure: Procedure
     before: Side | None
-    after: Side | None
+    after: Side | None = Field(description="null: the decision no longer counts (kind invalidated)")
     order_policy: str
     mixture: str
     statistics_version: int

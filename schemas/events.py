@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal, NotRequired, Self
 
 import msgspec
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, model_validator
 from typing_extensions import TypedDict
 
 from schemas.names import MAX_NAME_LENGTH, Name
@@ -102,13 +102,19 @@ class FamilySpec(BaseModel):
         return None if self.policy == "spending" else self.size or len(self.pairs or ())
 
 
+def _seed(value: str) -> str:
+    if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
+        raise ValueError("the seed holds a character that cannot stand in it (U+0000, or half of a pair)")
+    return value
+
+
 class OrderSpec(BaseModel):
     """When an anytime verdict may be given: the order policy of a benchmark."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     policy: Literal["completion", "committed", "trusted", "none"] = "none"
-    seed: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+    seed: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_seed)] | None = Field(
         None, description="committed: the seed of the permutation"
     )
 
@@ -130,6 +136,9 @@ class Spec(BaseModel):
     items: Annotated[StrictInt, Field(ge=1, le=10**9)] | None = Field(
         None, description="how many items the complete benchmark has"
     )
+    item_ids: tuple[Name, ...] | None = Field(
+        None, min_length=1, description="the items of the complete benchmark, in their published order; implies items"
+    )
     repeats: Annotated[StrictInt, Field(ge=1, le=1)] = Field(
         1, description="scores of one item by one model that make one bet; later ones are stored and counted"
     )
@@ -139,10 +148,15 @@ class Spec(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _completion_by_default(cls, data: Any) -> Any:  # noqa: ANN401 - pydantic hands over whatever came
-        """Make `completion` the policy where the item count is known and no other policy is named."""
-        if isinstance(data, dict) and data.get("items") is not None and data.get("order") is None:
-            return {**data, "order": {"policy": "completion"}}
+    def _implied(cls, data: Any) -> Any:  # noqa: ANN401 - pydantic hands over whatever came
+        """Take the item count from the item list, and `completion` as the policy where the count is known and no other is named."""
+        if not isinstance(data, dict):
+            return data
+        listed = data.get("item_ids")
+        if data.get("items") is None and isinstance(listed, list | tuple) and listed:
+            data = {**data, "items": len(listed)}
+        if data.get("items") is not None and data.get("order") is None:
+            data = {**data, "order": {"policy": "completion"}}
         return data
 
     @model_validator(mode="after")
@@ -150,7 +164,20 @@ class Spec(BaseModel):
         if self.order.policy == "completion" and self.items is None:
             raise ValueError("order policy 'completion' needs the item count: declare items")
         if self.order.policy == "committed" and self.order.seed is None:
-            raise ValueError("order policy 'committed' needs a seed")
+            raise ValueError(
+                "order policy 'committed' needs a seed and the items: `rankwatch order --format json` writes such a declaration"
+            )
+        if self.order.policy == "committed" and self.item_ids is None:
+            raise ValueError(
+                "order policy 'committed' needs the items, as a permutation has no beginning without them: declare item_ids "
+                "(`rankwatch order --format json` writes such a declaration)"
+            )
+        if self.item_ids is not None:
+            distinct = len(set(self.item_ids))
+            if distinct != len(self.item_ids):
+                raise ValueError(f"item_ids must be distinct: {len(self.item_ids) - distinct:,} are repeated")
+            if self.items != distinct:
+                raise ValueError(f"items {self.items:,} is not the number of item_ids, {distinct:,}: leave items out")
         return self
 
 

@@ -84,8 +84,10 @@ if TYPE_CHECKING:
     from stats.mixtures import parse_mixture as parse_mixture
     from stats.order import OrderFinding as OrderFinding
     from stats.order import OrderState as OrderState
+    from stats.order import arrival_correlation as arrival_correlation
     from stats.order import committed_order as committed_order
     from stats.order import order_diagnostic as order_diagnostic
+    from stats.order import order_test as order_test
     from stats.order import permutation_key as permutation_key
     from stats.order import rank_correlation_p as rank_correlation_p
     from stats.order import succession_p as succession_p
@@ -193,8 +195,10 @@ _EXPORTS = {
     "order": (
         "OrderFinding",
         "OrderState",
+        "arrival_correlation",
         "committed_order",
         "order_diagnostic",
+        "order_test",
         "permutation_key",
         "rank_correlation_p",
         "succession_p",

@@ -112,6 +112,62 @@ def rank_correlation_p(n: ArrayLike, correlation: ArrayLike) -> FloatArray:
     return np.where(size > 2, 2 * stdtr(free, -t), 1.0)
 
 
+def arrival_correlation(n: ArrayLike, position: ArrayLike, square: ArrayLike, moment: ArrayLike) -> FloatArray:
+    """Correlation of arrival (1, ..., n) with item position; 0 where positions do not vary.
+
+    Parameters
+    ----------
+    n
+        items of a model.
+    position, square, moment
+        sums over them of x, of x^2 and of t x: position x of the item that arrived as number t.
+
+    Examples
+    --------
+    >>> round(float(arrival_correlation(4, 6, 14, 20)), 6)  # positions 0, 1, 2, 3 in this order
+    1.0
+    """
+    (size,), (x, xx, tx) = non_negative(n=n), finite(position=position, square=square, moment=moment)
+    size = np.maximum(size, 1)
+    scatter = (xx - x * x / size) * (size**3 - size) / 12
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(scatter > 0, (tx - x * (size + 1) / 2) / np.sqrt(scatter), 0.0)
+
+
+def order_test(
+    models: ArrayLike, items: ArrayLike, same: ArrayLike, like_pairs: ArrayLike, correlation: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """p-values of models at a look, corrected for all models, all looks and both tests.
+
+    Look k of model j (both from 1) has the share 1 / (2 j (j+1) k (k+1)) of alpha in each test; all shares sum to 1.
+
+    Parameters
+    ----------
+    models
+        model index, registration order from 0.
+    items
+        items of the model at the look: `FIRST_LOOK` times a power of 2.
+    same, like_pairs
+        see `succession_p`.
+    correlation
+        of arrival with item position, 0 where there is none.
+
+    Returns
+    -------
+    tuple of ndarray
+        of the cluster successions, and of the item positions; compare each with alpha.
+
+    Examples
+    --------
+    >>> [round(float(p), 4) for p in order_test(0, 32, 20, 150, 0.5)]
+    [0.0007, 0.0285]
+    """
+    (j,), n = non_negative(models=models), np.asarray(items, np.float64)
+    look = np.log2(n / FIRST_LOOK) + 1
+    share = 2.0 * (j + 1) * (j + 2) * look * (look + 1)
+    return succession_p(n - 1, same, like_pairs) * share, rank_correlation_p(n, correlation) * share
+
+
 class OrderFinding(NamedTuple):
     """The strongest evidence against an exchangeable order."""
 
@@ -249,18 +305,13 @@ class OrderState:
         if models.size == 0:
             return
         n = self.seen[models].astype(np.float64)
-        successions, same, like = n - 1, self.same[models], self.like_pairs[models]
-        x, xx, tx = self.position[:, models]
-        scatter = (xx - x * x / n) * (n**3 - n) / 12
-        with np.errstate(invalid="ignore", divide="ignore"):
-            correlation = np.where(scatter > 0, (tx - x * (n + 1) / 2) / np.sqrt(scatter), 0.0)
-        look = np.log2(n / FIRST_LOOK) + 1
-        share = 2.0 * (models + 1) * (models + 2) * look * (look + 1)
-        for statistic, p, observed, expected in (
-            ("cluster successions", succession_p(successions, same, like), same, 2 * like / n),
-            ("item position", rank_correlation_p(n, correlation), correlation, np.zeros(n.size)),
+        same, like = self.same[models], self.like_pairs[models]
+        correlation = arrival_correlation(n, *self.position[:, models])
+        by_clusters, by_position = order_test(models, n, same, like, correlation)
+        for statistic, corrected, observed, expected in (
+            ("cluster successions", by_clusters, same, 2 * like / n),
+            ("item position", by_position, correlation, np.zeros(n.size)),
         ):
-            corrected = p * share
             best = int(np.argmin(corrected))
             if corrected[best] < self.finding.p_value:
                 value = float(corrected[best])

@@ -49,6 +49,11 @@ class MemoryStore:
         stored.width = change.width
         stored.registered = np.concatenate([stored.registered, change.registered])
         stored.counters = dict(change.counters)
+        stored.finding = change.finding or stored.finding
+        if change.arrival is not None:
+            contestants, state = change.arrival
+            stored.arrival = np.pad(stored.arrival, ((0, len(stored.contestants) - len(stored.arrival)), (0, 0)))
+            stored.arrival[contestants] = state
         for field, verdict in change.changes:
             assert field not in stored.changes, "a latch is written once"
             stored.changes[field] = verdict

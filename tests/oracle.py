@@ -1,8 +1,11 @@
 """An offline fold in plain Python, event by event, that shares no code with the engine: dictionaries, math.lgamma, one pair at a time."""
 
+import hashlib
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
+from itertools import pairwise
 
+from scipy import stats as distributions
 from scipy.special import betainc
 
 
@@ -17,10 +20,26 @@ def log_half_e_plus(b, c):
     return log_e(b, c) + math.log(tail) if tail > 0 else -math.inf
 
 
+def suspicious(place, clusters, positions):
+    """Whether the items of the model that came as number `place` refute a random order, at a look; see docs/statistics.md."""
+    n = len(clusters)
+    look = math.log2(n / 32) + 1
+    if look < 1 or look != int(look):
+        return False
+    share = 0.01 / (2 * place * (place + 1) * look * (look + 1))
+    alike = sum(x == y for x, y in pairwise(clusters))
+    chance = sum(m * (m - 1) for m in Counter(clusters).values()) / (n * (n - 1))
+    if alike and distributions.binom.sf(alike - 1, n - 1, min(chance, 1)) <= share:
+        return True
+    return positions is not None and distributions.pearsonr(range(n), positions).pvalue <= share
+
+
 class Oracle:
     """Folds the events of one benchmark."""
 
-    def __init__(self, *, alpha=0.05, policy="none", items=None, capacity=None, family_pairs=None):
+    def __init__(
+        self, *, alpha=0.05, policy="none", items=None, capacity=None, family_pairs=None, item_ids=None, seed=None
+    ):
         self.alpha, self.policy, self.items_declared, self.capacity = alpha, policy, items, capacity
         self.family_pairs = None if family_pairs is None else {frozenset(pair) for pair in family_pairs}
         self.scores = {}
@@ -29,8 +48,17 @@ class Oracle:
         self.counts = defaultdict(lambda: [0, 0, 0])
         self.family = {}
         self.verdicts = {}
+        self.places = None if item_ids is None else {item: k for k, item in enumerate(item_ids)}
+        self.permutation = seed and sorted(
+            item_ids, key=lambda item: hashlib.sha256(f"{seed}\0{item}".encode()).digest()
+        )
+        self.prefixes = defaultdict(lambda: [0] * 6)
+        self.rejected = 0
+        self.clusters = {}
+        self.arrived = defaultdict(list)
+        self.suspect_at = None
         self.duplicates = self.conflicts = self.events = 0
-        self.betting = policy in {"completion", "trusted"}
+        self.betting = policy in {"completion", "committed", "trusted"}
 
     def alpha_j(self, j):
         if self.capacity is not None:
@@ -39,17 +67,21 @@ class Oracle:
 
     def event(self, event, place):
         """`place` is (record offset, index in the record)."""
+        if self.places is not None and event["item_id"] not in self.places:
+            self.rejected += 1
+            return
         self.events += 1
         item, repeat, score = event["item_id"], event.get("repeat", 0), event["score"]
         model = (event["model"], event.get("epoch", 0))
         score = None if score is None else float(score)
         if repeat == 0:
             self.items.setdefault(item, len(self.items))
+            self.clusters.setdefault(item, event.get("cluster"))
         self.models.setdefault(model, len(self.models))
         if self.policy == "completion" and len(self.items) > self.items_declared:
-            self.betting = False
+            self.stop(place)
         if score not in {None, 0.0, 1.0}:
-            self.betting = False
+            self.stop(place)
         key = (item, repeat, model)
         if key in self.scores:
             if self.scores[key] == score:
@@ -58,15 +90,39 @@ class Oracle:
                 self.conflicts += 1
             return
         self.scores[key] = score
-        if repeat or score is None:
+        if repeat:
             return
-        for other in sorted(self.models, key=self.models.get):
+        self.arrival(model, item, place)
+        others = [other for other in sorted(self.models, key=self.models.get) if other != model]
+        for other in others if score is not None else ():
             partner = self.scores.get((item, 0, other))
-            if other == model or partner is None:
+            if partner is None:
                 continue
             first, second = sorted((model, other), key=self.models.get)
             mine = {model: score, other: partner}
             self.pair((first, second), mine[first], mine[second], place)
+        for other in others if self.permutation and self.betting else ():
+            self.walk(tuple(sorted((model, other), key=self.models.get)), place)
+
+    def stop(self, place):
+        """No verdict from this event on, and those that were given no longer count."""
+        if not self.betting:
+            return
+        self.betting = False
+        for (pair, procedure, kind), (_, *rest) in list(self.verdicts.items()):
+            if kind == "decided":
+                self.verdicts[pair, procedure, "invalidated"] = (place, *rest)
+
+    def arrival(self, model, item, place):
+        self.arrived[model].append(item)
+        if self.suspect_at is not None:
+            return
+        items = self.arrived[model]
+        positions = None if self.places is None else [self.places[x] for x in items]
+        if suspicious(1 + list(self.models).index(model), [self.clusters[x] for x in items], positions):
+            self.suspect_at = place
+            if self.policy == "trusted":
+                self.stop(place)
 
     def pair(self, pair, x, y, place):
         first, second = pair
@@ -79,20 +135,50 @@ class Oracle:
             return
         if new and (self.family_pairs is None or frozenset({first[0], second[0]}) in self.family_pairs):
             self.family[pair] = len(self.family) + 1
-        if not self.betting:
+        if not self.betting or self.permutation:
             return
         n, b, c = count
+        if self.policy == "completion":
+            missing = self.items_declared - n
+            evidence = max(log_half_e_plus(b, c + missing), log_half_e_plus(c, b + missing))
+        else:
+            evidence = log_e(b, c)
+        self.latch(pair, (n, b, c), evidence, place)
+
+    def walk(self, pair, place):
+        """Bet on every further item of the permutation that both models have now."""
+        first, second = pair
+        if first[0] == second[0]:
+            return
+        sums = self.prefixes[pair]
+        while sums[0] < len(self.permutation):
+            item = self.permutation[sums[0]]
+            if (item, 0, first) not in self.scores or (item, 0, second) not in self.scores:
+                return
+            x, y = self.scores[item, 0, first], self.scores[item, 0, second]
+            (x_low, x_high), (y_low, y_high) = ((0, 1) if z is None else (z, z) for z in (x, y))
+            low, high = x_low - y_high, x_high - y_low
+            sums[0] += 1
+            sums[1] += None not in {x, y}
+            sums[2] += low == 1
+            sums[3] += low == -1
+            sums[4] += high == 1
+            sums[5] += high == -1
+            _, n, b, c_worst, b_best, c = sums
+            if (b, c_worst) == (b_best, c):
+                evidence = log_e(b, c)
+            else:
+                evidence = math.log(math.exp(log_half_e_plus(b, c_worst)) + math.exp(log_half_e_plus(c, b_best)))
+            self.latch(pair, (n, b, c), evidence, place)
+
+    def latch(self, pair, sums, evidence, place):
+        n, b, c = sums
         thresholds = {"anytime": self.alpha}
         if pair in self.family and self.alpha_j(self.family[pair]) > 0:
             thresholds["anytime_family"] = self.alpha_j(self.family[pair])
         for procedure, level in thresholds.items():
             decided = self.verdicts.get((pair, procedure, "decided"))
             if decided is None:
-                if self.policy == "completion":
-                    missing = self.items_declared - n
-                    evidence = max(log_half_e_plus(b, c + missing), log_half_e_plus(c, b + missing))
-                else:
-                    evidence = log_e(b, c)
                 if evidence >= math.log(1 / level):
                     self.verdicts[pair, procedure, "decided"] = (place, 1 if b > c else -1, n, b, c)
             elif (pair, procedure, "reversed") not in self.verdicts and decided[1] * (b - c) < 0:

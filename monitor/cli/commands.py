@@ -358,6 +358,53 @@ def schema(
     print_schema(name)
 
 
+class OrderFormat(StrEnum):
+    """How an order is written."""
+
+    list = "list"
+    json = "json"
+
+
+@app.command(rich_help_panel="Plan")
+def order(
+    seed: Annotated[
+        str, typer.Option("--seed", help="seed of the permutation, the one of the declaration", show_default=False)
+    ],
+    items: Annotated[
+        list[str] | None, typer.Argument(metavar="ITEM", help="ids of all items", show_default=False)
+    ] = None,
+    item_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--items",
+            metavar="FILE",
+            help="a file with one item id a line (-: standard input), or results that hold all items",
+            show_default=False,
+        ),
+    ] = None,
+    benchmark: Annotated[
+        str | None,
+        typer.Option(
+            "--benchmark", help="name of the benchmark, for --format json or for results of several", show_default=False
+        ),
+    ] = None,
+    form: Annotated[
+        OrderFormat,
+        typer.Option("--format", help="list: one id a line; json: the declaration to put before the first score"),
+    ] = OrderFormat.list,
+) -> None:
+    """Print the committed order of a benchmark's items, for a harness to follow.
+
+    The order is a function of the seed and the ids alone. Put the declaration (--format json) into the log before the first score; then
+    verdicts are given along this order, however the scores arrive.
+
+    Example: rankwatch order --seed 2026-leaderboard --items ids.txt
+    """
+    from monitor.cli.order import run
+
+    run(items or [], item_file, seed, benchmark, form.value)
+
+
 def main() -> None:
     """Run the command line."""
     try:

@@ -4,7 +4,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from monitor.cli.errors import FAULT, USAGE, stop
 from monitor.engine.counts import CHUNK_CELLS
@@ -12,6 +12,7 @@ from monitor.engine.partition import Partition
 from monitor.ingest.limit import RejectLimit, TooManyRejected
 from monitor.ingest.paths import PathError, find_files, show
 from monitor.ingest.read import Segment, read_files
+from schemas.events import Declaration
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -28,21 +29,37 @@ def run(paths: Sequence[Path], form: str, pairs: str, max_rejected: float) -> No
         files = find_files(paths)
     except PathError as error:
         stop(str(error), USAGE)
-    partition = fold_files(files, RejectLimit(max_rejected))
+    partition = fold_files(files, RejectLimit(max_rejected), declared_beside(paths))
     from monitor.engine.report import build_report
 
     print_report(build_report([partition], pairs="all" if pairs == "all" else "adjacent", assert_complete=True), form)
 
 
-def fold_files(files: Sequence[Path], limit: RejectLimit) -> Partition:
-    """Fold files into a state; name each line that could not be read on standard error."""
+def declared_beside(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """Return what a rankwatch.toml beside the results declares, by benchmark."""
+    if not any(((path if path.is_dir() else path.parent) / "rankwatch.toml").exists() for path in paths):
+        return {}
+    from monitor.ingest.declared import DeclaredError, read_declared
+
+    try:
+        return read_declared(paths)
+    except DeclaredError as error:
+        stop(str(error), USAGE)
+
+
+def fold_files(files: Sequence[Path], limit: RejectLimit, declared: dict[str, dict[str, Any]]) -> Partition:
+    """Fold files into a state; name each line that could not be read on standard error.
+
+    `declared` holds for a benchmark from its first event, unless a declaration stands before it in the files.
+    """
     partition = Partition()
+    declared = dict(declared)
     named = 0
     with _Reading() as progress:
         try:
             for segment in _joined(read_files(files, progress)):
                 delta = partition.fold_events(
-                    segment.declarations,
+                    [*segment.declarations, *_first_seen(segment, declared)],
                     segment.events,
                     [reject.get("benchmark") for reject in segment.rejects],
                     partition.off + max(len(segment.events), 1),
@@ -65,6 +82,16 @@ def fold_files(files: Sequence[Path], limit: RejectLimit) -> Partition:
     if not limit.lines:
         stop_without_results(files)
     return partition
+
+
+def _first_seen(segment: Segment, declared: dict[str, dict[str, Any]]) -> list[Declaration]:
+    """Take out of `declared` what the segment declares itself, and what holds from here on: that is returned."""
+    if not declared:
+        return []
+    for declaration in segment.declarations:
+        declared.pop(declaration.declare, None)
+    names = {event.benchmark for event in segment.events} & declared.keys()
+    return [Declaration.model_validate({"declare": name, **declared.pop(name)}) for name in sorted(names)]
 
 
 def stop_without_results(files: Sequence[Path]) -> NoReturn:

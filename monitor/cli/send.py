@@ -39,7 +39,7 @@ def run(
 ) -> None:
     """Send the files, and say what was sent."""
     settings = read_settings(flags)
-    declare = declarations(items, order)
+    declare = declarations(items, order, paths)
     addresses, topic = _destination(to, settings)
     try:
         files = find_files(paths)

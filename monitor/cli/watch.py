@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from monitor.cli.errors import FAULT, USAGE, stop
-from monitor.cli.report import print_report, stop_without_results
+from monitor.cli.report import declared_beside, print_report, stop_without_results
+from monitor.engine.partition import FREE_TO_CHANGE
 from monitor.settings import ConfigFileError, Settings
 from schemas.events import Declaration, Spec
 
@@ -28,7 +29,7 @@ def run(
 ) -> None:
     """Watch until stopped, or once."""
     settings = read_settings(flags)
-    declare = declarations(items, order)
+    declare = declarations(items, order, paths)
     quiet_logs()
     from monitor.app import start_faults
 
@@ -56,8 +57,14 @@ def read_settings(flags: dict[str, Any]) -> Settings:
         stop(f"setting {name}: {first['msg'].removeprefix('Value error, ')}", USAGE)
 
 
-def declarations(items: Sequence[str], order: str | None) -> Callable[[str], dict[str, Any] | None]:
-    """Return what is declared of a benchmark that is seen for the first time: from --items N, --items NAME=N and --order."""
+def declarations(
+    items: Sequence[str], order: str | None, paths: Sequence[Path]
+) -> Callable[[str], dict[str, Any] | None]:
+    """Return what is declared of a benchmark that is seen for the first time.
+
+    From --items N, --items NAME=N and --order, and before them from what a rankwatch.toml beside the results says of it.
+    """
+    tables = declared_beside(paths)
     counts: dict[str | None, int] = {}
     for entry in items:
         name, equals, number = entry.rpartition("=")
@@ -66,21 +73,27 @@ def declarations(items: Sequence[str], order: str | None) -> Callable[[str], dic
         counts[name if equals else None] = int(number)
 
     def declare(benchmark: str) -> dict[str, Any] | None:
-        spec: dict[str, Any] = {}
+        spec: dict[str, Any] = dict(tables.get(benchmark, ()))
         count = counts.get(benchmark, counts.get(None))
         if count is not None:
             spec["items"] = count
-        if order is not None:
+        if order is not None and order != _policy(spec):
             spec["order"] = order
         return {"declare": benchmark, **spec} if spec else None
 
     try:
-        probe = declare(next((name for name in counts if name), "benchmark"))
-        if probe is not None:
-            Declaration.model_validate(probe)
+        for name in tables or [next((name for name in counts if name), "benchmark")]:
+            probe = declare(name)
+            if probe is not None:
+                Declaration.model_validate(probe)
     except ValidationError as error:
         stop(error.errors(include_url=False)[0]["msg"].removeprefix("Value error, "), USAGE)
     return declare
+
+
+def _policy(spec: dict[str, Any]) -> str | None:
+    declared = spec.get("order")
+    return declared.get("policy") if isinstance(declared, dict) else declared
 
 
 def quiet_logs() -> None:
@@ -141,12 +154,16 @@ def _check_declared(monitor: "Monitor", declare: Callable[[str], dict[str, Any] 
         if wanted is None:
             continue
         spec = Spec.model_validate({key: value for key, value in wanted.items() if key != "declare"})
-        for key in ("items", "order"):
-            if key in spec.model_fields_set | {"order"} and getattr(spec, key) != getattr(benchmark.spec, key):
+        for key in Spec.model_fields:
+            if (
+                key not in FREE_TO_CHANGE
+                and key in spec.model_fields_set | {"order"}
+                and getattr(spec, key) != getattr(benchmark.spec, key)
+            ):
                 then = getattr(benchmark.spec, key)
                 stop(
                     f"{name}: its first scores came under {key} {_shown(then)}, which cannot become {_shown(getattr(spec, key))}: "
-                    "verdicts would rest on a choice made after seeing data; drop the flag, or start over with another --data-dir",
+                    "verdicts would rest on a choice made after seeing data; take it back, or start over with another --data-dir",
                     USAGE,
                 )
 

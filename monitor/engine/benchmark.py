@@ -5,6 +5,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.arrival import Arrival, describe_finding
+from monitor.engine.committed import Committed
 from monitor.engine.counts import ABSENT, ONE, SKIPPED, ZERO, Codes, matrix_counts
 from monitor.engine.delta import BenchmarkDelta, Contestant, PairSnapshot, RowKey, StoredBenchmark
 from monitor.engine.keys import benchmark_key
@@ -46,8 +48,13 @@ class Benchmark:
     def __init__(self, name: str, spec: Spec | None = None) -> None:
         self.name = name
         self.key = benchmark_key(name)
-        self.spec = spec or Spec()
-        self.declared = spec is not None
+        self.spec = Spec()
+        self.declared = False
+        self.listed: dict[str, int] | None = None
+        """Place of each item in the declared list; None without one."""
+        self.arrival = Arrival()
+        self.committed: Committed | None = None
+        """Prefixes along the committed order; None under another policy."""
         self.off = 0
 
         self.rows: list[RowKey] = []
@@ -87,6 +94,18 @@ class Benchmark:
         self.reversed = {procedure: np.zeros(0, bool) for procedure in PROCEDURES}
         self.changes: dict[str, VerdictChange] = {}
         self.counters = dict.fromkeys(COUNTERS, 0)
+        if spec is not None:
+            self.declare(spec)
+
+    def declare(self, spec: Spec) -> None:
+        """Take a declaration; whether it may still come is for the caller to say."""
+        self.spec, self.declared = spec, True
+        self.listed = None if spec.item_ids is None else {item: place for place, item in enumerate(spec.item_ids)}
+        self.committed = None
+        if spec.order.policy == "committed":
+            assert spec.order.seed is not None
+            assert spec.item_ids is not None
+            self.committed = Committed(spec.order.seed, spec.item_ids)
 
     # --- sizes ------------------------------------------------------------------------------------------------------------------------
 
@@ -106,9 +125,30 @@ class Benchmark:
         return self.spec.order.policy == "completion" and self.spec.items is not None and self.items > self.spec.items
 
     @property
+    def refuted(self) -> bool:
+        """Whether the order was trusted and has proved not to deserve it: nothing is decided any more, for good."""
+        return self.spec.order.policy == "trusted" and self.arrival.finding is not None
+
+    @property
+    def suspicion(self) -> str | None:
+        """What was found in the arrival order, or None."""
+        finding = self.arrival.finding
+        return None if finding is None else describe_finding(finding, self.contestants[finding.model].model)
+
+    @property
+    def broken(self) -> str:
+        """What ended the betting, in words that do not change as more comes; empty while nothing did."""
+        if self.refuted:
+            return self.suspicion or ""
+        if self.overfull:
+            return f"more items have come than the {self.spec.items:,} declared, so the declared item count was wrong"
+        return "" if self.binary else "some scores are neither 0 nor 1"
+
+    @property
     def betting(self) -> bool:
         """Whether pairs may be decided by an anytime procedure now."""
-        return self.spec.order.policy in {"completion", "trusted"} and self.binary and not self.overfull
+        declared = self.spec.order.policy in {"completion", "committed", "trusted"}
+        return declared and self.binary and not self.overfull and not self.refuted
 
     def grow(self) -> None:
         """Make room for all rows and contestants that have been named."""
@@ -201,14 +241,17 @@ class Benchmark:
         self.registered = stored.registered.size
         self.family_index[stored.registered] = np.arange(1, self.registered + 1)
         self.changes = dict(stored.changes)
+        self.arrival = Arrival.restore(stored.arrival, stored.finding)
         for field in self.changes:
             pair, procedure, kind = field.split(":")
             change = self.changes[field]
             if kind == "decided":
                 self.latched[procedure][int(pair)] = self._side(int(pair), change)
-            else:
+            elif kind == "reversed":
                 self.reversed[procedure][int(pair)] = True
         self._restore_sums(stored.pairs)
+        if self.committed is not None:
+            self.committed.rebuild(self.rows, self.matrix())
         return self
 
     def _side(self, pair: int, change: VerdictChange) -> int:

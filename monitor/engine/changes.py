@@ -8,12 +8,15 @@ from monitor.engine.latches import STATISTICS_VERSION, Crossing
 from schemas.changes import Evidence, Kind, Procedure, Side, VerdictChange
 from stats.resolution import required_n, resolution_ratio
 
-_PAIR_BITS: Final = 36
+_PAIR_BITS: Final = 35
+_CODE_BITS: Final = 3
 _CODES: Final = {
     ("anytime", "decided"): 0,
     ("anytime_family", "decided"): 1,
     ("anytime", "reversed"): 2,
     ("anytime_family", "reversed"): 3,
+    ("anytime", "invalidated"): 4,
+    ("anytime_family", "invalidated"): 5,
 }
 
 
@@ -32,9 +35,8 @@ def describe(benchmark: Benchmark, crossing: Crossing, offset: int, index: int) 
     needed = required_n(crossing.n, wins, losses, benchmark.spec.alpha, benchmark.spec.power)
     q = float(resolution_ratio(crossing.n, needed))
     gap = (wins - losses) / crossing.n
-    sequence = (index << (_PAIR_BITS + 2)) | (crossing.pair << 2) | _CODES[crossing.procedure, crossing.kind]
     change = VerdictChange(
-        id=f"{offset}-{sequence}",
+        id=_identity(offset, index, crossing.pair, crossing.procedure, crossing.kind),
         benchmark=benchmark.name,
         model_a=a.model,
         model_b=b_side.model,
@@ -62,6 +64,32 @@ def describe(benchmark: Benchmark, crossing: Crossing, offset: int, index: int) 
     return f"{crossing.pair}:{crossing.procedure}:{crossing.kind}", change
 
 
+def describe_invalidated(benchmark: Benchmark, offset: int, index: int, broken: str) -> list[tuple[str, VerdictChange]]:
+    """Return the changes, with their fields, by which every decision of a benchmark is taken back at an event."""
+    found = []
+    for field in [field for field in benchmark.changes if field.endswith(":decided")]:
+        pair, procedure, _ = field.split(":")
+        decided = benchmark.changes[field]
+        update = {
+            "id": _identity(offset, index, int(pair), procedure, "invalidated"),
+            "kind": "invalidated",
+            "before": decided.after,
+            "after": None,
+            "sentence": f"The decision between {decided.model_a} and {decided.model_b} on {benchmark.name} ({_SCOPE[procedure]}) no longer "
+            f"counts: {broken}.",
+        }
+        found.append((f"{pair}:{procedure}:invalidated", decided.model_copy(update=update)))
+    return sorted(found, key=lambda entry: (int(entry[0].split(":")[0]), entry[0]))
+
+
+def _identity(offset: int, index: int, pair: int, procedure: str, kind: str) -> str:
+    code = _CODES[procedure, kind]
+    return f"{offset}-{(index << (_PAIR_BITS + _CODE_BITS)) | (pair << _CODE_BITS) | code}"
+
+
+_SCOPE: Final = {"anytime": "for this pair by itself", "anytime_family": "family-wise"}
+
+
 def _kind(kind: str) -> Kind:
     return "decided" if kind == "decided" else "reversed"
 
@@ -72,6 +100,7 @@ def _procedure(procedure: str) -> Procedure:
 
 _ASSUMPTIONS: Final[dict[str, str]] = {
     "completion": "the benchmark has the declared number of items",
+    "committed": "the items are a sample, taken in the order that the seed committed to",
     "trusted": "the arrival order does not depend on outcomes or clusters, as declared",
 }
 
@@ -79,14 +108,17 @@ _ASSUMPTIONS: Final[dict[str, str]] = {
 def _sentence(benchmark: Benchmark, crossing: Crossing, ranked: tuple[str, str]) -> str:
     better, worse = ranked
     wins, losses = max(crossing.b, crossing.c), min(crossing.b, crossing.c)
-    scope = "family-wise" if crossing.procedure == "anytime_family" else "for this pair by itself"
+    scope = _SCOPE[crossing.procedure]
     assumption = _ASSUMPTIONS[benchmark.spec.order.policy]
     if crossing.kind == "reversed":
         return (
             f"The gap on {benchmark.name} has turned after the decision ({scope}): {better} now leads {worse}, {wins:,} to {losses:,} on "
             f"{crossing.n:,} shared items. The decision stands as it was made; look at what changed."
         )
-    left = f" even if all {crossing.missing:,} missing items went the other way" if crossing.missing else ""
+    left = ""
+    if crossing.missing:
+        kind = "skipped" if benchmark.spec.order.policy == "committed" else "missing"
+        left = f" even if all {crossing.missing:,} {kind} items went the other way"
     return (
         f"{better} is better than {worse} on {benchmark.name}, decided {scope}: of {crossing.n:,} shared items it alone has {wins:,} "
         f"right, {worse} alone {losses:,}{left}. Assumes that {assumption}."

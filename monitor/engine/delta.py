@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.changes import VerdictChange
+from stats.order import OrderFinding
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 """Version of the stored layout."""
 
 
@@ -91,6 +92,10 @@ class BenchmarkDelta:
         Verdict changes in the order of the log, each with its field in the table of latches.
     counters : dict of str to int
         The counters of the benchmark as they stand now (events, duplicates, conflicts, rejected, ...).
+    arrival : tuple of arrays (contestant int64, state int64 of four columns)
+        What the diagnostic of the arrival order keeps of the contestants that had new scores (`monitor.engine.arrival`).
+    finding : OrderFinding or None
+        The finding against the arrival order, when it was made in this chunk.
     """
 
     key: str
@@ -106,6 +111,8 @@ class BenchmarkDelta:
     registered: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
     changes: list[tuple[str, VerdictChange]] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
+    arrival: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    finding: OrderFinding | None = None
 
 
 @dataclass
@@ -160,6 +167,9 @@ class StoredBenchmark:
     counters: dict[str, int]
     pairs: PairSnapshot | None
     """None when there is no snapshot, or its offset is not the benchmark's."""
+    arrival: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 4), np.int64))
+    """Four numbers a contestant: see `monitor.engine.arrival`; shorter than the number of contestants where the rest is 0."""
+    finding: OrderFinding | None = None
 
 
 @dataclass

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.benchmark import MILLION, Benchmark
-from monitor.engine.changes import describe
+from monitor.engine.changes import describe, describe_invalidated
+from monitor.engine.committed_latches import crossings_along
 from monitor.engine.counts import ABSENT, CHUNK_CELLS, ONE, SKIPPED, ZERO, chunk_counts
 from monitor.engine.delta import BenchmarkDelta, Contestant
-from monitor.engine.latches import Chunk, crossings, register
+from monitor.engine.latches import Chunk, Crossing, crossings, register
 from monitor.engine.limits import Limits
 from monitor.engine.pairs import Index, pair_index
 from schemas.decode import Fault, shorten
@@ -25,6 +26,9 @@ _ITEM, _MODEL, _SCORE, _REPEAT, _EPOCH = (attrgetter(name) for name in ("item_id
 
 Cells = tuple[Index, Index, NDArray[np.uint32]]
 """Row, contestant and code of new scores."""
+
+NewCells = tuple[Index, Index, NDArray[np.uint32], Index]
+"""The same, and where each stands in the piece."""
 
 
 @dataclass
@@ -51,6 +55,8 @@ class _Cells:
     code: NDArray[np.uint32]
     cut: int
     """The first event after which the benchmark may no longer bet (a graded score, an item too many); else the length."""
+    broken: str
+    """What ended the betting at `cut`."""
 
 
 def fold_batch(
@@ -89,6 +95,8 @@ def fold_batch(
         # Once the benchmark stops betting inside the piece, what came before still bets and what follows does not: fold them apart.
         for low, high, bets in ((0, found.cut, betting), (found.cut, len(piece.events), benchmark.betting)):
             if low < high:
+                if betting and not bets and not benchmark.refuted:
+                    _invalidate(benchmark, piece, low, found.broken, delta)
                 cells.append(_apply(benchmark, piece, found, slice(low, high), delta, betting=bets))
     benchmark.counters["events"] += len(batch.events) - len(refused)
     return refused
@@ -106,13 +114,13 @@ def _locate(
     unknown = (rows < 0) | (contestants < 0) | (codes < 0)
     if any(map(_REPEAT, events)) or any(map(_EPOCH, events)):
         unknown |= np.fromiter((bool(e.repeat or e.epoch) for e in events), bool, size)
-    betting, cut = benchmark.betting, size
+    betting, cut, broken = benchmark.betting, size, ""
     for position in np.flatnonzero(unknown).tolist():
         place = namer.place(events[position], position)
         rows[position], contestants[position], codes[position] = place or (0, 0, ABSENT)
         if betting and cut == size and not benchmark.betting:
-            cut = position
-    return _Cells(rows, contestants, codes.astype(np.uint32), cut), namer.faults
+            cut, broken = position, benchmark.broken
+    return _Cells(rows, contestants, codes.astype(np.uint32), cut, broken), namer.faults
 
 
 class _Namer:
@@ -158,6 +166,14 @@ class _Namer:
                     f"the name {reason}: use 1-200 characters without control or bidi characters",
                     name,
                 )
+        if benchmark.listed is not None and event.item_id not in benchmark.listed:
+            return Fault(
+                "item_id",
+                shorten(event.item_id),
+                f"the item is none of the {len(benchmark.listed):,} that were declared: correct the id, or declare the whole list under "
+                "another benchmark name",
+                name,
+            )
         if new_row and len(benchmark.rows) >= limits.rows:
             return Fault(
                 "item_id",
@@ -237,6 +253,28 @@ def _apply(
         benchmark.counters["duplicates"] += int(((winner == code) & ~new).sum())
         row, contestant, code, position = row[new], contestant[new], code[new], position[new]
 
+    cells = (row, contestant, code, position)
+    counts = benchmark.counts_row[row]
+    refuted_at = benchmark.arrival.observe(
+        benchmark.rows, benchmark.listed, benchmark.scores, (row[counts], contestant[counts], position[counts])
+    )
+    if refuted_at is not None:
+        delta.finding = benchmark.arrival.finding
+        if betting and benchmark.refuted:
+            # What came before the event that refuted the order still bets.
+            early = position < refuted_at
+            _enter(benchmark, piece, (row[early], contestant[early], code[early], position[early]), delta, betting=True)
+            _invalidate(benchmark, piece, refuted_at, benchmark.broken, delta)
+            late = ~early
+            _enter(benchmark, piece, (row[late], contestant[late], code[late], position[late]), delta, betting=False)
+            return row, contestant, code
+    _enter(benchmark, piece, cells, delta, betting=betting)
+    return row, contestant, code
+
+
+def _enter(benchmark: Benchmark, piece: Batch, cells: NewCells, delta: BenchmarkDelta, *, betting: bool) -> None:
+    """Enter new cells (sorted by row) into the matrix, then add them to the sums, and close latches."""
+    row, contestant, code, position = cells
     starts = np.ones(row.size, bool)
     starts[1:] = row[1:] != row[:-1]
     touched, at = row[starts], np.cumsum(starts) - 1
@@ -249,8 +287,12 @@ def _apply(
         contestants = len(benchmark.contestants)
         rows = (before[:, :contestants], benchmark.scores[touched][:, :contestants])
         events = (at[scored], contestant[scored], code[scored], position[scored])
-        _bet(benchmark, piece, rows, events, delta, betting=betting)
-    return row, contestant, code
+        _bet(benchmark, piece, rows, events, delta, betting=betting and benchmark.committed is None)
+        if benchmark.committed is not None:
+            counting = (row[bets], contestant[bets], position[bets])
+            advance = benchmark.committed.advance(benchmark.rows, benchmark.matrix(), counting)
+            if advance is not None and betting:
+                _announce(benchmark, piece, crossings_along(benchmark, advance), delta)
 
 
 def _add_sums(benchmark: Benchmark, contestant: Index, code: NDArray[np.uint32]) -> None:
@@ -291,12 +333,24 @@ def _bet(
         joined = register(benchmark, chunk, i[fresh], j[fresh])
         delta.registered = np.concatenate([delta.registered, joined])
     if betting:
-        for crossing in crossings(benchmark, chunk, i, j, start):
-            field_name, change = describe(
-                benchmark, crossing, piece.offsets[crossing.position], piece.indices[crossing.position]
-            )
-            benchmark.changes[field_name] = change
-            delta.changes.append((field_name, change))
+        _announce(benchmark, piece, crossings(benchmark, chunk, i, j, start), delta)
+
+
+def _announce(benchmark: Benchmark, piece: Batch, crossed: Sequence[Crossing], delta: BenchmarkDelta) -> None:
+    """Note the latches that closed."""
+    for crossing in crossed:
+        place = piece.offsets[crossing.position], piece.indices[crossing.position]
+        field_name, change = describe(benchmark, crossing, *place)
+        benchmark.changes[field_name] = change
+        delta.changes.append((field_name, change))
+
+
+def _invalidate(benchmark: Benchmark, piece: Batch, position: int, broken: str, delta: BenchmarkDelta) -> None:
+    """Announce, at an event, that what was decided before it no longer counts."""
+    place = piece.offsets[position], piece.indices[position]
+    for field_name, change in describe_invalidated(benchmark, *place, broken):
+        benchmark.changes[field_name] = change
+        delta.changes.append((field_name, change))
 
 
 def record_cells(benchmark: Benchmark, delta: BenchmarkDelta, parts: list[Cells], *, widened: bool) -> None:

@@ -17,7 +17,7 @@ from monitor.engine.pairs import Index, pair_index
 from stats.eprocess import log_completion_bound, log_e_value
 from stats.families import capacity_alpha, spending_alpha
 
-STATISTICS_VERSION: Final = 1
+STATISTICS_VERSION: Final = 2
 """Version of everything a latch rests on: a state made by another one is refused."""
 
 NEVER: Final = np.iinfo(np.int32).max
@@ -84,6 +84,30 @@ class Crossing:
     missing: int
     log_e: float
     log_threshold: float
+
+
+@dataclass(frozen=True)
+class Path:
+    """The way of pairs through a chunk, event by event (or item by item), one row a pair; arrays of shape (pairs, steps).
+
+    Attributes
+    ----------
+    when : array of int
+        Position of the event in the chunk.
+    happened : array of bool
+        False behind the end of a pair's own way.
+    n, b, c, missing, evidence, side : arrays
+        As they are after each step; see `Crossing`.
+    """
+
+    when: NDArray[np.int32]
+    happened: NDArray[np.bool_]
+    n: NDArray[np.int32]
+    b: NDArray[np.int32]
+    c: NDArray[np.int32]
+    missing: NDArray[np.int32]
+    evidence: NDArray[np.float64]
+    side: NDArray[np.int64]
 
 
 def register(benchmark: Benchmark, chunk: Chunk, i: Index, j: Index) -> NDArray[np.uint32]:
@@ -165,7 +189,7 @@ def crossings(
     return sorted(found, key=lambda x: (x.position, x.pair))
 
 
-def _may_reach(b: Counts, c: Counts, log_threshold: NDArray[np.float64]) -> NDArray[np.bool_]:
+def may_reach(b: Counts, c: Counts, log_threshold: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Rule out, for any mixture, most pairs that cannot have ln e >= threshold: no mixture exceeds the largest likelihood ratio.
 
     ln max_theta 2^m theta^b (1 - theta)^c = m KL(b/m, 1/2) <= ln 2 (b - c)^2 / m.
@@ -184,16 +208,12 @@ def _reach(
     """Say which pairs may close a latch somewhere in the rectangle of their (b, c)."""
     b0, c0 = before
     b1, c1 = benchmark.b[pair], benchmark.c[pair]
-    open_limit = np.full(pair.shape, np.inf)
-    for procedure in PROCEDURES:
-        undecided = benchmark.latched[procedure][pair] == 0
-        open_limit = np.minimum(open_limit, np.where(undecided, threshold[procedure], np.inf))
-
+    open_limit = open_limits(benchmark, pair, threshold)
     if benchmark.spec.order.policy == "completion":
         # The bound never falls, so its largest value is the last one; and a decision that cannot be undone cannot reverse.
         missing = _missing(benchmark, benchmark.n[pair])
         lead, trail = np.maximum(b1, c1), np.minimum(b1, c1) + missing
-        reach = (lead > trail) & _may_reach(lead, trail, open_limit)
+        reach = (lead > trail) & may_reach(lead, trail, open_limit)
         some = np.flatnonzero(reach)
         bound = np.maximum(*log_completion_bound(b1[some], c1[some], missing[some], benchmark.spec.mixture))
         reach[some] = bound >= open_limit[some] - _SLACK
@@ -201,8 +221,26 @@ def _reach(
 
     reach = np.zeros(pair.shape, bool)
     for b, c in ((b1, c0), (b0, c1)):
-        some = np.flatnonzero(~reach & _may_reach(b, c, open_limit))
+        some = np.flatnonzero(~reach & may_reach(b, c, open_limit))
         reach[some] = log_e_value(b[some], c[some], benchmark.spec.mixture) >= open_limit[some] - _SLACK
+    return reach | turned(benchmark, pair, before, (b1, c1))
+
+
+def open_limits(benchmark: Benchmark, pair: Index, threshold: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the lowest threshold that is still to be reached by each pair; infinite where all are."""
+    limit = np.full(pair.shape, np.inf)
+    for procedure in PROCEDURES:
+        undecided = benchmark.latched[procedure][pair] == 0
+        limit = np.minimum(limit, np.where(undecided, threshold[procedure], np.inf))
+    return limit
+
+
+def turned(
+    benchmark: Benchmark, pair: Index, before: tuple[Counts, Counts], after: tuple[Counts, Counts]
+) -> NDArray[np.bool_]:
+    """Say which decided pairs may have come to lean the other way somewhere between two pairs of counts (b, c)."""
+    (b0, c0), (b1, c1) = before, after
+    reach = np.zeros(pair.shape, bool)
     for procedure in PROCEDURES:
         side = np.where(benchmark.reversed[procedure][pair], 0, benchmark.latched[procedure][pair])
         reach |= ((side > 0) & (b0 < c1)) | ((side < 0) & (b1 > c0))
@@ -224,7 +262,6 @@ def _replay(
 ) -> list[Crossing]:
     """Follow pairs event by event through a chunk; see `crossings`."""
     i, j = members
-    pair = pair_index(i, j)
     times = chunk.shared(i, j)
     joined = (times >= 0) & (times < NEVER)
     length = int(joined.sum(axis=1).max(initial=0))
@@ -249,6 +286,41 @@ def _replay(
         evidence = log_e_value(b, c, benchmark.spec.mixture)
         side = np.sign(b - c)
 
+    return close(
+        benchmark,
+        members,
+        Path(
+            when=np.take_along_axis(times, order, axis=1),
+            happened=happened,
+            n=n,
+            b=b,
+            c=c,
+            missing=missing,
+            evidence=evidence,
+            side=side,
+        ),
+        threshold,
+    )
+
+
+def close(
+    benchmark: Benchmark, members: tuple[Index, Index], path: Path, threshold: dict[str, NDArray[np.float64]]
+) -> list[Crossing]:
+    """Close the latches that pairs reach on their way, and note the reversals.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+        Its latches are set.
+    members : arrays of int64 (i, j), shape (pairs,)
+    path : Path
+    threshold : dict of arrays of float64, shape (pairs,)
+        See `log_thresholds`.
+    """
+    i, j = members
+    pair = pair_index(i, j)
+    b, c, evidence, side, happened = path.b, path.c, path.evidence, path.side, path.happened
+    length = happened.shape[1]
     found: list[Crossing] = []
     for procedure in PROCEDURES:
         latch, undone = benchmark.latched[procedure], benchmark.reversed[procedure]
@@ -271,12 +343,12 @@ def _replay(
                         pair=int(pair[q]),
                         procedure=procedure,
                         kind=kind,
-                        position=int(times[q, order[q, at]]),
+                        position=int(path.when[q, at]),
                         side=int(side[q, at]),
-                        n=int(n[q, at]),
+                        n=int(path.n[q, at]),
                         b=int(b[q, at]),
                         c=int(c[q, at]),
-                        missing=int(missing[q, at]),
+                        missing=int(path.missing[q, at]),
                         log_e=float(evidence[q, at]),
                         log_threshold=float(limit[q]),
                     )

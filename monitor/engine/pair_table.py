@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.benchmark import MILLION, Benchmark
+from monitor.engine.committed_latches import prefix_evidence
 from monitor.engine.counts import ONE, ZERO
 from monitor.engine.latches import log_thresholds
 from monitor.engine.pairs import Index, pair_index
@@ -159,18 +160,53 @@ class PairTable:
         return exact_p(self.wins, self.losses)
 
     @cached_property
+    def evidence(self) -> tuple[NDArray[np.int64], ...]:
+        """What verdicts rest on: n, b, c, and b's worst and best case (`c_worst`, `b_best`), which differ where items were skipped.
+
+        Along a committed order these are the counts of the prefix, skipped items among n; else those of all shared items.
+        """
+        committed = self.benchmark.committed
+        if committed is None:
+            return self.n, self.wins, self.losses, self.losses, self.wins
+        b, c, c_worst, b_best = (
+            committed.sums[name][self.pair].astype(np.int64) for name in ("b", "c", "c_worst", "b_best")
+        )
+        n = committed.prefix(self.a, self.b)
+        flip = self.flip
+        return (
+            n,
+            np.where(flip, c, b),
+            np.where(flip, b, c),
+            np.where(flip, b_best, c_worst),
+            np.where(flip, c_worst, b_best),
+        )
+
+    @cached_property
     def log_e(self) -> Floats:
         """Logarithm of the two-sided mixture e-value at the current counts."""
-        return log_e_value(self.wins, self.losses, self.benchmark.spec.mixture)
+        _, b, c, c_worst, b_best = self.evidence
+        mixture = self.benchmark.spec.mixture
+        log_e = log_e_value(b, c, mixture)
+        skipped = np.flatnonzero((c_worst != c) | (b_best != b))
+        if skipped.size:
+            parts = prefix_evidence(b[skipped], c[skipped], c_worst[skipped], b_best[skipped], mixture)
+            log_e[skipped] = np.logaddexp(*parts)
+        return log_e
 
     @cached_property
     def log_e_halves(self) -> tuple[Floats, Floats]:
         """Logarithms of the directional halves: a is better, b is better."""
-        return log_e_halves(self.wins, self.losses, self.benchmark.spec.mixture)
+        _, b, c, c_worst, b_best = self.evidence
+        mixture = self.benchmark.spec.mixture
+        if c_worst is c:
+            return log_e_halves(b, c, mixture)
+        return log_e_halves(b, c_worst, mixture)[0], log_e_halves(b_best, c, mixture)[1]
 
     @cached_property
     def missing(self) -> NDArray[np.int64] | None:
-        """Items a pair does not share yet, where the item count is known."""
+        """Items a pair does not share yet (of a committed order: that lie behind its prefix), where the item count is known."""
+        if self.benchmark.committed is not None:
+            return self.benchmark.committed.size - self.evidence[0]
         items = self.assumed_items if self.assumed_items is not None else self.benchmark.spec.items
         return None if items is None else np.maximum(items - self.n, 0)
 

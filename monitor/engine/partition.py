@@ -23,7 +23,7 @@ Place = tuple[str, int]
 """A file and a line of it."""
 
 COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
-_FREE_TO_CHANGE: Final = ("power", "margin")
+FREE_TO_CHANGE: Final = ("power", "margin")
 """What no latch rests on."""
 
 
@@ -110,7 +110,7 @@ def _refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
     changed = [
         name
         for name in Spec.model_fields
-        if name not in _FREE_TO_CHANGE and getattr(spec, name) != getattr(benchmark.spec, name)
+        if name not in FREE_TO_CHANGE and getattr(spec, name) != getattr(benchmark.spec, name)
     ]
     if not changed:
         return None
@@ -348,7 +348,7 @@ class _Folding:
         if benchmark is None or fault is not None:
             self.reject(fault, offset, index, raw, place)
             return
-        benchmark.spec, benchmark.declared = spec, True
+        benchmark.declare(spec)
         self._delta(benchmark).spec = spec.model_dump_json()
 
     # --- rejects ----------------------------------------------------------------------------------------------------------------------
@@ -385,6 +385,7 @@ class _Folding:
             benchmark = self.partition.benchmarks[name]
             record_cells(benchmark, delta, self.cells[name], widened=benchmark.width != self.widths[name])
             delta.counters = dict(benchmark.counters)
+            delta.arrival = benchmark.arrival.changed()
             delta.off = benchmark.off = self.delta.off
             self.delta.benchmarks.append(delta)
         self.delta.counters = dict(self.partition.counters)

@@ -76,8 +76,8 @@ def benchmark_report(
         **benchmark.counters,
         order=OrderReport(
             policy="completion" if asserted else benchmark.spec.order.policy,
-            suspect=False,
-            reason=f"{ASSERTED}the {benchmark.items:,} items found are the whole benchmark" if asserted else held,
+            suspect=benchmark.suspicion is not None,
+            reason=_order_reason(benchmark, held, asserted=asserted),
         ),
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,
@@ -98,15 +98,26 @@ def _held(benchmark: Benchmark, *, asserted: bool) -> str | None:
         return None
     if spec.order.policy == "none":
         return NO_ORDER
-    if spec.order.policy == "committed":
-        return "verdicts along a committed order are not computed yet: declare the item count (completion) or trusted instead"
+    if benchmark.refuted:
+        return f"{benchmark.suspicion}, and the order was trusted"
     if benchmark.overfull:
         return f"{benchmark.items:,} items have come where {spec.items:,} were declared, so the declared item count was wrong"
     return None
 
 
+def _order_reason(benchmark: Benchmark, held: str | None, *, asserted: bool) -> str | None:
+    """Why verdicts are held, what is asserted, and what looks wrong with the arrival order; None if there is nothing to say."""
+    stated = f"{ASSERTED}the {benchmark.items:,} items found are the whole benchmark" if asserted else held
+    if benchmark.suspicion is None or benchmark.refuted:
+        return stated
+    harmless = asserted or benchmark.spec.order.policy in {"completion", "committed"}
+    warning = benchmark.suspicion + (", which this order policy does not rest on" if harmless else "")
+    return warning if stated is None else f"{stated}; {warning}"
+
+
 _ASSUMPTIONS: Final = {
     "completion": "the declared number of items is the whole benchmark",
+    "committed": "the items are a sample, taken in the order that the seed committed to",
     "trusted": "the arrival order does not depend on outcomes or clusters, as declared",
 }
 
@@ -192,12 +203,10 @@ def _pairs(
         right = np.rint(np.nan_to_num(np.stack([mean_a[listed], mean_b[listed]])) * n)
         rho = np.full(listed.size, np.nan)
         rho[shared] = correlation(n[shared], wins[shared], losses[shared], right[0][shared], right[1][shared])
-        low, high = gap_interval(n, wins, losses, spec.alpha, spec.mixture)
+        low, high = _interval(table, listed, np.full(listed.size, spec.alpha))
         placed = np.isfinite(threshold)
         family_low, family_high = np.full(listed.size, np.nan), np.full(listed.size, np.nan)
-        family_low[placed], family_high[placed] = gap_interval(
-            n[placed], wins[placed], losses[placed], np.exp(-threshold[placed]), spec.mixture
-        )
+        family_low[placed], family_high[placed] = _interval(table, listed[placed], np.exp(-threshold[placed]))
         more = np.full(listed.size, np.nan)
         more[placed] = _items_to_decision(table, listed[placed])
         computed = {
@@ -241,12 +250,26 @@ def _pairs(
     ]
 
 
+def _interval(
+    table: PairTable, listed: NDArray[np.int64], alpha: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Interval of the gap, from what the verdict rests on; a skipped item of a committed order counts against either end."""
+    n, b, c, c_worst, b_best = (column[listed] for column in table.evidence)
+    mixture = table.benchmark.spec.mixture
+    low, high = gap_interval(n, b, c_worst, alpha, mixture)
+    skipped = (c_worst != c) | (b_best != b)
+    if skipped.any():
+        high[skipped] = gap_interval(n[skipped], b_best[skipped], c[skipped], alpha[skipped], mixture)[1]
+    return low, high
+
+
 def _items_to_decision(table: PairTable, listed: NDArray[np.int64]) -> NDArray[np.float64]:
     """Further items until the family-wise decision at the present estimate; beyond what is left of the benchmark it is an extrapolation."""
     mixture = table.benchmark.spec.mixture
-    n, wins, losses, threshold = (x[listed] for x in (table.n, table.wins, table.losses, table.log_family_threshold))
+    n, wins, losses, _, _ = (column[listed] for column in table.evidence)
+    threshold = table.log_family_threshold[listed]
     more = items_to_decision(n, wins, losses, threshold, mixture)[1]
-    if table.missing is None or table.benchmark.spec.order.policy == "trusted":
+    if table.missing is None or table.benchmark.spec.order.policy in {"committed", "trusted"}:
         return more
     left = table.missing[listed]
     within = items_to_completion_decision(n, wins, losses, left, threshold, mixture)
@@ -334,7 +357,7 @@ def _verdicts(
             and columns["gap_family_low"][r] is not None
             and -margin < columns["gap_family_low"][r]
             and columns["gap_family_high"][r] < margin
-            and (policy == "trusted" or left == 0)
+            and (policy in {"committed", "trusted"} or left == 0)
         )
         status: Status
         if side is not None:

@@ -46,7 +46,7 @@ class StateCollector(Collector):
             add(catalogue.ITEMS, report.items, name)
             add(catalogue.MODELS, len(report.models), name)
             add(catalogue.PAIRS, len(report.models) * (len(report.models) - 1) // 2, name)
-            add(catalogue.HELD, float(report.order.reason is not None), name)
+            add(catalogue.HELD, float(not benchmark.betting), name)
             for procedure, count in report.summary.undecided.items():
                 add(catalogue.ADJACENT_UNDECIDED, count, name, procedure)
             for procedure, count in report.summary.unresolved.items():

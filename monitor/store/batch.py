@@ -67,6 +67,8 @@ def _add_benchmark(batch: Batch, keys: Keys, delta: BenchmarkDelta) -> None:
     }
     if delta.spec is not None:
         spec["spec"] = delta.spec
+    if delta.finding is not None:
+        spec["finding"] = dump_json(delta.finding)
     batch.add("HSET", keys.of("spec", delta.key), *chain.from_iterable(spec.items()))
     appended = {
         "rows": pack_lines(delta.rows),
@@ -77,11 +79,27 @@ def _add_benchmark(batch: Batch, keys: Keys, delta: BenchmarkDelta) -> None:
     for kind, data in appended.items():
         if data:
             batch.add("APPEND", keys.of(kind, delta.key), data)
+    if delta.arrival is not None and delta.arrival[0].size:
+        _add_arrival(batch, keys, delta)
     if delta.columns is not None:
         for contestant, column in enumerate(delta.columns):
             batch.add("SET", keys.score(delta.key, contestant), column.astype(code_type(delta.width)).tobytes())
     elif delta.cells is not None:
         _add_cells(batch, keys, delta)
+
+
+def _add_arrival(batch: Batch, keys: Keys, delta: BenchmarkDelta) -> None:
+    """Write the state of contestants that had new scores, by runs of consecutive contestants."""
+    assert delta.arrival is not None
+    contestant, state = delta.arrival
+    key = keys.of("arrival", delta.key)
+    starts = np.flatnonzero(np.diff(contestant, prepend=-2) != 1)
+    runs = np.empty((starts.size, 3), "<u4")
+    runs[:, 0] = batch.key(key)
+    runs[:, 1] = contestant[starts]
+    runs[:, 2] = np.diff(starts, append=contestant.size)
+    runs[:, 1:] *= 8 * state.shape[1]
+    batch.add("CELLS", key, runs.tobytes(), state.astype("<i8").tobytes())
 
 
 def _add_cells(batch: Batch, keys: Keys, delta: BenchmarkDelta) -> None:

@@ -7,12 +7,13 @@ benchmark's name (`monitor.engine.keys.benchmark_key`): names come from outside 
 ``:meta``                  HASH    off, writer, seq, log, state_version, statistics_version, counters (JSON),
                                    source:<digest of path> (JSON: path, generation, position, prefix, line)
 ``:benchmarks``            HASH    <b> -> JSON [off of the first chunk, place in that chunk, name]
-``:spec:<b>``              HASH    name, off, spec (JSON), width, counters (JSON)
+``:spec:<b>``              HASH    name, off, spec (JSON), width, counters (JSON), finding (JSON, see `OrderFinding`)
 ``:rows:<b>``              STRING  one JSON line [item, repeat, cluster] per row, in order
 ``:models:<b>``            STRING  one JSON line [model, epoch] per contestant, in order
 ``:values:<b>``            STRING  uint32 millionths per score value after 0 and 1: codes 4, 5, ...
 ``:scores:<b>:<k>``        STRING  contestant k: one code (uint8, or uint32 where width is 4) per row; what is missing is absent
 ``:family:<b>``            STRING  uint32 pair indices in the order of joining
+``:arrival:<b>``           STRING  four int64 per contestant, see `monitor.engine.arrival`
 ``:verdicts:<b>``          HASH    <pair>:<procedure>:<kind> -> verdict change (JSON), set once
 ``:pairs:<b>``             STRING  a snapshot, see `pack_snapshot`
 ``:outbox``                STREAM  id = the change's id, field change (JSON)

@@ -13,6 +13,7 @@ from monitor.store.connection import Calls
 from monitor.store.errors import StateRefused
 from monitor.store.layout import Keys, code_type, unpack_contestants, unpack_rows, unpack_snapshot
 from schemas.changes import VerdictChange
+from stats.order import OrderFinding
 
 Fetch = Callable[[Calls], Awaitable[list[Any]]]
 """Runs Redis commands in one round trip and returns their replies."""
@@ -21,7 +22,7 @@ _BENCHMARKS_AT_ONCE: Final = 64
 _KEYS_AT_ONCE: Final = 512
 _BYTES_AT_ONCE: Final = 1 << 26
 _POSITION: Final = ("off", "writer", "seq")
-_STRINGS: Final = ("rows", "models", "values", "family", "pairs")
+_STRINGS: Final = ("rows", "models", "values", "family", "pairs", "arrival")
 
 
 @dataclass
@@ -37,6 +38,7 @@ class _Raw:
     values: bytes
     family: bytes
     pairs: bytes | None
+    arrival: bytes
     columns: list[bytes | None] = field(default_factory=list)
 
     @property
@@ -101,7 +103,7 @@ async def _fetch_heads(fetch: Fetch, keys: Keys, named: list[tuple[str, str]]) -
     replies = iter(await fetch(calls))
     found = []
     for key, name in named:
-        spec, verdicts, rows, models, values, family, pairs = (next(replies) for _ in range(len(_STRINGS) + 2))
+        spec, verdicts, rows, models, values, family, pairs, arrival = (next(replies) for _ in range(len(_STRINGS) + 2))
         if spec.get(b"name") != name.encode():
             raise StateRefused(
                 f"the state of benchmark {name!r} is damaged: {keys.of('spec', key)} does not hold it; something else has deleted or "
@@ -118,6 +120,7 @@ async def _fetch_heads(fetch: Fetch, keys: Keys, named: list[tuple[str, str]]) -
                 values or b"",
                 family or b"",
                 pairs,
+                arrival or b"",
             )
         )
     return found
@@ -155,6 +158,8 @@ def _benchmark(raw: _Raw) -> StoredBenchmark:
         changes={name.decode(): VerdictChange.model_validate_json(value) for name, value in raw.verdicts.items()},
         counters=json.loads(raw.spec[b"counters"]),
         pairs=_snapshot(raw.pairs, off),
+        arrival=np.frombuffer(raw.arrival, "<i8").reshape(-1, 4),
+        finding=OrderFinding(*json.loads(raw.spec[b"finding"])) if b"finding" in raw.spec else None,
     )
 
 

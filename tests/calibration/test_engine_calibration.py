@@ -17,6 +17,8 @@ pytestmark = pytest.mark.slow
 
 FULL = os.environ.get("RANKWATCH_SLOW") == "1"
 STREAMS = 2_000 if FULL else 40
+SOME = 40
+"""Streams that show how wrong it goes without a guarantee: it does not take many."""
 ALPHA, ITEMS, MODELS, CLUSTERS = 0.05, 360, 10, 9
 NAMES = [f"equal-{k}" for k in range(MODELS)]
 FAMILIES = {"spending": {"policy": "spending"}, "capacity": {"policy": "capacity", "size": 45}}
@@ -63,11 +65,12 @@ def trouble(rng, scores):
     return item[order], model[order], score[order]
 
 
-def fold(arrays, **spec):
-    """Fold a stream under a declaration; return the benchmark."""
+def fold(arrays, *, cluster_items=None, **spec):
+    """Fold a stream under a declaration; return the benchmark. Items name their cluster where its size is given."""
     values = {-1: None, 0: 0, 1: 1}
     events = [
         {"benchmark": "bench", "item_id": str(i), "model": NAMES[m], "score": values[x]}
+        | ({} if cluster_items is None else {"cluster": f"cluster-{i // cluster_items}"})
         for i, m, x in zip(*(array.tolist() for array in arrays), strict=True)
     ]
     records = [
@@ -124,6 +127,62 @@ def test_completion_in_the_order_of_clusters(policy):
         trusted.append(decided(fold(arrays, order="trusted", family=FAMILIES[policy])))
     assert_at_most(completion, ALPHA)
     assert np.mean(trusted) > 4 * ALPHA  # what the order does to those who trust it
+
+
+def test_trusted_in_blocks_is_held():
+    """Blocks of clusters that say which they are: the diagnostic holds the benchmark, and takes back what was decided."""
+    rng = np.random.default_rng(33)
+    ever, standing, held = [], [], []
+    for _ in range(STREAMS if FULL else SOME // 2):
+        arrays = trouble(rng, clustered(rng))
+        benchmark = fold(arrays, order="trusted", cluster_items=ITEMS // CLUSTERS)
+        held.append(benchmark.refuted)
+        ever.append(decided(benchmark))
+        standing.append(decided(benchmark) and not benchmark.refuted)
+        assert {change.kind for change in benchmark.changes.values()} <= {"decided", "reversed", "invalidated"}
+        kinds = [field.split(":")[2] for field in benchmark.changes]
+        assert not benchmark.refuted or kinds.count("decided") == kinds.count("invalidated")
+    print(f"held {np.mean(held):.4f}, ever decided {np.mean(ever):.4f}, standing {np.mean(standing):.4f}")
+    assert np.mean(held) > 0.99
+    assert_at_most(standing, ALPHA)
+
+
+def test_trusted_in_random_order_is_hardly_ever_held():
+    rng = np.random.default_rng(34)
+    held = []
+    for _ in range(STREAMS if FULL else SOME // 2):
+        item, model, score = trouble(rng, exchangeable(rng))
+        # Which item has which cluster has nothing to do with when it comes.
+        arrays = rng.permutation(ITEMS)[item], model, score
+        benchmark = fold(
+            arrays, order="trusted", cluster_items=ITEMS // CLUSTERS, item_ids=list(map(str, range(ITEMS)))
+        )
+        held.append(benchmark.refuted)
+    print(f"held {np.mean(held):.4f}")
+    assert_at_most(held, 0.01)
+
+
+@pytest.mark.parametrize("policy", FAMILIES)
+def test_committed_in_the_order_of_clusters(policy):
+    """Blocks of clusters with effects of zero mean, and right answers that come later than wrong ones."""
+    rng = np.random.default_rng(35)
+    committed, trusted, reached = [], [], []
+    for _ in range(STREAMS if FULL else SOME // 2):
+        item, model, score = trouble(rng, clustered(rng))
+        delay = np.where((score == 1) & (model % 2 == 0), rng.exponential(60, item.size), 0)
+        order = np.argsort(np.arange(item.size) / MODELS + delay, kind="stable")
+        arrays = item[order], model[order], score[order]
+        seed = {"policy": "committed", "seed": str(rng.integers(2**63))}
+        listed = list(map(str, range(ITEMS)))
+        benchmark = fold(arrays, order=seed, item_ids=listed, cluster_items=ITEMS // CLUSTERS, family=FAMILIES[policy])
+        committed.append(decided(benchmark))
+        reached.append(benchmark.committed.reached.min())
+        if len(trusted) < SOME:
+            trusted.append(decided(fold(arrays, order="trusted", family=FAMILIES[policy])))
+    assert min(reached) == ITEMS  # skipped items are in the way of nobody
+    print(f"{policy}: committed {np.mean(committed):.4f}, trusted {np.mean(trusted):.4f}")
+    assert_at_most(committed, ALPHA)
+    assert np.mean(trusted) > 4 * ALPHA
 
 
 def test_completion_does_not_depend_on_the_order():

@@ -5,11 +5,13 @@ import random
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from stats.order import permutation_key
 from tests.memory_store import MemoryStore
 from tests.oracle import Oracle
 
@@ -19,12 +21,19 @@ MODELS = ["delta", "alpha", "charlie", "bravo"]
 @st.composite
 def streams(draw):
     """A declaration and a stream in which some model is often much better, with everything odd in it."""
-    policy = draw(st.sampled_from(["none", "trusted", "completion"]))
-    items = draw(st.integers(8, 40))
+    policy = draw(st.sampled_from(["none", "trusted", "completion", "committed"]))
+    items = draw(st.integers(8, 75))
+    blocks = draw(st.sampled_from(["none", "blocks", "random"]))
     graded = draw(st.integers(0, 9)) == 0
     spec = {"declare": "bench", "alpha": draw(st.sampled_from([0.05, 0.2, 0.4])), "order": policy}
     if policy == "completion":
         spec["items"] = max(1, items - draw(st.sampled_from([0, 0, 0, 2])))
+    names = [f"item {item}" for item in range(items)]
+    if policy == "committed" or draw(st.integers(0, 2)) == 0:
+        listed = draw(st.sampled_from([names, names[:-2], names[::-1], ["one more", *names]]))
+        spec |= {"item_ids": listed, "items": len(listed)}
+    if policy == "committed":
+        spec["order"] = {"policy": policy, "seed": draw(st.sampled_from(["one", "two", "three"]))}
     family = draw(st.sampled_from(["spending", "capacity", "pairs"]))
     if family == "capacity":
         spec["family"] = {"policy": "capacity", "size": draw(st.integers(1, 6))}
@@ -44,6 +53,8 @@ def streams(draw):
                 else rng.choice([int(right), bool(right), float(right)])
             )
             events.append({"benchmark": "bench", "item_id": f"item {item}", "model": model, "score": score})
+            if blocks != "none" and rng.random() < 0.98:
+                events[-1]["cluster"] = f"cluster {item // 24 if blocks == 'blocks' else rng.randrange(3)}"
             if rng.random() < 0.03:
                 events[-1]["score"] = None
             if rng.random() < 0.03:
@@ -52,11 +63,16 @@ def streams(draw):
                 events[-1]["epoch"] = rng.randrange(2)
             if rng.random() < 0.05:
                 events.append({**events[-1], "score": rng.choice([0, 1])})
-    order = draw(st.sampled_from(["items", "models", "random"]))
+    order = draw(st.sampled_from(["items", "models", "random", "committed"]))
     if order == "models":
         events.sort(key=lambda e: e["model"])
     elif order == "random":
         rng.shuffle(events)
+    elif order == "committed":
+        seed = spec["order"].get("seed", "") if policy == "committed" else ""
+        events.sort(key=lambda e: permutation_key(seed, e["item_id"]))
+        for k in rng.sample(range(len(events)), len(events) // 20):
+            events.insert(rng.randrange(len(events)), events.pop(k))
     return spec, events
 
 
@@ -108,6 +124,10 @@ def essence(partition):
         "reversed": {name: latch[:pairs].tolist() for name, latch in benchmark.reversed.items()},
         "changes": dict(sorted(benchmark.changes.items())),
         "counters": dict(benchmark.counters),
+        "arrival": np.pad(benchmark.arrival.state, ((0, contestants - len(benchmark.arrival.state)), (0, 0))).tolist(),
+        "finding": benchmark.arrival.finding,
+        "prefixes": benchmark.committed
+        and [benchmark.committed.reached.tolist(), {k: v.tolist() for k, v in benchmark.committed.sums.items()}],
         "counting": benchmark.counts_row[:rows].tolist(),
     }
 
@@ -126,7 +146,9 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
     capacity = family.get("size") or (len(family["pairs"]) if "pairs" in family else None)
     oracle = Oracle(
         alpha=spec["alpha"],
-        policy=spec["order"],
+        policy=spec["order"]["policy"] if isinstance(spec["order"], dict) else spec["order"],
+        item_ids=spec.get("item_ids"),
+        seed=spec["order"].get("seed") if isinstance(spec["order"], dict) else None,
         items=spec.get("items"),
         capacity=capacity,
         family_pairs=family.get("pairs"),
@@ -139,7 +161,7 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
         "events": oracle.events,
         "duplicates": oracle.duplicates,
         "conflicts": oracle.conflicts,
-        "rejected": 0,
+        "rejected": oracle.rejected,
     }
     names = [tuple(c) for c in benchmark.contestants]
     assert names == list(oracle.models)
@@ -152,6 +174,9 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
             if not graded:
                 assert (benchmark.b[p], benchmark.c[p]) == (b, c)
             assert benchmark.family_index[p] == oracle.family.get((names[i], names[j]), 0)
+            if benchmark.committed and not graded:
+                sums = [int(benchmark.committed.sums[name][p]) for name in ("n", "b", "c_worst", "b_best", "c")]
+                assert sums == oracle.prefixes[names[i], names[j]][1:] or names[i][0] == names[j][0]
     found = {}
     for field, change in benchmark.changes.items():
         p, procedure, kind = field.split(":")
@@ -162,9 +187,10 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
         assert (change.model_a, change.epoch_a) < (change.model_b, change.epoch_b)
         evidence = change.evidence
         wins, losses = (evidence.c, evidence.b) if swapped else (evidence.b, evidence.c)
-        side = 1 if (change.after == "a") != swapped else -1
+        side = 1 if ((change.before if kind == "invalidated" else change.after) == "a") != swapped else -1
         found[(names[i], names[j]), procedure, kind] = ((offset, sequence >> 38), side, evidence.n, wins, losses)
     assert found == oracle.verdicts
+    assert (benchmark.arrival.finding is not None) == (oracle.suspect_at is not None)
 
 
 @settings(max_examples=80, deadline=None)

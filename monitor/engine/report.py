@@ -2,17 +2,20 @@
 
 from collections.abc import Iterable
 from math import isfinite
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.benchmark import Benchmark
 from monitor.engine.cluster_table import ClusterColumns, cluster_columns
-from monitor.engine.pair_table import PairTable, Sides
+from monitor.engine.columns import Column, number
+from monitor.engine.pair_table import PairTable
 from monitor.engine.partition import Partition
-from monitor.engine.reasons import NO_ORDER, PairFacts, reason
+from monitor.engine.reasons import NO_ORDER
 from monitor.engine.standings import model_reports, ranking_of
+from monitor.engine.summary import summary
+from monitor.engine.verdicts import verdicts
 from schemas.report import (
     ASSERTED,
     BenchmarkReport,
@@ -23,8 +26,6 @@ from schemas.report import (
     PairReport,
     Report,
     Resolved,
-    Status,
-    Summary,
 )
 from stats.completion import items_to_completion_decision
 from stats.confidence import gap_interval
@@ -33,7 +34,6 @@ from stats.mcnemar import chi2_p, mid_p
 from stats.paired import correlation
 
 Which = Literal["adjacent", "all"]
-_SIDE: Final = {1: "a", -1: "b", 0: None}
 
 
 def build_report(
@@ -84,7 +84,7 @@ def benchmark_report(
         mixture=benchmark.spec.mixture,
         family=_family(benchmark, table, asserted=asserted),
         models=model_reports(table, held=held is not None),
-        summary=_summary(table, rows, listed),
+        summary=summary(table, rows, listed),
         pairs=rows,
     )
 
@@ -105,46 +105,11 @@ def _held(benchmark: Benchmark, *, asserted: bool) -> str | None:
     return None
 
 
-_ASSUMPTIONS: Final = {
-    "completion": "the declared number of items is the whole benchmark",
-    "trusted": "the arrival order does not depend on outcomes or clusters, as declared",
-}
-
-
 def _family(benchmark: Benchmark, table: PairTable, *, asserted: bool) -> FamilyReport:
     family = benchmark.spec.family
     if asserted:
         return FamilyReport(policy="capacity", size=table.anytime_family_size)
     return FamilyReport(policy=family.policy, size=table.anytime_family_size)
-
-
-def _number(value: float) -> float | None:
-    return float(value) if isfinite(value) else None
-
-
-class _Column:
-    """A column of the pair table at the listed pairs, as JSON values: null where there is no finite number."""
-
-    def __init__(self, listed: NDArray[np.int64]) -> None:
-        self.listed = listed
-
-    def numbers(self, values: NDArray[Any] | None) -> list[float | None]:
-        if values is None:
-            return [None] * self.listed.size
-        return [x if isfinite(x) else None for x in np.asarray(values, np.float64)[self.listed].tolist()]
-
-    def counts(self, values: NDArray[Any]) -> list[int]:
-        return np.asarray(values)[self.listed].astype(np.int64).tolist()  # type: ignore[no-any-return]
-
-    def sides(self, values: Sides | None) -> list[Any]:
-        if values is None:
-            return [None] * self.listed.size
-        return [_SIDE[x] for x in values[self.listed].tolist()]
-
-    def flags(self, values: NDArray[np.bool_] | None) -> list[bool | None]:
-        if values is None:
-            return [None] * self.listed.size
-        return values[self.listed].tolist()  # type: ignore[no-any-return]
 
 
 def _pairs(
@@ -153,7 +118,7 @@ def _pairs(
     """List pairs. Statistics that only the listed pairs need are computed for those alone."""
     benchmark, spec = table.benchmark, table.benchmark.spec
     binary = benchmark.binary
-    column = _Column(listed)
+    column = Column(listed)
     n, wins, losses = table.n[listed], table.wins[listed], table.losses[listed]
     mean_a, mean_b, _, _ = table.sums
     columns: dict[str, list[Any]] = {
@@ -188,7 +153,7 @@ def _pairs(
     threshold = table.log_family_threshold[listed]
     if binary:
         shared = n > 0
-        everywhere = _Column(np.arange(listed.size))
+        everywhere = Column(np.arange(listed.size))
         right = np.rint(np.nan_to_num(np.stack([mean_a[listed], mean_b[listed]])) * n)
         rho = np.full(listed.size, np.nan)
         rho[shared] = correlation(n[shared], wins[shared], losses[shared], right[0][shared], right[1][shared])
@@ -220,7 +185,7 @@ def _pairs(
     resolved = _resolved(table, clusters, column)
     cluster_rows = _cluster_rows(table, clusters, listed)
     names = [c.model for c in benchmark.contestants]
-    statuses, reasons, decided_at = _verdicts(table, listed, columns, held, names)
+    statuses, reasons, decided_at = verdicts(table, listed, columns, held, names)
     return [
         PairReport(
             model_a=names[table.a[q]],
@@ -254,7 +219,7 @@ def _items_to_decision(table: PairTable, listed: NDArray[np.int64]) -> NDArray[n
 
 
 def _decided(
-    table: PairTable, clusters: ClusterColumns | None, column: _Column, held: str | None
+    table: PairTable, clusters: ClusterColumns | None, column: Column, held: str | None
 ) -> dict[str, list[Any]]:
     binary = table.benchmark.binary
     fixed = table.decided_fixed if binary else {}
@@ -269,7 +234,7 @@ def _decided(
     return decided
 
 
-def _resolved(table: PairTable, clusters: ClusterColumns | None, column: _Column) -> dict[str, list[bool | None]]:
+def _resolved(table: PairTable, clusters: ClusterColumns | None, column: Column) -> dict[str, list[bool | None]]:
     spec = table.benchmark.spec
     neighbours = max(int(table.adjacent.sum()), 1)
     return {
@@ -297,130 +262,8 @@ def _cluster_rows(
                 clusters=int(clusters.clusters[q]),
                 icc=float(clusters.icc[q]),
                 design_effect=float(clusters.design_effect[q]),
-                required_n=_number(n_star),
+                required_n=number(n_star),
                 resolution_ratio=float(table.n[q] / n_star) if isfinite(n_star) and n_star > 0 else None,
             )
         )
     return rows
-
-
-def _verdicts(
-    table: PairTable,
-    listed: NDArray[np.int64],
-    columns: dict[str, list[Any]],
-    held: str | None,
-    names: list[str],
-) -> tuple[list[Status], list[str], list[int | None]]:
-    """Status, sentence and place of decision of each listed pair."""
-    benchmark = table.benchmark
-    margin = benchmark.spec.margin
-    missing = table.missing
-    policy = "completion" if table.assumed_items is not None else benchmark.spec.order.policy
-    assumption = (
-        f"the {table.assumed_items:,} items found are the whole benchmark"
-        if table.assumed_items is not None
-        else _ASSUMPTIONS.get(policy)
-    )
-    latched = {name: _Column(listed).sides(sides) for name, sides in table.decided_anytime.items()}
-    outside = _outside(table, listed)
-    statuses: list[Status] = []
-    reasons: list[str] = []
-    decided_at: list[int | None] = []
-    for r, q in enumerate(listed.tolist()):
-        side = latched["anytime_family"][r]
-        left = None if missing is None else int(missing[q])
-        inside = (
-            margin is not None
-            and columns["gap_family_low"][r] is not None
-            and -margin < columns["gap_family_low"][r]
-            and columns["gap_family_high"][r] < margin
-            and (policy == "trusted" or left == 0)
-        )
-        status: Status
-        if side is not None:
-            status = "invalidated" if held is not None else "decided"
-        elif held is not None:
-            status = "held"
-        elif inside:
-            status = "equivalent"
-        else:
-            status = "exhausted" if left == 0 else "collecting"
-        statuses.append(status)
-        reasons.append(
-            reason(
-                PairFacts(
-                    model_a=names[table.a[q]],
-                    model_b=names[table.b[q]],
-                    status=status,
-                    side=side,
-                    n=columns["n"][r],
-                    discordant=None if columns["b"][r] is None else columns["b"][r] + columns["c"][r],
-                    low=columns["gap_family_low"][r],
-                    high=columns["gap_family_high"][r],
-                    pair_side=latched["anytime"][r],
-                    missing=left,
-                    items_to_decision=columns["items_to_decision"][r],
-                    held=held,
-                    gap=columns["gap"][r],
-                    assumption=assumption,
-                    no_family=outside[r],
-                )
-            )
-        )
-        decided_at.append(None if side is None else _decided_at(table, q))
-    return statuses, reasons, decided_at
-
-
-def _outside(table: PairTable, listed: NDArray[np.int64]) -> list[str | None]:
-    """Why a pair has no family verdict, or None where it may get one."""
-    full = f"pairs that came before it have filled the declared family ({table.benchmark.spec.family.capacity or 0:,})"
-    placed = np.isfinite(table.log_family_threshold)
-    return [
-        (full if table.in_family[q] else "it is not in the declared family") if table.n[q] and not placed[q] else None
-        for q in listed.tolist()
-    ]
-
-
-def _decided_at(table: PairTable, q: int) -> int:
-    """Shared items at which the pair was decided: of the latch, or of the moment when completeness was asserted."""
-    latch = table.benchmark.changes.get(f"{table.pair[q]}:anytime_family:decided")
-    return int(table.n[q]) if latch is None else latch.evidence.n
-
-
-def _summary(table: PairTable, rows: list[PairReport], listed: NDArray[np.int64]) -> Summary:
-    """Count what each procedure leaves open among the listed pairs; a procedure that was not computed is left out."""
-    column = _Column(listed)
-    undecided: dict[str, int] = {}
-    unresolved: dict[str, int] = {}
-    computed = _computed(table, rows)
-    for name in Decided.model_fields:
-        if name in computed:
-            undecided[name] = sum(getattr(row.decided, name) is None for row in rows)
-    for name in Resolved.model_fields:
-        values = [getattr(row.resolved, name) for row in rows]
-        if rows and None not in values:
-            unresolved[name] = sum(not value for value in values)
-    if table.benchmark.binary and rows:
-        undecided["bonferroni_adjacent"] = sum(
-            side is None and row.adjacent
-            for side, row in zip(column.sides(table.decided_fixed["bonferroni_adjacent"]), rows, strict=True)
-        )
-    if rows:
-        flags = table.resolved(table.required_n(table.benchmark.spec.alpha / max(int(table.adjacent.sum()), 1)))
-        unresolved["bonferroni_adjacent"] = sum(
-            not flag and row.adjacent for flag, row in zip(column.flags(flags), rows, strict=True)
-        )
-    return Summary(pairs=len(rows), undecided=undecided, unresolved=unresolved)
-
-
-def _computed(table: PairTable, rows: list[PairReport]) -> set[str]:
-    if not rows:
-        return set()
-    names = {"anytime", "anytime_family"}
-    if table.benchmark.binary:
-        names |= {"fixed_n", "bonferroni", "holm", "benjamini_hochberg"}
-        if table.benchmark.spec.order.policy != "none" or table.assumed_items is not None:
-            names.add("e_bh")
-    if any(row.p_clustered is not None for row in rows):
-        names.add("clustered")
-    return names

@@ -1,6 +1,7 @@
 """From the state of a benchmark to its report."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from monitor.engine.benchmark import Benchmark
 from monitor.engine.cluster_table import ClusterColumns, cluster_columns
 from monitor.engine.columns import Column, number
 from monitor.engine.pair_table import PairTable
+from monitor.engine.pairs import Index, pair_members
 from monitor.engine.partition import Partition
 from monitor.engine.reasons import NO_ORDER
 from monitor.engine.standings import model_reports, ranking_of
@@ -63,14 +65,30 @@ def benchmark_report(
     benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete: bool = False
 ) -> BenchmarkReport:
     """Report one benchmark; see `build_report`."""
+    return view_of(benchmark, pairs=pairs, assert_complete=assert_complete).report
+
+
+@dataclass(frozen=True)
+class View:
+    """A report beside the columns it was made from, for the formats that show more than the report holds."""
+
+    report: BenchmarkReport
+    table: PairTable
+    listed: Index
+    """Where the pairs of the report, but the superseded ones, stand in the table."""
+    held: str | None
+
+
+def view_of(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete: bool = False) -> View:
+    """Report one benchmark, and keep the columns; see `build_report`."""
     asserted = assert_complete and benchmark.spec.order.policy == "none"
     ranking = ranking_of(benchmark)
     table = PairTable(benchmark, ranking, benchmark.items if asserted else None)
-    clusters = cluster_columns(table)
     held = _held(benchmark, asserted=asserted)
     listed = np.arange(table.pair.size) if pairs == "all" else np.flatnonzero(table.adjacent)
+    clusters = cluster_columns(table, listed)
     rows = _pairs(table, clusters, listed, held)
-    return BenchmarkReport(
+    report = BenchmarkReport(
         benchmark=benchmark.name,
         items=benchmark.items,
         **benchmark.counters,
@@ -85,8 +103,28 @@ def benchmark_report(
         family=_family(benchmark, table, asserted=asserted),
         models=model_reports(table, held=held is not None),
         summary=summary(table, rows, listed),
-        pairs=rows,
+        pairs=rows + (_superseded(benchmark, ranking, held) if pairs == "all" else []),
     )
+    return View(report, table, listed, held)
+
+
+def _superseded(benchmark: Benchmark, ranking: Index, held: str | None) -> list[PairReport]:
+    """List the pairs of an older epoch that were decided: a verdict is kept, whatever is scored again."""
+    decided = np.zeros(benchmark.pairs, bool)
+    for latch in benchmark.latched.values():
+        decided |= latch[: benchmark.pairs] != 0
+    pairs = np.flatnonzero(decided)
+    i, j = pair_members(pairs)
+    current = benchmark.current()
+    old = ~(current[i] & current[j]) if pairs.size else np.zeros(0, bool)
+    if not old.any():
+        return []
+    place = {benchmark.contestants[k].model: rank for rank, k in enumerate(ranking.tolist())}
+    ranks = np.array([place[c.model] for c in benchmark.contestants], np.int64)
+    i, j = i[old], j[old]
+    first = ranks[i] < ranks[j]
+    table = PairTable(benchmark, ranking, None, (np.where(first, i, j), np.where(first, j, i)))
+    return _pairs(table, None, np.arange(i.size), held)
 
 
 def _held(benchmark: Benchmark, *, asserted: bool) -> str | None:
@@ -222,7 +260,7 @@ def _decided(
     table: PairTable, clusters: ClusterColumns | None, column: Column, held: str | None
 ) -> dict[str, list[Any]]:
     binary = table.benchmark.binary
-    fixed = table.decided_fixed if binary else {}
+    fixed = table.decided_fixed if binary and table.superseded is None else {}
     # An invalidated decision no longer counts: its status tells of it, the columns do not.
     anytime = table.decided_anytime if held is None else {}
     names = ("fixed_n", "bonferroni", "holm", "benjamini_hochberg", "bonferroni_adjacent")
@@ -230,7 +268,7 @@ def _decided(
     decided["clustered"] = column.sides(clusters.decided if clusters else None)
     for name in ("anytime", "anytime_family"):
         decided[name] = column.sides(anytime.get(name))
-    decided["e_bh"] = column.sides(table.decided_e_bh if binary and held is None else None)
+    decided["e_bh"] = column.sides(table.decided_e_bh if binary and held is None and table.superseded is None else None)
     return decided
 
 

@@ -24,7 +24,7 @@ def verdicts(
     names: list[str],
 ) -> tuple[list[Status], list[str], list[int | None]]:
     """Status, sentence and place of decision of each listed pair."""
-    benchmark = table.benchmark
+    benchmark, contestants = table.benchmark, table.benchmark.contestants
     margin = benchmark.spec.margin
     missing = table.missing
     policy = "completion" if table.assumed_items is not None else benchmark.spec.order.policy
@@ -49,7 +49,9 @@ def verdicts(
             and (policy == "trusted" or left == 0)
         )
         status: Status
-        if side is not None:
+        if table.superseded is not None:
+            status = "superseded"
+        elif side is not None:
             status = "invalidated" if held is not None else "decided"
         elif held is not None:
             status = "held"
@@ -76,6 +78,11 @@ def verdicts(
                     gap=columns["gap"][r],
                     assumption=assumption,
                     no_family=outside[r],
+                    wins=columns["b"][r],
+                    losses=columns["c"][r],
+                    policy=policy,
+                    turned_at=_turned_at(table, q),
+                    epochs=(contestants[table.a[q]].epoch, contestants[table.b[q]].epoch),
                 )
             )
         )
@@ -97,3 +104,9 @@ def _decided_at(table: PairTable, q: int) -> int:
     """Shared items at which the pair was decided: of the latch, or of the moment when completeness was asserted."""
     latch = table.benchmark.changes.get(f"{table.pair[q]}:anytime_family:decided")
     return int(table.n[q]) if latch is None else latch.evidence.n
+
+
+def _turned_at(table: PairTable, q: int) -> int | None:
+    """Shared items at which the gap first turned against the family-wise decision, or None."""
+    latch = table.benchmark.changes.get(f"{table.pair[q]}:anytime_family:reversed")
+    return None if latch is None else latch.evidence.n

@@ -25,6 +25,16 @@ class Format(StrEnum):
 
     table = "table"
     json = "json"
+    csv = "csv"
+    markdown = "markdown"
+    html = "html"
+
+
+class Listing(StrEnum):
+    """How what is no report is written."""
+
+    table = "table"
+    json = "json"
 
 
 class Pairs(StrEnum):
@@ -42,10 +52,23 @@ class Order(StrEnum):
     trusted = "trusted"
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="table for people, json for programs")]
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        help="table for the terminal, json and csv for programs, markdown and html (one file, with figures) for people",
+    ),
+]
+ListingOption = Annotated[Listing, typer.Option("--format", help="table for people, json for programs")]
+DetailOption = Annotated[
+    bool,
+    typer.Option(
+        "--detail", help="add second opinions: other families, bootstrap, cluster sensitivity (json, markdown, html)"
+    ),
+]
 PairsOption = Annotated[
     Pairs | None,
-    typer.Option("--pairs", help="which pairs to list  [default: adjacent; json: all]", show_default=False),
+    typer.Option("--pairs", help="which pairs to list  [default: adjacent; json and csv: all]", show_default=False),
 ]
 RejectedOption = Annotated[
     float,
@@ -59,7 +82,7 @@ RejectedOption = Annotated[
 
 
 def _pairs(pairs: Pairs | None, form: Format) -> Pairs:
-    return pairs or (Pairs.all if form is Format.json else Pairs.adjacent)
+    return pairs or (Pairs.all if form in {Format.json, Format.csv} else Pairs.adjacent)
 
 
 def _version(wanted: bool) -> None:
@@ -81,17 +104,21 @@ def common(
 
 @app.command(rich_help_panel="Look")
 def report(
-    paths: Paths, form: FormatOption = Format.table, pairs: PairsOption = None, max_rejected: RejectedOption = 0.1
+    paths: Paths,
+    form: FormatOption = Format.table,
+    pairs: PairsOption = None,
+    detail: DetailOption = False,
+    max_rejected: RejectedOption = 0.1,
 ) -> None:
     """Report on results that are complete as they are.
 
     Takes the items found as the whole benchmark (and says so) unless a declaration stands in the files.
 
-    Example: rankwatch report results/ --format json --pairs all
+    Example: rankwatch report results/ --format html > report.html
     """
     from monitor.cli.report import run
 
-    run(paths, form.value, _pairs(pairs, form).value, max_rejected)
+    run(paths, form.value, _pairs(pairs, form).value, max_rejected, detail=detail)
 
 
 @app.command(rich_help_panel="Look")
@@ -285,7 +312,7 @@ def demo(
 @app.command(rich_help_panel="Understand")
 def reproduce(
     full: Annotated[bool, typer.Option("--full", help="run the simulations too (minutes)")] = False,
-    form: FormatOption = Format.table,
+    form: ListingOption = Listing.table,
 ) -> None:
     """Recompute every number of the paper that can be recomputed, beside the published one.
 

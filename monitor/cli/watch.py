@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from monitor.cli.errors import FAULT, USAGE, stop
-from monitor.cli.report import print_report, stop_without_results
+from monitor.cli.output import print_report
+from monitor.cli.report import stop_without_results
 from monitor.settings import Settings
 from schemas.events import Declaration, Spec
 
@@ -168,7 +169,7 @@ async def _once(monitor: "Monitor", tailer: "Tailer", once: tuple[str, str], fil
             f"rankwatch: {monitor.dead_letters_written:,} records could not be read: see {monitor.dead_letters_path}",
             file=sys.stderr,
         )
-    print_report(monitor.board.report("all" if pairs == "all" else "adjacent", assert_complete=True), form)
+    print_report(monitor.board.partitions, form, pairs)
 
 
 async def _follow(monitor: "Monitor", tailer: "Tailer", view: Any) -> None:  # noqa: ANN401 - a LiveView or a PlainView

@@ -1,6 +1,6 @@
 """From the state of a benchmark to its report."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal
@@ -52,13 +52,14 @@ def build_report(
         Whether a benchmark without a declared order is taken as complete as it stands: N is then the number of items found and the
         family all pairs of the models found. True for files, which are what they are; never for a live stream.
     """
+    return Report(benchmarks=[view.report for view in views(partitions, pairs=pairs, assert_complete=assert_complete)])
+
+
+def views(partitions: Iterable[Partition], *, pairs: Which, assert_complete: bool) -> "Iterator[View]":
+    """Report every benchmark by name, beside its columns; see `build_report`."""
     benchmarks = [b for p in partitions for b in p.benchmarks.values()]
-    return Report(
-        benchmarks=[
-            benchmark_report(b, pairs=pairs, assert_complete=assert_complete)
-            for b in sorted(benchmarks, key=lambda b: b.name)
-        ]
-    )
+    for benchmark in sorted(benchmarks, key=lambda b: b.name):
+        yield view_of(benchmark, pairs=pairs, assert_complete=assert_complete)
 
 
 def benchmark_report(

@@ -116,8 +116,11 @@ def report(
 
     Example: rankwatch report results/ --format html > report.html
     """
+    from monitor.cli.errors import USAGE, stop
     from monitor.cli.report import run
 
+    if detail and form in {Format.table, Format.csv}:
+        stop(f"--detail has no room in --format {form.value}: choose json, markdown or html", USAGE)
     run(paths, form.value, _pairs(pairs, form).value, max_rejected, detail=detail)
 
 

@@ -111,7 +111,7 @@ async def _watch(
         files = find_files(paths)
     except PathError as error:
         stop(str(error), USAGE)
-    view = _view()
+    view = _view(settings)
     listener = None if once else view.change
     async with Monitor(settings, on_change=listener, serve=not once) as monitor:
         await monitor.caught_up()
@@ -233,14 +233,14 @@ def _status(monitor: "Monitor", tailer: "Tailer", rate: Rate) -> Any:  # noqa: A
     )
 
 
-def _view() -> Any:  # noqa: ANN401
+def _view(settings: Settings) -> Any:  # noqa: ANN401
     from monitor.serve.terminal import output_console
 
     console = output_console()
     if console.is_terminal and not console.is_dumb_terminal:
         from monitor.serve.terminal_live import LiveView
 
-        return LiveView(console)
+        return LiveView(console, low_coverage=settings.low_coverage)
     from monitor.serve.terminal_plain import PlainView
 
     return PlainView()

@@ -54,7 +54,7 @@ def mean_bar(low: float | None, high: float | None, mean: float | None, *, least
         f'<svg class="bar" viewBox="0 0 {_WIDTH} {_HEIGHT}" aria-hidden="true">'
         f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{y:g}" y2="{y:g}"/>'
         f'<rect class="f-yes" x="{x(low)}" y="{y - 2.5:g}" width="{max(x(high) - x(low), 1):.1f}" height="5" rx="2.5" opacity=".45"/>'
-        f'<circle class="f-yes" cx="{x(mean)}" cy="{y:g}" r="3.4"/></svg>'
+        f'<circle class="f-yes" cx="{x(mean)}" cy="{y:g}" r="2.2"/></svg>'
     )
 
 
@@ -154,5 +154,5 @@ def matrix_chart(matrix: NDArray[np.int8], title: str) -> str:
         f'<svg viewBox="{-margin:g} {-margin:g} {size + margin:g} {size + margin:g}" role="img"><title>{title}</title>'
         f'<rect class="f-ground" width="{size}" height="{size}"/>'
         f'<path class="f-yes" d="{"".join(shapes[1])}"/><path class="f-turned" d="{"".join(shapes[-1])}"/>{lines}'
-        f'<path d="M0 0L{size} {size}" class="axis" stroke-width=".1"/>{labels}</svg>'
+        f"{labels}</svg>"
     )

@@ -4,7 +4,18 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from monitor.render.shown import PLANNED, RESOLUTIONS, TWO_WORDS, Shown, checklist, facts, headline, notes, p_value
+from monitor.render.shown import (
+    PLANNED,
+    RESOLUTIONS,
+    TWO_WORDS,
+    Shown,
+    checklist,
+    facts,
+    headline,
+    needed,
+    notes,
+    p_value,
+)
 from monitor.serve import terminal_format as form
 from monitor.serve.terminal_format import PROCEDURES, UNICODE
 from schemas.detail import CURRENT, PLANNED_N, ClusterDetail
@@ -100,7 +111,7 @@ def _pair(pair: PairReport) -> list[str]:
         form.points(pair.gap),
         escape(form.interval(pair.gap_low, pair.gap_high)),
         form.decimal(pair.log_e),
-        escape(form.items(pair.required_n)),
+        escape(needed(pair.required_n)),
         form.ratio(pair.resolution_ratio),
         *(form.decision_glyph(pair, key, UNICODE)[0] for key in PROCEDURES),
         *(form.resolution_glyph(pair, key, UNICODE)[0] for key in RESOLUTIONS),
@@ -175,15 +186,15 @@ def _cluster(cluster: ClusterDetail) -> list[str]:
     left = escape(
         f"{form.ratio(cluster.leave_one_out_low)} to {form.ratio(cluster.leave_one_out_high)} ({cluster.leave_one_out_cluster})"
     )
-    needed = f"{cluster.clusters_needed:,}" if cluster.clusters_needed is not None else form.MISSING
+    clusters = f"{cluster.clusters_needed:,}" if cluster.clusters_needed is not None else form.MISSING
     ratios = [form.ratio(d.resolution_ratio) for d in cluster.definitions]
     return [
         f"{form.decimal(low, 4)} to {form.decimal(high, 4)}",
-        escape(f"{form.items(least)} to {form.items(most)}"),
+        escape(f"{needed(least)} to {needed(most)}"),
         f"{cluster.bootstrap_unresolved:.0%}",
         left,
         *ratios,
-        needed,
+        clusters,
     ]
 
 

@@ -8,7 +8,18 @@ from typing import Final
 
 from monitor.render import charts
 from monitor.render.second_opinions import second_opinions
-from monitor.render.shown import PATH_ORDER, PLANNED, RESOLUTIONS, TWO_WORDS, Shown, checklist, facts, headline, notes
+from monitor.render.shown import (
+    PATH_ORDER,
+    PLANNED,
+    RESOLUTIONS,
+    TWO_WORDS,
+    Shown,
+    checklist,
+    facts,
+    headline,
+    needed,
+    notes,
+)
 from monitor.serve import terminal_format as form
 from monitor.serve.terminal_format import DECIDED, HELD, PROCEDURES, UNICODE
 from schemas.report import ModelReport, PairReport
@@ -73,8 +84,8 @@ def _benchmark(shown: Shown, k: int) -> str:
 
 def _table(title: str, head: str, body: str) -> str:
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(title)}"><table><caption>{title}</caption>'
-        f"<thead>{head}</thead>{body}</table></div>"
+        f'<p class="soft">{title}</p><div class="scroll" role="region" tabindex="0" aria-label="{title}">'
+        f"<table><thead>{head}</thead>{body}</table></div>"
     )
 
 
@@ -180,10 +191,14 @@ def _verdict(pair: PairReport, reach: float) -> str:
         )
         for k, key in enumerate(RESOLUTIONS)
     )
+    width = 3 + len(PROCEDURES) + len(RESOLUTIONS)
+    # Thousands of pairs that are no neighbours would make the page too long to read: their sentences are in csv and json.
+    said = pair.adjacent or pair.status == "superseded"
+    why = f'<tr class="why"><td colspan="{width}"><p>{text(pair.reason)}</p></td></tr>' if said else ""
     return (
-        f'<tr><td class="pair"><span class="names">{text(pair.model_a)} {escape(form.relation(pair))} {text(pair.model_b)}</span>'
-        f'<span class="why">{text(pair.reason)}</span></td><td><span class="chip {chip}">{glyph} {word}</span></td>'
-        f'<td>{bar}<span class="soft">{gap}</span></td>{decided}{resolved}</tr>'
+        f'<tr><th scope="row">{text(pair.model_a)} {escape(form.relation(pair))} {text(pair.model_b)}</th>'
+        f'<td><span class="chip {chip}">{glyph} {word}</span></td>'
+        f'<td>{bar}<span class="soft">{gap}</span></td>{decided}{resolved}</tr>{why}'
     )
 
 
@@ -212,13 +227,11 @@ def _sizes(shown: Shown) -> str:
         ratio = pair.required_n / pair.n if pair.required_n is not None and pair.n else None
         anytime = drawn.anytime_required_n / pair.n if drawn is not None and pair.n else None
         spread = (
-            f"{form.items(drawn.required_n_low)} to {form.items(drawn.required_n_high)}"
-            if drawn is not None
-            else form.MISSING
+            f"{needed(drawn.required_n_low)} to {needed(drawn.required_n_high)}" if drawn is not None else form.MISSING
         )
         rows.append(
             f'<tr><th scope="row">{text(pair.model_a)} v {text(pair.model_b)}</th><td class="num">{pair.n:,}</td>'
-            f'<td class="num">{form.items(pair.required_n)}</td><td class="num">{spread}</td>'
+            f'<td class="num">{needed(pair.required_n)}</td><td class="num">{spread}</td>'
             f'<td class="num">{form.ratio(pair.resolution_ratio)}</td><td>{charts.needed_bar(ratio, anytime)}</td></tr>'
         )
     head = (

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from monitor.render.shown import p_value
+from monitor.render.shown import needed, p_value
 from monitor.serve import terminal_format as form
 from schemas.detail import CURRENT, PLANNED_N, AdjustedP, ClusterDetail, PairDetail
 
@@ -16,7 +16,7 @@ def second_opinions(detail: PairDetail) -> str:
         ("p, continuity-corrected", p_value(detail.p_corrected)),
         ("Bootstrap gap", form.interval(detail.bootstrap_low, detail.bootstrap_high)),
         ("rho can only be", f"{form.decimal(detail.rho_low)} to {form.decimal(detail.rho_high)} at these accuracies"),
-        ("Anytime N*", form.items(detail.anytime_required_n)),
+        ("Anytime N*", needed(detail.anytime_required_n)),
         ("q with the paper's 2.15", form.ratio(detail.paper_anytime_resolution_ratio)),
     ]
     entries += _cluster(detail.cluster) if detail.cluster is not None else []
@@ -41,17 +41,17 @@ def _cluster(cluster: ClusterDetail) -> list[tuple[str, str]]:
     low, high = cluster.bootstrap_icc
     least, most = cluster.bootstrap_required_n
     left = f"{form.ratio(cluster.leave_one_out_low)} to {form.ratio(cluster.leave_one_out_high)}"
-    needed = "more than can be told" if cluster.clusters_needed is None else f"about {cluster.clusters_needed:,}"
+    clusters = "more than can be told" if cluster.clusters_needed is None else f"about {cluster.clusters_needed:,}"
     return [
         (
             "Clusters resampled",
-            f"ICC {form.decimal(low, 4)} to {form.decimal(high, 4)}, N* {form.items(least)} to {form.items(most)}",
+            f"ICC {form.decimal(low, 4)} to {form.decimal(high, 4)}, N* {needed(least)} to {needed(most)}",
         ),
         ("Unresolved in", f"{cluster.bootstrap_unresolved:.0%} of the resamples"),
         ("One cluster left out", f"q {left}, least without {cluster.leave_one_out_cluster}"),
         ("Other clusters, q", ratios),
         (
             "For new categories",
-            f"{needed} clusters like these until evidence at alpha; ln e now {form.decimal(cluster.log_e)}",
+            f"{clusters} clusters like these until evidence at alpha; ln e now {form.decimal(cluster.log_e)}",
         ),
     ]

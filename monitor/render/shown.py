@@ -100,6 +100,17 @@ def notes(shown: Shown) -> list[str]:
     return found
 
 
+def needed(items: float | None) -> str:
+    """Write a number of items needed.
+
+    Examples
+    --------
+    >>> needed(5786.2), needed(float("inf"))
+    ('5,787', '≥ 1,000,000')
+    """
+    return form.items(items).replace(">= 10^6", "≥ 1,000,000")
+
+
 def p_value(p: float | None) -> str:
     """Write a p-value.
 
@@ -117,7 +128,8 @@ def p_value(p: float | None) -> str:
 
 def side_name(pair: PairReport, side: str | None) -> str:
     """Name the better model, or say that there is none."""
-    return {"a": pair.model_a, "b": pair.model_b}.get(side or "", "undecided")
+    better = {"a": pair.model_a, "b": pair.model_b}.get(side or "")
+    return "undecided" if better is None else f"{better} is better"
 
 
 def checklist(shown: Shown, position: int) -> list[tuple[str, str]]:
@@ -138,15 +150,14 @@ def checklist(shown: Shown, position: int) -> list[tuple[str, str]]:
     test = f"exact McNemar, p = {p_value(pair.p_exact)}" if pair.p_exact is not None else form.MISSING
     star = form.MISSING
     if drawn is not None:
-        star = f"{form.items(drawn.required_n_low)} to {form.items(drawn.required_n_high)}"
+        star = f"{needed(drawn.required_n_low)} to {needed(drawn.required_n_high)}"
         if drawn.required_n_low <= pair.n <= drawn.required_n_high:
             star += ": N lies within, so whether N is enough is itself uncertain"
     family = "all pairs" if b.family.size is None else f"{b.family.size:,} pairs"
     decided = pair.decided
-    verdicts = (
-        f"anytime family {side_name(pair, decided.anytime_family)}, Bonferroni {side_name(pair, decided.bonferroni)}, "
-        f"Benjamini-Hochberg {side_name(pair, decided.benjamini_hochberg)}"
-    )
+    families = {"anytime family": decided.anytime_family, "Bonferroni": decided.bonferroni}
+    families["Benjamini-Hochberg"] = decided.benjamini_hochberg
+    verdicts = "; ".join(f"{name}: {side_name(pair, side)}" for name, side in families.items())
     counts = (
         ""
         if pair.b is None or pair.c is None
@@ -160,8 +171,8 @@ def checklist(shown: Shown, position: int) -> list[tuple[str, str]]:
         ("Paired test", test),
         ("N, paired items", f"{pair.n:,}"),
         ("Smallest gap that N detects", f"{form.points(pair.mde).removeprefix('+')} points"),
-        ("q = N/N*", f"{form.ratio(pair.resolution_ratio)}, N* = {form.items(pair.required_n)}"),
+        ("q = N/N*", f"{form.ratio(pair.resolution_ratio)}, N*: {needed(pair.required_n)}"),
         ("N* interval (95 %, bootstrap)", star),
-        ("Multiplicity", f"{family}: {verdicts}"),
+        ("Multiplicity", f"{family}. {verdicts}"),
         ("Per-item raw", f"{pair.n:,} items{counts}"),
     ]

@@ -313,6 +313,70 @@ def demo(
 
 
 @app.command(rich_help_panel="Understand")
+def plan(
+    gap: Annotated[
+        float | None,
+        typer.Option("--gap", min=0, max=1, help="gap to detect, in score units: 0.02 is 2 points", show_default=False),
+    ] = None,
+    items: Annotated[
+        int | None,
+        typer.Option("--items", min=1, help="items there are: tells the gap that they detect", show_default=False),
+    ] = None,
+    accuracy: Annotated[
+        float | None, typer.Option("--accuracy", min=0, max=1, help="mean accuracy of the two", show_default=False)
+    ] = None,
+    rho: Annotated[
+        float | None,
+        typer.Option("--rho", min=-1, max=1, help="correlation of their 0/1 scores", show_default=False),
+    ] = None,
+    discordance: Annotated[
+        float | None,
+        typer.Option(
+            "--discordance",
+            min=0,
+            max=1,
+            help="share of items on which exactly one of them is right",
+            show_default=False,
+        ),
+    ] = None,
+    pilot: Annotated[
+        Path | None, typer.Option("--pilot", help="results to take all this from", show_default=False)
+    ] = None,
+    pair: Annotated[
+        tuple[str, str] | None, typer.Option("--pair", metavar="A B", help="the pilot's two models", show_default=False)
+    ] = None,
+    benchmark: Annotated[
+        str | None, typer.Option("--benchmark", help="the pilot's benchmark, if it has several", show_default=False)
+    ] = None,
+    family: Annotated[int, typer.Option("--family", min=1, help="pairs that share alpha")] = 1,
+    design_effect: Annotated[
+        float | None,
+        typer.Option("--design-effect", min=1, help="of items in clusters  [default: the pilot's]", show_default=False),
+    ] = None,
+    alpha: Annotated[float, typer.Option("--alpha", min=0.000001, max=0.5)] = 0.05,
+    power: Annotated[float, typer.Option("--power", min=0.5, max=0.999999)] = 0.8,
+    mixture: Annotated[str, typer.Option("--mixture", help="of the anytime procedures")] = "beta(1,1)",
+    form: ListingOption = Listing.table,
+) -> None:
+    """Tell how many items a gap needs, or which gap so many items detect, under each procedure.
+
+    Examples
+    --------
+    rankwatch plan --gap 0.02 --accuracy 0.6 --rho 0.5 --family 45
+
+    rankwatch plan --items 12032 --discordance 0.26
+
+    rankwatch plan --pilot pilot.jsonl --pair model-a model-b --gap 0.01
+    """
+    from monitor.cli.plan import Wanted, run
+
+    wanted = Wanted(
+        gap, accuracy, rho, discordance, pilot, pair, benchmark, items, family, design_effect, alpha, power, mixture
+    )
+    run(wanted, form.value)
+
+
+@app.command(rich_help_panel="Understand")
 def reproduce(
     full: Annotated[bool, typer.Option("--full", help="run the simulations too (minutes)")] = False,
     form: ListingOption = Listing.table,

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+LOW_COVERAGE = 0.9
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -37,6 +38,9 @@ class Settings(BaseSettings):
     )
     max_rejected: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1, description="largest share of lines that may be unreadable"
+    )
+    low_coverage: Annotated[float, Field(ge=0, le=1)] = Field(
+        LOW_COVERAGE, description="share of the items below which a model is marked in the ranking"
     )
     broker_url: str | None = Field(None, description="kafka://host:port[,host:port] of the log of events")
     group: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field(

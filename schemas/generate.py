@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode
 
 from schemas.changes import VerdictChange
+from schemas.detail import DetailedReport
 from schemas.events import Declaration, Event
 from schemas.report import Report
 
@@ -17,6 +18,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "declaration": Declaration,
     "verdict-change": VerdictChange,
     "report": Report,
+    "report-detail": DetailedReport,
 }
 
 

@@ -23,12 +23,14 @@ ASSERTED = "asserted: "
 """How the reason of an order begins when completeness was asserted by whoever made the report, and declared by nobody."""
 
 
-class _Model(BaseModel):
+class StrictModel(BaseModel):
+    """Exactly the fields that are declared, and not to be changed."""
+
     # Infinite values (N* of a pair without a gap) have no JSON number; they are written as null.
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null")
 
 
-class OrderReport(_Model):
+class OrderReport(StrictModel):
     """The order policy in force, and what the diagnostic of the arrival order says."""
 
     policy: Literal["completion", "committed", "trusted", "none"]
@@ -36,14 +38,14 @@ class OrderReport(_Model):
     reason: str | None
 
 
-class FamilyReport(_Model):
+class FamilyReport(StrictModel):
     """The family over which `anytime_family` controls the error rate."""
 
     policy: Literal["spending", "capacity"]
     size: int | None = Field(description="pairs that share alpha (capacity), else the pairs registered so far")
 
 
-class ModelReport(_Model):
+class ModelReport(StrictModel):
     """One model of the ranking; its means come from its own items."""
 
     model: str
@@ -58,7 +60,7 @@ class ModelReport(_Model):
     tie_group: int
 
 
-class Decided(_Model):
+class Decided(StrictModel):
     """Is there evidence which model is better? The better one, or null, per procedure."""
 
     fixed_n: Side | None
@@ -71,7 +73,7 @@ class Decided(_Model):
     e_bh: Side | None
 
 
-class Resolved(_Model):
+class Resolved(StrictModel):
     """Is the benchmark large enough to detect a gap of this size? q >= 1, per procedure; null where it is not computed."""
 
     fixed_n: bool | None
@@ -80,7 +82,7 @@ class Resolved(_Model):
     clustered: bool | None
 
 
-class ClusterReport(_Model):
+class ClusterReport(StrictModel):
     """The pair under one-way clustering of its items."""
 
     clusters: int
@@ -90,7 +92,7 @@ class ClusterReport(_Model):
     resolution_ratio: float | None
 
 
-class PairReport(_Model):
+class PairReport(StrictModel):
     """One pair; model_a is the better-ranked of the two (ties by name)."""
 
     model_a: str
@@ -127,7 +129,7 @@ class PairReport(_Model):
     cluster: ClusterReport | None
 
 
-class Summary(_Model):
+class Summary(StrictModel):
     """How many of the listed pairs each procedure leaves undecided, and unresolved."""
 
     pairs: int
@@ -135,7 +137,7 @@ class Summary(_Model):
     unresolved: dict[str, int]
 
 
-class BenchmarkReport(_Model):
+class BenchmarkReport(StrictModel):
     """One benchmark."""
 
     benchmark: str
@@ -154,7 +156,7 @@ class BenchmarkReport(_Model):
     pairs: list[PairReport]
 
 
-class Report(_Model):
+class Report(StrictModel):
     """Every benchmark that was read."""
 
     benchmarks: list[BenchmarkReport]

@@ -25,6 +25,16 @@ class Format(StrEnum):
 
     table = "table"
     json = "json"
+    csv = "csv"
+    markdown = "markdown"
+    html = "html"
+
+
+class Listing(StrEnum):
+    """How what is no report is written."""
+
+    table = "table"
+    json = "json"
 
 
 class Pairs(StrEnum):
@@ -51,10 +61,23 @@ class GateFormat(StrEnum):
     github = "github"
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="table for people, json for programs")]
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        help="table for the terminal, json and csv for programs, markdown and html (one file, with figures) for people",
+    ),
+]
+ListingOption = Annotated[Listing, typer.Option("--format", help="table for people, json for programs")]
+DetailOption = Annotated[
+    bool,
+    typer.Option(
+        "--detail", help="add second opinions: other families, bootstrap, cluster sensitivity (json, markdown, html)"
+    ),
+]
 PairsOption = Annotated[
     Pairs | None,
-    typer.Option("--pairs", help="which pairs to list  [default: adjacent; json: all]", show_default=False),
+    typer.Option("--pairs", help="which pairs to list  [default: adjacent; json and csv: all]", show_default=False),
 ]
 RejectedOption = Annotated[
     float,
@@ -68,7 +91,7 @@ RejectedOption = Annotated[
 
 
 def _pairs(pairs: Pairs | None, form: Format) -> Pairs:
-    return pairs or (Pairs.all if form is Format.json else Pairs.adjacent)
+    return pairs or (Pairs.all if form in {Format.json, Format.csv} else Pairs.adjacent)
 
 
 def _version(wanted: bool) -> None:
@@ -90,17 +113,24 @@ def common(
 
 @app.command(rich_help_panel="Look")
 def report(
-    paths: Paths, form: FormatOption = Format.table, pairs: PairsOption = None, max_rejected: RejectedOption = 0.1
+    paths: Paths,
+    form: FormatOption = Format.table,
+    pairs: PairsOption = None,
+    detail: DetailOption = False,
+    max_rejected: RejectedOption = 0.1,
 ) -> None:
     """Report on results that are complete as they are.
 
     Takes the items found as the whole benchmark (and says so) unless a declaration stands in the files.
 
-    Example: rankwatch report results/ --format json --pairs all
+    Example: rankwatch report results/ --format html > report.html
     """
+    from monitor.cli.errors import USAGE, stop
     from monitor.cli.report import run
 
-    run(paths, form.value, _pairs(pairs, form).value, max_rejected)
+    if detail and form in {Format.table, Format.csv}:
+        stop(f"--detail has no room in --format {form.value}: choose json, markdown or html", USAGE)
+    run(paths, form.value, _pairs(pairs, form).value, max_rejected, detail=detail)
 
 
 @app.command(rich_help_panel="Look")
@@ -317,9 +347,73 @@ def demo(
 
 
 @app.command(rich_help_panel="Understand")
+def plan(
+    gap: Annotated[
+        float | None,
+        typer.Option("--gap", min=0, max=1, help="gap to detect, in score units: 0.02 is 2 points", show_default=False),
+    ] = None,
+    items: Annotated[
+        int | None,
+        typer.Option("--items", min=1, help="items there are: tells the gap that they detect", show_default=False),
+    ] = None,
+    accuracy: Annotated[
+        float | None, typer.Option("--accuracy", min=0, max=1, help="mean accuracy of the two", show_default=False)
+    ] = None,
+    rho: Annotated[
+        float | None,
+        typer.Option("--rho", min=-1, max=1, help="correlation of their 0/1 scores", show_default=False),
+    ] = None,
+    discordance: Annotated[
+        float | None,
+        typer.Option(
+            "--discordance",
+            min=0,
+            max=1,
+            help="share of items on which exactly one of them is right",
+            show_default=False,
+        ),
+    ] = None,
+    pilot: Annotated[
+        Path | None, typer.Option("--pilot", help="results to take all this from", show_default=False)
+    ] = None,
+    pair: Annotated[
+        tuple[str, str] | None, typer.Option("--pair", metavar="A B", help="the pilot's two models", show_default=False)
+    ] = None,
+    benchmark: Annotated[
+        str | None, typer.Option("--benchmark", help="the pilot's benchmark, if it has several", show_default=False)
+    ] = None,
+    family: Annotated[int, typer.Option("--family", min=1, help="pairs that share alpha")] = 1,
+    design_effect: Annotated[
+        float | None,
+        typer.Option("--design-effect", min=1, help="of items in clusters  [default: the pilot's]", show_default=False),
+    ] = None,
+    alpha: Annotated[float, typer.Option("--alpha", min=0.000001, max=0.5)] = 0.05,
+    power: Annotated[float, typer.Option("--power", min=0.5, max=0.999999)] = 0.8,
+    mixture: Annotated[str, typer.Option("--mixture", help="of the anytime procedures")] = "beta(1,1)",
+    form: ListingOption = Listing.table,
+) -> None:
+    """Tell how many items a gap needs, or which gap so many items detect, under each procedure.
+
+    Examples
+    --------
+    rankwatch plan --gap 0.02 --accuracy 0.6 --rho 0.5 --family 45
+
+    rankwatch plan --items 12032 --discordance 0.26
+
+    rankwatch plan --pilot pilot.jsonl --pair model-a model-b --gap 0.01
+    """
+    from monitor.cli.plan import Wanted, run
+
+    wanted = Wanted(
+        gap, accuracy, rho, discordance, pilot, pair, benchmark, items, family, design_effect, alpha, power, mixture
+    )
+    run(wanted, form.value)
+
+
+@app.command(rich_help_panel="Understand")
 def reproduce(
     full: Annotated[bool, typer.Option("--full", help="run the simulations too (minutes)")] = False,
-    form: FormatOption = Format.table,
+    form: ListingOption = Listing.table,
 ) -> None:
     """Recompute every number of the paper that can be recomputed, beside the published one.
 
@@ -331,7 +425,7 @@ def reproduce(
 
 
 @app.command(rich_help_panel="Understand")
-def config(form: FormatOption = Format.table) -> None:
+def config(form: ListingOption = Listing.table) -> None:
     """Show every setting: its value, where that comes from, and what it means.
 
     A flag beats an environment variable RANKWATCH_*, that beats the TOML file that RANKWATCH_CONFIG names. Secrets are never shown.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 from monitor.cli.errors import FAULT, USAGE, stop
-from monitor.cli.report import fold_files
+from monitor.cli.report import declared_beside, fold_files
 from monitor.ingest.limit import RejectLimit
 from monitor.ingest.paths import PathError, find_files, show
 
@@ -47,7 +47,7 @@ def run(paths: Sequence[Path], models: tuple[str, str], benchmark: str | None, f
         files = find_files(paths)
     except PathError as error:
         stop(str(error), USAGE)
-    partition = fold_files(files, RejectLimit(max_rejected))
+    partition = fold_files(files, RejectLimit(max_rejected), declared_beside(paths))
     from monitor.engine.report import build_report
 
     report = build_report([partition], pairs="all", assert_complete=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from monitor.cli.errors import FAULT, USAGE, stop
+from monitor.cli.output import print_report
 from monitor.engine.counts import CHUNK_CELLS
 from monitor.engine.partition import Partition
 from monitor.ingest.limit import RejectLimit, TooManyRejected
@@ -17,12 +18,10 @@ from schemas.events import Declaration
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from schemas.report import Report
-
 _SHOWN_REJECTS = 20
 
 
-def run(paths: Sequence[Path], form: str, pairs: str, max_rejected: float) -> None:
+def run(paths: Sequence[Path], form: str, pairs: str, max_rejected: float, *, detail: bool) -> None:
     """Read the files and print their report."""
     gc.disable()  # what is read here holds no cycles, and the process ends with the report
     try:
@@ -30,9 +29,7 @@ def run(paths: Sequence[Path], form: str, pairs: str, max_rejected: float) -> No
     except PathError as error:
         stop(str(error), USAGE)
     partition = fold_files(files, RejectLimit(max_rejected), declared_beside(paths))
-    from monitor.engine.report import build_report
-
-    print_report(build_report([partition], pairs="all" if pairs == "all" else "adjacent", assert_complete=True), form)
+    print_report([partition], form, pairs, detail=detail)
 
 
 def declared_beside(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
@@ -153,13 +150,3 @@ class _Reading:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
-
-
-def print_report(report: "Report", form: str) -> None:
-    """Print a report on standard output."""
-    if form == "json":
-        print(report.model_dump_json())
-        return
-    from monitor.serve.terminal import output_console, render_report
-
-    render_report(report, output_console())

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from monitor.cli.errors import FAULT, USAGE, stop
-from monitor.cli.report import declared_beside, print_report, stop_without_results
+from monitor.cli.output import print_report
+from monitor.cli.report import declared_beside, stop_without_results
 from monitor.engine.partition import FREE_TO_CHANGE
 from monitor.settings import ConfigFileError, Settings
 from schemas.events import Declaration, Spec
@@ -127,7 +128,7 @@ async def _watch(
         files = find_files(paths)
     except PathError as error:
         stop(str(error), USAGE)
-    view = _view()
+    view = _view(settings)
     listener = None if once else view.change
     async with Monitor(settings, on_change=listener, serve=not once) as monitor:
         await monitor.caught_up()
@@ -189,7 +190,7 @@ async def _once(monitor: "Monitor", tailer: "Tailer", once: tuple[str, str], fil
             f"rankwatch: {monitor.dead_letters_written:,} records could not be read: see {monitor.dead_letters_path}",
             file=sys.stderr,
         )
-    print_report(monitor.board.report("all" if pairs == "all" else "adjacent", assert_complete=True), form)
+    print_report(monitor.board.partitions, form, pairs)
 
 
 async def _follow(monitor: "Monitor", tailer: "Tailer", view: Any) -> None:  # noqa: ANN401 - a LiveView or a PlainView
@@ -253,14 +254,14 @@ def _status(monitor: "Monitor", tailer: "Tailer", rate: Rate) -> Any:  # noqa: A
     )
 
 
-def _view() -> Any:  # noqa: ANN401
+def _view(settings: Settings) -> Any:  # noqa: ANN401
     from monitor.serve.terminal import output_console
 
     console = output_console()
     if console.is_terminal and not console.is_dumb_terminal:
         from monitor.serve.terminal_live import LiveView
 
-        return LiveView(console)
+        return LiveView(console, low_coverage=settings.low_coverage)
     from monitor.serve.terminal_plain import PlainView
 
     return PlainView()

@@ -7,14 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.pair_table import Floats, PairTable, Sides, on_shared_squares
+from monitor.engine.pairs import Index
 
 CELL_BUDGET: Final = 20_000_000
-"""Pairs times clusters up to which cluster sums are kept for every pair; beyond it clustering is not computed for all pairs."""
+"""Pairs times clusters up to which cluster sums are computed for every pair; beyond it for the listed pairs alone."""
 
 
 @dataclass(frozen=True)
 class ClusterColumns:
-    """Cluster statistics of every pair, shape (pairs,) each; nan where a pair has too few clusters for them."""
+    """Cluster statistics, shape (pairs,) each; nan where a pair has too few clusters for them, or was not computed."""
 
     clusters: NDArray[np.int64]
     icc: Floats
@@ -24,28 +25,36 @@ class ClusterColumns:
     decided: Sides
 
 
-def cluster_columns(table: PairTable) -> ClusterColumns | None:
-    """Return the cluster statistics, or None when items carry no clusters (or too many for the number of pairs).
+@dataclass(frozen=True)
+class ClusterSums:
+    """Sums of some pairs by cluster, shape (pairs, clusters) each."""
 
-    Every item has to carry a cluster, and there have to be at least two of them.
+    names: list[str]
+    label: NDArray[np.int64]
+    """Cluster of each row that bets."""
+    n: Floats
+    s1: Floats
+    s2: Floats
+
+
+def cluster_sums(table: PairTable, at: Index) -> ClusterSums | None:
+    """Return the sums of the pairs `at` over each cluster.
+
+    None unless every item carries a cluster, there are at least two of them, and they fit the budget.
     """
-    from stats.clusters import cluster_icc, cluster_required_n, clustered_p, design_effect
-    from stats.families import holm
-
     benchmark = table.benchmark
-    names = [row.cluster for row, counts in zip(benchmark.rows, benchmark.counts_row, strict=False) if counts]
-    if None in names:
+    found = [row.cluster for row, counts in zip(benchmark.rows, benchmark.counts_row, strict=False) if counts]
+    if None in found:
         return None
-    labels, label = np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)
-    groups = labels.size
-    if groups < 2 or groups * table.pair.size > CELL_BUDGET:
+    names, label = np.unique(np.array(found, dtype=object).astype(str), return_inverse=True)
+    groups = names.size
+    if groups < 2 or groups * at.size > CELL_BUDGET:
         return None
-
-    x, scored = table._scores()  # noqa: SLF001 - the same rows
+    x, scored = table.scores
     order = np.argsort(label, kind="stable")
     bounds = np.searchsorted(label[order], np.arange(groups + 1))
-    n, s1, s2 = (np.zeros((table.pair.size, groups)) for _ in range(3))
-    a, b = table.a, table.b
+    n, s1, s2 = (np.zeros((at.size, groups)) for _ in range(3))
+    a, b = table.a[at], table.b[at]
     for g in range(groups):
         rows = order[bounds[g] : bounds[g + 1]]
         values, present = x[rows], scored[rows]
@@ -54,16 +63,33 @@ def cluster_columns(table: PairTable) -> ClusterColumns | None:
         squares = on_shared if benchmark.binary else on_shared_squares(values, present)
         s1[:, g] = on_shared[a, b] - on_shared[b, a]
         s2[:, g] = squares[a, b] + squares[b, a] - 2 * (values.T @ values)[a, b]
-    s2 = np.maximum(s2, 0)
+    return ClusterSums(names.tolist(), label, n, s1, np.maximum(s2, 0))
 
-    spec = benchmark.spec
-    clusters = (n > 0).sum(axis=1)
-    n_star = cluster_required_n(n, s1, s2, spec.alpha, spec.power)
-    p = clustered_p(n, s1)
-    icc = cluster_icc(n, s1, s2)
-    effect = design_effect(icc, np.maximum(table.n / np.maximum(clusters, 1), 1.0))
-    adjusted = np.ones(p.size)
-    inside = table.in_family & np.isfinite(p)
-    adjusted[inside] = holm(p[inside]) if inside.any() else 1.0
+
+def cluster_columns(table: PairTable, listed: Index) -> ClusterColumns | None:
+    """Return the cluster statistics: of every pair, or of the listed ones where all of them exceed the budget."""
+    from stats.clusters import cluster_icc, cluster_required_n, clustered_p, design_effect
+    from stats.families import holm
+
+    pairs = table.pair.size
+    at = np.arange(pairs)
+    sums = cluster_sums(table, at)
+    if sums is None:
+        at = listed
+        sums = cluster_sums(table, at)
+    if sums is None:
+        return None
+    spec = table.benchmark.spec
+    clusters = np.zeros(pairs, np.int64)
+    clusters[at] = (sums.n > 0).sum(axis=1)
+    n_star, p, icc, effect = (np.full(pairs, np.nan) for _ in range(4))
+    n_star[at] = cluster_required_n(sums.n, sums.s1, sums.s2, spec.alpha, spec.power)
+    p[at] = clustered_p(sums.n, sums.s1)
+    icc[at] = cluster_icc(sums.n, sums.s1, sums.s2)
+    effect[at] = design_effect(icc[at], np.maximum(table.n[at] / np.maximum(clusters[at], 1), 1.0))
+    # A pair without a p-value stays in the family as p = 1: Holm's adjustment of the others can only grow by it.
+    adjusted = np.ones(pairs)
+    inside = table.in_family
+    adjusted[inside] = holm(np.where(np.isfinite(p), p, 1.0)[inside]) if inside.any() else 1.0
     decided = np.where(adjusted <= spec.alpha, table.direction(), 0).astype(np.int8)
     return ClusterColumns(clusters, icc, effect, n_star, p, decided)

@@ -38,16 +38,23 @@ class PairTable:
         0-based rank of a; a pair is adjacent when b is the next.
     assumed_items : int or None
         The item count that is asserted (files that are complete as they are), when nothing was declared.
+    superseded : tuple of two arrays of int64, optional
+        Contestants of the pairs, when those are pairs of an older epoch instead of the pairs of the ranking.
     """
 
     benchmark: Benchmark
     ranking: Index
     assumed_items: int | None = None
+    superseded: tuple[Index, Index] | None = None
     a: Index = field(init=False)
     b: Index = field(init=False)
     adjacent: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.superseded is not None:
+            self.a, self.b = self.superseded
+            self.adjacent = np.zeros(self.a.size, bool)
+            return
         first, second = np.triu_indices(self.ranking.size, 1)
         self.a, self.b = self.ranking[first], self.ranking[second]
         self.adjacent = second == first + 1
@@ -87,7 +94,7 @@ class PairTable:
     @cached_property
     def sums(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Mean score of a and of b on the shared items, and the sums of D and of D^2 over them, from the rows."""
-        x, scored = self._scores()
+        x, scored = self.scores
         contestants = x.shape[1]
         on_shared = np.zeros((contestants, contestants))
         squares = np.zeros((contestants, contestants))
@@ -104,7 +111,8 @@ class PairTable:
             mean_a, mean_b = on_shared[a, b] / self.n, on_shared[b, a] / self.n
         return mean_a, mean_b, on_shared[a, b] - on_shared[b, a], squares[a, b] + squares[b, a] - 2 * products[a, b]
 
-    def _scores(self) -> tuple[Floats, Floats]:
+    @cached_property
+    def scores(self) -> tuple[Floats, Floats]:
         """Scores in [0, 1] (0 where there is none) and presence, of the rows that bet, shape (rows, contestants)."""
         benchmark = self.benchmark
         codes = benchmark.matrix()[benchmark.counts_row[: len(benchmark.rows)]]

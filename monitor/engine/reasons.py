@@ -1,6 +1,7 @@
 """Sentences: what a verdict says, under which assumption, and what would settle an open one."""
 
 from dataclasses import dataclass
+from math import floor, log10
 
 from schemas.report import Status
 
@@ -30,6 +31,12 @@ class PairFacts:
     assumption: str | None
     no_family: str | None
     """Why the pair can have no family verdict."""
+    wins: int | None = None
+    losses: int | None = None
+    turned_at: int | None = None
+    """Shared items at which the gap first turned against the decision."""
+    epochs: tuple[int, int] = (0, 0)
+    policy: str = "none"
 
 
 def points(gap: float) -> str:
@@ -43,11 +50,35 @@ def points(gap: float) -> str:
     return f"{abs(gap) * 100:.2f} points"
 
 
+def rounded(items: float) -> str:
+    """Write an estimated number of items, with no more digits than an estimate has.
+
+    Examples
+    --------
+    >>> rounded(152.3), rounded(220_767), rounded(2e6)
+    ('150', '220,000', 'more than a million')
+    """
+    if items >= 1e6:
+        return "more than a million"
+    digit = 10 ** max(floor(log10(max(items, 1))) - 1, 0)
+    return f"{round(items / digit) * digit:,}"
+
+
+def _count(items: int) -> str:
+    return f"{items:,} item" if items == 1 else f"{items:,} items"
+
+
+def _are(items: int) -> str:
+    return "is" if items == 1 else "are"
+
+
 def reason(facts: PairFacts) -> str:
     """Say in one or more plain sentences why a pair has its status."""
     if facts.n == 0:
         return f"{facts.model_a} and {facts.model_b} share no item yet."
-    parts = [_verdict(facts)]
+    if facts.status == "superseded":
+        return _superseded(facts)
+    parts = _decided(facts) if facts.status == "decided" else [_verdict(facts)]
     if facts.status != "decided":
         if facts.no_family:
             parts.append(f"It has no family verdict: {facts.no_family}.")
@@ -60,47 +91,81 @@ def reason(facts: PairFacts) -> str:
     return " ".join(parts)
 
 
+def _sides(facts: PairFacts, side: str) -> tuple[str, str]:
+    return (facts.model_a, facts.model_b) if side == "a" else (facts.model_b, facts.model_a)
+
+
+def _superseded(facts: PairFacts) -> str:
+    side = facts.side or facts.pair_side
+    kept = "nothing had been decided"
+    if side is not None:
+        better, worse = _sides(facts, side)
+        kept = f"{better} had been decided to be better than {worse}"
+        kept += "" if facts.side else ", for this pair by itself"
+    return (
+        f"Superseded: {kept}, on epoch {facts.epochs[0]} of {facts.model_a} and epoch {facts.epochs[1]} of {facts.model_b}. "
+        "One of them has been scored again since: the newer scores are a comparison of their own, and this verdict is kept as it was made."
+    )
+
+
+def _decided(facts: PairFacts) -> list[str]:
+    """Say who is better, what it rests on, whether it has turned since, and the assumption."""
+    side = facts.side or "a"
+    better, worse = _sides(facts, side)
+    said = f"{better} is better than {worse}, decided family-wise"
+    if facts.wins is not None and facts.losses is not None:
+        wins, losses = (facts.wins, facts.losses) if side == "a" else (facts.losses, facts.wins)
+        said += f": of {facts.n:,} shared items, {wins:,} are right in {better} alone and {losses:,} in {worse} alone"
+    if facts.missing and facts.policy == "completion":
+        said += f"; the {_count(facts.missing)} still missing cannot undo it"
+    parts = [f"{said}."]
+    if facts.gap is not None and (facts.gap < 0 if side == "a" else facts.gap > 0):
+        parts.append(
+            f"But the gap has since turned: {worse} now leads. The decision stands as it was made; look at what changed."
+        )
+    elif facts.turned_at is not None:
+        parts.append(
+            f"After the decision the gap had turned for a while, at {facts.turned_at:,} shared items; it has turned back."
+        )
+    return [*parts, f"Assumes that {facts.assumption}."]
+
+
 def _verdict(facts: PairFacts) -> str:
     texts = {
         "invalidated": f"It was decided, but {facts.held}: the decision no longer counts.",
         "held": f"Held: {facts.held}.",
-        "equivalent": "The gap is smaller than the declared margin, in either direction.",
-        "exhausted": "Every item has been scored, and the evidence does not decide it.",
+        "equivalent": "A tie: the gap is smaller than the declared margin, in either direction.",
+        "exhausted": "Every item has been scored, and the evidence does not decide which is better.",
     }
-    if facts.status == "decided":
-        better, worse = (facts.model_a, facts.model_b) if facts.side == "a" else (facts.model_b, facts.model_a)
-        turned = facts.gap is not None and (facts.gap < 0 if facts.side == "a" else facts.gap > 0)
-        ending = "; the gap has since turned" if turned else ""
-        return f"{better} is better than {worse}, decided family-wise{ending}. Assumes that {facts.assumption}."
     if facts.pair_side and facts.status in {"collecting", "exhausted"}:
-        better = facts.model_a if facts.pair_side == "a" else facts.model_b
+        better, worse = _sides(facts, facts.pair_side)
         scored = "Every item has been scored. " if facts.status == "exhausted" else ""
-        family = ", not yet family-wise" if facts.status == "collecting" else ", not family-wise"
-        return f"{scored}Decided for this pair by itself ({better} is better){'' if facts.no_family else family}."
+        alone = f"{scored}Decided for this pair by itself ({better} is better than {worse})"
+        if facts.no_family:
+            return f"{alone}."
+        family = "not yet family-wise" if facts.status == "collecting" else "not family-wise"
+        return f"{alone}, {family}: with this many pairs compared, chance alone makes one look like this too often."
     if facts.status in texts:
         return texts[facts.status]
     if facts.missing:
-        return (
-            f"Undecided: {facts.missing:,} items of the benchmark are still missing for this pair, and could turn it."
-        )
-    return "Undecided."
+        return f"Undecided: {_count(facts.missing)} of the benchmark {_are(facts.missing)} still missing for this pair, and could turn it."
+    return "Undecided: the evidence so far does not tell which is better."
 
 
 def _open(facts: PairFacts) -> list[str]:
     parts = []
     if facts.low is not None and facts.high is not None:
         low, high = facts.low, facts.high
-        ruled = [
-            f"{name} ahead by more than {points(side)}" for name, side in ((facts.model_a, high), (facts.model_b, low))
-        ]
-        parts.append(
-            f"The interval rules out {ruled[0]} and {ruled[1]}."
-            if low < 0 < high
-            else f"The interval rules out {ruled[0]}."
-        )
+        ruled = []
+        if high < 1:
+            ruled.append(f"{facts.model_a} ahead by more than {points(high)}" if high > 0 else f"{facts.model_a} ahead")
+        if low > -1:
+            ruled.append(f"{facts.model_b} ahead by more than {points(low)}" if low < 0 else f"{facts.model_b} ahead")
+        if ruled:
+            parts.append(f"The interval rules out {' and '.join(ruled)}.")
     if facts.discordant is not None:
         parts.append(
-            f"{facts.discordant:,} of {facts.n:,} shared items are informative (exactly one of the two is right)."
+            f"{facts.discordant:,} of {facts.n:,} shared items {_are(facts.discordant)} informative (exactly one of the two is right)."
         )
     if facts.status in {"collecting", "exhausted", "held"}:
         parts += _prospect(facts)
@@ -115,10 +180,9 @@ def _prospect(facts: PairFacts) -> list[str]:
         return ["At the present estimate no number of items settles it."]
     if more < 1:
         return []
-    count = "more than a million" if more >= 1e6 else f"about {more:,.0f}"
+    count = rounded(more) if more >= 1e6 else f"about {rounded(more)}"
     if left is not None and more > left:
-        rest = f"{left:,}" if left else "none"
-        return [
-            f"The benchmark is too small to settle a gap like this one: {count} further items would be needed, {rest} are left."
-        ]
+        rest = f"{left:,} {_are(left)} left" if left else "none are left"
+        small = "The benchmark is too small to settle a gap like this one"
+        return [f"{small}: {count} further items would be needed, {rest}."]
     return [f"At the present estimate {count} further items would settle it."]

@@ -1,18 +1,23 @@
 """From the state of a benchmark to its report."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.benchmark import Benchmark
 from monitor.engine.cluster_table import ClusterColumns, cluster_columns
-from monitor.engine.pair_table import PairTable, Sides
+from monitor.engine.columns import Column, number
+from monitor.engine.pair_table import PairTable
+from monitor.engine.pairs import Index, pair_members
 from monitor.engine.partition import Partition
-from monitor.engine.reasons import NO_ORDER, PairFacts, reason
+from monitor.engine.reasons import NO_ORDER
 from monitor.engine.standings import model_reports, ranking_of
+from monitor.engine.summary import summary
+from monitor.engine.verdicts import verdicts
 from schemas.report import (
     ASSERTED,
     BenchmarkReport,
@@ -23,8 +28,6 @@ from schemas.report import (
     PairReport,
     Report,
     Resolved,
-    Status,
-    Summary,
 )
 from stats.completion import items_to_completion_decision
 from stats.confidence import gap_interval
@@ -33,7 +36,6 @@ from stats.mcnemar import chi2_p, mid_p
 from stats.paired import correlation
 
 Which = Literal["adjacent", "all"]
-_SIDE: Final = {1: "a", -1: "b", 0: None}
 
 
 def build_report(
@@ -50,27 +52,44 @@ def build_report(
         Whether a benchmark without a declared order is taken as complete as it stands: N is then the number of items found and the
         family all pairs of the models found. True for files, which are what they are; never for a live stream.
     """
+    return Report(benchmarks=[view.report for view in views(partitions, pairs=pairs, assert_complete=assert_complete)])
+
+
+def views(partitions: Iterable[Partition], *, pairs: Which, assert_complete: bool) -> "Iterator[View]":
+    """Report every benchmark by name, beside its columns; see `build_report`."""
     benchmarks = [b for p in partitions for b in p.benchmarks.values()]
-    return Report(
-        benchmarks=[
-            benchmark_report(b, pairs=pairs, assert_complete=assert_complete)
-            for b in sorted(benchmarks, key=lambda b: b.name)
-        ]
-    )
+    for benchmark in sorted(benchmarks, key=lambda b: b.name):
+        yield view_of(benchmark, pairs=pairs, assert_complete=assert_complete)
 
 
 def benchmark_report(
     benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete: bool = False
 ) -> BenchmarkReport:
     """Report one benchmark; see `build_report`."""
+    return view_of(benchmark, pairs=pairs, assert_complete=assert_complete).report
+
+
+@dataclass(frozen=True)
+class View:
+    """A report beside the columns it was made from, for the formats that show more than the report holds."""
+
+    report: BenchmarkReport
+    table: PairTable
+    listed: Index
+    """Where the pairs of the report, but the superseded ones, stand in the table."""
+    held: str | None
+
+
+def view_of(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete: bool = False) -> View:
+    """Report one benchmark, and keep the columns; see `build_report`."""
     asserted = assert_complete and benchmark.spec.order.policy == "none"
     ranking = ranking_of(benchmark)
     table = PairTable(benchmark, ranking, benchmark.items if asserted else None)
-    clusters = cluster_columns(table)
     held = _held(benchmark, asserted=asserted)
     listed = np.arange(table.pair.size) if pairs == "all" else np.flatnonzero(table.adjacent)
+    clusters = cluster_columns(table, listed)
     rows = _pairs(table, clusters, listed, held)
-    return BenchmarkReport(
+    report = BenchmarkReport(
         benchmark=benchmark.name,
         items=benchmark.items,
         **benchmark.counters,
@@ -84,9 +103,29 @@ def benchmark_report(
         mixture=benchmark.spec.mixture,
         family=_family(benchmark, table, asserted=asserted),
         models=model_reports(table, held=held is not None),
-        summary=_summary(table, rows, listed),
-        pairs=rows,
+        summary=summary(table, rows, listed),
+        pairs=rows + (_superseded(benchmark, ranking, held) if pairs == "all" else []),
     )
+    return View(report, table, listed, held)
+
+
+def _superseded(benchmark: Benchmark, ranking: Index, held: str | None) -> list[PairReport]:
+    """List the pairs of an older epoch that were decided: a verdict is kept, whatever is scored again."""
+    decided = np.zeros(benchmark.pairs, bool)
+    for latch in benchmark.latched.values():
+        decided |= latch[: benchmark.pairs] != 0
+    pairs = np.flatnonzero(decided)
+    i, j = pair_members(pairs)
+    current = benchmark.current()
+    old = ~(current[i] & current[j]) if pairs.size else np.zeros(0, bool)
+    if not old.any():
+        return []
+    place = {benchmark.contestants[k].model: rank for rank, k in enumerate(ranking.tolist())}
+    ranks = np.array([place[c.model] for c in benchmark.contestants], np.int64)
+    i, j = i[old], j[old]
+    first = ranks[i] < ranks[j]
+    table = PairTable(benchmark, ranking, None, (np.where(first, i, j), np.where(first, j, i)))
+    return _pairs(table, None, np.arange(i.size), held)
 
 
 def _held(benchmark: Benchmark, *, asserted: bool) -> str | None:
@@ -115,47 +154,11 @@ def _order_reason(benchmark: Benchmark, held: str | None, *, asserted: bool) -> 
     return warning if stated is None else f"{stated}; {warning}"
 
 
-_ASSUMPTIONS: Final = {
-    "completion": "the declared number of items is the whole benchmark",
-    "committed": "the items are a sample, taken in the order that the seed committed to",
-    "trusted": "the arrival order does not depend on outcomes or clusters, as declared",
-}
-
-
 def _family(benchmark: Benchmark, table: PairTable, *, asserted: bool) -> FamilyReport:
     family = benchmark.spec.family
     if asserted:
         return FamilyReport(policy="capacity", size=table.anytime_family_size)
     return FamilyReport(policy=family.policy, size=table.anytime_family_size)
-
-
-def _number(value: float) -> float | None:
-    return float(value) if isfinite(value) else None
-
-
-class _Column:
-    """A column of the pair table at the listed pairs, as JSON values: null where there is no finite number."""
-
-    def __init__(self, listed: NDArray[np.int64]) -> None:
-        self.listed = listed
-
-    def numbers(self, values: NDArray[Any] | None) -> list[float | None]:
-        if values is None:
-            return [None] * self.listed.size
-        return [x if isfinite(x) else None for x in np.asarray(values, np.float64)[self.listed].tolist()]
-
-    def counts(self, values: NDArray[Any]) -> list[int]:
-        return np.asarray(values)[self.listed].astype(np.int64).tolist()  # type: ignore[no-any-return]
-
-    def sides(self, values: Sides | None) -> list[Any]:
-        if values is None:
-            return [None] * self.listed.size
-        return [_SIDE[x] for x in values[self.listed].tolist()]
-
-    def flags(self, values: NDArray[np.bool_] | None) -> list[bool | None]:
-        if values is None:
-            return [None] * self.listed.size
-        return values[self.listed].tolist()  # type: ignore[no-any-return]
 
 
 def _pairs(
@@ -164,7 +167,7 @@ def _pairs(
     """List pairs. Statistics that only the listed pairs need are computed for those alone."""
     benchmark, spec = table.benchmark, table.benchmark.spec
     binary = benchmark.binary
-    column = _Column(listed)
+    column = Column(listed)
     n, wins, losses = table.n[listed], table.wins[listed], table.losses[listed]
     mean_a, mean_b, _, _ = table.sums
     columns: dict[str, list[Any]] = {
@@ -199,7 +202,7 @@ def _pairs(
     threshold = table.log_family_threshold[listed]
     if binary:
         shared = n > 0
-        everywhere = _Column(np.arange(listed.size))
+        everywhere = Column(np.arange(listed.size))
         right = np.rint(np.nan_to_num(np.stack([mean_a[listed], mean_b[listed]])) * n)
         rho = np.full(listed.size, np.nan)
         rho[shared] = correlation(n[shared], wins[shared], losses[shared], right[0][shared], right[1][shared])
@@ -229,7 +232,7 @@ def _pairs(
     resolved = _resolved(table, clusters, column)
     cluster_rows = _cluster_rows(table, clusters, listed)
     names = [c.model for c in benchmark.contestants]
-    statuses, reasons, decided_at = _verdicts(table, listed, columns, held, names)
+    statuses, reasons, decided_at = verdicts(table, listed, columns, held, names)
     return [
         PairReport(
             model_a=names[table.a[q]],
@@ -277,10 +280,10 @@ def _items_to_decision(table: PairTable, listed: NDArray[np.int64]) -> NDArray[n
 
 
 def _decided(
-    table: PairTable, clusters: ClusterColumns | None, column: _Column, held: str | None
+    table: PairTable, clusters: ClusterColumns | None, column: Column, held: str | None
 ) -> dict[str, list[Any]]:
     binary = table.benchmark.binary
-    fixed = table.decided_fixed if binary else {}
+    fixed = table.decided_fixed if binary and table.superseded is None else {}
     # An invalidated decision no longer counts: its status tells of it, the columns do not.
     anytime = table.decided_anytime if held is None else {}
     names = ("fixed_n", "bonferroni", "holm", "benjamini_hochberg", "bonferroni_adjacent")
@@ -288,11 +291,11 @@ def _decided(
     decided["clustered"] = column.sides(clusters.decided if clusters else None)
     for name in ("anytime", "anytime_family"):
         decided[name] = column.sides(anytime.get(name))
-    decided["e_bh"] = column.sides(table.decided_e_bh if binary and held is None else None)
+    decided["e_bh"] = column.sides(table.decided_e_bh if binary and held is None and table.superseded is None else None)
     return decided
 
 
-def _resolved(table: PairTable, clusters: ClusterColumns | None, column: _Column) -> dict[str, list[bool | None]]:
+def _resolved(table: PairTable, clusters: ClusterColumns | None, column: Column) -> dict[str, list[bool | None]]:
     spec = table.benchmark.spec
     neighbours = max(int(table.adjacent.sum()), 1)
     return {
@@ -320,130 +323,8 @@ def _cluster_rows(
                 clusters=int(clusters.clusters[q]),
                 icc=float(clusters.icc[q]),
                 design_effect=float(clusters.design_effect[q]),
-                required_n=_number(n_star),
+                required_n=number(n_star),
                 resolution_ratio=float(table.n[q] / n_star) if isfinite(n_star) and n_star > 0 else None,
             )
         )
     return rows
-
-
-def _verdicts(
-    table: PairTable,
-    listed: NDArray[np.int64],
-    columns: dict[str, list[Any]],
-    held: str | None,
-    names: list[str],
-) -> tuple[list[Status], list[str], list[int | None]]:
-    """Status, sentence and place of decision of each listed pair."""
-    benchmark = table.benchmark
-    margin = benchmark.spec.margin
-    missing = table.missing
-    policy = "completion" if table.assumed_items is not None else benchmark.spec.order.policy
-    assumption = (
-        f"the {table.assumed_items:,} items found are the whole benchmark"
-        if table.assumed_items is not None
-        else _ASSUMPTIONS.get(policy)
-    )
-    latched = {name: _Column(listed).sides(sides) for name, sides in table.decided_anytime.items()}
-    outside = _outside(table, listed)
-    statuses: list[Status] = []
-    reasons: list[str] = []
-    decided_at: list[int | None] = []
-    for r, q in enumerate(listed.tolist()):
-        side = latched["anytime_family"][r]
-        left = None if missing is None else int(missing[q])
-        inside = (
-            margin is not None
-            and columns["gap_family_low"][r] is not None
-            and -margin < columns["gap_family_low"][r]
-            and columns["gap_family_high"][r] < margin
-            and (policy in {"committed", "trusted"} or left == 0)
-        )
-        status: Status
-        if side is not None:
-            status = "invalidated" if held is not None else "decided"
-        elif held is not None:
-            status = "held"
-        elif inside:
-            status = "equivalent"
-        else:
-            status = "exhausted" if left == 0 else "collecting"
-        statuses.append(status)
-        reasons.append(
-            reason(
-                PairFacts(
-                    model_a=names[table.a[q]],
-                    model_b=names[table.b[q]],
-                    status=status,
-                    side=side,
-                    n=columns["n"][r],
-                    discordant=None if columns["b"][r] is None else columns["b"][r] + columns["c"][r],
-                    low=columns["gap_family_low"][r],
-                    high=columns["gap_family_high"][r],
-                    pair_side=latched["anytime"][r],
-                    missing=left,
-                    items_to_decision=columns["items_to_decision"][r],
-                    held=held,
-                    gap=columns["gap"][r],
-                    assumption=assumption,
-                    no_family=outside[r],
-                )
-            )
-        )
-        decided_at.append(None if side is None else _decided_at(table, q))
-    return statuses, reasons, decided_at
-
-
-def _outside(table: PairTable, listed: NDArray[np.int64]) -> list[str | None]:
-    """Why a pair has no family verdict, or None where it may get one."""
-    full = f"pairs that came before it have filled the declared family ({table.benchmark.spec.family.capacity or 0:,})"
-    placed = np.isfinite(table.log_family_threshold)
-    return [
-        (full if table.in_family[q] else "it is not in the declared family") if table.n[q] and not placed[q] else None
-        for q in listed.tolist()
-    ]
-
-
-def _decided_at(table: PairTable, q: int) -> int:
-    """Shared items at which the pair was decided: of the latch, or of the moment when completeness was asserted."""
-    latch = table.benchmark.changes.get(f"{table.pair[q]}:anytime_family:decided")
-    return int(table.n[q]) if latch is None else latch.evidence.n
-
-
-def _summary(table: PairTable, rows: list[PairReport], listed: NDArray[np.int64]) -> Summary:
-    """Count what each procedure leaves open among the listed pairs; a procedure that was not computed is left out."""
-    column = _Column(listed)
-    undecided: dict[str, int] = {}
-    unresolved: dict[str, int] = {}
-    computed = _computed(table, rows)
-    for name in Decided.model_fields:
-        if name in computed:
-            undecided[name] = sum(getattr(row.decided, name) is None for row in rows)
-    for name in Resolved.model_fields:
-        values = [getattr(row.resolved, name) for row in rows]
-        if rows and None not in values:
-            unresolved[name] = sum(not value for value in values)
-    if table.benchmark.binary and rows:
-        undecided["bonferroni_adjacent"] = sum(
-            side is None and row.adjacent
-            for side, row in zip(column.sides(table.decided_fixed["bonferroni_adjacent"]), rows, strict=True)
-        )
-    if rows:
-        flags = table.resolved(table.required_n(table.benchmark.spec.alpha / max(int(table.adjacent.sum()), 1)))
-        unresolved["bonferroni_adjacent"] = sum(
-            not flag and row.adjacent for flag, row in zip(column.flags(flags), rows, strict=True)
-        )
-    return Summary(pairs=len(rows), undecided=undecided, unresolved=unresolved)
-
-
-def _computed(table: PairTable, rows: list[PairReport]) -> set[str]:
-    if not rows:
-        return set()
-    names = {"anytime", "anytime_family"}
-    if table.benchmark.binary:
-        names |= {"fixed_n", "bonferroni", "holm", "benjamini_hochberg"}
-        if table.benchmark.spec.order.policy != "none" or table.assumed_items is not None:
-            names.add("e_bh")
-    if any(row.p_clustered is not None for row in rows):
-        names.add("clustered")
-    return names

@@ -28,7 +28,14 @@ def output_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
-def render_report(report: Report, console: Console, *, extra: Extra | None = None, limit: int = ROW_LIMIT) -> None:
+def render_report(
+    report: Report,
+    console: Console,
+    *,
+    extra: Extra | None = None,
+    limit: int = ROW_LIMIT,
+    low_coverage: float = 0.0,
+) -> None:
     """Print a report.
 
     Parameters
@@ -41,13 +48,15 @@ def render_report(report: Report, console: Console, *, extra: Extra | None = Non
         A further column of the pair table.
     limit : int
         Benchmarks, and rows of each table, that are shown at most.
+    low_coverage : float
+        Share of the items below which a model is marked.
     """
     if not report.benchmarks:
         console.print(Text("No results: nothing was read that holds a score."))
     for position, benchmark in enumerate(report.benchmarks[:limit]):
         if position:
             console.print()
-        console.print(_benchmark(benchmark, console, extra, limit), highlight=False)
+        console.print(_benchmark(benchmark, console, extra, limit, low_coverage), highlight=False)
     if len(report.benchmarks) > limit:
         console.print()
         console.print(_left_out(len(report.benchmarks) - limit, "benchmarks"))
@@ -81,10 +90,16 @@ def header(benchmark: BenchmarkReport) -> list[Text]:
     return lines
 
 
-def _benchmark(benchmark: BenchmarkReport, console: Console, extra: Extra | None, limit: int) -> Group:
+def _benchmark(
+    benchmark: BenchmarkReport, console: Console, extra: Extra | None, limit: int, low_coverage: float
+) -> Group:
     width = console.width
     parts: list[RenderableType] = [*header(benchmark), Text()]
-    parts.append(models_table(benchmark.models[:limit], width, ascii_only=console.options.ascii_only))
+    ascii_only = console.options.ascii_only
+    parts.append(models_table(benchmark.models[:limit], width, ascii_only=ascii_only, low_coverage=low_coverage))
+    low = sum(model.coverage < low_coverage for model in benchmark.models)
+    if low:
+        parts.append(Text(_low_coverage(low, low_coverage), HELD))
     if len(benchmark.models) > limit:
         parts.append(_left_out(len(benchmark.models) - limit, "models"))
     pairs = benchmark.pairs[:limit]
@@ -126,6 +141,13 @@ def _headline(benchmark: BenchmarkReport) -> Text:
     return Text(
         f"{decided:,} of {summary.pairs:,} pairs are decided (anytime family: valid however often you look).",
         style="bold",
+    )
+
+
+def _low_coverage(models: int, share: float) -> str:
+    what = "1 model has" if models == 1 else f"{models:,} models have"
+    return (
+        f"{what} scores on less than {share:.0%} of the items (in brackets): a mean over other items may not compare."
     )
 
 

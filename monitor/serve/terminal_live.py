@@ -41,10 +41,12 @@ class LiveView:
         A terminal.
     clock : callable
         Seconds from any origin, never going back; measures the rate of catching up.
+    low_coverage : float
+        Share of the items below which a model is marked.
     """
 
-    def __init__(self, console: Console, *, clock: Callable[[], float] = monotonic) -> None:
-        self._console = console
+    def __init__(self, console: Console, *, clock: Callable[[], float] = monotonic, low_coverage: float = 0.0) -> None:
+        self._console, self._low_coverage = console, low_coverage
         self._progress = Progress(clock)
         self._report: Report | None = None
         self._status = LiveStatus()
@@ -127,10 +129,11 @@ class LiveView:
         changes = [change for change in self._feed if change.benchmark == benchmark.benchmark][:room]
         feed = _feed(changes, glyphs_for(console))
         beside = width - max(_FEED_ROOM, width * 9 // 20) - _BETWEEN
+        wide = width if beside < _RANKING_ROOM else beside
+        table = models_table(models, wide, ascii_only=ascii_only, low_coverage=self._low_coverage)
+        ranking = _lines(console, options, table)
         if beside < _RANKING_ROOM:
-            ranking = _lines(console, options, models_table(models, width, ascii_only=ascii_only))
             return [*ranking, [], *_lines(console, options, *feed)][:room]
-        ranking = _lines(console, options, models_table(models, beside, ascii_only=ascii_only))
         taken = max(Segment.get_line_length(line) for line in ranking) + _BETWEEN
         right = _lines(console, options.update(width=width - taken), *feed)
         empty: list[Segment] = []

@@ -15,6 +15,7 @@ from schemas.report import RESOLUTION_PROCEDURES, BenchmarkReport, ModelReport, 
 _GAP: Final = 2  # cells between two columns
 _NAME_ROOM: Final = 35  # cells that a pair's two names may shrink to before a column is left out for them
 _REASON_ROOM: Final = 50
+_WHOLE: Final = 10_000  # cells: more than any name has
 _RESOLUTIONS: Final = tuple(key for key in PROCEDURES if key in RESOLUTION_PROCEDURES)
 _NUMBERS: Final = {key: str(number) for number, key in enumerate(PROCEDURES, 1)}
 
@@ -163,8 +164,13 @@ def first_that_fits(
     return layouts[-1]
 
 
-def models_table(models: Sequence[ModelReport], width: int, *, ascii_only: bool = False) -> Group:
-    """Build the ranking: rank, the ranks that cannot be told from it, tie group, and the mean with its interval."""
+def models_table(
+    models: Sequence[ModelReport], width: int, *, ascii_only: bool = False, low_coverage: float = 0.0
+) -> Group:
+    """Build the ranking: rank, the ranks that cannot be told from it, tie group, and the mean with its interval.
+
+    A model with scores on less than `low_coverage` of the items is marked beside its name, which every layout shows.
+    """
     ranks = [f"{m.rank_low}-{m.rank_high}" if m.rank_low != m.rank_high else str(m.rank_low) for m in models]
     means = [
         f"[{form.percent(m.mean_low)}, {form.percent(m.mean_high)}]" if m.mean_low is not None else form.MISSING
@@ -174,7 +180,7 @@ def models_table(models: Sequence[ModelReport], width: int, *, ascii_only: bool 
         "rank": _plain("rank", [str(m.rank) for m in models]),
         "ranks": _plain("ranks", ranks),
         "tie": _plain("tie", [str(m.tie_group) for m in models]),
-        "model": Column("model", [Text(form.safe(m.model)) for m in models]),
+        "model": Column("model", [_model_name(m, _WHOLE, low_coverage, ascii_only=ascii_only) for m in models]),
         "items": _plain("items", [f"{m.items:,}" for m in models]),
         "coverage": _plain("coverage", [f"{m.coverage:.1%}" for m in models]),
         "mean": _plain("mean %", [form.percent(m.mean) for m in models]),
@@ -187,8 +193,13 @@ def models_table(models: Sequence[ModelReport], width: int, *, ascii_only: bool 
     narrow = (("rank", "ranks", "tie", "model", "mean"), ("rank", "model", "mean"), ("rank", "model"))
     keys = first_that_fits(columns, (*layouts, *narrow), width, {"model": 16})
     room = max(4, width - width_of(columns, keys, but="model"))
-    names = [Text(shorten(m.model, room, _ellipsis(ascii_only=ascii_only))) for m in models]
+    names = [_model_name(m, room, low_coverage, ascii_only=ascii_only) for m in models]
     return table([Column("model", names) if key == "model" else columns[key] for key in keys], ascii_only=ascii_only)
+
+
+def _model_name(model: ModelReport, room: int, low_coverage: float, *, ascii_only: bool) -> Text:
+    mark = f" ({model.coverage:.0%})" if model.coverage < low_coverage else ""
+    return Text(shorten(model.model, room - len(mark), _ellipsis(ascii_only=ascii_only))).append(mark, HELD)
 
 
 def pairs_table(

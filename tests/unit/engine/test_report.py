@@ -68,7 +68,7 @@ def test_ranks_5_and_6_are_decided_not_so_in_a_family_of_nine_resolved_and_not_r
     assert pair.gap_family_low < 0 < pair.gap_low
     assert pair.p_exact == pytest.approx(binomtest(1_680, 3_134).pvalue, rel=1e-9)
     assert pair.status == "exhausted"
-    assert "Decided for this pair by itself (rank 5 is better), not family-wise." in pair.reason
+    assert "Decided for this pair by itself (rank 5 is better than rank 6), not family-wise" in pair.reason
     assert "3,134 of 12,032 shared items are informative" in pair.reason
     assert whole.summary.undecided["anytime"] == 0
     assert whole.summary.undecided["anytime_family"] == 1
@@ -130,12 +130,12 @@ def test_every_status_that_can_be_reached_was():
 @pytest.mark.parametrize(
     ("case", "says"),
     [
-        ("decided", "a is better than b, decided family-wise. Assumes that the declared number of items is the whole"),
+        ("decided", "are right in a alone and 5 in b alone. Assumes that the declared number of items is the whole"),
         ("decided, trusted", "does not depend on outcomes or clusters, as declared"),
         ("equivalent", "smaller than the declared margin"),
-        ("exhausted", "Every item has been scored, and the evidence does not decide it."),
-        ("collecting", "1 items of the benchmark are still missing for this pair, and could turn it."),
-        ("collecting, trusted", "Undecided. The interval rules out"),
+        ("exhausted", "Every item has been scored, and the evidence does not decide which is better."),
+        ("collecting", "1 item of the benchmark is still missing for this pair, and could turn it."),
+        ("collecting, trusted", "tell which is better. The interval rules out"),
         ("held: nothing declared", "declare the item count"),
         ("held: committed", "declare the item count (completion) or trusted instead"),
         ("held: overfull", "101 items have come where 100 were declared"),
@@ -159,7 +159,8 @@ def test_a_decision_whose_gap_has_turned_says_so():
     log = of([[1, 0]] * 20 + [[0, 1]] * 30, order="trusted")
     pair = only(log)
     assert (pair.model_a, pair.status, pair.decided.anytime_family) == ("b", "decided", "b")
-    assert "a is better than b, decided family-wise; the gap has since turned." in pair.reason
+    assert "a is better than b, decided family-wise: of 50 shared items, 20 are right in a alone" in pair.reason
+    assert "But the gap has since turned: b now leads." in pair.reason
 
 
 def test_an_undecided_pair_is_told_what_would_settle_it():
@@ -169,12 +170,12 @@ def test_an_undecided_pair_is_told_what_would_settle_it():
     small = only(of(CLOSE, items=101))
     assert small.items_to_decision > 1
     assert "too small to settle a gap like this one" in small.reason
-    assert "1 are left" in small.reason
+    assert "1 is left" in small.reason
     even = only(of(mixed(20, 20), order="trusted"))
     assert even.items_to_decision is None
     assert "At the present estimate no number of items settles it." in even.reason
     growing = only(of(mixed(30, 20, 50), order="trusted"))
-    assert f"about {growing.items_to_decision:,.0f} further items would settle it" in growing.reason
+    assert f"about {float(f'{growing.items_to_decision:.2g}'):,.0f} further items would settle it" in growing.reason
 
 
 # --- families ---------------------------------------------------------------------------------------------------------------------------
@@ -195,7 +196,7 @@ def test_a_pair_outside_the_declared_family_says_so(scores, policy):
     assert inside.decided.anytime_family == inside.decided.anytime
     assert outside.status == ("collecting" if policy == {"order": "trusted"} else "exhausted")
     if scores is CLEAR:
-        assert "Decided for this pair by itself (a is better). It has no family verdict" in outside.reason
+        assert "Decided for this pair by itself (a is better than c). It has no family verdict" in outside.reason
         assert "not yet" not in outside.reason
 
 

@@ -1,0 +1,76 @@
+"""A report on standard output, in every format."""
+
+import sys
+from collections.abc import Iterable
+from io import TextIOWrapper
+from typing import TYPE_CHECKING
+
+from monitor.engine.partition import Partition
+
+if TYPE_CHECKING:
+    from monitor.engine.report import Which
+
+
+def print_report(partitions: Iterable[Partition], form: str, pairs: str, *, detail: bool = False) -> None:
+    """Print the report of what has been read, taken as complete where nothing else was declared.
+
+    Parameters
+    ----------
+    partitions : iterable of Partition
+    form : {"table", "json", "csv", "markdown", "html"}
+    pairs : {"adjacent", "all"}
+    detail : bool
+        Whether the second opinions are computed, and shown where the format has room for them.
+    """
+    from monitor.engine.report import build_report, views
+
+    which: Which = "all" if pairs == "all" else "adjacent"
+    if isinstance(sys.stdout, TextIOWrapper) and form != "table":
+        # A document is UTF-8 wherever it is made; a table speaks the encoding of its terminal.
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    if form == "json" and detail:
+        from monitor.engine.detail import detailed
+        from schemas.detail import DetailedReport
+
+        found = [detailed(view) for view in views(partitions, pairs=which, assert_complete=True)]
+        print(DetailedReport(benchmarks=found).model_dump_json())
+    elif form in {"markdown", "html"}:
+        print(_document(partitions, form, which, detail=detail), end="")
+    else:
+        report = build_report(partitions, pairs=which, assert_complete=True)
+        if form == "json":
+            print(report.model_dump_json())
+        elif form == "csv":
+            from monitor.render.rows import render_csv
+
+            print(render_csv(report), end="")
+        else:
+            from monitor.serve.terminal import output_console, render_report
+
+            render_report(report, output_console(), low_coverage=low_coverage())
+
+
+def _document(partitions: Iterable[Partition], form: str, which: "Which", *, detail: bool) -> str:
+    from monitor.engine.figures import figures_of
+    from monitor.engine.report import views
+    from monitor.render.markdown import render_markdown
+    from monitor.render.page import render_html
+    from monitor.render.shown import Shown
+
+    share = low_coverage()
+    shown = []
+    for view in views(partitions, pairs=which, assert_complete=True):
+        more = None
+        if detail:
+            from monitor.engine.detail import detailed
+
+            more = detailed(view).detail
+        shown.append(Shown(view.report, figures_of(view), share, more))
+    return render_html(shown) if form == "html" else render_markdown(shown)
+
+
+def low_coverage() -> float:
+    """Return the setting; a wrong one ends the command."""
+    from monitor.cli.watch import read_settings
+
+    return read_settings({}).low_coverage

@@ -1,0 +1,171 @@
+"""The numbers of a plan: N for a gap, and the smallest gap for an N."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stats.planning import plan
+
+Floats = NDArray[np.float64]
+Needs = Callable[[Floats], dict[str, Floats]]
+"""Items for each gap, by procedure."""
+
+CURVE: Final = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
+"""Multiples of the target gap on the curve."""
+
+_HALVINGS: Final = 60
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How alike the scores of two models are: accuracy and correlation, or the share of items on which exactly one is right."""
+
+    accuracy: float | None = None
+    rho: float | None = None
+    discordance: float | None = None
+
+    def joint(self, gap: Floats) -> tuple[float, Floats]:
+        """Return an accuracy, and for each gap a correlation, that have this likeness.
+
+        A discordance fixes the variance of D, which is all that a plan takes from accuracy and correlation: any pair of them that gives
+        this variance stands for it, and at an accuracy of 1/2 every discordance from the gap to 1 can be reached.
+        """
+        if self.discordance is None:
+            assert self.accuracy is not None
+            assert self.rho is not None
+            return self.accuracy, np.full(gap.shape, self.rho)
+        variance = self.discordance - gap**2
+        each = 0.25 - gap**2 / 4
+        return 0.5, 1 - variance / (2 * each)
+
+    def largest_gap(self) -> float:
+        """Return a gap that no two models this alike can exceed."""
+        if self.discordance is not None:
+            return self.discordance
+        assert self.accuracy is not None
+        return 2 * min(self.accuracy, 1 - self.accuracy)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan; numbers of items are unrounded, and infinite where no number is enough.
+
+    Attributes
+    ----------
+    gap : float or None
+        Target, in score units.
+    needed : dict
+        Items for the target by procedure; empty without a target.
+    items : int or None
+        Items that there are, or can be had.
+    detectable : dict
+        Smallest gap that so many items detect, by procedure; None where none is.
+    curve : list of (gap, dict)
+        Items for gaps around the target.
+    """
+
+    likeness: Likeness
+    gap: float | None
+    items: int | None
+    family: int
+    design_effect: float | None
+    alpha: float
+    power: float
+    mixture: str
+    needed: dict[str, float]
+    detectable: dict[str, float | None]
+    curve: list[tuple[float, dict[str, float]]]
+
+
+def plan_items(
+    likeness: Likeness,
+    *,
+    gap: float | None,
+    items: int | None,
+    family: int = 1,
+    design_effect: float | None = None,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    mixture: str = "beta(1,1)",
+) -> Planned:
+    """Plan a comparison of two models.
+
+    Parameters
+    ----------
+    likeness : Likeness
+    gap : float or None
+        Target gap, in score units.
+    items : int or None
+        How many items there are.
+    family : int
+        Pairs that share alpha.
+    design_effect : float or None
+        Factor that clustering puts on the variance of the gap; None: items are independent.
+    alpha, power, mixture
+        As in `stats.planning.plan`.
+
+    Raises
+    ------
+    ValueError
+        Gaps, accuracies and correlations that do not go together, in words for whoever gave them.
+
+    Examples
+    --------
+    >>> planned = plan_items(Likeness(accuracy=0.6, rho=0.5), gap=0.02, items=None, family=9)
+    >>> {name: round(items) for name, items in planned.needed.items()}
+    {'fixed_n': 4708, 'bonferroni': 7837, 'anytime': 12247, 'anytime_family': 16160}
+    """
+
+    def needs(gaps: Floats) -> dict[str, Floats]:
+        accuracy, rho = likeness.joint(gaps)
+        one, many = (
+            plan(gaps, accuracy, rho, hypotheses=m, alpha=alpha, power=power, mixture=mixture) for m in (1, family)
+        )
+        found = {"fixed_n": one.fixed, "bonferroni": many.fixed, "anytime": one.anytime, "anytime_family": many.anytime}
+        return found if design_effect is None else found | {"clustered": one.fixed * design_effect}
+
+    largest = likeness.largest_gap()
+    if gap is not None and not 0 < gap <= largest:
+        raise ValueError(f"a gap of {gap:g} cannot be: models this alike differ by more than 0 and at most {largest:g}")
+    needed = {} if gap is None else {name: float(n[0]) for name, n in needs(np.array([gap])).items()}
+    curve = []
+    if gap is not None:
+        gaps = np.array([gap * factor for factor in CURVE if _possible(likeness, gap * factor, needs)])
+        columns = needs(gaps)
+        curve = [(float(g), {name: float(n[k]) for name, n in columns.items()}) for k, g in enumerate(gaps)]
+    detectable = {}
+    if items is not None:
+        names = ["fixed_n", "bonferroni", "anytime", "anytime_family"] + (["clustered"] if design_effect else [])
+        detectable = {name: _smallest(likeness, items, name, needs) for name in names}
+    return Planned(likeness, gap, items, family, design_effect, alpha, power, mixture, needed, detectable, curve)
+
+
+def _possible(likeness: Likeness, gap: float, needs: Needs) -> bool:
+    if gap > likeness.largest_gap():
+        return False
+    try:
+        needs(np.array([gap]))
+    except ValueError:
+        return False
+    return True
+
+
+def _smallest(likeness: Likeness, items: int, name: str, needs: Needs) -> float | None:
+    """Find the gap whose N is `items`, by halving: N falls as the gap grows."""
+    low, high = 0.0, likeness.largest_gap()
+    while not _possible(likeness, high, needs) and high > 1e-6:
+        high *= 0.99  # a correlation is not possible at every gap: look below it
+    if needs(np.array([high]))[name][0] > items:
+        return None
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if needs(np.array([middle]))[name][0] <= items else (middle, high)
+    return high
+
+
+def likeness_of(n: int, b: int, c: int) -> tuple[Likeness, float]:
+    """Return the likeness and the gap that a pilot shows."""
+    return Likeness(discordance=(b + c) / n), abs(b - c) / n

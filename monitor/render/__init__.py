@@ -1,0 +1,1 @@
+"""The report as a document: one row a pair, Markdown, a page of its own."""

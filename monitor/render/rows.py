@@ -1,0 +1,52 @@
+"""The report as comma-separated values: one row a pair."""
+
+import csv
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from schemas.report import ClusterReport, Decided, PairReport, Report, Resolved
+
+_NESTED: Final[dict[str, type[BaseModel]]] = {"decided": Decided, "resolved": Resolved, "cluster": ClusterReport}
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def columns() -> list[str]:
+    """Return the titles, in their order."""
+    titles = ["benchmark", "order_policy"]
+    for name in PairReport.model_fields:
+        nested = _NESTED.get(name)
+        titles += [f"{name}_{inner}" for inner in nested.model_fields] if nested else [name]
+    return titles
+
+
+def render_csv(report: Report) -> str:
+    """Write every listed pair of every benchmark as one row; an empty cell is a value that is not known.
+
+    Text that a spreadsheet would take for a formula gets an apostrophe before it. Numbers are written in full, so that reading them back
+    gives the same numbers.
+    """
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns())
+    for benchmark in report.benchmarks:
+        head = [_cell(benchmark.benchmark), benchmark.order.policy]
+        writer.writerows([*head, *_cells(pair)] for pair in benchmark.pairs)
+    return text.getvalue()
+
+
+def _cells(pair: PairReport) -> Iterator[Any]:
+    for name in PairReport.model_fields:
+        value = getattr(pair, name)
+        if name in _NESTED:
+            yield from (None if value is None else _cell(getattr(value, inner)) for inner in _NESTED[name].model_fields)
+        else:
+            yield _cell(value)
+
+
+def _cell(value: Any) -> Any:  # noqa: ANN401 - any value of a field
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA) else value

@@ -6,6 +6,16 @@ from typing import Annotated
 
 import typer
 
+from monitor.cli.importing import (
+    BenchmarkOption,
+    ClusterOption,
+    ColumnsOption,
+    FilterOption,
+    Logs,
+    MetricOption,
+    ScorerOption,
+)
+
 app = typer.Typer(
     name="rankwatch",
     help="Tells you when a leaderboard ranking is real: paired, anytime-valid monitoring of evaluation results.",
@@ -16,7 +26,12 @@ app = typer.Typer(
 
 Paths = Annotated[
     list[Path],
-    typer.Argument(metavar="PATH...", help="files (.jsonl, .jsonl.gz) or folders of them", show_default=False),
+    typer.Argument(
+        metavar="PATH...",
+        help="files or folders: events (.jsonl), lm-eval samples, Inspect logs (.eval, .json), tables (.csv, .parquet); NAME=PATH names "
+        "the model of what is there",
+        show_default=False,
+    ),
 ]
 
 
@@ -81,7 +96,16 @@ def common(
 
 @app.command(rich_help_panel="Look")
 def report(
-    paths: Paths, form: FormatOption = Format.table, pairs: PairsOption = None, max_rejected: RejectedOption = 0.1
+    paths: Paths,
+    form: FormatOption = Format.table,
+    pairs: PairsOption = None,
+    max_rejected: RejectedOption = 0.1,
+    metric: MetricOption = None,
+    filters: FilterOption = None,
+    scorer: ScorerOption = None,
+    cluster: ClusterOption = None,
+    benchmark: BenchmarkOption = None,
+    columns: ColumnsOption = None,
 ) -> None:
     """Report on results that are complete as they are.
 
@@ -91,7 +115,13 @@ def report(
     """
     from monitor.cli.report import run
 
-    run(paths, form.value, _pairs(pairs, form).value, max_rejected)
+    run(
+        paths,
+        form.value,
+        _pairs(pairs, form).value,
+        max_rejected,
+        Logs(metric, filters, scorer, cluster, benchmark, columns),
+    )
 
 
 @app.command(rich_help_panel="Look")
@@ -122,6 +152,12 @@ def watch(
     max_rejected: Annotated[
         float | None, typer.Option("--max-rejected", min=0, max=1, help="largest share of lines that may be unreadable")
     ] = None,
+    metric: MetricOption = None,
+    filters: FilterOption = None,
+    scorer: ScorerOption = None,
+    cluster: ClusterOption = None,
+    benchmark: BenchmarkOption = None,
+    columns: ColumnsOption = None,
 ) -> None:
     """Follow results as they are written, and tell when a ranking is decided.
 
@@ -138,6 +174,7 @@ def watch(
         items or [],
         order.value if order else None,
         {name: value for name, value in flags.items() if value is not None},
+        Logs(metric, filters, scorer, cluster, benchmark, columns),
         once=(form.value, _pairs(pairs, form).value) if once else None,
     )
 
@@ -172,6 +209,12 @@ def send(
     max_rejected: Annotated[
         float | None, typer.Option("--max-rejected", min=0, max=1, help="largest share of lines that may be unreadable")
     ] = None,
+    metric: MetricOption = None,
+    filters: FilterOption = None,
+    scorer: ScorerOption = None,
+    cluster: ClusterOption = None,
+    benchmark: BenchmarkOption = None,
+    columns: ColumnsOption = None,
 ) -> None:
     """Send results to the topic that the service reads.
 
@@ -189,6 +232,7 @@ def send(
         items or [],
         order.value if order else None,
         {name: value for name, value in flags.items() if value is not None},
+        Logs(metric, filters, scorer, cluster, benchmark, columns),
         packed=packed,
         again=again,
     )

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from monitor.cli.errors import FAULT, USAGE, stop
+from monitor.cli.importing import Logs, importer
 from monitor.engine.counts import CHUNK_CELLS
 from monitor.engine.partition import Partition
+from monitor.ingest.blocks import Open
 from monitor.ingest.limit import RejectLimit, TooManyRejected
-from monitor.ingest.paths import PathError, find_files, show
+from monitor.ingest.paths import PathError, show
 from monitor.ingest.read import Segment, read_files
+from monitor.ingest.streams import open_stream
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -21,26 +24,27 @@ if TYPE_CHECKING:
 _SHOWN_REJECTS = 20
 
 
-def run(paths: Sequence[Path], form: str, pairs: str, max_rejected: float) -> None:
+def run(paths: Sequence[Path], form: str, pairs: str, max_rejected: float, logs: Logs) -> None:
     """Read the files and print their report."""
     gc.disable()  # what is read here holds no cycles, and the process ends with the report
+    reader = importer(logs)
     try:
-        files = find_files(paths)
+        files = reader.find(paths)
     except PathError as error:
         stop(str(error), USAGE)
-    partition = fold_files(files, RejectLimit(max_rejected))
+    partition = fold_files(files, RejectLimit(max_rejected), reader.open)
     from monitor.engine.report import build_report
 
     print_report(build_report([partition], pairs="all" if pairs == "all" else "adjacent", assert_complete=True), form)
 
 
-def fold_files(files: Sequence[Path], limit: RejectLimit) -> Partition:
+def fold_files(files: Sequence[Path], limit: RejectLimit, opener: Open = open_stream) -> Partition:
     """Fold files into a state; name each line that could not be read on standard error."""
     partition = Partition()
     named = 0
     with _Reading() as progress:
         try:
-            for segment in _joined(read_files(files, progress)):
+            for segment in _joined(read_files(files, progress, opener)):
                 delta = partition.fold_events(
                     segment.declarations,
                     segment.events,

@@ -39,7 +39,7 @@ class Archive:
         try:
             with ZipFile(path) as archive:
                 self._entries = {info.filename: info for info in archive.infolist()}
-        except (BadZipFile, NotImplementedError, ValueError, struct.error) as error:
+        except (BadZipFile, NotImplementedError, ValueError, OverflowError, EOFError, struct.error) as error:
             self._entries = {info.filename: info for info in _walk(self._file)}
             self.damage = f"the zip archive breaks off after {len(self._entries):,} whole entries ({error})"
 

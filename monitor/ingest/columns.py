@@ -129,6 +129,23 @@ def _find(names: Sequence[str], choices: Choices) -> dict[str, str]:
     return found
 
 
+def flat(record: dict[str, Any]) -> dict[str, Any]:
+    """Name the fields of nested objects by their path.
+
+    Examples
+    --------
+    >>> flat({"id": 1, "meta": {"subject": "law"}})
+    {'id': 1, 'meta.subject': 'law'}
+    """
+    found: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, dict):
+            found |= {f"{name}.{inner}": leaf for inner, leaf in flat(value).items()}
+        else:
+            found[name] = value
+    return found
+
+
 def score_of(value: object) -> object:
     """Read a score from a cell: text that means true, false, a number or nothing; all else stays what it is."""
     if isinstance(value, str):

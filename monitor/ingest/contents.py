@@ -134,6 +134,8 @@ class LineStream(Stream):
             return b""
         self._ended = True
         if not self._chosen:
+            if not self._rest.strip():
+                return b""
             self._decide(self._rest)
         if self._translator is None:
             rest, self._rest = self._rest, b""

@@ -1,5 +1,6 @@
 """What kind of file a file is."""
 
+import json
 import re
 from enum import Enum, auto
 from functools import lru_cache
@@ -7,12 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from monitor.ingest.choices import Choices
-from monitor.ingest.columns import ColumnError, Columns
+from monitor.ingest.columns import ColumnError, Columns, flat
 from monitor.ingest.streams import open_stream
 
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _HEAD_BYTES: Final = 4_096
 _INSPECT: Final = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"')
+_TELLING: Final = frozenset({"declare", "events", "benchmark", "model", "score", "doc_hash", "doc"})
 
 
 class Format(Enum):
@@ -47,7 +49,7 @@ def format_of(path: Path) -> Format:
 def looks_like_results(path: Path, choices: Choices) -> bool:
     """Say whether a file that was found in a folder holds results, as far as its first bytes tell."""
     name = path.name.lower()
-    if not name.endswith((".json", *TABLE_SUFFIXES)):
+    if name.endswith((".eval", ".parquet")):
         return True
     try:
         status = path.stat()
@@ -56,15 +58,28 @@ def looks_like_results(path: Path, choices: Choices) -> bool:
         return False
     if name.endswith(".json"):
         return _INSPECT.match(head) is not None
-    return is_table(path, head.partition(b"\n")[0], choices)
+    first = head.partition(b"\n")[0]
+    return _is_table(path, first, choices) if name.endswith(TABLE_SUFFIXES) else not _is_foreign(first, choices)
 
 
-def is_table(path: Path, header: bytes, choices: Choices) -> bool:
-    """Say whether the columns of a table can be told apart."""
+def _is_table(path: Path, header: bytes, choices: Choices) -> bool:
     from monitor.ingest.tables import split_header
 
+    return _has_columns(split_header(path, header), choices)
+
+
+def _is_foreign(first: bytes, choices: Choices) -> bool:
+    """Say whether the first of some JSON lines is certainly no result, but the question of a data set or the like."""
     try:
-        Columns(split_header(path, header), choices, "any model")
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and not record.keys() & _TELLING and not _has_columns(list(flat(record)), choices)
+
+
+def _has_columns(names: list[str], choices: Choices) -> bool:
+    try:
+        Columns(names, choices, "any model")
     except ColumnError:
         return False
     return True

@@ -99,6 +99,6 @@ class Importer:
     def _accept(self, file: Path) -> bool:
         """Say whether a file inside a folder is one of results: tables and JSON documents lie about for many reasons."""
         taken = looks_like_results(file, self.choices)
-        if not taken and not file.name.startswith("results"):
+        if not taken and not file.name.startswith("results") and file.stat().st_size:
             self._notes(f"{show(file)} does not look like results, and is passed over: name it to have it read")
         return taken

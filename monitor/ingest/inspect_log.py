@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -18,7 +18,7 @@ from monitor.ingest.contents import Broken, Lines, Refusal
 from monitor.ingest.inspect_scores import choose_scorer
 from monitor.ingest.reading import Reading
 from schemas.decode import Fault, shorten
-from schemas.events import EventFields
+from schemas.events import MAX_INDEX, EventFields
 
 _UNFINISHED: Final = ("started", "cancelled", "error")
 _FINGERPRINT: Final = 200
@@ -34,7 +34,7 @@ class Sample(msgspec.Struct):
     """What is read of a sample, or of its summary."""
 
     id: int | str
-    epoch: int = 1
+    epoch: Annotated[int, msgspec.Meta(ge=1, le=MAX_INDEX)] = 1
     input: Any = None
     scores: dict[str, Score] | None = None
     score: Score | None = None
@@ -130,9 +130,7 @@ class _Reader:
             self._refuse_without_scores(samples, finished=finished)
             return
         reading, spec = self._reading, self._log.eval
-        reading.runs.begin(
-            reading.path, self._benchmark, self._model, spec.task_version, spec.task_id or reading.path.name
-        )
+        reading.runs.begin(reading.path, spec.task, self._model, spec.task_version, spec.task_id or reading.path.name)
         if spec.items is not None and reading.declares(self._benchmark):
             yield lines.declare(self._benchmark, spec.items)
         task, choices = spec.task, reading.choices
@@ -167,10 +165,10 @@ class _Reader:
     def _event(self, sample: Sample, score: float | None) -> EventFields:
         item = str(sample.id)
         if isinstance(sample.input, str):
-            self._reading.runs.item(self._reading.path, self._benchmark, item, sample.input[:_FINGERPRINT].encode())
+            self._reading.runs.item(self._reading.path, self._log.eval.task, item, sample.input[:_FINGERPRINT].encode())
         found = (sample.metadata or {}).get(self._cluster) if self._cluster is not None else None
         cluster = str(found) if isinstance(found, str | int) and found != "" else None
-        return EventFields(self._benchmark, item, self._model, score, cluster, repeat=max(sample.epoch - 1, 0))
+        return EventFields(self._benchmark, item, self._model, score, cluster, repeat=sample.epoch - 1)
 
     def _raw(self, sample: Sample) -> bytes:
         return msgspec.json.encode({"id": sample.id, "epoch": sample.epoch, "scores": sample.all_scores})
@@ -190,7 +188,7 @@ def _read_json(path: Path) -> Log:
         return msgspec.json.decode(data, type=Log)
     except msgspec.ValidationError as error:
         raise _not_a_log(error) from error
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         pass
     try:  # Inspect writes NaN where JSON has none
         return msgspec.convert(json.loads(data), Log)
@@ -204,7 +202,7 @@ def _not_a_log(error: Exception) -> Refusal:
     return Refusal(
         "file",
         f"a JSON document that is no log of Inspect ({shorten(str(error))})",
-        "give logs of Inspect (.json, .eval), samples of lm-evaluation-harness (samples_*.jsonl), events (.jsonl), or tables (.csv, .parquet)",
+        "give logs of Inspect (.json, .eval), samples of lm-eval (samples_*.jsonl), events (.jsonl), or tables (.csv, .parquet)",
     )
 
 
@@ -251,7 +249,7 @@ def _decode(data: bytes, kind: Any) -> Any:  # noqa: ANN401 - of the kind that w
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
         raise _not_a_log(error) from error
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         try:
             return msgspec.convert(json.loads(data), kind)
         except (ValueError, RecursionError) as error:

@@ -64,7 +64,9 @@ def as_number(value: object) -> float | None:
     [1.0, 0.5, 1.0, 0.25, 0.75, None, None]
     """
     if isinstance(value, bool | int | float):
-        return float(value)
+        return (
+            float(value) if isinstance(value, float) or 0 <= value <= 1 else math.inf
+        )  # an integer may be too large for a float
     if not isinstance(value, str):
         return None
     known = LETTERS.get(value, _WORDS.get(value.lower()))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from monitor.ingest.blocks import BOM
-from monitor.ingest.columns import ColumnError, Columns
+from monitor.ingest.columns import ColumnError, Columns, flat
 from monitor.ingest.contents import Refusal, Translator
 from monitor.ingest.reading import Reading
 from monitor.ingest.records import Made, Records
@@ -93,23 +93,6 @@ class Objects(Records):
             if isinstance(found, Fault)
             else Fault("record", shorten(line.decode("utf-8", "replace")), "give an object")
         )
-
-
-def flat(record: dict[str, Any]) -> dict[str, Any]:
-    """Name the fields of nested objects by their path.
-
-    Examples
-    --------
-    >>> flat({"id": 1, "meta": {"subject": "law"}})
-    {'id': 1, 'meta.subject': 'law'}
-    """
-    found: dict[str, Any] = {}
-    for name, value in record.items():
-        if isinstance(value, dict):
-            found |= {f"{name}.{inner}": leaf for inner, leaf in flat(value).items()}
-        else:
-            found[name] = value
-    return found
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

@@ -84,7 +84,7 @@ class Samples(Records):
             )
         model = reading.model or (results.model if results else None) or self._folder()
         version = results.versions.get(task or "") if results else None
-        reading.runs.begin(path, benchmark, model, version, path.name)
+        reading.runs.begin(path, task or benchmark, model, version, path.name)
         return _Reader(benchmark, task or benchmark, model, sample, results, reading)
 
     def _folder(self) -> str:
@@ -216,7 +216,7 @@ class _Reader:
             )
         doc = bytes(sample.get("doc", b""))
         digest = _text(sample.get("doc_hash")) or hashlib.sha256(doc).hexdigest()
-        self._reading.runs.item(self._reading.path, self.benchmark, str(doc_id), digest.encode())
+        self._reading.runs.item(self._reading.path, self._task, str(doc_id), digest.encode())
         return f"{doc_id}-{digest[:_HASH_CHARACTERS]}"
 
     def _cluster_of(self, doc: msgspec.Raw | None) -> str | None:
@@ -230,7 +230,7 @@ class _Reader:
 def _parse(line: bytes) -> dict[str, msgspec.Raw] | None:
     try:
         return _SAMPLE.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         pass
     try:  # Python writes NaN where JSON has none
         record = json.loads(line, parse_constant=_nothing)
@@ -260,7 +260,7 @@ def _decoded(raw: msgspec.Raw | None) -> Any:  # noqa: ANN401 - whatever stands 
         return None
     try:
         return msgspec.json.decode(raw)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return None
 
 

@@ -6,6 +6,16 @@ from typing import Annotated
 
 import typer
 
+from monitor.cli.importing import (
+    BenchmarkOption,
+    ClusterOption,
+    ColumnsOption,
+    FilterOption,
+    Logs,
+    MetricOption,
+    ScorerOption,
+)
+
 app = typer.Typer(
     name="rankwatch",
     help="Tells you when a leaderboard ranking is real: paired, anytime-valid monitoring of evaluation results.",
@@ -16,7 +26,12 @@ app = typer.Typer(
 
 Paths = Annotated[
     list[Path],
-    typer.Argument(metavar="PATH...", help="files (.jsonl, .jsonl.gz) or folders of them", show_default=False),
+    typer.Argument(
+        metavar="PATH...",
+        help="files or folders: events (.jsonl), lm-eval samples, Inspect logs (.eval, .json), tables (.csv, .parquet); NAME=PATH names "
+        "the model of what is there",
+        show_default=False,
+    ),
 ]
 
 
@@ -118,6 +133,12 @@ def report(
     pairs: PairsOption = None,
     detail: DetailOption = False,
     max_rejected: RejectedOption = 0.1,
+    metric: MetricOption = None,
+    filters: FilterOption = None,
+    scorer: ScorerOption = None,
+    cluster: ClusterOption = None,
+    benchmark: BenchmarkOption = None,
+    columns: ColumnsOption = None,
 ) -> None:
     """Report on results that are complete as they are.
 
@@ -130,7 +151,8 @@ def report(
 
     if detail and form in {Format.table, Format.csv}:
         stop(f"--detail has no room in --format {form.value}: choose json, markdown or html", USAGE)
-    run(paths, form.value, _pairs(pairs, form).value, max_rejected, detail=detail)
+    logs = Logs(metric, filters, scorer, cluster, benchmark, columns)
+    run(paths, form.value, _pairs(pairs, form).value, max_rejected, logs, detail=detail)
 
 
 @app.command(rich_help_panel="Look")
@@ -144,6 +166,10 @@ def gate(
         GateFormat, typer.Option("--format", help="text, json, a JUnit file, or a GitHub annotation")
     ] = GateFormat.text,
     max_rejected: RejectedOption = 0.1,
+    metric: MetricOption = None,
+    filters: FilterOption = None,
+    scorer: ScorerOption = None,
+    columns: ColumnsOption = None,
 ) -> None:
     """Say with the exit code whether A is better than B.
 
@@ -155,7 +181,7 @@ def gate(
     """
     from monitor.cli.gate import run
 
-    run(paths, pair, benchmark, form.value, max_rejected)
+    run(paths, pair, benchmark, form.value, max_rejected, Logs(metric, filters, scorer, None, None, columns))
 
 
 @app.command(rich_help_panel="Look")
@@ -186,6 +212,12 @@ def watch(
     max_rejected: Annotated[
         float | None, typer.Option("--max-rejected", min=0, max=1, help="largest share of lines that may be unreadable")
     ] = None,
+    metric: MetricOption = None,
+    filters: FilterOption = None,
+    scorer: ScorerOption = None,
+    cluster: ClusterOption = None,
+    benchmark: BenchmarkOption = None,
+    columns: ColumnsOption = None,
 ) -> None:
     """Follow results as they are written, and tell when a ranking is decided.
 
@@ -202,6 +234,7 @@ def watch(
         items or [],
         order.value if order else None,
         {name: value for name, value in flags.items() if value is not None},
+        Logs(metric, filters, scorer, cluster, benchmark, columns),
         once=(form.value, _pairs(pairs, form).value) if once else None,
     )
 
@@ -236,6 +269,12 @@ def send(
     max_rejected: Annotated[
         float | None, typer.Option("--max-rejected", min=0, max=1, help="largest share of lines that may be unreadable")
     ] = None,
+    metric: MetricOption = None,
+    filters: FilterOption = None,
+    scorer: ScorerOption = None,
+    cluster: ClusterOption = None,
+    benchmark: BenchmarkOption = None,
+    columns: ColumnsOption = None,
 ) -> None:
     """Send results to the topic that the service reads.
 
@@ -253,6 +292,7 @@ def send(
         items or [],
         order.value if order else None,
         {name: value for name, value in flags.items() if value is not None},
+        Logs(metric, filters, scorer, cluster, benchmark, columns),
         packed=packed,
         again=again,
     )

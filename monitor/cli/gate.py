@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 from monitor.cli.errors import FAULT, USAGE, stop
-from monitor.cli.report import declared_beside, fold_files
-from monitor.ingest.limit import RejectLimit
-from monitor.ingest.paths import PathError, find_files, show
+from monitor.cli.importing import Logs
+from monitor.cli.report import read_results
+from monitor.ingest.paths import show
 
 if TYPE_CHECKING:
     from schemas.report import BenchmarkReport, PairReport, Report
@@ -39,15 +39,13 @@ class Answer:
         return "\n".join((self.headline, *(f"  {line}" for line in self.details)))
 
 
-def run(paths: Sequence[Path], models: tuple[str, str], benchmark: str | None, form: str, max_rejected: float) -> None:
+def run(
+    paths: Sequence[Path], models: tuple[str, str], benchmark: str | None, form: str, max_rejected: float, logs: Logs
+) -> None:
     """Read the files, answer for the pair, and exit with the answer."""
     if models[0] == models[1]:
         stop(f"--pair names {show(models[0])} twice: name two different models", USAGE)
-    try:
-        files = find_files(paths)
-    except PathError as error:
-        stop(str(error), USAGE)
-    partition = fold_files(files, RejectLimit(max_rejected), declared_beside(paths))
+    partition = read_results(paths, max_rejected, logs)
     from monitor.engine.report import build_report
 
     report = build_report([partition], pairs="all", assert_complete=True)

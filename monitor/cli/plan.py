@@ -89,19 +89,15 @@ def _likeness(wanted: Wanted) -> "tuple[Likeness, str, float | None, float | Non
 
 
 def _pilot(wanted: Wanted, path: Path) -> "tuple[Likeness, str, float | None, float | None]":
-    from monitor.cli.report import fold_files
+    from monitor.cli.importing import Logs
+    from monitor.cli.report import read_results
     from monitor.engine.report import build_report
-    from monitor.ingest.limit import RejectLimit
-    from monitor.ingest.paths import PathError, find_files, show
+    from monitor.ingest.paths import show
     from monitor.planning.needs import likeness_of
 
     if wanted.pair is None:
         stop("--pilot needs --pair A B: which two models are to be compared", USAGE)
-    try:
-        files = find_files([path])
-    except PathError as error:
-        stop(str(error), USAGE)
-    report = build_report([fold_files(files, RejectLimit(0.1), {})], pairs="all", assert_complete=True)
+    report = build_report([read_results([path], 0.1, Logs())], pairs="all", assert_complete=True)
     benchmark, pair = _found(report.benchmarks, wanted.pair, wanted.benchmark)
     if pair.b is None or pair.c is None:
         stop(f"{benchmark.benchmark}: a plan needs a pilot scored 0 or 1 on shared items", USAGE)

@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from monitor.cli.errors import FAULT, USAGE, stop
+from monitor.cli.importing import Logs, importer
 from monitor.cli.output import print_report
 from monitor.engine.counts import CHUNK_CELLS
 from monitor.engine.partition import Partition
+from monitor.ingest.blocks import Open
+from monitor.ingest.importer import named_path
 from monitor.ingest.limit import RejectLimit, TooManyRejected
-from monitor.ingest.paths import PathError, find_files, show
+from monitor.ingest.paths import PathError, show
 from monitor.ingest.read import Segment, read_files
+from monitor.ingest.streams import open_stream
 from schemas.events import Declaration
 
 if TYPE_CHECKING:
@@ -21,30 +25,39 @@ if TYPE_CHECKING:
 _SHOWN_REJECTS = 20
 
 
-def run(paths: Sequence[Path], form: str, pairs: str, max_rejected: float, *, detail: bool) -> None:
+def run(paths: Sequence[Path], form: str, pairs: str, max_rejected: float, logs: Logs, *, detail: bool) -> None:
     """Read the files and print their report."""
-    gc.disable()  # what is read here holds no cycles, and the process ends with the report
+    print_report([read_results(paths, max_rejected, logs)], form, pairs, detail=detail)
+
+
+def read_results(paths: Sequence[Path], max_rejected: float, logs: Logs) -> Partition:
+    """Fold the results that paths stand for, under what is declared beside them; whatever is wrong with them ends the command."""
+    gc.disable()  # what is read here holds no cycles, and the process ends with what is made of it
+    declared = declared_beside(paths)
+    reader = importer(logs, declared.get)
     try:
-        files = find_files(paths)
+        files = reader.find(paths)
     except PathError as error:
         stop(str(error), USAGE)
-    partition = fold_files(files, RejectLimit(max_rejected), declared_beside(paths))
-    print_report([partition], form, pairs, detail=detail)
+    return fold_files(files, RejectLimit(max_rejected), declared, reader.open)
 
 
 def declared_beside(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
     """Return what a rankwatch.toml beside the results declares, by benchmark."""
-    if not any(((path if path.is_dir() else path.parent) / "rankwatch.toml").exists() for path in paths):
+    places = [named_path(path)[1] for path in paths]
+    if not any(((place if place.is_dir() else place.parent) / "rankwatch.toml").exists() for place in places):
         return {}
     from monitor.ingest.declared import DeclaredError, read_declared
 
     try:
-        return read_declared(paths)
+        return read_declared(places)
     except DeclaredError as error:
         stop(str(error), USAGE)
 
 
-def fold_files(files: Sequence[Path], limit: RejectLimit, declared: dict[str, dict[str, Any]]) -> Partition:
+def fold_files(
+    files: Sequence[Path], limit: RejectLimit, declared: dict[str, dict[str, Any]], opener: Open = open_stream
+) -> Partition:
     """Fold files into a state; name each line that could not be read on standard error.
 
     `declared` holds for a benchmark from its first event, unless a declaration stands before it in the files.
@@ -54,7 +67,7 @@ def fold_files(files: Sequence[Path], limit: RejectLimit, declared: dict[str, di
     named = 0
     with _Reading() as progress:
         try:
-            for segment in _joined(read_files(files, progress)):
+            for segment in _joined(read_files(files, progress, opener)):
                 delta = partition.fold_events(
                     [*segment.declarations, *_first_seen(segment, declared)],
                     segment.events,

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from monitor.cli.errors import FAULT, USAGE, stop
+from monitor.cli.importing import Logs, importer
 from monitor.cli.watch import declarations, quiet_logs, read_settings
 from monitor.engine.ownership import owner
+from monitor.ingest.blocks import Open
 from monitor.ingest.limit import RejectLimit, TooManyRejected
-from monitor.ingest.paths import PathError, find_files, show
+from monitor.ingest.paths import PathError, show
 from monitor.ingest.send import Progress, Sender
 from monitor.ingest.sent import Sent, default_folder
 from monitor.settings import Settings
@@ -33,6 +35,7 @@ def run(
     items: Sequence[str],
     order: str | None,
     flags: dict[str, Any],
+    logs: Logs,
     *,
     packed: bool,
     again: bool,
@@ -41,8 +44,9 @@ def run(
     settings = read_settings(flags)
     declare = declarations(items, order, paths)
     addresses, topic = _destination(to, settings)
+    reader = importer(logs, declare)
     try:
-        files = find_files(paths)
+        files = reader.find(paths)
     except PathError as error:
         stop(str(error), USAGE)
     quiet_logs()
@@ -50,7 +54,7 @@ def run(
     try:
         sent = Sent.to(f"kafka://{addresses}/{topic}", folder, forget=again)
         _check_begun(sent, declare)
-        asyncio.run(_send(files, (addresses, topic), settings, sent, declare, packed=packed))
+        asyncio.run(_send(files, reader.open, (addresses, topic), settings, sent, declare, packed=packed))
     except (ValueError, OSError) as error:
         stop(_told(error), FAULT)
     except KeyboardInterrupt:
@@ -87,6 +91,7 @@ def _check_begun(sent: Sent, declare: Callable[[str], dict[str, Any] | None]) ->
 
 async def _send(
     files: Sequence[Path],
+    opener: Open,
     destination: tuple[str, str],
     settings: Settings,
     sent: Sent,
@@ -121,6 +126,7 @@ async def _send(
                 packed=packed,
                 on_reject=_Names(),
                 on_progress=on_progress,
+                opener=opener,
             )
             try:
                 await sender.run()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from monitor.cli.errors import FAULT, USAGE, stop
+from monitor.cli.importing import Logs, importer
 from monitor.cli.output import print_report
 from monitor.cli.report import declared_beside, stop_without_results
 from monitor.engine.partition import FREE_TO_CHANGE
@@ -20,13 +21,19 @@ from schemas.events import Declaration, Spec
 
 if TYPE_CHECKING:
     from monitor.app import Monitor
+    from monitor.ingest.importer import Importer
     from monitor.ingest.tail import Tailer
 
 _REFRESH_SECONDS = 0.5
 
 
 def run(
-    paths: Sequence[Path], items: Sequence[str], order: str | None, flags: dict[str, Any], once: tuple[str, str] | None
+    paths: Sequence[Path],
+    items: Sequence[str],
+    order: str | None,
+    flags: dict[str, Any],
+    logs: Logs,
+    once: tuple[str, str] | None,
 ) -> None:
     """Watch until stopped, or once."""
     settings = read_settings(flags)
@@ -35,7 +42,7 @@ def run(
     from monitor.app import start_faults
 
     try:
-        asyncio.run(_watch(paths, settings, declare, once))
+        asyncio.run(_watch(paths, settings, declare, importer(logs, declare), once))
     except BrokenPipeError:
         raise  # whoever read our output has gone: no fault to tell
     except start_faults() as error:
@@ -117,15 +124,16 @@ async def _watch(
     paths: Sequence[Path],
     settings: Settings,
     declare: Callable[[str], dict[str, Any] | None],
+    reader: "Importer",
     once: tuple[str, str] | None,
 ) -> None:
     from monitor.app import Monitor
     from monitor.ingest.limit import RejectLimit
-    from monitor.ingest.paths import PathError, find_files
+    from monitor.ingest.paths import PathError
     from monitor.ingest.tail import Tailer
 
     try:
-        files = find_files(paths)
+        files = reader.find(paths)
     except PathError as error:
         stop(str(error), USAGE)
     view = _view(settings)
@@ -141,6 +149,7 @@ async def _watch(
             known=set(monitor.board.benchmarks()),
             limit=RejectLimit(settings.max_rejected),
             poll_interval=settings.poll_seconds,
+            importer=reader,
         )
         if once:
             await _once(monitor, tailer, once, files)

@@ -1,13 +1,14 @@
 """Blocks of whole lines from a file that may still be written."""
 
 import hashlib
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
 
-from monitor.ingest.streams import open_stream
+from monitor.ingest.streams import Stream, open_stream
 from schemas.decode import Fault
 from schemas.events import MAX_LINE_BYTES
 
@@ -15,11 +16,22 @@ if TYPE_CHECKING:
     from hashlib import blake2b
 
 BLOCK_BYTES: Final = 1 << 18
+Open = Callable[[Path], Stream]
+"""How a file is opened."""
+
 BOM: Final = b"\xef\xbb\xbf"
 _HEAD_BYTES: Final = 8_000
 _TAIL_BYTES: Final = 1 << 16
 
 T = TypeVar("T")
+
+
+def is_record(line: bytes) -> bool:
+    """Say whether a line is a whole JSON object, and not the beginning of one."""
+    try:
+        return isinstance(json.loads(line.removeprefix(BOM)), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def new_hash() -> "blake2b":
@@ -33,7 +45,7 @@ class Block(NamedTuple):
     `start` and `end` are positions in the (gunzipped) contents, `first_line` counts from 1. `data` holds the bytes from `start` to `end`
     as they are, with a newline added if the last line of the file has none. With a `fault` the block is one line that cannot be read, and
     `data` is how it begins; if `start` is `end` it is the file that cannot be read from there on. `before` is the hash of everything
-    before `start`, where the reader was asked for it.
+    before `start`, where the reader was asked for it. The lines of a file in a foreign format are `translated`.
     """
 
     start: int
@@ -42,6 +54,7 @@ class Block(NamedTuple):
     data: bytes
     fault: Fault | None = None
     before: "blake2b | None" = None
+    translated: bool = False
 
 
 class BlockReader:
@@ -58,6 +71,8 @@ class BlockReader:
         How many lines a block holds at most.
     hashing : bool
         Whether blocks carry the hash of what lies before them.
+    opener : callable
+        Opens the file.
 
     Attributes
     ----------
@@ -84,11 +99,12 @@ class BlockReader:
         block_bytes: int = BLOCK_BYTES,
         max_lines: int | None = None,
         hashing: bool = False,
+        opener: Open = open_stream,
     ) -> None:
         if not 0 < block_bytes <= MAX_LINE_BYTES:
             raise ValueError(f"block_bytes is {block_bytes}: give a size from 1 to {MAX_LINE_BYTES:,}")
         self.path, self.block_bytes, self.max_lines, self.hashing = path, block_bytes, max_lines, hashing
-        self.stream = open_stream(path)
+        self.stream = opener(path)
         self.position = self.line = 0
         self.hash = new_hash()
         self.passed = b""
@@ -116,14 +132,15 @@ class BlockReader:
         Parameters
         ----------
         final : bool
-            Whether the file counts as complete: then a last line without a newline is read, and a gzip file that breaks off is a fault.
+            Whether the file counts as complete: then a last line without a newline is read if it is a whole record (it may still be
+            half-written otherwise), and a gzip file that breaks off is a fault.
 
         Returns
         -------
         Block or None
             None where there is nothing more to read, for now if not `final`.
         """
-        while piece := self._ahead or self.stream.read(self.block_bytes):
+        while piece := self._ahead or self.stream.read(self.block_bytes) or (self.stream.finish() if final else b""):
             self._ahead = b""
             if self._cut_short:  # the line that was taken as the last one goes on
                 self._cut_short = False
@@ -177,7 +194,7 @@ class BlockReader:
 
     def _block(self, data: bytes, size: int, lines: int, before: "blake2b | None", fault: Fault | None = None) -> Block:
         self.damage_told = False
-        block = Block(self.position, self.position + size, self.line + 1, data, fault, before)
+        block = Block(self.position, self.position + size, self.line + 1, data, fault, before, self.stream.translated)
         self.position += size
         self.line += lines
         return block
@@ -190,20 +207,27 @@ class BlockReader:
                 return None
             self.damage_told = True
             reason = "everything before it has been read: copy the file again, or write it anew"
-            found = f"{damage}, byte {self.position:,} of its contents"
+            found = damage if self.stream.translated else f"{damage}, byte {self.position:,} of its contents"
             return Block(
                 self.position, self.position, self.line + 1, b"", Fault("file", found, reason), self.hash.copy()
             )
         if not final or not self._rest:
             return None
-        self._cut_short = True
         length = len(self._rest) + self._skipped
         if length > MAX_LINE_BYTES:
             return self._too_long(b"", length)
+        if not is_record(self._rest):
+            self._tell_half_written()
+            return None
+        self._cut_short = True
         before = self.hash.copy() if self.hashing else None
         self._update(self._rest)
         data, self._rest = self._rest, b""
         return self._block(data + b"\n", len(data), 1, before)
+
+    def _tell_half_written(self) -> None:
+        if self._rest.strip():
+            self.stream.tell_half_written()
 
     def _update(self, data: bytes) -> None:
         if self.hashing:
@@ -211,6 +235,7 @@ class BlockReader:
 
     def _pass_over(self, position: int) -> None:
         while self.position < position and (piece := self.stream.read(min(self.block_bytes, position - self.position))):
+            piece, self._ahead = piece[: position - self.position], piece[position - self.position :]
             self.position += len(piece)
             self.line += piece.count(b"\n")
             self._update(piece)

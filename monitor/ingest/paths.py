@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -14,16 +14,26 @@ class PathError(ValueError):
     """A PATH argument that cannot be read."""
 
 
-def find_files(paths: Iterable[str | os.PathLike[str]], *, strict: bool = True) -> list[Path]:
+def find_files(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    strict: bool = True,
+    suffixes: tuple[str, ...] = SUFFIXES,
+    accept: Callable[[Path], bool] | None = None,
+) -> list[Path]:
     """List the files of results that paths stand for.
 
     Parameters
     ----------
     paths : iterable of path
-        Files, and folders that are searched with everything below them: names that end with one of `SUFFIXES` and do not begin with a
+        Files, and folders that are searched with everything below them: names that end with one of `suffixes` and do not begin with a
         dot (nor the folder's). Links to files are followed, links to folders only when they are a PATH themselves.
     strict : bool
         False passes over what is missing, empty, special or unreadable: for looking again at what is already being watched.
+    suffixes : tuple of str
+        What a file of results is called inside a folder.
+    accept : callable, optional
+        Says of a file inside a folder whether it is taken.
 
     Returns
     -------
@@ -44,7 +54,7 @@ def find_files(paths: Iterable[str | os.PathLike[str]], *, strict: bool = True) 
     """
     found: dict[tuple[int, int], Path] = {}
     for path in paths:
-        for file in _files(Path(path), strict=strict):
+        for file in _files(Path(path), strict=strict, suffixes=suffixes, accept=accept):
             try:
                 resolved = file.resolve(strict=True)
                 identity = resolved.stat()
@@ -66,7 +76,9 @@ def show(path: str | os.PathLike[str]) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def _files(path: Path, *, strict: bool) -> Iterator[Path]:
+def _files(
+    path: Path, *, strict: bool, suffixes: tuple[str, ...], accept: Callable[[Path], bool] | None
+) -> Iterator[Path]:
     try:
         mode = path.stat().st_mode
     except OSError as error:
@@ -77,22 +89,22 @@ def _files(path: Path, *, strict: bool) -> Iterator[Path]:
     if stat.S_ISREG(mode):
         yield path
     elif stat.S_ISDIR(mode):
-        inside = list(_walk(path))
+        inside = [file for file in _walk(path, suffixes) if accept is None or accept(file)]
         if strict and not inside:
             raise PathError(
-                f"{show(path)} holds no results: looked for files that end with {', '.join(SUFFIXES)}, in all folders below it"
+                f"{show(path)} holds no results: looked for files that end with {', '.join(suffixes)}, in all folders below it"
             )
         yield from inside
     elif strict:
-        raise PathError(f"{show(path)} is neither a file nor a folder: give a file of JSON lines, or a folder of them")
+        raise PathError(f"{show(path)} is neither a file nor a folder: give a file of results, or a folder of them")
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             file = Path(parent, name)
-            if name.endswith(SUFFIXES) and not name.startswith(".") and file.is_file():
+            if name.endswith(suffixes) and not name.startswith(".") and file.is_file():
                 yield file
 
 

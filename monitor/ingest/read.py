@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from monitor.ingest.blocks import BOM, Block, BlockReader, prefetch
+from monitor.ingest.blocks import BOM, Block, BlockReader, Open, prefetch
+from monitor.ingest.contents import REJECT, read_reject
+from monitor.ingest.streams import open_stream
 from schemas.decode import Checker, Fault, decode_block, decode_record, plain_text
 from schemas.events import Declaration, EventFields, Reject
 
@@ -89,7 +91,9 @@ def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = N
     return Decoded([segment], data, events[-1].benchmark)
 
 
-def read_files(files: Sequence[Path], progress: Callable[[int, int], None] | None = None) -> Iterator[Segment]:
+def read_files(
+    files: Sequence[Path], progress: Callable[[int, int], None] | None = None, opener: Open = open_stream
+) -> Iterator[Segment]:
     """Read files from beginning to end, one after the other; a thread reads ahead.
 
     Parameters
@@ -98,6 +102,8 @@ def read_files(files: Sequence[Path], progress: Callable[[int, int], None] | Non
         As `find_files` lists them.
     progress : callable, optional
         Called with (bytes read, bytes of all files), before gunzipping.
+    opener : callable
+        Opens a file: `Importer.open` for logs in any format.
 
     Yields
     ------
@@ -112,7 +118,7 @@ def read_files(files: Sequence[Path], progress: Callable[[int, int], None] | Non
     total = sum(file.stat().st_size for file in files)
     checker = Checker()
     current, benchmark = None, None
-    for path, block, done in prefetch(_blocks(files)):
+    for path, block, done in prefetch(_blocks(files, opener)):
         if path is not current:
             current, benchmark = path, None
         segments, _, benchmark = decode(block, path, checker, benchmark)
@@ -121,11 +127,11 @@ def read_files(files: Sequence[Path], progress: Callable[[int, int], None] | Non
             progress(done, total)
 
 
-def _blocks(files: Sequence[Path]) -> Iterator[tuple[Path, Block, int]]:
+def _blocks(files: Sequence[Path], opener: Open) -> Iterator[tuple[Path, Block, int]]:
     before = 0
     for path in files:
         # Blocks that fit the cache together with what is decoded from them are decoded faster than larger ones.
-        with BlockReader(path, block_bytes=_FILE_BLOCK_BYTES) as reader:
+        with BlockReader(path, block_bytes=_FILE_BLOCK_BYTES, opener=opener) as reader:
             while (block := reader.next(final=True)) is not None:
                 yield path, block, before + reader.stream.position
             before += reader.stream.position
@@ -196,6 +202,10 @@ class _Lines:
     def _line(self, line: bytes, number: int, position: int) -> None:
         line = line.strip(b" \t\r")
         if not line:
+            return
+        if self.block.translated and line.startswith(REJECT):
+            fault, number, line = read_reject(line)
+            self._fault(fault, line, number)
             return
         # What a line is must not depend on the lines around it: first as in a block, then by the whole rule.
         good = _good(line + b"\n", self.checker)

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from monitor.engine.delta import Source
+from monitor.ingest.blocks import Open
 from monitor.ingest.limit import RejectLimit
 from monitor.ingest.outgoing import Messages, Outgoing
 from monitor.ingest.packed import Declare
 from monitor.ingest.read import decode
 from monitor.ingest.sent import Sent
+from monitor.ingest.streams import open_stream
 from monitor.ingest.watched import WatchedFile
 from schemas.decode import Checker
 from schemas.events import Reject
@@ -56,7 +58,7 @@ class Sender:
     Parameters
     ----------
     files : sequence of Path
-        As `find_files` lists them.
+        As `Importer.find` lists them.
     deliver : callable
     sent : Sent
     declare : callable, optional
@@ -69,6 +71,8 @@ class Sender:
         Called with each line that could not be read.
     on_progress : callable, optional
         Called after each delivery.
+    opener : callable
+        Opens a file: `Importer.open` for logs in any format.
 
     Attributes
     ----------
@@ -86,11 +90,12 @@ class Sender:
         packed: bool = False,
         on_reject: Callable[[Reject], None] | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        opener: Open = open_stream,
     ) -> None:
         self.progress = Progress(bytes_total=sum(file.stat().st_size for file in files))
         self._files, self._deliver, self._sent = files, deliver, sent
         self._limit = limit or RejectLimit()
-        self._on_reject, self._on_progress = on_reject, on_progress
+        self._on_reject, self._on_progress, self._opener = on_reject, on_progress, opener
         self._messages = Messages(declare, sent.benchmarks, packed=packed)
         self._checker = Checker()
 
@@ -112,7 +117,7 @@ class Sender:
             self._limit.finish()
 
     async def _send(self, path: Path, before: int) -> None:
-        file = WatchedFile(path, block_bytes=_BLOCK_BYTES, max_lines=_BLOCK_LINES)
+        file = WatchedFile(path, block_bytes=_BLOCK_BYTES, max_lines=_BLOCK_LINES, opener=self._opener)
         source = self._sent.sources.get(str(path))
         reading = asyncio.create_task(asyncio.to_thread(self._read, file, source))
         try:

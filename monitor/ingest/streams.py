@@ -2,6 +2,7 @@
 
 import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -20,9 +21,19 @@ class Stream:
         How many bytes of the file have been read, before any gunzipping.
     damage : str or None
         Why nothing more can be read, once that is so.
+    translated : bool
+        Whether the contents are not what stands in the file, but what that comes to (`monitor.ingest.contents`).
+    whole : bool
+        Whether any change of the file changes all of it, so that it has to be opened again.
+    tell : callable
+        Takes what whoever reads the file should know.
     """
 
+    translated = whole = False
+    tell: Callable[[str], None]
+
     def __init__(self, path: Path) -> None:
+        self.tell = _to_nobody
         self.file = path.open("rb", buffering=0)
         self.position = 0
         self.damage: str | None = None
@@ -38,6 +49,14 @@ class Stream:
         self.position += len(data)
         return data
 
+    def finish(self) -> bytes:
+        """Return what the rest comes to if nothing more is written; none for contents that are what stands in the file."""
+        return b""
+
+    def tell_half_written(self) -> None:
+        """Tell that the last line is left alone."""
+        self.tell("its last line is half-written, and is left unread until it ends")
+
     def status(self) -> os.stat_result:
         """Return the status of the open file, which may no longer be the one at its path."""
         return os.fstat(self.file.fileno())
@@ -49,6 +68,10 @@ class Stream:
     def close(self) -> None:
         """Close the file."""
         self.file.close()
+
+
+def _to_nobody(_: str) -> None:
+    pass
 
 
 class GzipStream(Stream):

@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 from monitor.engine.delta import Source
 from monitor.faults import crash_point
 from monitor.ingest.blocks import BlockReader
+from monitor.ingest.importer import Importer
 from monitor.ingest.limit import RejectLimit
 from monitor.ingest.packed import Declare, Packer
-from monitor.ingest.paths import find_files
 from monitor.ingest.read import decode
 from monitor.ingest.watched import WatchedFile
 from schemas.decode import Checker
@@ -61,7 +61,7 @@ class Tailer:
     Parameters
     ----------
     paths : sequence of path
-        Files and folders, as for `find_files`; folders are looked through again at each pass.
+        Files and folders, as for `Importer.find`; folders are looked through again at each pass.
     append : async callable
         Appends records to the log, and returns once they are durable.
     sources : mapping of str to Source
@@ -75,6 +75,8 @@ class Tailer:
         Stops the run when too many lines are rejected. They have been appended by then.
     poll_interval : float
         Seconds between two looks at the files.
+    importer : Importer, optional
+        How logs are found and read.
 
     Attributes
     ----------
@@ -96,9 +98,11 @@ class Tailer:
         known: Iterable[str] = (),
         limit: RejectLimit | None = None,
         poll_interval: float = 0.5,
+        importer: Importer | None = None,
     ) -> None:
         self.progress = Progress()
-        self._paths = [Path(path) for path in paths]
+        self._paths = paths
+        self._importer = importer or Importer()
         self._append = append
         self._sources = dict(sources)
         self._packer = Packer(declare, known)
@@ -108,7 +112,7 @@ class Tailer:
         self._checker = Checker()
         self._files: dict[Path, WatchedFile] = {}
         self._reading = threading.Lock()
-        self._found: list[Path] | None = find_files(self._paths)
+        self._found: list[Path] | None = self._importer.find(self._paths)
 
     async def run_once(self) -> None:
         """Read all files to their end, and count them as complete.
@@ -149,7 +153,7 @@ class Tailer:
     async def _pass(self, *, final: bool) -> None:
         found, self._found = self._found, None
         if found is None:
-            found = await asyncio.to_thread(find_files, self._paths, strict=False)
+            found = await asyncio.to_thread(self._importer.find, self._paths, strict=False)
         await asyncio.to_thread(self._look, found)
         for path in found:
             file = self._files[path]
@@ -167,7 +171,9 @@ class Tailer:
                 self._files.pop(path).close()
             for path in found:
                 if path not in self._files:
-                    self._files[path] = WatchedFile(path, block_bytes=_BLOCK_BYTES, max_lines=_BLOCK_LINES)
+                    self._files[path] = WatchedFile(
+                        path, block_bytes=_BLOCK_BYTES, max_lines=_BLOCK_LINES, opener=self._importer.open
+                    )
             self.progress.files = len(found)
             self.progress.bytes_total = sum(file.size() for file in self._files.values())
             self.progress.bytes_done = sum(file.bytes_read for file in self._files.values())

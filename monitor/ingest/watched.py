@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from monitor.engine.delta import Source
-from monitor.ingest.blocks import BlockReader
+from monitor.ingest.blocks import BlockReader, Open
 from schemas.decode import Fault, decode_record
 from schemas.events import Declaration
 
@@ -38,8 +38,10 @@ class WatchedFile:
         How much has been read, before gunzipping.
     """
 
-    def __init__(self, path: Path, *, block_bytes: int, max_lines: int) -> None:
+    def __init__(self, path: Path, *, block_bytes: int, max_lines: int, opener: Open) -> None:
         self.path = path
+        self._opener = opener
+        self._broken: tuple[int, ...] | None = None
         self.generation = 0
         self.benchmark: str | None = None
         self.bytes_read = 0
@@ -77,7 +79,7 @@ class WatchedFile:
         status = self.path.stat()
         mark = self._mark
         if mark is not None:
-            same = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns) == mark[:4]
+            same = _identity(status) == mark[:4]
             if same and mark.drained and not final:
                 return None
             if not same and not self._continues(mark, status):
@@ -85,7 +87,7 @@ class WatchedFile:
         if status.st_size == 0 and source is not None:
             return None  # emptied, most likely to be written anew
         if self._reader is None:
-            self._reader = self._open(source)
+            self._reader = self._open(source, status, final=final)
         return self._reader
 
     def remember(self, *, drained: bool) -> None:
@@ -98,7 +100,7 @@ class WatchedFile:
         tail = stream.peek(stream.position - start, start)
         # A file that grew since the last read reached its end must be looked at again.
         drained = drained and status.st_size <= stream.position
-        self._mark = _Mark(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, head, tail, drained)
+        self._mark = _Mark(*_identity(status), head, tail, drained)
 
     def close(self) -> None:
         """Close the reader; the next one compares what it passes over with what was read."""
@@ -110,16 +112,19 @@ class WatchedFile:
         if self._reader is None:
             return True
         stream = self._reader.stream
-        if stream.damage is not None:
+        if stream.damage is not None or stream.whole:
             return False  # whatever changed may have mended it
         if (status.st_dev, status.st_ino) != mark[:2] or status.st_size < stream.position:
             return False
         start = max(0, stream.position - _MARK_BYTES)
         return stream.peek(len(mark.head), 0) == mark.head and stream.peek(len(mark.tail), start) == mark.tail
 
-    def _open(self, source: Source | None) -> BlockReader:
+    def _open(self, source: Source | None, status: os.stat_result, *, final: bool) -> BlockReader | None:
         if source is None:
             return self._new_reader(0)
+        identity = _identity(status)
+        if identity == self._broken and not final:
+            return None
         reader = self._new_reader(source.position)
         if reader.position == source.position and reader.hash.hexdigest() == source.prefix:
             self.generation = source.generation
@@ -128,11 +133,25 @@ class WatchedFile:
             self.benchmark = _last_benchmark(reader.passed)
             return reader
         reader.close()
+        if reader.stream.whole and reader.stream.unfinished and not final:
+            self._broken = identity  # most likely it is just being written anew
+            return None
         self.generation, self.benchmark = source.generation + 1, None
         return self._new_reader(0)
 
     def _new_reader(self, position: int) -> BlockReader:
-        return BlockReader(self.path, position, block_bytes=self._block_bytes, max_lines=self._max_lines, hashing=True)
+        return BlockReader(
+            self.path,
+            position,
+            block_bytes=self._block_bytes,
+            max_lines=self._max_lines,
+            hashing=True,
+            opener=self._opener,
+        )
+
+
+def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _last_benchmark(lines: bytes) -> str | None:

@@ -1,0 +1,113 @@
+"""The options that say how logs are read, the same for every command that reads files."""
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from monitor.cli.errors import USAGE, stop
+
+if TYPE_CHECKING:
+    from monitor.ingest.importer import Importer
+
+MetricOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="NAME | TASK=NAME",
+        help="lm-eval: the metric that counts; NAME:lower counts 1 - its value",
+        rich_help_panel="Logs",
+    ),
+]
+FilterOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filter",
+        metavar="NAME | TASK=NAME",
+        help="lm-eval: the filter that counts  [default: the first]",
+        show_default=False,
+        rich_help_panel="Logs",
+    ),
+]
+ScorerOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scorer",
+        metavar="NAME | TASK=NAME",
+        help="Inspect: the scorer that counts, SCORER.KEY if it gives several values  [default: the first]",
+        show_default=False,
+        rich_help_panel="Logs",
+    ),
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="FIELD",
+        help="the field of a document, sample or table that names the cluster; none for no clusters",
+        show_default=False,
+        rich_help_panel="Logs",
+    ),
+]
+BenchmarkOption = Annotated[
+    str | None,
+    typer.Option(
+        "--benchmark",
+        metavar="NAME",
+        help="the benchmark's name, instead of the task's, or where a table has none",
+        show_default=False,
+        rich_help_panel="Logs",
+    ),
+]
+ColumnsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        metavar="FIELD=COLUMN,...",
+        help="which columns of a table or fields of JSON lines are model, item_id, score, ...; models=* for a column a model",
+        rich_help_panel="Logs",
+    ),
+]
+
+
+class Logs(NamedTuple):
+    """What was given for these options."""
+
+    metric: list[str] | None = None
+    filters: list[str] | None = None
+    scorer: list[str] | None = None
+    cluster: str | None = None
+    benchmark: str | None = None
+    columns: list[str] | None = None
+
+
+def importer(logs: Logs, declare: Callable[[str], dict[str, Any] | None] | None = None) -> "Importer":
+    """Return the importer for these options; a wrong one ends the command.
+
+    Parameters
+    ----------
+    logs : Logs
+    declare : callable, optional
+        What the command line declares of a benchmark: that counts, and not what a log says of its item count.
+    """
+    from monitor.ingest.choices import ChoiceError, Choices
+    from monitor.ingest.importer import Importer
+
+    try:
+        choices = Choices.parse(
+            metric=logs.metric or (),
+            filter=logs.filters or (),
+            scorer=logs.scorer or (),
+            cluster=logs.cluster,
+            benchmark=logs.benchmark,
+            columns=logs.columns or (),
+            declared=lambda benchmark: declare is not None and declare(benchmark) is not None,
+        )
+    except ChoiceError as error:
+        stop(str(error), USAGE)
+    return Importer(choices, _tell)
+
+
+def _tell(text: str) -> None:
+    print(f"rankwatch: {text}", file=sys.stderr)

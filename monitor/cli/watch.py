@@ -27,6 +27,8 @@ def run(
     paths: Sequence[Path], items: Sequence[str], order: str | None, flags: dict[str, Any], once: tuple[str, str] | None
 ) -> None:
     """Watch until stopped, or once."""
+    if once and not paths:
+        stop("watch --once: give the files to read, or folders of them", USAGE)
     settings = read_settings(flags)
     declare = declarations(items, order)
     quiet_logs()

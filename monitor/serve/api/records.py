@@ -6,7 +6,7 @@ import msgspec
 
 from monitor.serve.api.problems import ProblemError
 from schemas.api import RecordError
-from schemas.decode import Checker, Fault, decode_block, decode_record, read_object
+from schemas.decode import Checker, Fault, check_object, decode_block, decode_message, read_object
 from schemas.events import Declaration, EventFields
 
 MOST_ERRORS: Final = 100
@@ -38,7 +38,7 @@ class _Reader:
         elif isinstance(record, Declaration):
             self.found.declarations.append(record)
         elif self.checker.bad([record]):
-            self.take(read_object(msgspec.to_builtins(record)), line)
+            self.take(check_object(msgspec.to_builtins(record)), line)
         else:
             self.found.events.append(record)
 
@@ -58,7 +58,7 @@ class _Reader:
                 continue
             for number, line in enumerate(block, start + 1):
                 if line.strip():
-                    self.take(decode_record(line), number)
+                    self.take(decode_message(line), number)
                 if self.full:
                     return
 

@@ -109,14 +109,25 @@ def test_a_bad_line_refuses_the_request_and_is_named(served, bad, field, found):
 
 
 def test_bad_records_of_an_array_are_named_by_place(served):
-    values = [*RECORDS[:2], {"model": 1}, RECORDS[2], 7]
+    values = [*RECORDS[:2], {"model": 1}, RECORDS[2], 7, RECORDS[3] | {"item_id": "a\u202eb"}]
     answer = served.post(json.dumps(values).encode(), content_type="application/json")
     assert answer.status == 422
-    assert [error["line"] for error in answer.json["errors"]] == [3, 5]
+    assert [(error["line"], error["field"]) for error in answer.json["errors"]] == [
+        (3, "benchmark"),
+        (5, "record"),
+        (6, "item_id"),
+    ]
     for body in (b"{}", b"[1", b"nonsense", b"\xff", b"[" * 100_000):
         answer = served.post(body, content_type="application/json")
         assert answer.status == 422
         assert answer.json["detail"].startswith("the body is no JSON array of events")
+
+
+def test_what_is_taken_does_not_depend_on_the_lines_around_it(served):
+    """`timestamp` is not looked at: neither in a plain request nor beside a line that needs a closer look."""
+    record = {**RECORDS[0], "timestamp": "yesterday"}
+    assert served.post([record]).status == 200
+    assert served.post([{"declare": "other"}, record]).status == 200
 
 
 def test_many_bad_lines_are_not_all_read(served):

@@ -47,13 +47,14 @@ class Answer:
 class Served:
     """A server in a thread; use it as a context manager."""
 
-    def __init__(self, *partitions, **options):
+    def __init__(self, *partitions, port=0, **options):
         self.partitions = list(partitions) or [Partition()]
         self.log = FoldingLog(self.partitions[0])
         self.board = Board(lambda: self.partitions)
         intake = FileIntake(self.log, self.board.benchmarks().__contains__)
         options = {"token": None, "loopback": True, "intake": intake} | options
         self.web = make_web(self.board, CollectorRegistry(), lambda: None, **options)
+        self._port = port
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -64,7 +65,7 @@ class Served:
         return self
 
     async def _start(self):
-        server = WebServer(self.web, "127.0.0.1", 0)
+        server = WebServer(self.web, "127.0.0.1", self._port)
         await server.start()
         return server
 

@@ -207,8 +207,9 @@ class Client:
                 self._hurry -= 1
         return True
 
-    def close(self, timeout: float = EXIT_SECONDS) -> None:
-        """Send what is left, for at most so many seconds; what comes later is dropped."""
+    def close(self, timeout: float | None = None) -> None:
+        """Send what is left, for at most so many seconds (default: `EXIT_SECONDS`); what comes later is dropped."""
+        timeout = EXIT_SECONDS if timeout is None else timeout
         with self._changed:
             if self._closed:
                 return

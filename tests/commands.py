@@ -67,7 +67,7 @@ class Watch:
     """A `watch` that runs until it is told to stop; its output is collected as it comes."""
 
     def __init__(self, data_dir, *arguments, **env):
-        command = [RANKWATCH, "watch", *map(str, arguments), "--data-dir", str(data_dir), "--port", "0"]
+        command = [RANKWATCH, "watch", "--port", "0", *map(str, arguments), "--data-dir", str(data_dir)]
         self.lines = []
         self.process = subprocess.Popen(
             command, env=environment(**env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

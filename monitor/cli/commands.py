@@ -186,7 +186,14 @@ def gate(
 
 @app.command(rich_help_panel="Look")
 def watch(
-    paths: Paths,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PATH...]",
+            help="files (.jsonl, .jsonl.gz) or folders of them; none: only what is posted over HTTP",
+            show_default=False,
+        ),
+    ] = None,
     items: Annotated[
         list[str] | None,
         typer.Option(
@@ -230,7 +237,7 @@ def watch(
 
     flags = {"data_dir": data_dir, "host": host, "port": port, "max_rejected": max_rejected}
     run(
-        paths,
+        paths or [],
         items or [],
         order.value if order else None,
         {name: value for name, value in flags.items() if value is not None},
@@ -243,11 +250,23 @@ def watch(
 def send(
     paths: Paths,
     to: Annotated[
-        str, typer.Option("--to", metavar="URL", help="kafka://host:port[,host:port]/topic", show_default=False)
+        str,
+        typer.Option(
+            "--to",
+            metavar="URL",
+            help="kafka://host:port[,host:port]/topic, or http[s]://host:port",
+            show_default=False,
+        ),
     ],
     packed: Annotated[
-        bool, typer.Option("--packed", help="up to 1,000 events of one benchmark a message, instead of one")
+        bool, typer.Option("--packed", help="up to 1,000 events of one benchmark a message of a topic, instead of one")
     ] = False,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file", help="file with the bearer token  [default: $RANKWATCH_TOKEN]", show_default=False
+        ),
+    ] = None,
     items: Annotated[
         list[str] | None,
         typer.Option(
@@ -276,7 +295,7 @@ def send(
     benchmark: BenchmarkOption = None,
     columns: ColumnsOption = None,
 ) -> None:
-    """Send results to the topic that the service reads.
+    """Send results to the topic that the service reads, or to a monitor over HTTP.
 
     Remembers how far each file was sent to each destination, so that a second run sends only what is new. After a crash some events may be
     sent twice, which changes nothing: the first score counts.
@@ -295,6 +314,7 @@ def send(
         Logs(metric, filters, scorer, cluster, benchmark, columns),
         packed=packed,
         again=again,
+        token_file=token_file,
     )
 
 

@@ -1,11 +1,12 @@
-"""`rankwatch send`: files of results into a topic."""
+"""`rankwatch send`: files of results into a topic, or to a server over HTTP."""
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from monitor.cli.errors import FAULT, USAGE, stop
@@ -15,7 +16,7 @@ from monitor.engine.ownership import owner
 from monitor.ingest.blocks import Open
 from monitor.ingest.limit import RejectLimit, TooManyRejected
 from monitor.ingest.paths import PathError, show
-from monitor.ingest.send import Progress, Sender
+from monitor.ingest.send import Deliver, Progress, Sender
 from monitor.ingest.sent import Sent, default_folder
 from monitor.settings import Settings
 
@@ -39,11 +40,12 @@ def run(
     *,
     packed: bool,
     again: bool,
+    token_file: Path | None,
 ) -> None:
     """Send the files, and say what was sent."""
     settings = read_settings(flags)
     declare = declarations(items, order, paths)
-    addresses, topic = _destination(to, settings)
+    destination = _destination(to, settings, token_file, packed=packed)
     reader = importer(logs, declare)
     try:
         files = reader.find(paths)
@@ -52,9 +54,9 @@ def run(
     quiet_logs()
     folder = settings.data_dir.absolute() / "sent" if "data_dir" in flags else default_folder()
     try:
-        sent = Sent.to(f"kafka://{addresses}/{topic}", folder, forget=again)
+        sent = Sent.to(destination.url, folder, forget=again)
         _check_begun(sent, declare)
-        asyncio.run(_send(files, reader.open, (addresses, topic), settings, sent, declare, packed=packed))
+        asyncio.run(_send(files, reader.open, destination, settings, sent, declare, packed=packed))
     except (ValueError, OSError) as error:
         stop(_told(error), FAULT)
     except KeyboardInterrupt:
@@ -62,16 +64,73 @@ def run(
         raise SystemExit(130) from None
 
 
-def _destination(to: str, settings: Settings) -> tuple[str, str]:
+class _Destination(NamedTuple):
+    """Where things are sent: as it is told and remembered, and how to open it."""
+
+    url: str
+    open: Callable[[], AbstractAsyncContextManager[Deliver]]
+
+
+def _destination(to: str, settings: Settings, token_file: Path | None, *, packed: bool) -> _Destination:
+    from monitor.ingest.http import checked_url
     from monitor.logs.kafka_settings import split_url
 
-    if urlsplit(to).scheme in {"http", "https"}:
-        stop(f"--to {to}: sending over HTTP is not supported yet; give kafka://host:port[,host:port]/topic", USAGE)
     try:
-        addresses, topic = split_url(to)
+        if urlsplit(to).scheme in {"http", "https"}:
+            if packed:
+                stop(
+                    "--packed is about messages of a topic: over HTTP, events are sent many a request as they are",
+                    USAGE,
+                )
+            url = checked_url(to)
+            token = _token(settings, token_file)
+            return _Destination(url, lambda: _http(url, token))
+        addresses, named = split_url(to)
     except ValueError as error:
         stop(f"--to: {error}", USAGE)
-    return addresses, topic or settings.topic
+    topic = named or settings.topic
+    return _Destination(f"kafka://{addresses}/{topic}", lambda: _kafka(addresses, topic, settings))
+
+
+def _token(settings: Settings, file: Path | None) -> str | None:
+    if file is None:
+        return settings.token.get_secret_value() if settings.token else None
+    try:
+        return file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        stop(f"--token-file {show(file)}: {getattr(error, 'strerror', None) or 'is no text'}", USAGE)
+
+
+@asynccontextmanager
+async def _http(url: str, token: str | None) -> AsyncIterator[Deliver]:
+    from monitor.ingest.http import HttpDelivery
+
+    delivery = HttpDelivery(url, token, patience=_PATIENCE_SECONDS)
+    try:
+        yield delivery
+    finally:
+        delivery.close()
+
+
+@asynccontextmanager
+async def _kafka(addresses: str, topic: str, settings: Settings) -> AsyncIterator[Deliver]:
+    from monitor.cli.kafka import kafka_settings, quiet_kafka
+    from monitor.publish.kafka import KafkaProducer, Message
+    from monitor.publish.topics import Topics
+
+    quiet_kafka()
+    options = kafka_settings(addresses, settings).client_options()
+    async with Topics(options) as topics:
+        partitions = (await topics.require(topic)).partitions
+    async with KafkaProducer(options, patience=_PATIENCE_SECONDS) as producer:
+
+        async def deliver(messages: "Sequence[Outgoing]") -> None:
+            await producer.deliver(
+                topic,
+                (Message(owner(name, partitions), name.encode(), value) for name, value in messages),
+            )
+
+        yield deliver
 
 
 def _check_begun(sent: Sent, declare: Callable[[str], dict[str, Any] | None]) -> None:
@@ -92,30 +151,14 @@ def _check_begun(sent: Sent, declare: Callable[[str], dict[str, Any] | None]) ->
 async def _send(
     files: Sequence[Path],
     opener: Open,
-    destination: tuple[str, str],
+    destination: _Destination,
     settings: Settings,
     sent: Sent,
     declare: Callable[[str], dict[str, Any] | None],
     *,
     packed: bool,
 ) -> None:
-    from monitor.cli.kafka import kafka_settings, quiet_kafka
-    from monitor.publish.kafka import KafkaProducer, Message
-    from monitor.publish.topics import Topics
-
-    quiet_kafka()
-    addresses, topic = destination
-    options = kafka_settings(addresses, settings).client_options()
-    async with Topics(options) as topics:
-        partitions = (await topics.require(topic)).partitions
-    async with KafkaProducer(options, patience=_PATIENCE_SECONDS) as producer:
-
-        async def deliver(messages: "Sequence[Outgoing]") -> None:
-            await producer.deliver(
-                topic,
-                (Message(owner(name, partitions), name.encode(), value) for name, value in messages),
-            )
-
+    async with destination.open() as deliver:
         with _Sending() as on_progress:
             sender = Sender(
                 files,
@@ -133,7 +176,7 @@ async def _send(
             except BaseException:
                 print(f"rankwatch: {_what(sender.progress)} until it was stopped", file=sys.stderr)
                 raise
-    _tell(sender.progress, f"kafka://{addresses}/{topic}")
+    _tell(sender.progress, destination.url)
 
 
 class _Names:
@@ -167,9 +210,7 @@ def _what(progress: Progress) -> str:
 
 
 def _told(error: Exception) -> str:
-    from monitor.publish.kafka import BrokerError
-
-    if isinstance(error, TooManyRejected | BrokerError) or not isinstance(error, OSError):
+    if isinstance(error, TooManyRejected) or not isinstance(error, OSError) or error.errno is None:
         return str(error)
     return f"{show(error.filename or 'a file')}: {error.strerror or error}"
 

@@ -36,6 +36,8 @@ def run(
     once: tuple[str, str] | None,
 ) -> None:
     """Watch until stopped, or once."""
+    if once and not paths:
+        stop("watch --once: give the files to read, or folders of them", USAGE)
     settings = read_settings(flags)
     declare = declarations(items, order, paths)
     quiet_logs()
@@ -138,7 +140,7 @@ async def _watch(
         stop(str(error), USAGE)
     view = _view(settings)
     listener = None if once else view.change
-    async with Monitor(settings, on_change=listener, serve=not once) as monitor:
+    async with Monitor(settings, on_change=listener, serve=not once, declare=declare) as monitor:
         await monitor.caught_up()
         _check_declared(monitor, declare)
         tailer = Tailer(

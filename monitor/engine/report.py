@@ -85,19 +85,15 @@ def view_of(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete:
     asserted = assert_complete and benchmark.spec.order.policy == "none"
     ranking = ranking_of(benchmark)
     table = PairTable(benchmark, ranking, benchmark.items if asserted else None)
-    held = _held(benchmark, asserted=asserted)
+    held = held_reason(benchmark, asserted=asserted)
     listed = np.arange(table.pair.size) if pairs == "all" else np.flatnonzero(table.adjacent)
     clusters = cluster_columns(table, listed)
-    rows = _pairs(table, clusters, listed, held)
+    rows = pair_rows(table, clusters, listed, held)
     report = BenchmarkReport(
         benchmark=benchmark.name,
         items=benchmark.items,
         **benchmark.counters,
-        order=OrderReport(
-            policy="completion" if asserted else benchmark.spec.order.policy,
-            suspect=benchmark.suspicion is not None,
-            reason=_order_reason(benchmark, held, asserted=asserted),
-        ),
+        order=order_report(benchmark, held, asserted=asserted),
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,
         mixture=benchmark.spec.mixture,
@@ -125,10 +121,19 @@ def _superseded(benchmark: Benchmark, ranking: Index, held: str | None) -> list[
     i, j = i[old], j[old]
     first = ranks[i] < ranks[j]
     table = PairTable(benchmark, ranking, None, (np.where(first, i, j), np.where(first, j, i)))
-    return _pairs(table, None, np.arange(i.size), held)
+    return pair_rows(table, None, np.arange(i.size), held)
 
 
-def _held(benchmark: Benchmark, *, asserted: bool) -> str | None:
+def order_report(benchmark: Benchmark, held: str | None, *, asserted: bool = False) -> OrderReport:
+    """Say which order policy is in force, and what keeps it from giving verdicts."""
+    return OrderReport(
+        policy="completion" if asserted else benchmark.spec.order.policy,
+        suspect=benchmark.suspicion is not None,
+        reason=_order_reason(benchmark, held, asserted=asserted),
+    )
+
+
+def held_reason(benchmark: Benchmark, *, asserted: bool = False) -> str | None:
     """Why no anytime verdict is given on the benchmark, or None."""
     spec = benchmark.spec
     if not benchmark.binary:
@@ -161,7 +166,7 @@ def _family(benchmark: Benchmark, table: PairTable, *, asserted: bool) -> Family
     return FamilyReport(policy=family.policy, size=table.anytime_family_size)
 
 
-def _pairs(
+def pair_rows(
     table: PairTable, clusters: ClusterColumns | None, listed: NDArray[np.int64], held: str | None
 ) -> list[PairReport]:
     """List pairs. Statistics that only the listed pairs need are computed for those alone."""
@@ -206,10 +211,10 @@ def _pairs(
         right = np.rint(np.nan_to_num(np.stack([mean_a[listed], mean_b[listed]])) * n)
         rho = np.full(listed.size, np.nan)
         rho[shared] = correlation(n[shared], wins[shared], losses[shared], right[0][shared], right[1][shared])
-        low, high = _interval(table, listed, np.full(listed.size, spec.alpha))
+        low, high = gap_bounds(table, listed, np.full(listed.size, spec.alpha))
         placed = np.isfinite(threshold)
         family_low, family_high = np.full(listed.size, np.nan), np.full(listed.size, np.nan)
-        family_low[placed], family_high[placed] = _interval(table, listed[placed], np.exp(-threshold[placed]))
+        family_low[placed], family_high[placed] = gap_bounds(table, listed[placed], np.exp(-threshold[placed]))
         more = np.full(listed.size, np.nan)
         more[placed] = _items_to_decision(table, listed[placed])
         computed = {
@@ -253,7 +258,7 @@ def _pairs(
     ]
 
 
-def _interval(
+def gap_bounds(
     table: PairTable, listed: NDArray[np.int64], alpha: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Interval of the gap, from what the verdict rests on; a skipped item of a committed order counts against either end."""

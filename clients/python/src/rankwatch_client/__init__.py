@@ -1,0 +1,10 @@
+"""Sends the scores of a running evaluation to a rankwatch monitor, without ever holding the evaluation up.
+
+>>> from rankwatch_client import Client
+>>> with Client("http://127.0.0.1:8642", benchmark="mmlu", model="mine") as client:  # doctest: +SKIP
+...     client.score("item 1", 1)
+"""
+
+from rankwatch_client.client import Client as Client
+from rankwatch_client.client import EarlyStop as EarlyStop
+from rankwatch_client.client import Stats as Stats

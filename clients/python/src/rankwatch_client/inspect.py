@@ -1,0 +1,119 @@
+"""A hook of Inspect: each sample is sent as it is scored, under the names that `rankwatch` reads from the log of the same run.
+
+It is found by its entry point, and does nothing unless RANKWATCH_URL is set.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+from inspect_ai.hooks import Hooks, SampleEnd, TaskEnd, TaskStart, hooks
+from inspect_ai.log import EvalSpec
+
+from rankwatch_client.client import Client
+
+CLUSTER_FIELDS = ("cluster", "category", "subject", "topic", "domain")
+"""What the field of a sample's metadata is called that names its cluster; the first that is there counts."""
+
+_LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+class _Run:
+    """One task in evaluation."""
+
+    def __init__(self, data: TaskStart) -> None:
+        self.task, self.model = data.spec.task, data.spec.model
+        self.scorers = [scorer.name for scorer in data.spec.scorers or ()]
+        self.left: list[dict[str, Any]] = []
+        """Samples without a score: skipped, if the run finishes."""
+
+
+@hooks(name="rankwatch", description="Sends scores to a rankwatch monitor as they are made")
+class RankwatchHooks(Hooks):
+    """Sends scores as they are made."""
+
+    def __init__(self) -> None:
+        self._client: Client | None = None
+        self._runs: dict[str, _Run] = {}
+
+    def enabled(self) -> bool:
+        """Say whether a monitor is named."""
+        return bool(os.environ.get("RANKWATCH_URL"))
+
+    async def on_task_start(self, data: TaskStart) -> None:
+        """Declare how many items there are, where the task says so."""
+        if self._client is None:
+            self._client = Client()
+        run = self._runs[data.eval_id] = _Run(data)
+        items = _items(data.spec)
+        if items is not None:
+            self._client.declare(benchmark=run.task, items=items)
+
+    async def on_sample_end(self, data: SampleEnd) -> None:
+        """Send the score of a sample."""
+        run, sample = self._runs.get(data.eval_id), data.sample
+        if run is None or self._client is None:
+            return
+        event: dict[str, Any] = {
+            "item_id": str(sample.id),
+            "benchmark": run.task,
+            "model": run.model,
+            "cluster": _cluster(sample.metadata or {}),
+            "repeat": sample.epoch - 1,
+        }
+        score = _score(run, sample.scores or {}) if sample.error is None else None
+        if score is None:
+            run.left.append(event)
+        else:
+            self._client.score(score=score, **event)
+
+    async def on_task_end(self, data: TaskEnd) -> None:
+        """Send what is left; a sample without a score is skipped once the run has finished."""
+        run = self._runs.pop(data.eval_id, None)
+        if run is None or self._client is None:
+            return
+        if data.log.status == "success":
+            for event in run.left:
+                self._client.score(score=None, **event)
+        self._client.flush(10.0)
+
+
+def _items(spec: EvalSpec) -> int | None:
+    """How many items a run covers, where its specification says so."""
+    if spec.dataset.sample_ids:
+        return len(spec.dataset.sample_ids)
+    if spec.config.limit is not None or spec.config.sample_id is not None:
+        return None
+    return spec.dataset.samples or None
+
+
+def _cluster(metadata: dict[str, Any]) -> str | None:
+    name = next((name for name in CLUSTER_FIELDS if isinstance(metadata.get(name), (str, int))), None)
+    return str(metadata[name]) if name is not None and metadata[name] != "" else None
+
+
+def _score(run: _Run, scores: dict[str, Any]) -> float | None:
+    """Return the value of the first scorer that gives one value, as Inspect counts it."""
+    names = [name for name in run.scorers if name in scores] + [name for name in scores if name not in run.scorers]
+    for name in names:
+        value = scores[name].value
+        if not isinstance(value, (dict, list)):
+            return _number(value)
+    return None
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, (bool, int, float)):
+        number = float(value)
+    elif isinstance(value, str):
+        known = _LETTERS.get(value, _WORDS.get(value.lower()))
+        try:
+            number = float(value) if known is None else known
+        except ValueError:
+            return None
+    else:
+        return None
+    return None if math.isnan(number) else number

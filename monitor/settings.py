@@ -27,6 +27,9 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="address to serve on; anything but loopback needs a token")
     port: Annotated[int, Field(ge=0, le=65535)] = Field(8642, description="port to serve on; 0 takes a free one")
     token: SecretStr | None = Field(None, description="bearer token that requests have to carry")
+    max_body_bytes: Annotated[int, Field(ge=1_000)] = Field(
+        16_000_000, description="largest body of a request, inflated"
+    )
     poll_seconds: Annotated[float, Field(gt=0)] = Field(0.5, description="how often watched files are looked at")
     snapshot_seconds: Annotated[float, Field(gt=0)] = Field(
         5.0, description="how often pair sums are saved, so that a restart is quick"

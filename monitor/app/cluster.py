@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 from faust.types import TP
 
+from monitor.app.intake import KafkaIntake
 from monitor.app.owned import Owned
 from monitor.app.running import Running
 from monitor.engine.keys import record_digest
@@ -175,6 +176,9 @@ class Service(Running):
         return {tp: self.owned[tp.partition].partition.off for tp in partitions if tp.partition in self.owned}
 
     # --- what is known ----------------------------------------------------------------------------------------------------------------
+
+    def _intake(self) -> KafkaIntake:
+        return KafkaIntake(self._producer, self.settings.topic, self._partitions)
 
     def _log_ends(self) -> dict[int, int]:
         consumer, topic = self._faust.consumer, self.settings.topic

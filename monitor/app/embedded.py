@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 from faust.types import TP
 
+from monitor.app.intake import Declare, FileIntake
 from monitor.app.owned import Owned
 from monitor.app.running import Running
 from monitor.engine.delta import DeadLetter
@@ -52,16 +53,23 @@ class Monitor(Running):
         Called with each verdict change after it has been relayed.
     serve : bool
         Whether to serve HTTP.
+    declare : callable, optional
+        Gives the declaration of a benchmark that begins with events that are posted, and that nobody has declared.
     """
 
     log: FileLog
     store: RedisStore
 
     def __init__(
-        self, settings: Settings, *, on_change: Callable[[VerdictChange], None] | None = None, serve: bool = True
+        self,
+        settings: Settings,
+        *,
+        on_change: Callable[[VerdictChange], None] | None = None,
+        serve: bool = True,
+        declare: Declare | None = None,
     ) -> None:
         super().__init__(settings)
-        self._on_change, self._serve = on_change, serve
+        self._on_change, self._serve, self._declare = on_change, serve, declare
         self._started = False
         self._valkey: EmbeddedValkey | None = None
 
@@ -162,6 +170,9 @@ class Monitor(Running):
     def dead_letters_written(self) -> int:
         """Dead letters that this process has written."""
         return self.owned[PARTITION].dead_letters_kept
+
+    def _intake(self) -> FileIntake:
+        return FileIntake(self.log, lambda name: name in self.partition.benchmarks, self._declare)
 
     def _log_ends(self) -> dict[int, int]:
         return {PARTITION: self.log.durable_end}

@@ -12,6 +12,7 @@ from monitor.app.owned import Owned
 from monitor.ingest.limit import TooManyRejected
 from monitor.logs.filelog import LogError
 from monitor.logs.worker import WorkerApp
+from monitor.serve.api.writing import Intake
 from monitor.serve.board import Board
 from monitor.serve.metrics import StateCollector
 from monitor.serve.web import WebServer, make_web
@@ -72,12 +73,24 @@ class Running:
     def _log_ends(self) -> dict[int, int]:
         """Return where the log of each partition in hand ends."""
 
+    @abstractmethod
+    def _intake(self) -> Intake:
+        """Return where events that are posted go."""
+
     async def _start_web(self) -> None:
         registry = CollectorRegistry()
         registry.register(StateCollector(self.board, self._log_ends))
         settings = self.settings
         token = settings.token.get_secret_value() if settings.token else None
-        web = make_web(self.board, registry, self._waiting_for, token=token, loopback=settings.host in LOOPBACK)
+        web = make_web(
+            self.board,
+            registry,
+            self._waiting_for,
+            token=token,
+            loopback=settings.host in LOOPBACK,
+            intake=self._intake(),
+            body_bytes=settings.max_body_bytes,
+        )
         self.web = WebServer(web, settings.host, settings.port)
         self._cleanup.push_async_callback(self.web.stop)
         await self.web.start()

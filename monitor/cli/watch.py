@@ -112,7 +112,7 @@ async def _watch(
         stop(str(error), USAGE)
     view = _view()
     listener = None if once else view.change
-    async with Monitor(settings, on_change=listener, serve=not once) as monitor:
+    async with Monitor(settings, on_change=listener, serve=not once, declare=declare) as monitor:
         await monitor.caught_up()
         _check_declared(monitor, declare)
         tailer = Tailer(

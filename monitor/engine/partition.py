@@ -103,7 +103,7 @@ class Partition:
         return folding.finish()
 
 
-def _refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
+def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
     """Say why a benchmark cannot be declared like this any more, or return None."""
     if not benchmark.counters["events"]:
         return None
@@ -344,7 +344,7 @@ class _Folding:
         self.flush()
         benchmark, fault = self._benchmark(declaration.declare)
         spec = declaration.spec()
-        fault = fault if benchmark is None else _refusal(benchmark, spec)
+        fault = fault if benchmark is None else refusal(benchmark, spec)
         if benchmark is None or fault is not None:
             self.reject(fault, offset, index, raw, place)
             return

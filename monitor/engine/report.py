@@ -67,18 +67,14 @@ def benchmark_report(
     ranking = ranking_of(benchmark)
     table = PairTable(benchmark, ranking, benchmark.items if asserted else None)
     clusters = cluster_columns(table)
-    held = _held(benchmark, asserted=asserted)
+    held = held_reason(benchmark, asserted=asserted)
     listed = np.arange(table.pair.size) if pairs == "all" else np.flatnonzero(table.adjacent)
-    rows = _pairs(table, clusters, listed, held)
+    rows = pair_rows(table, clusters, listed, held)
     return BenchmarkReport(
         benchmark=benchmark.name,
         items=benchmark.items,
         **benchmark.counters,
-        order=OrderReport(
-            policy="completion" if asserted else benchmark.spec.order.policy,
-            suspect=False,
-            reason=f"{ASSERTED}the {benchmark.items:,} items found are the whole benchmark" if asserted else held,
-        ),
+        order=order_report(benchmark, held, asserted=asserted),
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,
         mixture=benchmark.spec.mixture,
@@ -89,7 +85,16 @@ def benchmark_report(
     )
 
 
-def _held(benchmark: Benchmark, *, asserted: bool) -> str | None:
+def order_report(benchmark: Benchmark, held: str | None, *, asserted: bool = False) -> OrderReport:
+    """Say which order policy is in force, and what keeps it from giving verdicts."""
+    return OrderReport(
+        policy="completion" if asserted else benchmark.spec.order.policy,
+        suspect=False,
+        reason=f"{ASSERTED}the {benchmark.items:,} items found are the whole benchmark" if asserted else held,
+    )
+
+
+def held_reason(benchmark: Benchmark, *, asserted: bool = False) -> str | None:
     """Why no anytime verdict is given on the benchmark, or None."""
     spec = benchmark.spec
     if not benchmark.binary:
@@ -147,7 +152,7 @@ class _Column:
         return values[self.listed].tolist()  # type: ignore[no-any-return]
 
 
-def _pairs(
+def pair_rows(
     table: PairTable, clusters: ClusterColumns | None, listed: NDArray[np.int64], held: str | None
 ) -> list[PairReport]:
     """List pairs. Statistics that only the listed pairs need are computed for those alone."""

@@ -1,11 +1,20 @@
 """The reports behind every surface, computed from the state when they are asked for and kept until it changes."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
 
 from monitor.engine.benchmark import Benchmark
+from monitor.engine.pairs import pair_count, pair_members
 from monitor.engine.partition import Partition
-from monitor.engine.report import Which, benchmark_report
+from monitor.engine.report import Which, benchmark_report, held_reason, order_report
+from monitor.engine.view import View
+from schemas.api import BenchmarkSummary
 from schemas.report import BenchmarkReport, Report
+
+_VIEWS: Final = 8
+"""Benchmarks whose pairs are kept at hand: those last asked for. A thousand models have half a million pairs."""
 
 
 class Board:
@@ -20,6 +29,7 @@ class Board:
     def __init__(self, partitions: Callable[[], Sequence[Partition]]) -> None:
         self._partitions = partitions
         self._kept: dict[tuple[str, str, bool], tuple[tuple[object, ...], BenchmarkReport]] = {}
+        self._views: dict[str, tuple[tuple[object, ...], View]] = {}
 
     @property
     def partitions(self) -> Sequence[Partition]:
@@ -29,6 +39,7 @@ class Board:
     def forget(self) -> None:
         """Drop what is kept: benchmarks have gone."""
         self._kept.clear()
+        self._views.clear()
 
     def benchmarks(self) -> dict[str, Benchmark]:
         """Benchmarks by name."""
@@ -41,7 +52,7 @@ class Board:
         benchmark = self.benchmarks().get(name)
         if benchmark is None:
             return None
-        state = (benchmark.off, *benchmark.counters.values(), benchmark.spec)
+        state = _state(benchmark)
         kept = self._kept.get((name, pairs, assert_complete))
         if kept is None or kept[0] != state:
             kept = (state, benchmark_report(benchmark, pairs=pairs, assert_complete=assert_complete))
@@ -52,3 +63,50 @@ class Board:
         """Return the report of every benchmark, by name."""
         reports = (self.benchmark(name, pairs, assert_complete=assert_complete) for name in sorted(self.benchmarks()))
         return Report(benchmarks=[r for r in reports if r is not None])
+
+    def view(self, name: str) -> View | None:
+        """Return the pairs of a benchmark as they are now, or None if there is none of that name."""
+        benchmark = self.benchmarks().get(name)
+        if benchmark is None:
+            return None
+        state = _state(benchmark)
+        kept = self._views.get(name)
+        if kept is None or kept[0] != state or kept[1].benchmark is not benchmark:
+            kept = (state, View(benchmark))
+        self._views.pop(name, None)
+        self._views[name] = kept
+        if len(self._views) > _VIEWS:
+            del self._views[next(iter(self._views))]
+        return kept[1]
+
+    def summaries(self) -> list[BenchmarkSummary]:
+        """Return what a list shows of each benchmark, by name."""
+        return [_summary(benchmark) for _, benchmark in sorted(self.benchmarks().items())]
+
+
+def _state(benchmark: Benchmark) -> tuple[object, ...]:
+    return (benchmark.off, *benchmark.counters.values(), benchmark.spec)
+
+
+def _summary(benchmark: Benchmark) -> BenchmarkSummary:
+    held = held_reason(benchmark)
+    models = len(benchmark.latest_epoch)
+    return BenchmarkSummary(
+        benchmark=benchmark.name,
+        items=benchmark.items,
+        events=benchmark.counters["events"],
+        models=models,
+        pairs=pair_count(models),
+        decided=0 if held is not None else _decided(benchmark),
+        order=order_report(benchmark, held),
+        rejected=benchmark.counters["rejected"],
+        conflicts=benchmark.counters["conflicts"],
+    )
+
+
+def _decided(benchmark: Benchmark) -> int:
+    """How many pairs of current models have a family-wise verdict."""
+    latched = np.flatnonzero(benchmark.latched["anytime_family"][: benchmark.pairs])
+    i, j = pair_members(latched)
+    current = benchmark.current()
+    return int((current[i] & current[j]).sum())

@@ -1,29 +1,43 @@
-"""The HTTP surface: probes, metrics, reports. On loopback it is open to this machine; elsewhere every request carries a token."""
+"""The HTTP surface: probes, metrics, API. On loopback it is open to this machine; elsewhere every request carries a token."""
 
 import asyncio
 import contextlib
 import socket
-from collections.abc import Awaitable, Callable, Iterator
-from hmac import compare_digest
-from typing import Any, Literal
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from monitor.serve.api.bodies import Bodies
+from monitor.serve.api.changes import changes_routes
+from monitor.serve.api.problems import add_problems
+from monitor.serve.api.pulse import Pulse
+from monitor.serve.api.reading import reading_routes
+from monitor.serve.api.writing import Closed, Intake, writing_routes
 from monitor.serve.board import Board
+from monitor.serve.guard import Guard
 from monitor.serve.metrics import program_version
-from schemas.report import Report
+from monitor.serve.protocol import ImpatientProtocol
 
-Next = Callable[[Request], Awaitable[Response]]
-LOOPBACK_NAMES = ["127.0.0.1", "localhost", "[::1]"]
+BODY_BYTES: Final = 16_000_000
+"""Bytes that the body of a request may have unless told otherwise."""
+
+_CONNECTIONS: Final = 1_000
+_HEAD_BYTES: Final = 32_768
 
 
 def make_web(
-    board: Board, registry: CollectorRegistry, ready: Callable[[], str | None], *, token: str | None, loopback: bool
+    board: Board,
+    registry: CollectorRegistry,
+    ready: Callable[[], str | None],
+    *,
+    token: str | None,
+    loopback: bool,
+    intake: Intake | None = None,
+    body_bytes: int = BODY_BYTES,
 ) -> FastAPI:
     """Make the application.
 
@@ -36,29 +50,28 @@ def make_web(
     token : str or None
         Bearer token that every request but the probes has to carry.
     loopback : bool
-        Whether it serves this machine only; then only loopback names are taken as Host, so that no page from elsewhere can reach it by
-        pointing its own name at 127.0.0.1.
+        Whether it serves this machine only; see `monitor.serve.guard.Guard`.
+    intake : Intake, optional
+        Where events that are posted go; none: they are refused.
+    body_bytes : int
+        Bytes that the body of a request may have, inflated.
     """
     web = FastAPI(
-        title="rankwatch", version=program_version(), docs_url=None, redoc_url=None, openapi_url="/api/v1/openapi.json"
+        title="rankwatch",
+        version=program_version(),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/v1/openapi.json",
+        redirect_slashes=False,
     )
-    if loopback:
-        web.add_middleware(TrustedHostMiddleware, allowed_hosts=LOOPBACK_NAMES)
-    if token is not None:
-        _guard(web, token)
+    pulse = web.state.pulse = Pulse(board)
+    add_problems(web)
+    web.add_middleware(Guard, token=token, loopback=loopback)
     _add_probes(web, registry, ready)
-    _add_reports(web, board)
+    web.include_router(reading_routes(board))
+    web.include_router(changes_routes(board, pulse))
+    web.include_router(writing_routes(board, intake or Closed(), Bodies(body_bytes)))
     return web
-
-
-def _guard(web: FastAPI, token: str) -> None:
-    @web.middleware("http")
-    async def authorise(request: Request, call_next: Next) -> Response:
-        if request.url.path not in {"/healthz", "/readyz"}:
-            given = request.headers.get("authorization", "").removeprefix("Bearer ")
-            if not compare_digest(given.encode(), token.encode()):
-                return _problem(401, "A bearer token is required", "send the header Authorization: Bearer <token>")
-        return await call_next(request)
 
 
 def _add_probes(web: FastAPI, registry: CollectorRegistry, ready: Callable[[], str | None]) -> None:
@@ -75,29 +88,6 @@ def _add_probes(web: FastAPI, registry: CollectorRegistry, ready: Callable[[], s
     async def metrics(request: Request) -> Response:
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(registry), headers={"content-type": content_type})
-
-
-def _add_reports(web: FastAPI, board: Board) -> None:
-    @web.get("/api/v1/benchmarks")
-    async def benchmarks(pairs: Literal["adjacent", "all"] = "adjacent") -> Report:
-        """Report every benchmark, in the form of `rankwatch report --format json`."""
-        return board.report(pairs)
-
-    @web.get(
-        "/api/v1/benchmarks/{name:path}", responses={404: {"description": "no such benchmark"}}, response_model=Report
-    )
-    async def benchmark(name: str, pairs: Literal["adjacent", "all"] = "adjacent") -> Report | Response:
-        """Report one benchmark, in the form of `rankwatch report --format json`."""
-        found = board.benchmark(name, pairs)
-        if found is None:
-            detail = f"{name!r} has no events; GET /api/v1/benchmarks lists those that have"
-            return _problem(404, "No such benchmark", detail)
-        return Report(benchmarks=[found])
-
-
-def _problem(status: int, title: str, detail: str) -> JSONResponse:
-    body = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-    return JSONResponse(body, status, media_type="application/problem+json")
 
 
 class _Server(uvicorn.Server):
@@ -125,8 +115,17 @@ class WebServer:
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._socket.getsockname()[1]}"
         config = uvicorn.Config(
-            web, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2, server_header=False
+            web,
+            http=ImpatientProtocol,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=2,
+            limit_concurrency=_CONNECTIONS,
+            h11_max_incomplete_event_size=_HEAD_BYTES,
+            server_header=False,
         )
+        self._web = web
         self._server = _Server(config)
         self._task: asyncio.Task[Any] | None = None
 
@@ -138,6 +137,7 @@ class WebServer:
 
     async def stop(self) -> None:
         """Stop serving."""
+        self._web.state.pulse.end()
         if self._task is not None:
             self._server.should_exit = True
             await self._task

@@ -1,0 +1,110 @@
+"""Where what is posted goes: the file log of the embedded default, or the topic."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from monitor.engine.ownership import owner
+from monitor.logs.filelog import FileLog, LogError
+from monitor.publish.kafka import BrokerError, KafkaProducer, Message
+from monitor.serve.api.records import Records
+from monitor.serve.api.writing import IntakeError
+from schemas.events import EventFields
+
+Declare = Callable[[str], dict[str, Any] | None]
+
+_MESSAGE_EVENTS: Final = 1_000
+_MESSAGE_BYTES: Final = 900_000
+"""A topic takes messages of a little over a million bytes unless told otherwise."""
+
+
+class FileIntake:
+    """Appends each request as one record: after a crash it is there whole, or not at all.
+
+    Parameters
+    ----------
+    log : FileLog
+    known : callable
+        Says whether a benchmark has begun.
+    declare : callable, optional
+        Gives the declaration to place before the first event of a benchmark that nobody has declared.
+    """
+
+    def __init__(self, log: FileLog, known: Callable[[str], bool], declare: Declare | None = None) -> None:
+        self._log, self._known, self._declare = log, known, declare
+
+    async def append(self, records: Records) -> str:
+        """Append, and return the offset behind it."""
+        declarations = [*self._defaults(records), *_declared(records)]
+        try:
+            end = await self._log.append([_packed(records.events, declarations)])
+        except (LogError, OSError) as error:
+            raise IntakeError(f"the log takes nothing now: {error}") from error
+        return f"0:{end}"
+
+    def _defaults(self, records: Records) -> Iterator[dict[str, Any]]:
+        if self._declare is None:
+            return
+        declared = {declaration.declare for declaration in records.declarations}
+        for name in dict.fromkeys(event.benchmark for event in records.events):
+            if name not in declared and not self._known(name) and (declaration := self._declare(name)) is not None:
+                yield declaration
+
+
+class KafkaIntake:
+    """Publishes each request to the partitions that own its benchmarks, acknowledged by all in-sync replicas.
+
+    Parameters
+    ----------
+    producer : KafkaProducer
+    topic : str
+        The topic of the events.
+    partitions : int
+        How many it has.
+    """
+
+    def __init__(self, producer: KafkaProducer, topic: str, partitions: int) -> None:
+        self._producer, self._topic, self._partitions = producer, topic, partitions
+
+    async def append(self, records: Records) -> str:
+        """Publish, and return the partitions it went to."""
+        messages = [Message(owner(name, self._partitions), name.encode(), value) for name, value in _messages(records)]
+        try:
+            await self._producer.deliver(self._topic, messages)
+        except BrokerError as error:
+            raise IntakeError(
+                f"{error}. Some of the request may have arrived: send it again, the first score of a key counts"
+            ) from error
+        return ",".join(map(str, sorted({message.partition for message in messages})))
+
+
+def _declared(records: Records) -> list[dict[str, Any]]:
+    return [declaration.model_dump(mode="json") for declaration in records.declarations]
+
+
+def _packed(events: Sequence[EventFields], declarations: Sequence[dict[str, Any]] = ()) -> bytes:
+    """Return a packed record: the declarations hold before the events."""
+    return b'{"declare":' + msgspec.json.encode(declarations) + b',"events":' + msgspec.json.encode(events) + b"}"
+
+
+def _messages(records: Records) -> Iterator[tuple[str, bytes]]:
+    """Return messages of one benchmark each, with its name."""
+    for declaration in _declared(records):
+        yield declaration["declare"], msgspec.json.encode(declaration)
+    by_name: dict[str, list[EventFields]] = {}
+    for event in records.events:
+        by_name.setdefault(event.benchmark, []).append(event)
+    for name, events in by_name.items():
+        for start in range(0, len(events), _MESSAGE_EVENTS):
+            yield from ((name, value) for value in _split(events[start : start + _MESSAGE_EVENTS]))
+
+
+def _split(events: Sequence[EventFields]) -> Iterator[bytes]:
+    value = _packed(events)
+    if len(value) <= _MESSAGE_BYTES or len(events) == 1:
+        yield value
+        return
+    middle = len(events) // 2
+    yield from _split(events[:middle])
+    yield from _split(events[middle:])

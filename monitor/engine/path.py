@@ -1,0 +1,79 @@
+"""The e-process of one pair along its shared items, and the interval closing in: recomputed from the rows."""
+
+from math import log
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.benchmark import MILLION, Benchmark
+from monitor.engine.counts import ONE, ZERO
+from monitor.engine.latches import log_thresholds
+from monitor.engine.pairs import Index, pair_index
+from stats.confidence import gap_interval
+from stats.eprocess import log_e_halves, log_e_value
+
+ORDER: Final = "as stored: first-seen order of the items"
+"""How the items of a path are ordered: not as the latch saw them, so a path need not cross where the latch closed."""
+
+Floats = NDArray[np.float64]
+
+
+class PairPath(NamedTuple):
+    """A path; shape (points,) each, None where scores are graded.
+
+    Attributes
+    ----------
+    n : array of int64
+        Shared items so far.
+    gap : array
+        Mean score of the first model less that of the second on them.
+    log_e, log_e_a, log_e_b : array or None
+        Two-sided mixture, and its halves in favour of the first and of the second.
+    gap_low, gap_high : array or None
+        Anytime-valid interval for the gap, at alpha.
+    log_threshold : float
+        ln 1/alpha.
+    log_family_threshold : float
+        ln 1/alpha_j; infinite for a pair without a place in its family.
+    """
+
+    n: Index
+    gap: Floats
+    log_e: Floats | None
+    log_e_a: Floats | None
+    log_e_b: Floats | None
+    gap_low: Floats | None
+    gap_high: Floats | None
+    log_threshold: float
+    log_family_threshold: float
+
+
+def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPath:
+    """Compute the path of a pair.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    one, other : int
+        Two contestants; gaps and halves are named from the first.
+    points : int
+        How many points to keep at most, evenly spaced in n; the last item is always among them.
+    """
+    scores = benchmark.matrix()[benchmark.counts_row[: len(benchmark.rows)]][:, [one, other]]
+    x, y = scores[(scores >= ZERO).all(axis=1)].T
+    kept = np.unique(np.linspace(1, x.size, min(points, x.size)).round().astype(np.int64))
+    n = kept.astype(np.int64)
+    spec = benchmark.spec
+    pair = pair_index(np.array([min(one, other)]), np.array([max(one, other)]))
+    family = float(log_thresholds(benchmark, pair)["anytime_family"][0])
+    if not benchmark.binary:
+        values = np.array([0, 0, *benchmark.values], np.int64)
+        gap = np.cumsum(values[x] - values[y])[kept - 1] / (MILLION * n)
+        return PairPath(n, gap, None, None, None, None, None, -log(spec.alpha), family)
+    wins = np.cumsum((x == ONE) & (y == ZERO))[kept - 1]
+    losses = np.cumsum((x == ZERO) & (y == ONE))[kept - 1]
+    for_one, for_other = log_e_halves(wins, losses, spec.mixture)
+    low, high = gap_interval(n, wins, losses, spec.alpha, spec.mixture)
+    log_e = log_e_value(wins, losses, spec.mixture)
+    return PairPath(n, (wins - losses) / n, log_e, for_one, for_other, low, high, -log(spec.alpha), family)

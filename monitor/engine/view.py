@@ -1,0 +1,154 @@
+"""The pairs of a live benchmark for whoever wants some of them: filtered, sorted, and reported only where they are listed."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.benchmark import Benchmark
+from monitor.engine.cluster_table import ClusterColumns, cluster_columns
+from monitor.engine.pair_table import PairTable, Sides
+from monitor.engine.pairs import Index
+from monitor.engine.report import held_reason, pair_rows
+from monitor.engine.standings import ranking_of
+from schemas.report import PairReport, Status
+from stats.confidence import gap_interval
+
+Sort = Literal["rank", "gap", "log_e", "resolution_ratio"]
+Procedure = Literal[
+    "fixed_n", "bonferroni", "holm", "benjamini_hochberg", "clustered", "anytime", "anytime_family", "e_bh"
+]
+
+STATUSES: Final[tuple[Status, ...]] = ("decided", "invalidated", "held", "equivalent", "exhausted", "collecting")
+"""What a status code stands for."""
+
+_DECIDED, _INVALIDATED, _HELD, _EQUIVALENT, _EXHAUSTED, _COLLECTING = range(len(STATUSES))
+
+
+class View:
+    """The pairs of a benchmark as they are now; use it before the benchmark changes.
+
+    Attributes
+    ----------
+    table : PairTable
+        Every pair of the current models, by rank.
+    held : str or None
+        Why no anytime verdict counts.
+    models : list of str
+        By rank.
+    """
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self.benchmark = benchmark
+        self.table = PairTable(benchmark, ranking_of(benchmark))
+        self.held = held_reason(benchmark)
+        self.models = [benchmark.contestants[k].model for k in self.table.ranking.tolist()]
+
+    @cached_property
+    def clusters(self) -> ClusterColumns | None:
+        """What the clusters of the items change."""
+        return cluster_columns(self.table)
+
+    @cached_property
+    def statuses(self) -> NDArray[np.int8]:
+        """Index into `STATUSES` of each pair, the status that `report` gives it."""
+        table = self.table
+        left = table.missing
+        status = np.full(table.pair.size, _COLLECTING, np.int8)
+        if left is not None:
+            status[left == 0] = _EXHAUSTED
+        status[self._equivalent()] = _EQUIVALENT
+        if self.held is not None:
+            status[:] = _HELD
+        status[table.decided_anytime["anytime_family"] != 0] = _DECIDED if self.held is None else _INVALIDATED
+        return status
+
+    def with_status(self, status: Status) -> NDArray[np.bool_]:
+        """Say for each pair whether it has a status."""
+        if status not in STATUSES:
+            return np.zeros(self.table.pair.size, bool)
+        return np.asarray(self.statuses == STATUSES.index(status))
+
+    def _equivalent(self) -> Index:
+        """Pairs whose family-wise interval lies inside the declared margin, where that can no longer be undone."""
+        table, spec = self.table, self.benchmark.spec
+        if spec.margin is None or not self.benchmark.binary:
+            return np.empty(0, np.int64)
+        settled = np.full(table.pair.size, spec.order.policy == "trusted")
+        if table.missing is not None:
+            settled |= table.missing == 0
+        threshold = table.log_family_threshold
+        near = np.flatnonzero(settled & np.isfinite(threshold) & (np.abs(table.moments[0]) < spec.margin))
+        counts = (table.n[near], table.wins[near], table.losses[near])
+        low, high = gap_interval(*counts, np.exp(-threshold[near]), spec.mixture)
+        return near[(-spec.margin < low) & (high < spec.margin)]
+
+    def sides(self, procedure: Procedure) -> Sides:
+        """Which of each pair a procedure decides to be better; all 0 where it is not computed, or does not count."""
+        table = self.table
+        none = np.zeros(table.pair.size, np.int8)
+        if procedure == "clustered":
+            return none if self.clusters is None else self.clusters.decided
+        if procedure in {"anytime", "anytime_family"}:
+            return table.decided_anytime[procedure] if self.held is None else none
+        if not self.benchmark.binary:
+            return none
+        if procedure == "e_bh":
+            return table.decided_e_bh if self.held is None else none
+        return table.decided_fixed[procedure]
+
+    def place(self, model: str) -> int | None:
+        """0-based rank of a model, or None if there is none of that name."""
+        return self.models.index(model) if model in self.models else None
+
+    def of_model(self, model: str) -> NDArray[np.bool_]:
+        """Say for each pair whether a model is one of the two."""
+        place = self.place(model)
+        if place is None:
+            return np.zeros(self.table.pair.size, bool)
+        contestant = self.table.ranking[place]
+        return np.asarray((self.table.a == contestant) | (self.table.b == contestant))
+
+    def sort(self, listed: Index, by: Sort, *, descending: bool) -> Index:
+        """Sort pairs; those without a number come last, equal ones by rank."""
+        keys: dict[Sort, Callable[[], NDArray[np.float64]]] = {
+            "rank": lambda: np.arange(self.table.pair.size, dtype=np.float64),
+            "gap": lambda: np.where(self.table.n > 0, self.table.moments[0], np.nan),
+            "log_e": self._log_e,
+            "resolution_ratio": self._resolution_ratio,
+        }
+        key = keys[by]()[listed]
+        return listed[np.argsort(-key if descending else key, kind="stable")]
+
+    def _log_e(self) -> NDArray[np.float64]:
+        known = (self.table.n > 0) & self.benchmark.binary
+        return np.where(known, self.table.log_e, np.nan)
+
+    def _resolution_ratio(self) -> NDArray[np.float64]:
+        n, n_star = self.table.n, self.table.n_star
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where((n > 0) & (n_star > 0), n / n_star, np.nan)
+
+    def rows(self, listed: Index) -> list[PairReport]:
+        """Report pairs, in the order given."""
+        return pair_rows(self.table, self.clusters, listed, self.held)
+
+    def decided_matrix(self) -> NDArray[np.int8]:
+        """Family-wise decisions over ranks, shape (models, models): +1 where the row is better than the column, -1 where it is worse."""
+        return self._matrix(self.sides("anytime_family"), -1)
+
+    def status_matrix(self) -> NDArray[np.int8]:
+        """Index into `STATUSES` over ranks, shape (models, models); -1 on the diagonal."""
+        matrix = self._matrix(self.statuses, 1)
+        np.fill_diagonal(matrix, -1)
+        return matrix
+
+    def _matrix(self, values: NDArray[np.int8], sign: int) -> NDArray[np.int8]:
+        size = len(self.models)
+        matrix = np.zeros((size, size), np.int8)
+        upper = np.triu_indices(size, 1)
+        matrix[upper] = values
+        matrix.T[upper] = sign * values
+        return matrix

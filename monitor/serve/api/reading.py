@@ -1,0 +1,214 @@
+"""What can be asked of the state: reports, lists, pairs, paths, matrices, and whether a run may stop."""
+
+from math import isfinite
+from typing import Annotated, Any, Final, Literal
+
+import numpy as np
+from fastapi import APIRouter, Query
+from fastapi.responses import PlainTextResponse
+
+from monitor.engine.path import ORDER, pair_path
+from monitor.engine.view import STATUSES, Procedure, Sort, View
+from monitor.serve.api.problems import ProblemError
+from monitor.serve.board import Board
+from schemas.api import BenchmarkSummary, EarlyStop, Matrix, OpenPair, PairPage, PathReport
+from schemas.names import MAX_NAME_LENGTH
+from schemas.report import PairReport, Report, Status
+
+Name = Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
+Cursor = Annotated[str | None, Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor` of the page before")]
+
+MATRIX_MODELS: Final = 1_000
+"""Models up to which a matrix is given: a million cells."""
+
+_SETTLED: Final = frozenset({"decided", "equivalent", "exhausted"})
+
+
+def reading_routes(board: Board) -> APIRouter:
+    """Make the routes that read the state."""
+    routes = APIRouter(prefix="/api/v1")
+    _reports(routes, board)
+    _pairs(routes, board)
+    _runs(routes, board)
+    return routes
+
+
+def view_of(board: Board, name: str) -> View:
+    """Return the pairs of a benchmark, or raise the 404 that says what to do."""
+    view = board.view(name)
+    if view is None:
+        raise ProblemError(
+            404,
+            f"{name!r} has no events here; GET /api/v1/summaries lists the benchmarks that this worker holds"
+            " (each benchmark lives in one worker)",
+        )
+    return view
+
+
+def _place(view: View, model: str) -> int:
+    place = view.place(model)
+    if place is None:
+        raise ProblemError(
+            404,
+            f"no model {model!r} in {view.benchmark.name!r}; GET /api/v1/matrix?benchmark= lists its models",
+        )
+    return place
+
+
+def _reports(routes: APIRouter, board: Board) -> None:
+    @routes.get("/benchmarks")
+    async def benchmarks(pairs: Literal["adjacent", "all"] = "adjacent") -> Report:
+        """Report every benchmark, in the form of `rankwatch report --format json`."""
+        return board.report(pairs)
+
+    @routes.get("/benchmarks/{name:path}")
+    async def benchmark(name: str, pairs: Literal["adjacent", "all"] = "adjacent") -> Report:
+        """Report one benchmark, in the form of `rankwatch report --format json`."""
+        found = board.benchmark(name, pairs)
+        if found is None:
+            raise ProblemError(404, f"{name!r} has no events here; GET /api/v1/benchmarks lists those that have")
+        return Report(benchmarks=[found])
+
+    @routes.get("/summaries")
+    async def summaries() -> list[BenchmarkSummary]:
+        """List the benchmarks that this worker holds, with what a list shows of each."""
+        return board.summaries()
+
+
+def _pairs(routes: APIRouter, board: Board) -> None:
+    @routes.get("/pairs")
+    async def pairs(
+        benchmark: Name,
+        status: Status | None = None,
+        model: Annotated[Name | None, Query(description="one of the two models")] = None,
+        decided: Annotated[Procedure | None, Query(description="only pairs that this procedure decides")] = None,
+        sort: Sort = "rank",
+        descending: Annotated[bool, Query()] = False,  # noqa: FBT002 - a query parameter
+        adjacent: Annotated[bool | None, Query(description="only neighbours by rank, or only others")] = None,
+        limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
+        cursor: Cursor = None,
+    ) -> PairPage:
+        """List pairs of a benchmark, filtered and sorted, page by page; each page is of the state as it is then."""
+        view = view_of(board, benchmark)
+        keep = np.ones(view.table.pair.size, bool)
+        if status is not None:
+            keep &= view.with_status(status)
+        if model is not None:
+            _place(view, model)
+            keep &= view.of_model(model)
+        if decided is not None:
+            keep &= view.sides(decided) != 0
+        if adjacent is not None:
+            keep &= view.table.adjacent == adjacent
+        listed = view.sort(np.flatnonzero(keep), sort, descending=descending)
+        start = int(cursor or 0)
+        end = start + limit
+        return PairPage(
+            pairs=view.rows(listed[start:end]),
+            total=listed.size,
+            next_cursor=str(end) if end < listed.size else None,
+        )
+
+    @routes.get("/path")
+    async def path(
+        benchmark: Name, model_a: Name, model_b: Name, points: Annotated[int, Query(ge=2, le=2_000)] = 400
+    ) -> PathReport:
+        """Return the e-process of a pair along its shared items, and the anytime-valid interval closing in."""
+        view = view_of(board, benchmark)
+        one, other = (int(view.table.ranking[_place(view, model)]) for model in (model_a, model_b))
+        if one == other:
+            raise ProblemError(422, f"model_a and model_b are both {model_a!r}: name two different models")
+        found = pair_path(view.benchmark, one, other, points)
+        lists: dict[str, Any] = {
+            name: None if values is None else values.tolist()
+            for name, values in found._asdict().items()
+            if not name.endswith("threshold")
+        }
+        return PathReport(
+            benchmark=benchmark,
+            model_a=model_a,
+            model_b=model_b,
+            order=ORDER,
+            **lists,
+            log_threshold=found.log_threshold,
+            log_family_threshold=found.log_family_threshold if isfinite(found.log_family_threshold) else None,
+        )
+
+    @routes.get("/matrix")
+    async def matrix(benchmark: Name) -> Matrix:
+        """Return every pair of a benchmark at once: who is decided to be better, and the status of each pair."""
+        view = view_of(board, benchmark)
+        if len(view.models) > MATRIX_MODELS:
+            raise ProblemError(
+                409,
+                f"{benchmark!r} has {len(view.models):,} models, and a matrix holds {MATRIX_MODELS:,}: page through /api/v1/pairs",
+            )
+        return Matrix(
+            benchmark=benchmark,
+            models=view.models,
+            decided=view.decided_matrix().tolist(),
+            statuses=list(STATUSES),
+            status=view.status_matrix().tolist(),
+        )
+
+
+def _runs(routes: APIRouter, board: Board) -> None:
+    @routes.get("/early-stop")
+    async def early_stop(benchmark: Name, model: Name) -> EarlyStop:
+        """Say whether the run of a model may stop: whether each of its pairs is settled, and what would be left open.
+
+        Verdicts under the policies `completion` and `committed` stay valid whether or not the run stops here; under `trusted` a run must
+        not stop because of what other models score on later items.
+        """
+        view = view_of(board, benchmark)
+        _place(view, model)
+        rows = view.rows(np.flatnonzero(view.of_model(model)))
+        left = [_left(row, model) for row in rows if row.status not in _SETTLED]
+        settled = [_other(row, model) for row in rows if row.status in _SETTLED]
+        return EarlyStop(
+            benchmark=benchmark,
+            model=model,
+            may_stop=bool(rows) and not left,
+            reason=_why(view, model, len(settled), len(left)),
+            decided=settled,
+            undecided=left,
+        )
+
+    @routes.get("/order", response_class=PlainTextResponse)
+    async def order(benchmark: Name) -> PlainTextResponse:
+        """Return the committed order of a benchmark: item ids, one a line."""
+        from stats.order import committed_order
+
+        spec = view_of(board, benchmark).benchmark.spec
+        ids: tuple[str, ...] | None = getattr(spec, "item_ids", None)
+        if spec.order.policy != "committed" or spec.order.seed is None:
+            raise ProblemError(
+                409, f"{benchmark!r} is declared under the order policy {spec.order.policy}, which commits to no order"
+            )
+        if ids is None:
+            raise ProblemError(
+                409,
+                f"the declaration of {benchmark!r} names no items: `rankwatch order` prints the order of items from a file",
+            )
+        places = committed_order(spec.order.seed, ids).tolist()
+        return PlainTextResponse("".join(f"{ids[place]}\n" for place in places))
+
+
+def _other(row: PairReport, model: str) -> str:
+    return row.model_b if row.model_a == model else row.model_a
+
+
+def _left(row: PairReport, model: str) -> OpenPair:
+    return OpenPair(
+        other=_other(row, model), status=row.status, items_to_decision=row.items_to_decision, reason=row.reason
+    )
+
+
+def _why(view: View, model: str, settled: int, left: int) -> str:
+    if not settled + left:
+        return f"{model} is the only model of {view.benchmark.name}: there is nothing to compare it with"
+    if left:
+        return f"stopping now would leave {left:,} of {settled + left:,} pairs of {model} open" + (
+            f": {view.held}" if view.held else ""
+        )
+    return f"each of the {settled:,} pairs of {model} is decided family-wise, equivalent, or has no items left"

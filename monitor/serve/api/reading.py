@@ -81,6 +81,7 @@ def _pairs(routes: APIRouter, board: Board) -> None:
         benchmark: Name,
         status: Status | None = None,
         model: Annotated[Name | None, Query(description="one of the two models")] = None,
+        other: Annotated[Name | None, Query(description="the other of the two")] = None,
         decided: Annotated[Procedure | None, Query(description="only pairs that this procedure decides")] = None,
         sort: Sort = "rank",
         descending: Annotated[bool, Query()] = False,  # noqa: FBT002 - a query parameter
@@ -93,9 +94,10 @@ def _pairs(routes: APIRouter, board: Board) -> None:
         keep = np.ones(view.table.pair.size, bool)
         if status is not None:
             keep &= view.with_status(status)
-        if model is not None:
-            _place(view, model)
-            keep &= view.of_model(model)
+        for named in (model, other):
+            if named is not None:
+                _place(view, named)
+                keep &= view.of_model(named)
         if decided is not None:
             keep &= view.sides(decided) != 0
         if adjacent is not None:

@@ -39,7 +39,7 @@ export function ratio(q) {
 
 export function pvalue(p) {
   if (p === null) return MISSING;
-  if (p >= 0.0001) return p.toPrecision(2).replace(/(\.\d*?)0+$/, "$1");
+  if (p >= 0.0001) return `= ${p < 0.1 ? p.toPrecision(2) : p.toFixed(2)}`;
   return `< ${p < 1e-12 ? "10⁻¹²" : `10${superscript(Math.floor(Math.log10(p)) + 1)}`}`;
 }
 

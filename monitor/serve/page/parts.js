@@ -97,6 +97,12 @@ export function size(benchmark) {
   return Math.max(benchmark.items, model ? Math.round(model.items / model.coverage) : 0);
 }
 
+/** How many items a pair may still get; null where nobody has said how many there are. */
+export function itemsLeft(pair, benchmark) {
+  if (pair.status === "exhausted") return 0;
+  return benchmark.order.policy === "completion" ? Math.max(0, size(benchmark) - pair.n) : null;
+}
+
 /** What would separate a pair, in a few words. */
 export function prospect(pair, benchmark) {
   if (pair.status === "decided") return pair.decided_at_n ? `since ${count(pair.decided_at_n)} items` : "";
@@ -104,10 +110,10 @@ export function prospect(pair, benchmark) {
   if (pair.status === "equivalent") return "within the declared margin";
   if (pair.items_to_decision === null) return pair.log_e === null ? "" : "no number of items settles it as it stands";
   if (pair.items_to_decision < 1) return "";
-  const left = Math.max(0, size(benchmark) - pair.n);
+  const left = itemsLeft(pair, benchmark);
   const needed = `needs ${more(pair.items_to_decision)} more items`;
-  if (pair.items_to_decision <= left) return needed;
-  return `${needed}, ${left ? `${count(left)} are left` : "none are left"}`;
+  if (left === null || pair.items_to_decision <= left) return needed;
+  return `${needed}, ${left ? `${count(left)} left` : "none left"}`;
 }
 
 export const lowCoverage = (model) => model.coverage < LOW_COVERAGE;

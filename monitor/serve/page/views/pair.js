@@ -47,7 +47,7 @@ function facts(p, b) {
     line("Enough items?", `q = ${ratio(p.resolution_ratio)}`, p.required_n !== null && `a gap of this size needs ${count(Math.ceil(p.required_n))} items at fixed n`),
     line("Detectable gap", p.mde === null ? "–" : `${fixed(100 * p.mde, 2)} points`, `with ${percent(b.power, 0)} % power at fixed n`),
     need && line(p.status === "decided" ? "Decided" : "To separate", need),
-    p.cluster && line("Clusters", count(p.cluster.clusters), `design effect ${fixed(p.cluster.design_effect, 1)}, q = ${ratio(p.cluster.resolution_ratio)}, p = ${pvalue(p.p_clustered)}`)));
+    p.cluster && line("Clusters", count(p.cluster.clusters), `design effect ${fixed(p.cluster.design_effect, 1)}, q = ${ratio(p.cluster.resolution_ratio)}, p ${pvalue(p.p_clustered)}`)));
 }
 
 function counts(p) {
@@ -62,7 +62,7 @@ function counts(p) {
       h("tbody", {},
         h("tr", {}, h("th", { scope: "row" }, name(p.model_a), " right"), cell(both, ""), cell(p.b, "tell-a")),
         h("tr", {}, h("th", { scope: "row" }, name(p.model_a), " wrong"), cell(p.c, "tell-b"), cell(neither, "")))),
-    h("p", { class: "about" }, `p = ${pvalue(p.p_exact)} exact, ${pvalue(p.p_mid)} mid-p, ${pvalue(p.p_chi2)} chi-squared; valid if looked at once. Correlation ${fixed(p.rho, 2)}.`));
+    h("p", { class: "about" }, `p ${pvalue(p.p_exact)} exact, ${pvalue(p.p_mid)} mid-p, ${pvalue(p.p_chi2)} chi-squared; valid if looked at once. Correlation ${fixed(p.rho, 2)}.`));
 }
 
 function verdicts(p) {

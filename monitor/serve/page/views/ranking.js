@@ -3,18 +3,18 @@
 import { report } from "../api.js";
 import { h, s } from "../dom.js";
 import { count, percent, plural, points, ranks } from "../format.js";
-import { better, chip, coverage, link, lowCoverage, name, notice, orderTrouble, prospect, sentence, size, table } from "../parts.js";
+import { better, chip, coverage, itemsLeft, link, lowCoverage, name, notice, orderTrouble, prospect, sentence, size, table } from "../parts.js";
 
 export const title = ({ benchmark }) => benchmark;
 
 export const load = ({ benchmark }, signal) => report(benchmark, signal);
 
-const COLUMNS = [
+const columns = ({ alpha }) => [
   { title: "Rank", class: "rank", about: "the ranks that the decisions leave to the model" },
   { title: "Possible ranks", mark: h("span", { class: "sr" }, "Possible ranks, drawn"), class: "spread" },
   { title: "Model", head: true, class: "model" },
   { title: "Score", class: "number score" },
-  { title: "95 % interval", class: "whisker" },
+  { title: `${percent(1 - alpha, 0)} % interval`, class: "whisker" },
   { title: "Against the next", class: "next" },
   { title: "Coverage", class: "number cover" },
 ];
@@ -33,20 +33,26 @@ export function render(b) {
 
 /** Count the pairs whose order has been decided family-wise, and the others. */
 function answer(b) {
-  const decided = b.pairs.filter((p) => p.status === "decided").length;
-  const open = b.pairs.length - decided;
   if (!b.pairs.length) return h("p", { class: "answer" }, "One model: nothing to compare yet.");
+  const of = (...statuses) => b.pairs.filter((p) => statuses.includes(p.status)).length;
+  const [decided, held, ties] = [of("decided"), of("held", "invalidated"), of("collecting", "exhausted", "equivalent", "superseded")];
   const text = [
     h("strong", { class: "good" }, `${decided} of ${plural(b.pairs.length, "neighbouring pair")} decided`),
-    open ? [", ", h("strong", {}, open === 1 ? "1 tie" : `${count(open)} ties`), "."] : ": every rank is settled.",
+    ties > 0 && [", ", h("strong", {}, plural(ties, "tie"))],
+    held > 0 && [", ", h("strong", { class: "warn" }, `${count(held)} held`)],
+    decided === b.pairs.length ? ": every rank is settled." : ".",
   ];
-  const closest = b.pairs.filter((p) => p.status === "collecting" && reachable(p, b)).sort((p, q) => p.items_to_decision - q.items_to_decision)[0];
-  return h("div", { class: "answer" },
-    h("p", {}, text),
-    closest && h("p", { class: "about" }, "Next to separate: ", name(closest.model_a), " and ", name(closest.model_b), ", ", prospect(closest, b), "."));
+  return h("div", { class: "answer" }, h("p", {}, text), ties > 0 && h("p", { class: "about" }, outlook(b)));
 }
 
-const reachable = (pair, b) => pair.items_to_decision >= 1 && pair.items_to_decision <= size(b) - pair.n;
+/** Say which tie is the next to be separated. */
+function outlook(b) {
+  const [next] = b.pairs.filter((p) => p.status === "collecting" && reachable(p, b)).sort((p, q) => p.items_to_decision - q.items_to_decision);
+  if (!next) return "As it stands, the items that are left would separate none of the ties.";
+  return ["Next to separate: ", name(next.model_a), " and ", name(next.model_b), ", ", prospect(next, b), "."];
+}
+
+const reachable = (pair, b) => pair.items_to_decision >= 1 && pair.items_to_decision <= (itemsLeft(pair, b) ?? Infinity);
 
 function facts(b) {
   const groups = new Set(b.models.map((m) => m.tie_group)).size;
@@ -69,7 +75,7 @@ function leaderboard(b) {
     head: models.length > 1 && groupHead(models),
     rows: models.map((m) => ({ key: m.model, cells: cells(m, b, next.get(m.model), scale) })),
   }));
-  return table("Ranking with tie groups", COLUMNS, bodies, { class: "board" });
+  return table("Ranking with tie groups", columns(b), bodies, { class: "board" });
 }
 
 function groupsOf(models) {

@@ -3,7 +3,7 @@
 import { get, report } from "../api.js";
 import { closing, evidence, pathTable } from "../chart.js";
 import { h } from "../dom.js";
-import { count, evalue, fixed, percent, plural, points, pvalue, range, ratio } from "../format.js";
+import { count, evalue, fixed, percent, plural, points, pvalue, range, ratio, share } from "../format.js";
 import { DECISIONS, LOW_COVERAGE, RESOLUTIONS, better, chip, decision, link, name, notice, orderTrouble, prospect, resolution, sentence, sign } from "../parts.js";
 
 export const title = ({ benchmark, a, b }) => `${a} v. ${b}, ${benchmark}`;
@@ -89,7 +89,7 @@ function checklist(p, b) {
     [excludesZero, "Does the family-wise interval leave out 0?", `${range(p.gap_family_low, p.gap_family_high)} points.`],
     [p.resolved.anytime, "Are there enough items for a gap of this size, at any time?", `q = ${ratio(p.resolution_ratio)} at fixed n.`],
     [p.cluster === null ? null : p.decided.clustered !== null, "Does it hold when items of one category count as related?", p.cluster === null ? "No categories were given." : `Design effect ${fixed(p.cluster.design_effect, 1)} over ${plural(p.cluster.clusters, "cluster")}.`],
-    [least >= LOW_COVERAGE, "Do both models cover the benchmark?", `${percent(x?.coverage ?? null, 1)} % and ${percent(y?.coverage ?? null, 1)} % of the items.`],
+    [least >= LOW_COVERAGE, "Do both models cover the benchmark?", `${share(x?.coverage ?? 0)} and ${share(y?.coverage ?? 0)} of the items.`],
     [b.conflicts === 0, "Are the scores free of conflicts?", b.conflicts ? `${plural(b.conflicts, "conflict")} on this benchmark; the first score stands.` : "None were seen."],
     [p.gap === null ? null : p.gap >= 0, "Do the shared items agree with the ranking?", p.gap < 0 ? "No: the two were scored on different items." : "They do."],
   ];

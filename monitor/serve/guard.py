@@ -1,19 +1,14 @@
 """Who may ask, and what every answer says to a browser: plain ASGI, so that streams pass through as they are."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
 from hmac import compare_digest
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor.serve.api.problems import plain_problem
 from monitor.serve.page import assets
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK_NAMES: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 PROBES: Final = frozenset({"/healthz", "/readyz"})
@@ -42,7 +37,7 @@ class Guard:
         pointing its own name at 127.0.0.1; and what changes something is not taken from a page of another origin.
     """
 
-    def __init__(self, app: Asgi, token: str | None, *, loopback: bool) -> None:
+    def __init__(self, app: ASGIApp, token: str | None, *, loopback: bool) -> None:
         self.app = app
         self._token = None if token is None else token.encode()
         self._loopback = loopback
@@ -54,7 +49,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
-        async def send_safely(message: MutableMapping[str, Any]) -> None:
+        async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():
@@ -64,7 +59,7 @@ class Guard:
         refused = self._refused(scope)
         await (refused or self.app)(scope, receive, send_safely)
 
-    def _refused(self, scope: Scope) -> Asgi | None:
+    def _refused(self, scope: Scope) -> ASGIApp | None:
         headers = Headers(scope=scope)
         if self._loopback and not _ours(headers.get("host", "")):
             return plain_problem(

@@ -10,9 +10,11 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
+from starlette.types import ASGIApp
 
 from monitor.serve.api.bodies import Bodies
 from monitor.serve.api.changes import changes_routes
+from monitor.serve.api.description import add_description
 from monitor.serve.api.problems import add_problems
 from monitor.serve.api.pulse import Pulse
 from monitor.serve.api.reading import reading_routes
@@ -28,6 +30,16 @@ BODY_BYTES: Final = 16_000_000
 
 _CONNECTIONS: Final = 1_000
 _HEAD_BYTES: Final = 32_768
+
+
+class _Guarded(FastAPI):
+    """An application behind a guard, which also sees the answers to our own faults."""
+
+    token: str | None = None
+    loopback: bool = True
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return Guard(super().build_middleware_stack(), self.token, loopback=self.loopback)
 
 
 def make_web(
@@ -57,7 +69,7 @@ def make_web(
     body_bytes : int
         Bytes that the body of a request may have, inflated.
     """
-    web = FastAPI(
+    web = _Guarded(
         title="rankwatch",
         version=program_version(),
         docs_url=None,
@@ -65,9 +77,10 @@ def make_web(
         openapi_url="/api/v1/openapi.json",
         redirect_slashes=False,
     )
+    web.token, web.loopback = token, loopback
     pulse = web.state.pulse = Pulse(board)
     add_problems(web)
-    web.add_middleware(Guard, token=token, loopback=loopback)
+    add_description(web)
     _add_probes(web, registry, ready)
     web.include_router(page_routes())
     web.include_router(reading_routes(board))
@@ -126,6 +139,7 @@ class WebServer:
             limit_concurrency=_CONNECTIONS,
             h11_max_incomplete_event_size=_HEAD_BYTES,
             server_header=False,
+            proxy_headers=False,
         )
         self._web = web
         self._server = _Server(config)

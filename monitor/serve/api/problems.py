@@ -1,12 +1,11 @@
 """Errors as problem details (RFC 9457), whoever found them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
 from schemas.api import Problem, RecordError
@@ -63,7 +62,7 @@ def plain_problem(status: int, detail: str, headers: dict[str, str] | None = Non
 
 
 def add_problems(web: FastAPI) -> None:
-    """Let every error of an application be told as a problem, and say so in its OpenAPI description."""
+    """Let every error of an application be told as a problem."""
 
     @web.exception_handler(ProblemError)
     async def ours(_: Request, error: ProblemError) -> Response:
@@ -71,7 +70,7 @@ def add_problems(web: FastAPI) -> None:
 
     @web.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        errors = [_parameter(each) for each in error.errors()]
+        errors = [parameter_error(each) for each in error.errors()]
         first = errors[0]
         detail = f"{first.field}: found {first.found}: {first.reason}"
         return problem_response(ProblemError(422, detail, errors).problem)
@@ -85,15 +84,9 @@ def add_problems(web: FastAPI) -> None:
     async def fault(_: Request, __: Exception) -> Response:
         return plain_problem(500, "a fault of rankwatch: its log on standard error has the reason")
 
-    def openapi() -> dict[str, Any]:
-        if web.openapi_schema is None:
-            web.openapi_schema = _described(web)
-        return web.openapi_schema
 
-    web.openapi = openapi  # type: ignore[method-assign]  # the documented way to extend the description
-
-
-def _parameter(error: dict[str, Any]) -> RecordError:
+def parameter_error(error: Mapping[str, Any]) -> RecordError:
+    """Say what is wrong with a parameter, from an error of pydantic."""
     place = [str(part) for part in error["loc"] if part not in {"query", "body", "path", "header"}]
     missing = error["type"] == "missing"
     return RecordError(
@@ -102,32 +95,3 @@ def _parameter(error: dict[str, Any]) -> RecordError:
         found="nothing" if missing else shorten(repr(error.get("input"))),
         reason=str(error["msg"]).removeprefix("Value error, "),
     )
-
-
-_EVERYWHERE: Final = {
-    "400": "the request cannot be read, or its Host is not one of this server's",
-    "401": "a bearer token is required",
-    "404": "there is nothing of that name",
-    "422": "a parameter or a record is wrong",
-}
-
-
-def _described(web: FastAPI) -> dict[str, Any]:
-    schema = get_openapi(title=web.title, version=web.version, description=web.description, routes=web.routes)
-    definitions = schema.setdefault("components", {}).setdefault("schemas", {})
-    for name in ("HTTPValidationError", "ValidationError"):
-        definitions.pop(name, None)
-    problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-    definitions |= problem.pop("$defs", {})
-    definitions["Problem"] = problem
-    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    for path in schema["paths"].values():
-        for operation in path.values():
-            answers = operation["responses"]
-            answers.pop("422", None)
-            for status, text in _EVERYWHERE.items():
-                answers.setdefault(status, {"description": text})
-            for status, answer in answers.items():
-                if int(status) >= 400:
-                    answer["content"] = content
-    return schema

@@ -1,17 +1,20 @@
 """What can be put in: events, and declarations of benchmarks."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated, Final, Protocol
 
 from fastapi import APIRouter, Query, Request
+from pydantic import ValidationError
 
 from monitor.engine.partition import refusal
 from monitor.serve.api.bodies import Bodies
-from monitor.serve.api.problems import ProblemError
+from monitor.serve.api.description import reference
+from monitor.serve.api.problems import ProblemError, parameter_error
 from monitor.serve.api.records import Records, read_records
 from monitor.serve.board import Board
 from schemas.api import Accepted, DeclarationTaken
-from schemas.events import Declaration, Spec
+from schemas.events import Declaration, Event, Spec
 from schemas.names import Name as CheckedName
 
 MEDIA_TYPES: Final = ("application/x-ndjson", "application/json")
@@ -46,7 +49,7 @@ def writing_routes(board: Board, intake: Intake, bodies: Bodies) -> APIRouter:
     """Make the routes that write to the log."""
     routes = APIRouter(prefix="/api/v1")
     _events(routes, board, intake, bodies)
-    _declarations(routes, board, intake)
+    _declarations(routes, board, intake, bodies)
     return routes
 
 
@@ -56,7 +59,9 @@ _EVENTS_BODY: Final = {
         "description": "Events, one JSON object a line, or a JSON array of them; also as gzip. Declarations hold before the events.",
         "content": {
             "application/x-ndjson": {"schema": {"type": "string", "contentMediaType": "application/x-ndjson"}},
-            "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
+            "application/json": {
+                "schema": {"type": "array", "items": {"anyOf": [reference(Event), reference(Declaration)]}}
+            },
         },
     }
 }
@@ -80,11 +85,7 @@ def _events(routes: APIRouter, board: Board, intake: Intake, bodies: Bodies) -> 
         A request with a bad record is refused whole, with what is wrong line by line. Sending a request twice changes no score: the first
         score of a key counts.
         """
-        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type not in MEDIA_TYPES:
-            raise ProblemError(
-                415, f"Content-Type: found {media_type[:60] or 'nothing'!r}: send {' or '.join(MEDIA_TYPES)}"
-            )
+        media_type = _media_type(request, MEDIA_TYPES)
         body = await bodies.read(request)
         if len(body) > _LARGE_BYTES:
             records = await asyncio.to_thread(read_records, body, media_type)
@@ -97,7 +98,25 @@ def _events(routes: APIRouter, board: Board, intake: Intake, bodies: Bodies) -> 
         return Accepted(accepted=len(records.events), declarations=len(records.declarations), rejected=[])
 
 
-def _declarations(routes: APIRouter, board: Board, intake: Intake) -> None:
+def _media_type(request: Request, known: Sequence[str]) -> str:
+    """Return the media type of a body. That it is none a form can have keeps pages of other origins from posting."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in known:
+        raise ProblemError(415, f"Content-Type: found {media_type[:60] or 'nothing'!r}: send {' or '.join(known)}")
+    return media_type
+
+
+_SPEC_BODY: Final = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {"schema": Spec.model_json_schema(ref_template="#/components/schemas/{model}")}
+        },
+    }
+}
+
+
+def _declarations(routes: APIRouter, board: Board, intake: Intake, bodies: Bodies) -> None:
     @routes.get("/declarations")
     async def declaration(benchmark: Name) -> Spec:
         """Return the declaration that is in force."""
@@ -110,17 +129,32 @@ def _declarations(routes: APIRouter, board: Board, intake: Intake) -> None:
     @routes.put(
         "/declarations",
         status_code=202,
+        openapi_extra=_SPEC_BODY,
         responses={
+            408: {"description": "the body took too long"},
+            413: {"description": "the body is too long"},
+            415: {"description": "not JSON"},
             409: {"description": "scores have come, and the declaration would change what verdicts rest on"},
             503: {"description": "the log takes nothing now: try again"},
         },
     )
-    async def declare(benchmark: Name, spec: Spec) -> DeclarationTaken:
+    async def declare(benchmark: Name, request: Request) -> DeclarationTaken:
         """Declare a benchmark, before its first score."""
+        _media_type(request, ("application/json",))
+        spec = _read_spec(await bodies.read(request))
         declaration = Declaration.model_validate(spec.model_dump() | {"declare": benchmark})
         _check(board, declaration)
         place = await _append(intake, Records([], [declaration]))
         return DeclarationTaken(benchmark=benchmark, place=place, in_force=await _folded(board, declaration), spec=spec)
+
+
+def _read_spec(body: bytes) -> Spec:
+    try:
+        return Spec.model_validate_json(body)
+    except ValidationError as error:
+        errors = [parameter_error(each) for each in error.errors()]
+        first = errors[0]
+        raise ProblemError(422, f"{first.field}: found {first.found}: {first.reason}", errors) from error
 
 
 def _check(board: Board, declaration: Declaration) -> None:

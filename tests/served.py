@@ -1,0 +1,118 @@
+"""The HTTP surface on a port of its own, over a partition that folds what is posted at once."""
+
+import asyncio
+import json
+import threading
+import urllib.error
+import urllib.request
+
+from prometheus_client import CollectorRegistry
+
+from monitor.app.intake import FileIntake
+from monitor.engine.chunk import Chunk
+from monitor.engine.partition import Partition
+from monitor.serve.board import Board
+from monitor.serve.web import WebServer, make_web
+from schemas.events import Declaration, EventFields
+
+
+class FoldingLog:
+    """Stands for the log: folds a record as soon as it is appended. `fault` is raised instead, if it is set."""
+
+    def __init__(self, partition):
+        self.partition, self.records, self.fault = partition, [], None
+
+    async def append(self, records):
+        if self.fault is not None:
+            raise self.fault
+        for record in records:
+            start = self.partition.off
+            self.records.append(record)
+            self.partition.fold(Chunk(0, start, start + len(record) + 1, [start], [record]))
+        return self.partition.off
+
+
+class Answer:
+    """Status, headers and body of an answer."""
+
+    def __init__(self, response):
+        with response:
+            self.status, self.headers, self.text = response.status, response.headers, response.read().decode()
+
+    @property
+    def json(self):
+        return json.loads(self.text)
+
+
+class Served:
+    """A server in a thread; use it as a context manager."""
+
+    def __init__(self, *partitions, **options):
+        self.partitions = list(partitions) or [Partition()]
+        self.log = FoldingLog(self.partitions[0])
+        self.board = Board(lambda: self.partitions)
+        intake = FileIntake(self.log, self.board.benchmarks().__contains__)
+        options = {"token": None, "loopback": True, "intake": intake} | options
+        self.web = make_web(self.board, CollectorRegistry(), lambda: None, **options)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        self.server = self.call(self._start())
+        self.url = self.server.url
+        return self
+
+    async def _start(self):
+        server = WebServer(self.web, "127.0.0.1", 0)
+        await server.start()
+        return server
+
+    def call(self, coroutine):
+        """Run something where the server runs."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(60)
+
+    def stop(self):
+        """Stop serving."""
+        self.call(self.server.stop())
+
+    def __exit__(self, *_):
+        self.stop()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(60)
+        self._loop.close()
+
+    def hold(self, *partitions):
+        """Go on with other partitions."""
+        self.partitions[:] = list(partitions) or [Partition()]
+        self.log.__init__(self.partitions[0])
+        self.board.forget()
+        return self
+
+    def request(self, method, path, body=None, **headers):
+        """Send a request."""
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = urllib.request.Request(self.url + path, body, names, method=method)
+        try:
+            return Answer(urllib.request.urlopen(request, timeout=60))
+        except urllib.error.HTTPError as error:
+            return Answer(error)
+
+    def get(self, path, **headers):
+        """GET below /api/v1."""
+        return self.request("GET", f"/api/v1/{path}", **headers)
+
+    def post(self, events, **headers):
+        """POST events: bytes as they are, or objects as JSON lines."""
+        body = events if isinstance(events, bytes) else b"".join(json.dumps(e).encode() + b"\n" for e in events)
+        headers = {"content_type": "application/x-ndjson"} | headers
+        return self.request("POST", "/api/v1/events", body, **headers)
+
+
+def folded(records, **spec):
+    """A partition with the events of one benchmark, declared like this."""
+    partition = Partition()
+    declarations = [Declaration(declare=records[0]["benchmark"], **spec)] if spec else []
+    events = [EventFields(**record) for record in records]
+    partition.fold_events(declarations, events, [], max(len(events), 1))
+    return partition

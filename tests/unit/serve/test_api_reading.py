@@ -1,0 +1,258 @@
+"""What the API answers about the state, against the report and against plain Python."""
+
+import random
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from monitor.engine.path import ORDER
+from monitor.engine.report import benchmark_report
+from monitor.engine.view import STATUSES, View
+from schemas.report import DECISION_PROCEDURES
+from stats.confidence import gap_interval
+from tests.commands import events
+from tests.oracle import log_e
+from tests.served import Served, folded
+
+NAME = "a b/ü?&#%2F..\\"
+SKILLS = {f"m {k:02}": 0.2 + 0.15 * (k // 2) for k in range(7)}
+
+
+def records(seed=1, items=120, skills=SKILLS, **more):
+    return events(random.Random(seed), skills, items, benchmark=NAME, **more)
+
+
+def graded(seed):
+    rng = random.Random(seed)
+    return [{**event, "score": rng.choice([0.0, 0.5, 1.0])} for event in records(seed, 40)]
+
+
+def clustered():
+    return [{**event, "cluster": event["item_id"][-1]} for event in records(3)]
+
+
+SITUATIONS = {
+    "completion": folded(records(), items=130),
+    "complete": folded(records(2), items=120),
+    "tie": folded(records(4, 400, dict.fromkeys("abc", 0.5)), items=400, margin=0.2),
+    "trusted": folded(records(5), order="trusted", margin=0.4),
+    "none": folded(records(6)),
+    "overfull": folded(records(7), items=100),
+    "graded": folded(graded(8)),
+    "graded too late": folded([*records(13), {**records(14, 1)[0], "item_id": "more", "score": 0.5}], order="trusted"),
+    "clusters": folded(clustered(), items=120),
+    "capacity": folded(records(9), order="trusted", family={"policy": "capacity", "size": 5}),
+    "second epochs": folded(records(10) + records(11, 60, {"m 00": 0.9}, epoch=1), items=120),
+    "one model": folded(records(12, skills={"alone": 0.5})),
+}
+
+
+def query(**parameters):
+    return urlencode({"benchmark": NAME} | parameters)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Served() as server:
+        yield server
+
+
+@pytest.fixture(params=SITUATIONS)
+def served(request, server):
+    return server.hold(SITUATIONS[request.param])
+
+
+def reported(served):
+    return benchmark_report(served.partitions[0].benchmarks[NAME], pairs="all").model_dump(mode="json")
+
+
+def rounded(value):
+    """Numbers to nine digits: root finding stops a little elsewhere in other company."""
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, dict):
+        return {key: rounded(each) for key, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, list) else value
+
+
+def all_pairs(served, limit=50, **filters):
+    """Follow the pages of a query to the end."""
+    found, cursor = [], {}
+    while True:
+        page = served.get(f"pairs?{query(limit=limit, **filters, **cursor)}").json
+        found += page["pairs"]
+        if page["next_cursor"] is None:
+            assert page["total"] == len(found)
+            return rounded(found)
+        assert len(page["pairs"]) == limit
+        cursor = {"cursor": page["next_cursor"]}
+
+
+def test_the_pages_of_pairs_are_the_report(served):
+    assert all_pairs(served, limit=11) == rounded(reported(served)["pairs"])
+
+
+def test_the_filters_pick_what_the_report_says(served):
+    pairs = rounded(reported(served)["pairs"])
+    for status in (*STATUSES, "superseded"):
+        assert all_pairs(served, status=status) == [p for p in pairs if p["status"] == status]
+    for procedure in DECISION_PROCEDURES:
+        assert all_pairs(served, decided=procedure) == [p for p in pairs if p["decided"][procedure]]
+    for adjacent in (True, False):
+        assert all_pairs(served, adjacent=adjacent) == [p for p in pairs if p["adjacent"] == adjacent]
+    model = reported(served)["models"][-1]["model"]
+    assert all_pairs(served, model=model) == [p for p in pairs if model in {p["model_a"], p["model_b"]}]
+
+
+@pytest.mark.parametrize("key", ["gap", "log_e", "resolution_ratio"])
+def test_sorting_puts_numbers_in_order_and_the_rest_last(served, key):
+    for descending in (False, True):
+        values = [pair[key] for pair in all_pairs(served, sort=key, descending=descending)]
+        known = [value for value in values if value is not None]
+        assert values == sorted(known, reverse=descending) + [None] * (len(values) - len(known))
+
+
+def test_the_matrix_is_the_report(served):
+    report, matrix = reported(served), served.get(f"matrix?{query()}").json
+    assert matrix["models"] == [model["model"] for model in report["models"]]
+    place = {model: k for k, model in enumerate(matrix["models"])}
+    for pair in report["pairs"]:
+        a, b = place[pair["model_a"]], place[pair["model_b"]]
+        sign = {"a": 1, "b": -1, None: 0}[pair["decided"]["anytime_family"]]
+        assert (matrix["decided"][a][b], matrix["decided"][b][a]) == (sign, -sign)
+        assert matrix["statuses"][matrix["status"][a][b]] == matrix["statuses"][matrix["status"][b][a]]
+        assert matrix["statuses"][matrix["status"][a][b]] == pair["status"]
+    assert all(row[k] == 0 for k, row in enumerate(matrix["decided"]))
+
+
+def test_the_summary_counts_what_the_report_lists(served):
+    report, (summary,) = reported(served), served.get("summaries").json
+    for key in ("benchmark", "items", "events", "rejected", "conflicts", "order"):
+        assert summary[key] == report[key]
+    assert summary["models"] == len(report["models"])
+    assert summary["pairs"] == len(report["pairs"])
+    assert summary["decided"] == sum(pair["decided"]["anytime_family"] is not None for pair in report["pairs"])
+
+
+def test_a_run_may_stop_when_each_of_its_pairs_is_settled(served):
+    report = reported(served)
+    for model in report["models"]:
+        answer = served.get(f"early-stop?{query(model=model['model'])}").json
+        rows = [p for p in report["pairs"] if model["model"] in {p["model_a"], p["model_b"]}]
+        other = [p["model_b"] if p["model_a"] == model["model"] else p["model_a"] for p in rows]
+        open_ = [p["status"] not in {"decided", "equivalent", "exhausted"} for p in rows]
+        assert answer["may_stop"] == (bool(rows) and not any(open_))
+        assert answer["decided"] == [name for name, left in zip(other, open_, strict=True) if not left]
+        assert [o["other"] for o in answer["undecided"]] == [n for n, left in zip(other, open_, strict=True) if left]
+        assert [o["reason"] for o in answer["undecided"]] == [
+            p["reason"] for p, left in zip(rows, open_, strict=True) if left
+        ]
+
+
+def test_every_status_but_superseded_has_been_seen():
+    seen = {STATUSES[code] for p in SITUATIONS.values() for code in View(p.benchmarks[NAME]).statuses.tolist()}
+    assert seen == set(STATUSES)
+
+
+def plain_path(found, a, b):
+    """n, wins and losses after each shared item, in the first-seen order of the items."""
+    scores, order = {}, {}
+    for event in found:
+        order.setdefault(event["item_id"])
+        scores.setdefault((event["model"], event["item_id"]), event["score"])
+    wins = losses = 0
+    for item in order:
+        x, y = scores.get((a, item)), scores.get((b, item))
+        if x is not None and y is not None:
+            wins, losses = wins + (x > y), losses + (x < y)
+            yield wins, losses
+
+
+@pytest.mark.parametrize("points", [2, 7, 2000])
+def test_a_path_is_the_e_process_item_by_item(server, points):
+    found = records(20, 90)
+    random.Random(2).shuffle(found)
+    found = [e for e in found if random.Random(e["item_id"] + e["model"]).random() < 0.8]
+    served = server.hold(folded(found, order="trusted"))
+    path = served.get(f"path?{query(model_a='m 01', model_b='m 06', points=points)}").json
+    counts = list(plain_path(found, "m 01", "m 06"))
+    assert path["order"] == ORDER
+    assert path["n"][0] == 1
+    assert path["n"][-1] == len(counts)
+    assert len(path["n"]) == min(points, len(counts))
+    for k, n in enumerate(path["n"]):
+        wins, losses = counts[n - 1]
+        assert path["gap"][k] == (wins - losses) / n
+        assert path["log_e"][k] == pytest.approx(log_e(wins, losses))
+        low, high = gap_interval(n, wins, losses)
+        assert (path["gap_low"][k], path["gap_high"][k]) == pytest.approx((float(low), float(high)))
+    assert path["log_threshold"] == pytest.approx(2.995732)
+    assert path["log_family_threshold"] > path["log_threshold"]
+    last = (path["log_e_a"][-1], path["log_e_b"][-1])
+    assert last[0] < last[1], "the second model is the better one"
+
+
+def test_a_path_of_graded_scores_has_the_gap(server):
+    found = graded(21)
+    served = server.hold(folded(found))
+    path = served.get(f"path?{query(model_a='m 00', model_b='m 01')}").json
+    by_model = {m: [e["score"] for e in found if e["model"] == m] for m in ("m 00", "m 01")}
+    n = len(by_model["m 00"])
+    assert path["n"] == list(range(1, n + 1))
+    assert path["gap"][-1] == pytest.approx((sum(by_model["m 00"]) - sum(by_model["m 01"])) / n)
+    assert path["log_e"] is None
+    assert path["log_family_threshold"] is not None
+
+
+def test_a_pair_that_shares_nothing_has_an_empty_path(server):
+    found = records(22, 10, {"a": 0.5}) + records(23, 10, {"b": 0.5}, start=10)
+    served = server.hold(folded(found))
+    path = served.get(f"path?{query(model_a='a', model_b='b')}").json
+    assert path["n"] == path["log_e"] == path["gap_high"] == []
+    assert path["log_family_threshold"] is None
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("pairs?benchmark=none", 404, "'none' has no events here"),
+        (f"pairs?{query(model='x')}", 404, "no model 'x'"),
+        (f"pairs?{query(limit=0)}", 422, "limit: found '0'"),
+        (f"pairs?{query(limit=1001)}", 422, "limit: found '1001'"),
+        (f"pairs?{query(cursor='-1')}", 422, "cursor: found '-1'"),
+        (f"pairs?{query(sort='n')}", 422, "sort: found 'n'"),
+        ("pairs", 422, "benchmark: found nothing"),
+        (f"path?{query(model_a='m 00', model_b='m 00')}", 422, "name two different models"),
+        (f"path?{query(model_a='m 00', model_b='x')}", 404, "no model 'x'"),
+        (f"matrix?benchmark={'x' * 201}", 422, "benchmark: found"),
+        (f"early-stop?{query(model='x')}", 404, "no model 'x'"),
+        (f"order?{query()}", 409, "commits to no order"),
+        ("benchmarks/none", 404, "GET /api/v1/benchmarks"),
+        ("nowhere", 404, "openapi.json"),
+        ("events", 405, "does not take the method"),
+    ],
+)
+def test_what_cannot_be_answered_is_a_problem(server, path, status, said):
+    served = server.hold(SITUATIONS["completion"])
+    answer = served.get(path)
+    assert answer.status == answer.json["status"] == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert said in answer.json["detail"]
+
+
+def test_a_page_beyond_the_end_is_empty(server):
+    served = server.hold(SITUATIONS["completion"])
+    assert served.get(f"pairs?{query(cursor='999')}").json == {"pairs": [], "total": 21, "next_cursor": None}
+
+
+def test_any_name_can_stand_in_a_path_too(server):
+    served = server.hold(SITUATIONS["completion"])
+    (found,) = served.get(f"benchmarks/{quote(NAME, safe='')}").json["benchmarks"]
+    assert found["benchmark"] == NAME
+
+
+def test_what_is_asked_follows_the_state(server):
+    served = server.hold(folded(records(30, 20, {"a": 0.9, "b": 0.1}), order="trusted"))
+    before = served.get(f"pairs?{query()}").json["pairs"][0]["n"]
+    served.post([{"benchmark": NAME, "item_id": "new", "model": m, "score": 1} for m in "ab"])
+    assert served.get(f"pairs?{query()}").json["pairs"][0]["n"] == before + 1

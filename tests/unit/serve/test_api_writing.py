@@ -1,0 +1,303 @@
+"""Events and declarations over HTTP: whole requests or nothing, and every refusal says what to do."""
+
+import gzip
+import json
+import random
+import socket
+import zlib
+
+import pytest
+
+from monitor.engine.partition import Partition
+from monitor.serve.api import bodies
+from tests.commands import Counted, events, pairs_of
+from tests.served import Served, folded
+
+SKILLS = {"a": 0.9, "b": 0.6, "c": 0.2}
+RECORDS = events(random.Random(1), SKILLS, 50)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Served() as server:
+        yield server
+
+
+@pytest.fixture
+def served(server):
+    return server.hold()
+
+
+def lines(records):
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def counted(served, records):
+    """Check what was folded against plain dictionaries."""
+    (benchmark,) = served.get("benchmarks?pairs=all").json["benchmarks"]
+    expected = Counted(records)
+    assert pairs_of(benchmark) == expected.pairs()
+    assert (benchmark["events"], benchmark["duplicates"]) == (expected.events, expected.duplicates)
+
+
+WAYS = {
+    "json lines": (lines(RECORDS), {}),
+    "without a last newline": (lines(RECORDS)[:-1], {}),
+    "blank lines and returns": (lines(RECORDS).replace(b"\n", b"\r\n\n"), {}),
+    "gzip": (gzip.compress(lines(RECORDS)), {"content_encoding": "gzip"}),
+    "gzip in two members": (
+        gzip.compress(lines(RECORDS[:70])) + gzip.compress(lines(RECORDS[70:])),
+        {"content_encoding": "GZIP"},
+    ),
+    "an array": (json.dumps(RECORDS).encode(), {"content_type": "application/json; charset=utf-8"}),
+    "an array as gzip": (
+        gzip.compress(json.dumps(RECORDS, indent=1).encode()),
+        {"content_type": "application/json", "content_encoding": "gzip"},
+    ),
+    "fields that are not read": (lines([{**r, "attributes": {"events": [1]}, "x": 1} for r in RECORDS]), {}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_events_are_taken_as(served, way):
+    body, headers = WAYS[way]
+    answer = served.post(body, **headers)
+    assert (answer.status, answer.json) == (200, {"accepted": 150, "declarations": 0, "rejected": []})
+    counted(served, RECORDS)
+
+
+def test_a_request_is_one_record_of_the_log(served):
+    served.post(RECORDS)
+    assert len(served.log.records) == 1
+
+
+def test_sending_again_changes_no_score(served):
+    for _ in range(2):
+        assert served.post(RECORDS).status == 200
+    counted(served, RECORDS * 2)
+
+
+def test_an_empty_request_is_no_record(served):
+    assert served.post(b"\n\n").json["accepted"] == 0
+    assert served.post(b"[]", content_type="application/json").json["accepted"] == 0
+    assert served.log.records == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "field", "found"),
+    [
+        (b'{"benchmark":"bench","item_id":"1","model":"m","score":1.5}', "score", "1.5"),
+        (b'{"benchmark":"bench","item_id":"1","model":"m"}', "score", "nothing"),
+        (b'{"benchmark":"bench","item_id":"1","model":"a\\u202eb","score":1}', "model", '"a\\u202eb"'),
+        ('{"benchmark":"bench","item_id":"1","model":"a\u202eb","score":1}'.encode(), "model", '"a\\u202eb"'),
+        (b'{"benchmark":"bench"', "record", '{"benchmark":"bench"'),
+        (b'{"model":"\xff"}', "record", "byte 0xff at position 10"),
+        (b'{"events":[]}', "benchmark", "nothing"),
+        (b"[1]", "record", "[1]"),
+        (b'{"declare":"bench","items":0}', "items", "0"),
+    ],
+)
+def test_a_bad_line_refuses_the_request_and_is_named(served, bad, field, found):
+    body = lines(RECORDS[:7]) + bad + b"\n" + lines(RECORDS[7:])
+    answer = served.post(body)
+    assert answer.status == 422
+    (error,) = answer.json["errors"]
+    assert (error["line"], error["field"], error["found"]) == (8, field, found)
+    assert error["reason"]
+    assert "nothing was taken" in answer.json["detail"]
+    assert served.log.records == []
+
+
+def test_bad_records_of_an_array_are_named_by_place(served):
+    values = [*RECORDS[:2], {"model": 1}, RECORDS[2], 7]
+    answer = served.post(json.dumps(values).encode(), content_type="application/json")
+    assert answer.status == 422
+    assert [error["line"] for error in answer.json["errors"]] == [3, 5]
+    for body in (b"{}", b"[1", b"nonsense", b"\xff", b"[" * 100_000):
+        answer = served.post(body, content_type="application/json")
+        assert answer.status == 422
+        assert answer.json["detail"].startswith("the body is no JSON array of events")
+
+
+def test_many_bad_lines_are_not_all_read(served):
+    answer = served.post(b"{\n" * 1_000_000)
+    assert answer.status == 422
+    assert len(answer.json["errors"]) == 100
+    assert "not read on" in answer.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "said"),
+    [
+        ({"content_type": "text/plain"}, 415, "application/x-ndjson"),
+        ({"content_type": "application/x-www-form-urlencoded"}, 415, "found 'application/x-www-form-urlencoded'"),
+        ({"content_encoding": "br"}, 415, "Content-Encoding: found 'br'"),
+        ({"content_encoding": "gzip"}, 400, "the body is none"),
+        ({"origin": "http://attacker.example"}, 403, "Origin: found 'http://attacker.example'"),
+        ({"origin": "null"}, 403, "Origin"),
+        ({"host": "attacker.example"}, 400, "Host"),
+    ],
+)
+def test_what_is_not_taken(served, headers, status, said):
+    answer = served.post(RECORDS, **headers)
+    assert (answer.status, answer.headers["content-type"]) == (status, "application/problem+json")
+    assert said in answer.json["detail"]
+    assert served.log.records == []
+
+
+def test_the_page_itself_may_post(served):
+    assert served.post(RECORDS, origin=served.url).status == 200
+
+
+def test_a_body_that_is_too_long_is_cut_off():
+    with Served(body_bytes=10_000) as served:
+        bomb = gzip.compress(b" " * 50_000_000)
+        for body, headers in (
+            (lines(RECORDS), {}),
+            (bomb, {"content_encoding": "gzip"}),
+            (gzip.compress(b" " * 9_999) + bomb, {"content_encoding": "gzip"}),
+        ):
+            answer = served.post(body, **headers)
+            assert answer.status == 413
+            assert "at most 10,000 bytes" in answer.json["detail"]
+        assert served.post(b" " * 10_000).status == 200
+        assert served.log.records == []
+
+
+@pytest.mark.parametrize("cut", [0, 1, 20, -1])
+def test_gzip_that_is_cut_short_is_refused(served, cut):
+    answer = served.post(gzip.compress(lines(RECORDS))[:cut], content_encoding="gzip")
+    assert answer.status == 400
+    assert served.log.records == []
+
+
+def test_inflating_is_the_inverse_of_gzip_however_it_is_cut():
+    rng = random.Random(5)
+    text = rng.randbytes(3_000)
+    packed = b"".join(gzip.compress(text[k : k + 1_000]) for k in range(0, 3_000, 1_000))
+    for _ in range(20):
+        body, at = bodies._Inflated(10_000), 0
+        while at < len(packed):
+            step = rng.randrange(1, 400)
+            body.add(packed[at : at + step])
+            at += step
+        body.finish()
+        assert bytes(body.data) == text
+    with pytest.raises(zlib.error):
+        body.add(b"no gzip")
+
+
+def test_a_body_that_drips_is_not_waited_for(served, monkeypatch):
+    monkeypatch.setattr(bodies, "READ_SECONDS", 0.2)
+    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2])), 60) as connection:
+        head = "POST /api/v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nContent-Length: 99\r\n\r\n"
+        connection.sendall(head.encode() + b"{")
+        answer = connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_body_that_ends_early_is_not_taken(served):
+    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2])), 60) as connection:
+        head = "POST /api/v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nContent-Length: 9999\r\n\r\n"
+        connection.sendall(head.encode() + lines(RECORDS[:3]))
+    assert served.get("summaries").json == []
+    assert served.log.records == []
+
+
+def test_a_log_that_takes_nothing_is_said_so(served):
+    served.log.fault = OSError("No space left on device")
+    answer = served.post(RECORDS)
+    assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+    assert "No space left on device" in answer.json["detail"]
+    served.log.fault = None
+    assert served.post(RECORDS).status == 200
+    counted(served, RECORDS)
+
+
+# --- declarations ---------------------------------------------------------------------------------------------------------------------
+
+
+def put(served, spec, benchmark="bench", **headers):
+    body = spec if isinstance(spec, bytes) else json.dumps(spec).encode()
+    headers = {"content_type": "application/json"} | headers
+    return served.request("PUT", f"/api/v1/declarations?benchmark={benchmark}", body, **headers)
+
+
+def test_a_declaration_is_in_force_before_the_first_score(served):
+    assert served.get("declarations?benchmark=bench").status == 404
+    answer = put(served, {"items": 50, "alpha": 0.01})
+    assert (answer.status, answer.json["in_force"]) == (202, True)
+    spec = served.get("declarations?benchmark=bench").json
+    assert (spec["items"], spec["alpha"], spec["order"]["policy"]) == (50, 0.01, "completion")
+    served.post(RECORDS)
+    assert served.get("benchmarks").json["benchmarks"][0]["order"]["policy"] == "completion"
+    # What no latch rests on may change; the rest may not, and saying the same again is nothing new.
+    assert put(served, {"items": 50, "alpha": 0.01, "power": 0.9}).status == 202
+    refused = put(served, {"items": 51, "alpha": 0.01})
+    assert refused.status == 409
+    assert "items=51" in refused.json["detail"]
+    assert "before the first score" in refused.json["detail"]
+    assert served.get("declarations?benchmark=bench").json["power"] == 0.9
+
+
+def test_a_declaration_in_a_request_holds_before_its_events(served):
+    answer = served.post([*RECORDS[:3], {"declare": "bench", "items": 50}, *RECORDS[3:]])
+    assert answer.json == {"accepted": 150, "declarations": 1, "rejected": []}
+    counted(served, RECORDS)
+    assert served.get("declarations?benchmark=bench").json["items"] == 50
+    refused = served.post([{"declare": "bench", "order": "trusted"}, *RECORDS])
+    assert refused.status == 409
+    counted(served, RECORDS)
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status"),
+    [
+        (b'{"items": 0}', {}, 422),
+        (b'{"unknown": 1}', {}, 422),
+        (b"{", {}, 422),
+        (b'{"order": "committed"}', {}, 422),
+        (b'{"items": 5}', {"content_type": "text/plain"}, 415),
+        (b'{"items": 5}', {"origin": "http://attacker.example"}, 403),
+    ],
+)
+def test_a_declaration_that_cannot_be_read(served, body, headers, status):
+    answer = put(served, body, **headers)
+    assert answer.status == answer.json["status"] == status
+    assert served.log.records == []
+
+
+def test_a_name_with_forbidden_characters_is_not_declared(served):
+    answer = put(served, {"items": 5}, benchmark="a%E2%80%AEb")
+    assert answer.status == 422
+    assert "forbidden character U+202E" in answer.json["detail"]
+
+
+def test_a_declaration_that_lost_the_race_is_told(served, monkeypatch):
+    """Scores are in the log before the declaration, and were not folded yet when it was checked."""
+
+    async def late(records, append=served.log.append):
+        served.log.partition.fold_events([], list(folded_events()), [], served.log.partition.off + 150)
+        return await append(records)
+
+    monkeypatch.setattr(served.log, "append", late)
+    assert put(served, {"items": 50}).status == 409
+
+
+def folded_events():
+    from schemas.events import EventFields
+
+    return (EventFields(**record) for record in RECORDS)
+
+
+def test_a_server_that_only_shows_takes_nothing():
+    with Served(folded(RECORDS), intake=None) as served:
+        assert served.post(RECORDS).status == 503
+        assert "only shows" in served.post(RECORDS).json["detail"]
+
+
+def test_more_than_one_partition_needs_a_benchmark_for_changes():
+    with Served(Partition(0), Partition(1)) as served:
+        for path in ("changes", "changes/stream"):
+            assert served.get(path).status == 422
+            assert "name a benchmark" in served.get(path).json["detail"]

@@ -1,6 +1,7 @@
 """Where the views of the page are, and the names that try to break out of them."""
 
 import json
+import urllib.request
 from urllib.parse import quote
 
 from tests.commands import get
@@ -22,6 +23,15 @@ VIEWS = ("", "pairs", "matrix", "changes", "data")
 def event_count(url):
     """Events that the monitor has taken."""
     return sum(b["events"] for b in json.loads(get(f"{url}/api/v1/summaries")[1]))
+
+
+def post(url, records, items, **spec):
+    """Post events of a benchmark that is declared to have so many items."""
+    lines = [{"declare": records[0]["benchmark"], "items": items, "order": {"policy": "completion"}, **spec}, *records]
+    body = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+    request = urllib.request.Request(f"{url}/api/v1/events", body, {"Content-Type": "application/x-ndjson"})
+    with urllib.request.urlopen(request) as answer:
+        assert answer.status == 200
 
 
 def address(url, benchmark=None, *parts):

@@ -73,6 +73,7 @@ async function load() {
     if (shown !== route) return;
     remember(location.hash, found);
     show(shown.view.render(found, shown));
+    if (shown.view === home) offer(found);
     connection({ reachable: true });
   } catch (error) {
     if (shown === route && error.name !== "AbortError") failed(error);
@@ -128,13 +129,11 @@ async function navigate(first) {
     scrollTo(0, 0);
     main.querySelector("h1")?.focus({ preventScroll: true });
   }
-  await chooser();
+  if (route.benchmark) offer(await summaries().catch(() => []));
 }
 
-/** The benchmarks in the chooser at the top; with one benchmark there is nothing to choose. */
-async function chooser() {
-  const found = await summaries().catch(() => null);
-  if (!found) return;
+/** Offer the benchmarks at the top; with one benchmark there is nothing to choose. */
+function offer(found) {
   if (route.view === home && found.length === 1) {
     location.replace(link.benchmark(found[0].benchmark));
     return;

@@ -8,6 +8,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor.serve.api.problems import plain_problem
+from monitor.serve.page import assets
 
 LOOPBACK_NAMES: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 PROBES: Final = frozenset({"/healthz", "/readyz"})
@@ -30,7 +31,7 @@ class Guard:
     ----------
     app : ASGI application
     token : str or None
-        Bearer token that every request but the probes has to carry.
+        Bearer token that every request has to carry, but for the probes and the files of the page, which hold no data.
     loopback : bool
         Whether it serves this machine only: then only loopback names are taken as Host, so that no page from elsewhere can reach it by
         pointing its own name at 127.0.0.1; and what changes something is not taken from a page of another origin.
@@ -40,6 +41,7 @@ class Guard:
         self.app = app
         self._token = None if token is None else token.encode()
         self._loopback = loopback
+        self._public = PROBES | assets().keys()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or hand on."""
@@ -64,7 +66,7 @@ class Guard:
                 400,
                 f"Host: found {headers.get('host', '')[:80]!r}: this server answers to 127.0.0.1 and localhost only",
             )
-        if self._token is not None and scope["path"] not in PROBES and not self._known(headers):
+        if self._token is not None and scope["path"] not in self._public and not self._known(headers):
             return plain_problem(
                 401,
                 "a bearer token is required: send the header Authorization: Bearer <token>",

@@ -22,6 +22,7 @@ from monitor.serve.api.writing import Closed, Intake, writing_routes
 from monitor.serve.board import Board
 from monitor.serve.guard import Guard
 from monitor.serve.metrics import program_version
+from monitor.serve.page import page_routes
 from monitor.serve.protocol import ImpatientProtocol
 
 BODY_BYTES: Final = 16_000_000
@@ -81,6 +82,7 @@ def make_web(
     add_problems(web)
     add_description(web)
     _add_probes(web, registry, ready)
+    web.include_router(page_routes())
     web.include_router(reading_routes(board))
     web.include_router(changes_routes(board, pulse))
     web.include_router(writing_routes(board, intake or Closed(), Bodies(body_bytes)))

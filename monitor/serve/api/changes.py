@@ -29,9 +29,14 @@ def changes_routes(board: Board, pulse: Pulse) -> APIRouter:
         benchmark: Name = None,
         after: Annotated[str | None, Query(pattern=_ID, description="id of the last change that is known")] = None,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+        newest: Annotated[bool, Query(description="the latest changes, latest first, instead of a page")] = False,  # noqa: FBT002 - a query parameter
     ) -> ChangePage:
         """List verdict changes in the order of the log. What has been listed never moves: a page begun at an id goes on there."""
-        found = histories.of(benchmark).after(_place(after), limit)
+        history = histories.of(benchmark)
+        if newest:
+            latest = history.latest(limit)
+            return ChangePage(changes=latest, next=latest[0].id if latest else after)
+        found = history.after(_place(after), limit)
         return ChangePage(changes=found, next=found[-1].id if found else after)
 
     @routes.get(

@@ -52,6 +52,11 @@ class History:
         start = bisect_right(self._places, place)
         return self._changes[start : start + limit]
 
+    def latest(self, limit: int) -> list[VerdictChange]:
+        """Return the last changes, the latest first."""
+        self._catch_up()
+        return self._changes[: -limit - 1 : -1]
+
     def last(self) -> Place:
         """Return the place of the last change."""
         self._catch_up()

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse
+from numpy.typing import NDArray
 
 from monitor.engine.path import ORDER, pair_path
 from monitor.engine.view import STATUSES, Procedure, Sort, View
@@ -75,12 +76,23 @@ def _reports(routes: APIRouter, board: Board) -> None:
         return board.summaries()
 
 
+def _with_models(view: View, *models: str | None) -> NDArray[np.bool_]:
+    """Return which pairs have each of the named models; None names none."""
+    keep = np.ones(view.table.pair.size, bool)
+    for model in models:
+        if model is not None:
+            _place(view, model)
+            keep &= view.of_model(model)
+    return keep
+
+
 def _pairs(routes: APIRouter, board: Board) -> None:
     @routes.get("/pairs")
     async def pairs(
         benchmark: Name,
         status: Status | None = None,
         model: Annotated[Name | None, Query(description="one of the two models")] = None,
+        other: Annotated[Name | None, Query(description="the other of the two")] = None,
         decided: Annotated[Procedure | None, Query(description="only pairs that this procedure decides")] = None,
         sort: Sort = "rank",
         descending: Annotated[bool, Query()] = False,  # noqa: FBT002 - a query parameter
@@ -90,12 +102,9 @@ def _pairs(routes: APIRouter, board: Board) -> None:
     ) -> PairPage:
         """List pairs of a benchmark, filtered and sorted, page by page; each page is of the state as it is then."""
         view = view_of(board, benchmark)
-        keep = np.ones(view.table.pair.size, bool)
+        keep = _with_models(view, model, other)
         if status is not None:
             keep &= view.with_status(status)
-        if model is not None:
-            _place(view, model)
-            keep &= view.of_model(model)
         if decided is not None:
             keep &= view.sides(decided) != 0
         if adjacent is not None:

@@ -1,0 +1,70 @@
+"""The web page at `/`: a static shell from the package, whose scripts ask the API for everything that they show."""
+
+from collections.abc import Awaitable, Callable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from fastapi import APIRouter, Request, Response
+
+_FOLDER: Final = Path(__file__).with_name("page")
+_MEDIA_TYPES: Final = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    # Asked for again each time, and not sent again while it is the same: a page never mixes files of two versions.
+    "Cache-Control": "no-cache",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Asset(NamedTuple):
+    """A file of the page."""
+
+    body: bytes
+    media_type: str
+    etag: str
+
+
+@cache
+def assets() -> dict[str, Asset]:
+    """Return the files of the page by the path that each is served at; they are read once.
+
+    They hold nothing but the program, so they are served without a token: the data never is.
+    """
+    found = {}
+    for file in sorted(_FOLDER.rglob("*")):
+        if file.suffix in _MEDIA_TYPES:
+            body = file.read_bytes()
+            path = "/" if file.name == "index.html" else f"/page/{file.relative_to(_FOLDER).as_posix()}"
+            found[path] = Asset(body, _MEDIA_TYPES[file.suffix], f'"{sha256(body).hexdigest()[:32]}"')
+    return found
+
+
+def page_routes() -> APIRouter:
+    """Make the routes of the page; only what is in the package has one, so no path leads out of it."""
+    routes = APIRouter(include_in_schema=False)
+    for path, asset in assets().items():
+        routes.add_api_route(path, _serve(asset), methods=["GET", "HEAD"])
+    return routes
+
+
+def _serve(asset: Asset) -> Callable[[Request], Awaitable[Response]]:
+    async def serve(request: Request) -> Response:
+        headers = _HEADERS | {"ETag": asset.etag}
+        known = (tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(","))
+        if asset.etag in known:
+            return Response(status_code=304, headers=headers)
+        return Response(asset.body, headers=headers, media_type=asset.media_type)
+
+    return serve

@@ -1,0 +1,71 @@
+// How numbers and verdicts read.
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+export const MISSING = "–";
+
+export const count = (n) => (n === null || n === undefined ? MISSING : whole.format(n));
+
+export function fixed(x, digits) {
+  if (x === null || x === undefined) return MISSING;
+  const text = Math.abs(x).toFixed(digits);
+  return x < 0 && Number(text) !== 0 ? `−${text}` : text;
+}
+
+/** A difference of scores in points, with its sign. */
+export function points(gap, digits = 2) {
+  if (gap === null || gap === undefined) return MISSING;
+  const text = fixed(100 * gap, digits);
+  return text.startsWith("−") || Number(text) === 0 ? text : `+${text}`;
+}
+
+export const range = (low, high, digits = 2) =>
+  low === null || high === null ? MISSING : `${points(low, digits)} to ${points(high, digits)}`;
+
+/** A mean score as a percentage. */
+export const percent = (mean, digits = 2) => (mean === null ? MISSING : fixed(100 * mean, digits));
+
+/** Coverage never rounds up to the whole. */
+export function share(part) {
+  if (part >= 1) return "100 %";
+  return `${(Math.floor(1000 * part) / 10).toFixed(1)} %`;
+}
+
+/** A resolution ratio never rounds across 1. */
+export function ratio(q) {
+  if (q === null) return MISSING;
+  if (q > 0.99 && q < 1) return "0.99";
+  return fixed(q, q >= 10 ? 1 : 2);
+}
+
+export function pvalue(p) {
+  if (p === null) return MISSING;
+  if (p >= 0.0001) return `= ${p < 0.1 ? p.toPrecision(2) : p.toFixed(2)}`;
+  return `< ${p < 1e-12 ? "10⁻¹²" : `10${superscript(Math.floor(Math.log10(p)) + 1)}`}`;
+}
+
+export const superscript = (n) => String(n).replace(/[-\d]/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d] ?? "⁻");
+
+/** An e-value from its natural logarithm: plain up to a million, then a power of ten. */
+export function evalue(logE) {
+  if (logE === null) return MISSING;
+  const power = logE / Math.LN10;
+  if (power >= 6) return `10${superscript(Math.floor(power))}`;
+  if (power <= -3) return `10${superscript(Math.ceil(power))}`;
+  const e = Math.exp(logE);
+  return e >= 10 ? count(e) : e.toPrecision(2);
+}
+
+/** A number of further items: no more of it is known than its order of magnitude. */
+export function more(items) {
+  if (items === null) return null;
+  if (items >= 1e6) return "more than a million";
+  const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(items, 1))) - 1);
+  return `about ${count(Math.ceil(items / step) * step)}`;
+}
+
+export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
+
+export const ranks = (low, high) => (low === high ? `${low}` : `${low}–${high}`);
+
+/** Text from outside in running text that cannot be marked up: its direction does not leak into what stands around it. */
+export const isolated = (name) => `\u2068${name}\u2069`;

@@ -1,0 +1,52 @@
+// What was decided, and what turned, newest first.
+
+import { get } from "../api.js";
+import { h } from "../dom.js";
+import { count, fixed, points, ratio } from "../format.js";
+import { heading, link, name, sentence } from "../parts.js";
+
+export const title = ({ benchmark }) => `Changes, ${benchmark}`;
+
+const SHOWN = 200;
+const SCOPES = { anytime_family: "family-wise", anytime: "this pair alone" };
+
+export const load = ({ benchmark }, signal) => get("/changes", { benchmark, newest: true, limit: SHOWN }, signal);
+
+const seen = { benchmark: null, ids: new Set(), fresh: new Set() };
+
+/** Mark what has come since the benchmark was opened. */
+function notice(changes, benchmark) {
+  const first = seen.benchmark !== benchmark;
+  if (first) Object.assign(seen, { benchmark, ids: new Set(), fresh: new Set() });
+  for (const { id } of changes) {
+    if (!seen.ids.has(id) && !first) seen.fresh.add(id);
+    seen.ids.add(id);
+  }
+}
+
+export function render({ changes }, route) {
+  notice(changes, route.benchmark);
+  const about = "Each is told once, at the event at which it was reached, and has the same id on every replay.";
+  return [
+    h("h1", { tabindex: "-1" }, name(route.benchmark)),
+    ...heading("Verdict changes", about),
+    changes.length
+      ? h("ol", { class: "feed", reversed: true }, changes.map((change) => entry(change, route.benchmark)))
+      : h("p", { class: "about" }, "Nothing has been decided yet. Verdicts appear here as they are reached."),
+    changes.length === SHOWN && h("p", { class: "about" }, `These are the latest ${count(SHOWN)}. All of them: /api/v1/changes.`),
+  ];
+}
+
+function entry(change, benchmark) {
+  const { evidence: e, model_a: a, model_b: b } = change;
+  const tone = change.kind === "decided" ? "good" : "warn";
+  return h("li", { "data-key": change.id, class: seen.fresh.has(change.id) && "fresh" },
+    h("p", { class: "marks" }, h("span", { class: `chip ${tone}` }, change.kind), h("span", { class: "scope" }, SCOPES[change.procedure])),
+    h("div", {},
+      h("p", {}, sentence(change.sentence, [a, b, benchmark])),
+      h("p", { class: "evidence" },
+        h("a", { href: link.pair(benchmark, a, b) }, "The pair", h("span", { class: "sr" }, ` ${a} and ${b}`)),
+        ` after ${count(e.n)} shared items · gap ${points(Math.abs(e.gap))} points · ln e ${fixed(e.log_e, 2)} ≥ ${fixed(e.log_threshold, 2)}`,
+        e.missing > 0 && ` · ${count(e.missing)} missing items counted against the leader`,
+        e.resolution_ratio !== null && ` · q ${ratio(e.resolution_ratio)}`)));
+}

@@ -1,0 +1,50 @@
+// The benchmarks of this monitor.
+
+import { summaries } from "../api.js";
+import { h } from "../dom.js";
+import { count, plural } from "../format.js";
+import { link, name, table } from "../parts.js";
+
+export const title = () => "Benchmarks";
+
+export const load = (_, signal) => summaries(signal);
+
+export function render(found) {
+  if (!found.length) {
+    return [
+      h("h1", { tabindex: "-1" }, "Nothing has come yet"),
+      h("p", { class: "about" }, "The ranking appears here, by itself, as soon as the first results arrive."),
+    ];
+  }
+  const columns = [
+    { title: "Benchmark", head: true, class: "wide-cell" },
+    { title: "Models", class: "number" },
+    { title: "Items", class: "number" },
+    { title: "Pairs decided", class: "number" },
+    { title: "State" },
+  ];
+  const rows = found.map((b) => ({
+    key: b.benchmark,
+    cells: [
+      h("a", { href: link.benchmark(b.benchmark) }, name(b.benchmark)),
+      count(Array.isArray(b.models) ? b.models.length : b.models),
+      count(b.items),
+      `${count(b.decided)} of ${count(b.pairs)}`,
+      state(b),
+    ],
+  }));
+  return [
+    h("h1", { tabindex: "-1" }, plural(found.length, "benchmark")),
+    table("Benchmarks", columns, [{ rows }], { class: "data" }),
+  ];
+}
+
+function state({ order, conflicts, rejected }) {
+  const trouble = [
+    order.suspect && "order suspect",
+    order.policy === "none" && "no order declared",
+    conflicts && plural(conflicts, "conflict"),
+    rejected && `${count(rejected)} rejected`,
+  ].filter(Boolean);
+  return trouble.length ? h("span", { class: "low" }, trouble.join(", ")) : "in order";
+}

@@ -1,0 +1,202 @@
+// Every pair at once: a canvas for the eye, two lists to choose from and a table for everybody.
+
+import { get } from "../api.js";
+import { h } from "../dom.js";
+import { count, isolated, plural } from "../format.js";
+import { heading, link, name, table } from "../parts.js";
+
+export const title = ({ benchmark }) => `All pairs, ${benchmark}`;
+
+export const load = ({ benchmark }, signal) => get("/matrix", { benchmark }, signal);
+
+const TONES = [
+  ["row", "the row's model is decided to be better"],
+  ["column", "the column's model is decided to be better"],
+  ["open", "undecided: a tie"],
+  ["against", "decided against the present rank"],
+];
+const SHOW_NAMES_FROM = 13; // pixels of a cell
+const NAME_ROOM = 150;
+
+export function render(m, route) {
+  const size = m.models.length;
+  const decided = m.decided.flat().filter((x) => x > 0).length;
+  const pairs = (size * (size - 1)) / 2;
+  const about = `${count(decided)} of ${plural(pairs, "pair")} decided family-wise. Rows and columns are the models by rank, best first.`;
+  const open = (row, column) => (location.hash = link.pair(route.benchmark, m.models[Math.min(row, column)], m.models[Math.max(row, column)]));
+  const view = new Grid(m, open);
+  return [
+    h("h1", { tabindex: "-1" }, name(route.benchmark)),
+    ...heading("All pairs", about),
+    h("ul", { class: "key" }, TONES.map(([tone, words]) => h("li", {}, h("span", { class: `swatch ${tone}`, "aria-hidden": "true" }), ` ${words}`))),
+    h("div", { class: "grid" },
+      h("canvas", {
+        id: "matrix", tabindex: "0", role: "application", "aria-label": `Matrix of ${size} by ${size} models`, "aria-describedby": "readout matrix-help",
+        paint: (canvas) => view.paint(canvas),
+        onpointermove: (event) => view.point(event),
+        onpointerleave: () => view.leave(),
+        onclick: (event) => view.click(event),
+        onkeydown: (event) => view.key(event),
+      }),
+      h("p", { class: "readout", id: "readout", "aria-live": "polite", "data-keep": true }, "Point at a cell to see its pair."),
+      h("p", { class: "sr", id: "matrix-help" }, "Arrow keys move from cell to cell, Enter opens the pair. The same facts stand in the table below.")),
+    compare(m.models, open),
+    h("details", { class: "legend" }, h("summary", {}, "The same as a table"), summary(m, route.benchmark)),
+  ];
+}
+
+/** The drawn matrix. A live update makes a new one on the same canvas; the chosen cell lives on there. */
+class Grid {
+  constructor(matrix, open) {
+    Object.assign(this, { ...matrix, open, size: matrix.models.length });
+  }
+
+  paint(canvas) {
+    this.canvas = canvas;
+    const room = canvas.parentElement.clientWidth;
+    const named = room / this.size >= SHOW_NAMES_FROM && room > 480;
+    this.margin = named ? Math.min(NAME_ROOM, room / 4) : 0;
+    this.cell = Math.min(28, (Math.min(room, 860) - this.margin) / this.size);
+    const side = this.margin + this.cell * this.size;
+    const scale = devicePixelRatio || 1;
+    canvas.width = Math.round(side * scale);
+    canvas.height = Math.round((side - this.margin) * scale);
+    canvas.style.width = `${side}px`;
+    canvas.style.height = `${side - this.margin}px`;
+    const context = canvas.getContext("2d");
+    context.scale(scale, scale);
+    this.#cells(context);
+    if (named) this.#names(context);
+    this.#cursor(context);
+  }
+
+  #cells(context) {
+    // The swatches of the key have the colours, in either theme.
+    const colour = Object.fromEntries(TONES.map(([tone]) => [tone, getComputedStyle(document.querySelector(`.swatch.${tone}`)).color]));
+    const inset = this.cell >= 6 ? 1 : 0;
+    const side = this.cell - inset;
+    for (let row = 0; row < this.size; row += 1) {
+      for (let column = 0; column < this.size; column += 1) {
+        if (row === column) continue;
+        context.fillStyle = colour[this.#tone(row, column)];
+        context.fillRect(this.margin + column * this.cell, row * this.cell, side, side);
+      }
+    }
+  }
+
+  #tone(row, column) {
+    const side = this.decided[row][column];
+    if (side === 0) return "open";
+    if (side > 0 === row > column) return "against";
+    return side > 0 ? "row" : "column";
+  }
+
+  #names(context) {
+    const style = getComputedStyle(this.canvas);
+    context.fillStyle = style.color;
+    context.font = `${Math.min(12, this.cell - 2)}px ${style.fontFamily}`;
+    context.textBaseline = "middle";
+    context.textAlign = "right";
+    this.models.forEach((model, row) => context.fillText(shorten(context, model, this.margin - 8), this.margin - 8, (row + 0.5) * this.cell));
+  }
+
+  #cursor(context) {
+    const [row, column] = this.chosen;
+    if (row < 0 || row >= this.size || column >= this.size) return;
+    context.strokeStyle = getComputedStyle(this.canvas).color;
+    context.lineWidth = 2;
+    context.strokeRect(this.margin + column * this.cell, row * this.cell, Math.max(this.cell, 3), Math.max(this.cell, 3));
+  }
+
+  get chosen() {
+    return this.canvas.chosen ?? [-1, -1];
+  }
+
+  choose(row, column) {
+    if (this.chosen[0] === row && this.chosen[1] === column) return;
+    this.canvas.chosen = [row, column];
+    this.paint(this.canvas);
+    document.getElementById("readout").replaceChildren(...this.words(row, column));
+  }
+
+  words(row, column) {
+    const place = (k) => [`${k + 1}. `, name(this.models[k])];
+    if (row < 0 || column < 0) return ["Point at a cell to see its pair."];
+    if (row === column) return place(row);
+    const side = this.decided[row][column];
+    const status = this.statuses[this.status[row][column]];
+    const verdict = side === 0 ? ` · ${status}` : [" · decided: ", name(this.models[side > 0 ? row : column]), " is better"];
+    return [...place(row), " v. ", ...place(column), ...[verdict].flat()];
+  }
+
+  #at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const row = Math.floor((event.clientY - box.top) / this.cell);
+    const column = Math.floor((event.clientX - box.left - this.margin) / this.cell);
+    const inside = (k) => k >= 0 && k < this.size;
+    return inside(row) && inside(column) ? [row, column] : null;
+  }
+
+  point(event) {
+    const at = this.#at(event);
+    if (at) this.choose(...at);
+  }
+
+  leave() {
+    if (document.activeElement !== this.canvas) this.choose(-1, -1);
+  }
+
+  click(event) {
+    const at = this.#at(event);
+    if (at && at[0] !== at[1]) this.open(...at);
+  }
+
+  key(event) {
+    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const [row, column] = this.chosen.map((k) => Math.max(k, 0));
+    if (move) this.choose(...[row + move[0], column + move[1]].map((k) => Math.min(Math.max(k, 0), this.size - 1)));
+    else if (event.key === "Enter" && row !== column) this.open(row, column);
+    else return;
+    event.preventDefault();
+  }
+}
+
+function shorten(context, text, room) {
+  if (context.measureText(text).width <= room) return isolated(text);
+  let [low, high] = [0, text.length];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (context.measureText(`${text.slice(0, middle)}…`).width <= room) low = middle;
+    else high = middle - 1;
+  }
+  return isolated(`${text.slice(0, low)}…`);
+}
+
+function compare(models, open) {
+  const chooser = (id, label, chosen) => h("label", {}, label,
+    h("select", { id }, models.map((model, k) => h("option", { value: k, selected: k === chosen, "data-key": model }, `${k + 1}. ${isolated(model)}`))));
+  const value = (id) => Number(document.getElementById(id).value);
+  return h("div", { class: "compare" },
+    chooser("first", "Compare", 0), chooser("second", "with", Math.min(1, models.length - 1)),
+    h("button", { class: "loud", type: "button", onclick: () => value("first") !== value("second") && open(value("first"), value("second")) }, "Open the pair"));
+}
+
+function summary(m, benchmark) {
+  const columns = [
+    { title: "Model", head: true, class: "wide-cell" },
+    { title: "Decided better than", class: "number" },
+    { title: "Decided worse than", class: "number" },
+    { title: "Undecided against" },
+  ];
+  const rows = m.models.map((model, k) => {
+    const against = m.models.filter((_, j) => j !== k && m.decided[k][j] === 0);
+    const beaten = m.decided[k].filter((x) => x > 0).length;
+    const shown = against.slice(0, 6).flatMap((other, j) => [j ? ", " : "", h("a", { href: link.pair(benchmark, model, other) }, name(other))]);
+    return {
+      key: model,
+      cells: [name(model), count(beaten), count(m.models.length - 1 - beaten - against.length),
+        against.length ? [shown, against.length > 6 && ` and ${count(against.length - 6)} more`] : "none"],
+    };
+  });
+  return table("How many models each model is decided to be better and worse than", columns, [{ rows }], { class: "data" });
+}

@@ -1,0 +1,152 @@
+// The leaderboard: which ranks are ties, since when, and what would separate them.
+
+import { report } from "../api.js";
+import { h, s } from "../dom.js";
+import { count, percent, plural, points, ranks } from "../format.js";
+import { better, chip, coverage, itemsLeft, link, lowCoverage, name, notice, orderTrouble, prospect, sentence, size, table } from "../parts.js";
+
+export const title = ({ benchmark }) => benchmark;
+
+export const load = ({ benchmark }, signal) => report(benchmark, signal);
+
+const columns = ({ alpha }) => [
+  { title: "Rank", class: "rank", about: "the ranks that the decisions leave to the model" },
+  { title: "Possible ranks", mark: h("span", { class: "sr" }, "Possible ranks, drawn"), class: "spread" },
+  { title: "Model", head: true, class: "model" },
+  { title: "Score", class: "number score" },
+  { title: `${percent(1 - alpha, 0)} % interval`, class: "whisker" },
+  { title: "Against the next", class: "next" },
+  { title: "Coverage", class: "number cover" },
+];
+
+export function render(b) {
+  const trouble = orderTrouble(b);
+  return [
+    h("h1", { tabindex: "-1" }, name(b.benchmark)),
+    answer(b),
+    trouble && notice(trouble),
+    facts(b),
+    b.models.length ? leaderboard(b) : h("p", { class: "about" }, "No model has a score yet."),
+    legend(b),
+  ];
+}
+
+/** Count the pairs whose order has been decided family-wise, and the others. */
+function answer(b) {
+  if (!b.pairs.length) return h("p", { class: "answer" }, "One model: nothing to compare yet.");
+  const of = (...statuses) => b.pairs.filter((p) => statuses.includes(p.status)).length;
+  const [decided, held, ties] = [of("decided"), of("held", "invalidated"), of("collecting", "exhausted", "equivalent", "superseded")];
+  const text = [
+    h("strong", { class: "good" }, `${decided} of ${plural(b.pairs.length, "neighbouring pair")} decided`),
+    ties > 0 && [", ", h("strong", {}, plural(ties, "tie"))],
+    held > 0 && [", ", h("strong", { class: "warn" }, `${count(held)} held`)],
+    decided === b.pairs.length ? ": every rank is settled." : ".",
+  ];
+  return h("div", { class: "answer" }, h("p", {}, text), ties > 0 && h("p", { class: "about" }, outlook(b)));
+}
+
+/** Say which tie is the next to be separated. */
+function outlook(b) {
+  const [next] = b.pairs.filter((p) => p.status === "collecting" && reachable(p, b)).sort((p, q) => p.items_to_decision - q.items_to_decision);
+  if (!next) return "As it stands, the items that are left would separate none of the ties.";
+  return ["Next to separate: ", name(next.model_a), " and ", name(next.model_b), ", ", prospect(next, b), "."];
+}
+
+const reachable = (pair, b) => pair.items_to_decision >= 1 && pair.items_to_decision <= (itemsLeft(pair, b) ?? Infinity);
+
+function facts(b) {
+  const groups = new Set(b.models.map((m) => m.tie_group)).size;
+  const low = b.models.filter(lowCoverage).length;
+  const fact = (value, label, tone) => h("div", {}, h("dt", {}, label), h("dd", { class: tone }, value));
+  return h("dl", { class: "facts" },
+    fact(count(b.models.length), "models"),
+    fact(count(groups), groups === 1 ? "tie group" : "tie groups"),
+    fact(count(b.items), size(b) > b.items ? `of ${count(size(b))} items` : "items"),
+    fact(count(low), "with low coverage", low ? "low" : ""),
+    fact(count(b.conflicts), "conflicting scores", b.conflicts ? "low" : ""));
+}
+
+function leaderboard(b) {
+  const next = new Map(b.pairs.filter((p) => p.adjacent).map((p) => [p.model_a, p]));
+  const scale = scoreScale(b.models);
+  const bodies = groupsOf(b.models).map((models) => ({
+    key: `group ${models[0].tie_group}`,
+    class: models.length > 1 ? "tie" : "single",
+    head: models.length > 1 && groupHead(models),
+    rows: models.map((m) => ({ key: m.model, cells: cells(m, b, next.get(m.model), scale) })),
+  }));
+  return table("Ranking with tie groups", columns(b), bodies, { class: "board" });
+}
+
+function groupsOf(models) {
+  const groups = [];
+  for (const model of models) {
+    if (groups.at(-1)?.[0].tie_group === model.tie_group) groups.at(-1).push(model);
+    else groups.push([model]);
+  }
+  return groups;
+}
+
+function groupHead(models) {
+  return h("span", { class: "tied" }, h("b", {}, `Tie of ${models.length}`), ` ranks ${models[0].rank} to ${models.at(-1).rank}: none of them can be told apart`);
+}
+
+function cells(m, b, pair, scale) {
+  return [
+    ranks(m.rank_low, m.rank_high),
+    spread(m, b.models.length),
+    [name(m.model), lowCoverage(m) && h("span", { class: "low aside" }, coverage(m), " of the items")],
+    percent(m.mean),
+    whisker(m, scale),
+    pair && against(pair, b),
+    coverage(m),
+  ];
+}
+
+function against(pair, b) {
+  const side = better(pair);
+  const label = `${pair.model_a} against ${pair.model_b}`;
+  const note = [points(pair.gap), pair.gap !== null && " points", prospect(pair, b) && `, ${prospect(pair, b)}`];
+  return h("a", { class: "against", href: link.pair(b.benchmark, pair.model_a, pair.model_b) },
+    h("span", { class: "sr" }, `${label}: `), chip(pair), " ",
+    h("span", { class: "note" }, side === pair.model_b ? sentence(`${side} is better, `, [side]) : "", note));
+}
+
+/** The possible ranks as a bar over all ranks, with the present one as a dot. */
+function spread(m, size_) {
+  const x = (rank) => 4 + (88 * (rank - 0.5)) / size_;
+  const half = Math.min(6, 44 / size_);
+  return s("svg", { class: "plot", viewBox: "0 0 96 16", width: 96, height: 16, role: "img", "aria-label": `possible ranks ${ranks(m.rank_low, m.rank_high)} of ${size_}` },
+    s("line", { class: "rail", x1: 4, x2: 92, y1: 8, y2: 8 }),
+    s("rect", { class: m.rank_low === m.rank_high ? "bar sure" : "bar", x: x(m.rank_low) - half, width: x(m.rank_high) - x(m.rank_low) + 2 * half, y: 4, height: 8, rx: 4 }),
+    s("circle", { class: "dot", cx: x(m.rank), cy: 8, r: 2.5 }));
+}
+
+function scoreScale(models) {
+  const low = Math.min(...models.map((m) => m.mean_low ?? 1));
+  const high = Math.max(...models.map((m) => m.mean_high ?? 0));
+  return (value) => 4 + (152 * (value - low)) / Math.max(high - low, 1e-9);
+}
+
+function whisker(m, x) {
+  if (m.mean_low === null) return null;
+  const words = `${percent(m.mean_low)} to ${percent(m.mean_high)}`;
+  return [
+    s("svg", { class: "plot", viewBox: "0 0 160 16", width: 160, height: 16, "aria-hidden": "true" },
+      s("line", { class: "rail", x1: 4, x2: 156, y1: 8, y2: 8 }),
+      s("line", { class: "whisk", x1: x(m.mean_low), x2: x(m.mean_high), y1: 8, y2: 8 }),
+      s("circle", { class: "dot", cx: x(m.mean), cy: 8, r: 3 })),
+    h("span", { class: "ends" }, words),
+  ];
+}
+
+function legend(b) {
+  const family = b.family.size === null ? "the family" : plural(b.family.size, "pair");
+  return h("details", { class: "legend" }, h("summary", {}, "How to read this"),
+    h("ul", {},
+      h("li", {}, "Rank: the ranks that the decisions leave open. A model that shows 2–4 may be second, third or fourth."),
+      h("li", {}, "A tie group is a run of neighbours of which no two are decided. Models of different groups may be undecided too: their possible ranks then overlap."),
+      h("li", {}, `Decided is the family-wise verdict: over ${family}, the chance of even one false decision is at most ${percent(b.alpha, 0)} %, however often you look.`),
+      h("li", {}, "Score is the mean over the model's own items, in percent, with its interval. Two intervals that overlap do not make a tie: pairs are compared item by item."),
+      h("li", {}, "Points in “against the next” are the difference over the items that both models have.")));
+}

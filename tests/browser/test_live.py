@@ -1,0 +1,85 @@
+"""The page keeps itself current, says when it cannot, and asks for a token where one is needed."""
+
+import random
+
+import pytest
+
+from tests.browser.pages import open_view, post
+from tests.commands import Watch, events, until, write
+
+pytestmark = pytest.mark.browser
+
+SKILLS = {"alpha": 0.98, "bravo": 0.5, "charlie": 0.02}
+ITEMS = 80
+
+
+def test_a_verdict_flips_without_a_reload(page, tmp_path):
+    records = events(random.Random(3), SKILLS, ITEMS, benchmark="live")
+    path = write(tmp_path / "a.jsonl", [])
+    with Watch(tmp_path / "data", path, "--items", ITEMS, RANKWATCH_POLL_SECONDS="0.05") as watch:
+        page.goto(f"{watch.url}/")
+        page.wait_for_selector("h1:text('Nothing has come yet')")
+        page.evaluate("window.same = true")
+        write(path, records[:30], mode="a")
+        # The only benchmark is shown without being chosen.
+        page.wait_for_selector(".board")
+        page.wait_for_selector("[data-state=live]")
+        assert page.url.endswith("#/b/live")
+        until(lambda: page.locator(".facts dd").all_inner_texts()[2:3] == ["10"], "the first items")
+        assert page.locator(".board .chip").all_inner_texts() == ["collecting", "collecting"]
+        page.set_viewport_size({"width": 1280, "height": 300})
+        page.locator("a.against").first.focus()
+        page.evaluate("scrollTo(0, 200)")
+        before = page.evaluate("scrollY")
+        assert before > 0
+
+        write(path, records[30:], mode="a")
+        until(lambda: page.locator(".board .chip").all_inner_texts() == ["decided", "decided"], "the verdicts")
+        assert page.evaluate("window.same") is True
+        assert page.evaluate("document.activeElement.className") == "against"
+        assert page.evaluate("scrollY") == before
+        until(lambda: "decided family-wise" in page.locator("#announce").inner_text(), "the announcement")
+        assert "2 of 2 neighbouring pairs decided" in page.locator(".answer").inner_text()
+
+        page.get_by_role("link", name="Changes").click()
+        page.wait_for_selector(".feed li")
+        assert page.locator(".feed .scope", has_text="family-wise").count() == 3
+        port = watch.url.rpartition(":")[2]
+        assert watch.stop() == 0
+    page.wait_for_selector("[data-state=lost]")
+    assert "does not answer" in page.locator("#banner").inner_text()
+    assert page.locator(".feed .scope", has_text="family-wise").count() == 3
+    with Watch(tmp_path / "data", path, "--port", port):
+        page.wait_for_selector("[data-state=live]", timeout=30_000)
+        assert page.locator("#banner").inner_text() == ""
+
+
+def test_a_stream_that_is_refused_is_replaced_by_polling(page, monitor):
+    records = events(random.Random(4), SKILLS, ITEMS, benchmark="polled")
+    post(monitor, records[:30], ITEMS)
+    page.route("**/changes/stream*", lambda route: route.abort())
+    open_view(page, monitor, "polled")
+    assert page.locator("#connection").get_attribute("data-state") == "polling"
+    assert page.locator(".board .chip.good").count() == 0
+    post(monitor, records[30:], ITEMS)
+    page.wait_for_selector(".board .chip.good")
+
+
+def test_the_token_is_asked_for_once_and_kept_for_the_tab(page, tmp_path):
+    path = write(tmp_path / "a.jsonl", events(random.Random(5), SKILLS, 10, benchmark="secret"))
+    with Watch(tmp_path / "data", path, "--items", ITEMS, RANKWATCH_TOKEN="s3cret") as watch:
+        page.goto(f"{watch.url}/")
+        page.wait_for_selector("dialog[open]")
+        assert "secret" not in page.locator("main").inner_text()
+        page.get_by_label("Token", exact=True).fill("wrong")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=That token was not accepted")
+        page.get_by_label("Token", exact=True).fill("s3cret")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".board")
+        page.wait_for_selector("[data-state=live]")
+        page.reload()
+        page.wait_for_selector(".board")
+        assert page.locator("dialog[open]").count() == 0
+        assert "s3cret" not in page.url
+        assert page.evaluate("[document.cookie, localStorage.length]") == ["", 0]

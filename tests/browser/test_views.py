@@ -1,0 +1,199 @@
+"""What the views say, to every reader: they agree with the API, pass axe, fit a phone, can be used from the keyboard."""
+
+import json
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.browser.pages import EVIL, HOSTILE, VIEWS, address, open_view, overflows
+from tests.commands import get, until
+
+pytestmark = pytest.mark.browser
+
+PAIR = ("pair", "alpha", "bravo")
+DECISIONS = (
+    "anytime_family",
+    "anytime",
+    "e_bh",
+    "fixed_n",
+    "bonferroni",
+    "holm",
+    "benjamini_hochberg",
+    "clustered",
+)
+RESOLUTIONS = ("fixed_n", "bonferroni", "anytime", "clustered")
+RULES = {"light": {"resultTypes": ["violations"]}, "dark": {"runOnly": ["color-contrast"]}}
+"""What axe looks for: the themes differ in their colours alone."""
+
+
+def report(url, name):
+    (benchmark,) = [b for b in json.loads(get(f"{url}/api/v1/benchmarks")[1])["benchmarks"] if b["benchmark"] == name]
+    return benchmark
+
+
+def cells(page, column):
+    return [text.strip() for text in page.locator(f"main tbody .{column}").all_inner_texts()]
+
+
+def test_the_ranking_is_that_of_the_report(page, monitor):
+    expected = report(monitor, "ordinary")
+    open_view(page, monitor, "ordinary")
+    ranks = [
+        f"{m['rank_low']}–{m['rank_high']}" if m["rank_low"] != m["rank_high"] else str(m["rank_low"])
+        for m in expected["models"]
+    ]
+    assert cells(page, "rank") == ranks
+    assert page.locator(".board .model .name").all_inner_texts() == [m["model"] for m in expected["models"]]
+    assert cells(page, "score") == [f"{100 * m['mean']:.2f}" for m in expected["models"]]
+    groups = [m["tie_group"] for m in expected["models"]]
+    tied = sum(groups.count(g) > 1 for g in set(groups))
+    assert page.locator("tbody.tie").count() == tied
+    assert tied, "the benchmark has a tie to show"
+    decided = sum(p["status"] == "decided" for p in expected["pairs"])
+    assert f"{decided} of 3 neighbouring pairs decided" in page.locator(".answer").inner_text()
+    low = [m["model"] for m in expected["models"] if m["coverage"] < 0.9]
+    assert low == ["charlie"]
+    assert page.locator(".board tr:has(.low.aside) .name").all_inner_texts() == low
+
+
+def test_decided_and_resolved_are_told_apart_under_each_procedure(page, monitor):
+    expected = report(monitor, "ordinary")
+    open_view(page, monitor, "ordinary", "pairs")
+    rows = page.locator(".verdicts tbody tr")
+    assert rows.count() == len(expected["pairs"]) == 3
+    kinds = [("decided", name) for name in DECISIONS] + [("resolved", name) for name in RESOLUTIONS]
+    for k, pair in enumerate(expected["pairs"]):
+        said = rows.nth(k).locator(".mark .sr").all_inner_texts()
+        assert len(said) == len(kinds)
+        for (kind, procedure), words in zip(kinds, said, strict=True):
+            value = pair[kind][procedure]
+            if kind == "decided" and value is not None:
+                assert words == f"decided: {pair[f'model_{value}']} is better"
+            elif kind == "resolved" and value is not None:
+                assert words == ("resolved" if value else "not resolved")
+            else:
+                assert words in {"undecided", "not computed"}
+        assert rows.nth(k).locator(".reason").inner_text() == pair["reason"]
+        assert rows.nth(k).locator(".chip").inner_text() == pair["status"]
+
+
+def test_a_pair_is_shown_with_its_counts_and_thresholds(page, monitor):
+    pair = next(p for p in report(monitor, "ordinary")["pairs"] if p["model_a"] == "alpha")
+    assert pair["model_b"] == "bravo"
+    open_view(page, monitor, "ordinary", *PAIR)
+    both = round(pair["p_a"] * pair["n"]) - pair["b"]
+    table = [both, pair["b"], pair["c"], pair["n"] - both - pair["b"] - pair["c"]]
+    assert [int(text) for text in page.locator(".twobytwo td b").all_inner_texts()] == table
+    assert sum(table) == pair["n"]
+    assert page.locator(".chart .threshold.joint").count() == 1
+    assert page.locator(".chart .threshold.alone").count() == 1
+    assert page.locator(".chart .band").count() == 1
+    assert pair["reason"] in page.locator(".verdict-line").inner_text()
+    # Named the other way round it is the same pair.
+    open_view(page, monitor, "ordinary", "pair", "bravo", "alpha")
+    assert page.locator("h1").inner_text() == "alpha v. bravo"
+
+
+def test_the_matrix_is_that_of_the_api_and_has_a_table(page, monitor):
+    matrix = json.loads(get(f"{monitor}/api/v1/matrix?benchmark=large")[1])
+    open_view(page, monitor, "large", "matrix")
+    painted = page.evaluate("(() => { const c = document.querySelector('#matrix'); return [c.width, c.height]; })()")
+    assert min(painted) >= 200
+    page.locator("summary", has_text="The same as a table").click()
+    wins = [int(text) for text in page.locator("details tbody tr td:nth-child(2)").all_inner_texts()]
+    assert wins == [sum(x > 0 for x in row) for row in matrix["decided"]]
+    assert any(wins)
+    # A click on the cell of the first row and the last column opens that pair.
+    width = page.locator("#matrix").bounding_box()["width"]
+    page.locator("#matrix").click(position={"x": width - 2, "y": 2})
+    page.wait_for_selector("h1.versus")
+    assert page.locator("h1").inner_text() == f"{matrix['models'][0]} v. {matrix['models'][-1]}"
+
+
+def test_200_models_show_their_neighbours_alone(page, monitor):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    open_view(page, monitor, "large")
+    assert page.locator(".board .model .name").count() == 200
+    open_view(page, monitor, "large", "pairs")
+    assert page.locator(".verdicts tbody tr").count() == 199
+    assert not any("pairs=all" in url for url in asked)
+    assert all(url.startswith(monitor) for url in asked)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(page, monitor, scheme):
+    page.emulate_media(color_scheme=scheme)
+    places = [(), *((("ordinary", view)) for view in VIEWS), ("ordinary", *PAIR)]
+    for place in places:
+        open_view(page, monitor, *place)
+        for summary in page.locator("main summary").all():
+            summary.click()
+        found = Axe().run(page, options=RULES[scheme])
+        assert found.violations_count == 0, f"{place} {scheme}\n{found.generate_report()}"
+
+
+@pytest.mark.parametrize("benchmark", ["ordinary", EVIL])
+def test_a_phone_does_not_scroll_sideways(page, monitor, benchmark):
+    page.set_viewport_size({"width": 360, "height": 740})
+    names = HOSTILE[:2] if benchmark == EVIL else PAIR[1:]
+    for place in [(), *((benchmark, view) for view in VIEWS), (benchmark, "pair", *names)]:
+        open_view(page, monitor, *place)
+        for summary in page.locator("main summary").all():
+            summary.click()
+        assert overflows(page) == 0, place
+
+
+def test_hostile_names_are_text(page, monitor):
+    open_view(page, monitor, EVIL)
+    assert page.locator("h1").inner_text() == EVIL
+    assert sorted(page.locator(".board .model .name").all_inner_texts()) == sorted(HOSTILE)
+    for view in VIEWS:
+        open_view(page, monitor, EVIL, view)
+        assert page.locator("main img, main script, main b b").count() == 0
+    for place in ((HOSTILE[0], HOSTILE[1]), ("..", "a/b?c=d#e&f%2F")):
+        open_view(page, monitor, EVIL, "pair", *place)
+        assert set(page.locator("h1 .name").all_inner_texts()) == set(place)
+    assert page.evaluate("window.pwned") is None
+
+
+def test_the_keyboard_is_enough(page, monitor):
+    open_view(page, monitor, "ordinary")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "All pairs"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#matrix")
+    until(lambda: page.evaluate("document.activeElement.tagName") == "H1", "the heading to have the focus")
+    page.focus("#matrix")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#readout").inner_text().startswith("1. alpha v. 2.")
+    page.keyboard.press("Enter")
+    until(lambda: page.evaluate("document.activeElement.className") == "versus", "the pair to have the focus")
+    assert page.title().startswith("alpha v. ")
+
+
+def test_the_theme_can_be_chosen_and_stays(page, monitor):
+    page.emulate_media(color_scheme="light")
+    open_view(page, monitor, "ordinary")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_role("button", name="Switch to the dark theme").click()
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert dark != light
+    page.reload()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+
+
+def test_an_address_without_a_meaning_says_so(page, monitor):
+    for hash_ in ("#/nowhere", "#/b/ordinary/nowhere", "#/b/%E0%A4%A"):
+        page.goto(f"{monitor}/{hash_}")
+        page.wait_for_selector("h1:text('No such page')")
+    page.goto(address(monitor, "unknown"))
+    page.wait_for_selector("text='unknown' has no events")
+    page.goto(address(monitor, "ordinary", "pair", "alpha", "nobody"))
+    page.wait_for_selector("main >> text=nobody")

@@ -10,7 +10,7 @@ import structlog
 from faust.types import TP
 
 from monitor.app.owned import Owned
-from monitor.app.running import Running
+from monitor.app.running import Running, end_tasks
 from monitor.engine.keys import record_digest
 from monitor.engine.ownership import owner
 from monitor.logs.filelog import LogError
@@ -163,9 +163,7 @@ class Service(Running):
     async def _release(self, partitions: set[TP]) -> None:  # noqa: ARG002 - it is always all of them
         """Finish with every partition in hand: relay its outbox, save its pair sums, drop it."""
         relays, self._relays = self._relays, {}
-        for task in relays.values():
-            task.cancel()
-        await asyncio.gather(*relays.values(), return_exceptions=True)
+        await end_tasks(relays.values())
         owned, self.owned = self.owned, {}
         self.board.forget()
         for each in owned.values():

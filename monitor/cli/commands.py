@@ -226,6 +226,10 @@ def watch(
 
     Example: rankwatch watch results/ --items 12032
     """
+    from monitor.cli.errors import end_at_once
+
+    if not once:
+        end_at_once()
     from monitor.cli.watch import run
 
     flags = {"data_dir": data_dir, "host": host, "port": port, "max_rejected": max_rejected}
@@ -364,6 +368,9 @@ def run(
 
     Example: rankwatch run --broker kafka://localhost:9092 --redis-url redis://localhost:6379
     """
+    from monitor.cli.errors import end_at_once
+
+    end_at_once()
     from monitor.cli.run import run as run_service
 
     flags = {"broker_url": broker, "redis_url": redis_url, "topic": topic, "group": group, "host": host, "port": port}

@@ -15,6 +15,8 @@ from monitor.cli.importing import (
     MetricOption,
     ScorerOption,
 )
+from monitor.cli.options import Listing
+from monitor.cli.state_commands import app as state
 
 app = typer.Typer(
     name="rankwatch",
@@ -23,6 +25,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(state, name="state", rich_help_panel="Serve")
 
 Paths = Annotated[
     list[Path],
@@ -43,13 +47,6 @@ class Format(StrEnum):
     csv = "csv"
     markdown = "markdown"
     html = "html"
-
-
-class Listing(StrEnum):
-    """How what is no report is written."""
-
-    table = "table"
-    json = "json"
 
 
 class Pairs(StrEnum):

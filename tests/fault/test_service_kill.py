@@ -22,11 +22,12 @@ from monitor.store.errors import StoreError
 from monitor.store.layout import Keys
 from monitor.store.redis_store import RedisStore
 from tests.commands import PATIENCE, RANKWATCH, environment
-from tests.kafka.broker import KafkaCluster, free_ports
+from tests.kafka.broker import KafkaCluster
 from tests.kafka.jars import KafkaUnavailableError, classpath
 from tests.kafka.records import read_all
 from tests.kafka.topic_oracle import PartitionFold, stored_state
 from tests.kafka.traffic import Feeder, stream
+from tests.redis_server import RedisServer
 
 pytestmark = pytest.mark.kafka
 
@@ -53,42 +54,6 @@ FAULTS = (
     "random",
 )
 POINTS = ("before-relay", "before-script", "after-script", "snapshot")
-
-
-class Redis:
-    """A server with an append-only file that is written through, and can be cut."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        (self.port,) = free_ports(1)
-        self.url = f"redis://127.0.0.1:{self.port}"
-        self.process = None
-
-    def __enter__(self):
-        options = {
-            "port": self.port,
-            "bind": "127.0.0.1",
-            "dir": self.folder,
-            "appendonly": "yes",
-            "appendfsync": "always",
-            "save": "",
-        }
-        command = [find_executable(), *(word for name, value in options.items() for word in (f"--{name}", str(value)))]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-
-    def lose(self, length):
-        """Kill it, cut the end of its file off, and start it again; return how long the file was."""
-        self.__exit__()
-        (file,) = self.folder.glob("appendonlydir/*.incr.aof")
-        size = file.stat().st_size
-        os.truncate(file, max(0, size - length))
-        self.__enter__()
-        return size
 
 
 class Worker:
@@ -184,9 +149,8 @@ class Service:
         worker = self.start(slot, f"{point}:{self.rng.randint(1, 4) if point != 'before-relay' else 1}")
         end = time.monotonic() + PATIENCE
         while worker.code is None and time.monotonic() < end:
-            if self.feeder.sent == self.feeder.allowed:
-                self.feeder.allow(0.005)
-            time.sleep(0.02)
+            self.feeder.trickle(20)
+            time.sleep(0.1)
         assert worker.code == -signal.SIGKILL, f"{point}: {worker.code}\n{worker.told[-3000:]}"
         self.kills += 1
         self.say(f"kill {self.kills}: worker {worker.number} at {point}")
@@ -312,7 +276,7 @@ def test_no_fault_makes_the_service_lose_or_double_an_event(tmp_path):
     steps = FAULTS * ROUNDS
     with ExitStack() as stack:
         cluster = stack.enter_context(KafkaCluster())
-        redis = stack.enter_context(Redis(tmp_path))
+        redis = stack.enter_context(RedisServer(tmp_path))
         asyncio.run(cluster.create_topic(TOPIC, PARTITIONS, max_message_bytes=8 << 20))
         pace = len(messages) / len(steps) / SECONDS_A_STEP
         feeder = Feeder(cluster.addresses, TOPIC, messages, pace)
@@ -325,7 +289,7 @@ def test_no_fault_makes_the_service_lose_or_double_an_event(tmp_path):
         service.start(1)
         service.ready(0)
         for kind in steps:
-            feeder.allow(0.95 / len(steps))
+            feeder.allow(0.6 / len(steps))
             service.fault(kind)
             feeder.rest(PATIENCE)
         feeder.finish(PATIENCE)

@@ -146,6 +146,11 @@ class Feeder(threading.Thread):
         """Let a share of all messages more go out."""
         self.allowed = min(len(self._messages), self.allowed + round(share * len(self._messages)))
 
+    def trickle(self, count):
+        """Let some messages more go out, once those allowed before are out."""
+        if self.sent == self.allowed:
+            self.allowed = min(len(self._messages), self.allowed + count)
+
     def rest(self, seconds):
         """Wait until everything allowed is out."""
         end = time.monotonic() + seconds

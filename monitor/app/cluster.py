@@ -108,14 +108,14 @@ class Service(Running):
         # Stopping Faust cancels the agent wherever it waits: let the chunk in hand be committed first.
         self._faust.flow_control.suspend()
         try:
-            async with asyncio.timeout(self.settings.drain_seconds / 2):
+            async with asyncio.timeout(0.4 * self.settings.drain_seconds):
                 await self._faust.settled()
         except TimeoutError:
             log.warning("the chunk in hand was not finished in time: it is folded again by whoever takes the partition")
         await self._faust.stop()
         await self._end_tasks()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self.settings.drain_seconds / 4):
+            async with asyncio.timeout(0.2 * self.settings.drain_seconds):
                 await self._release(set())
 
     # --- partitions -------------------------------------------------------------------------------------------------------------------

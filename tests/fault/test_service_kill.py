@@ -4,11 +4,9 @@ RANKWATCH_SLOW=1 raises the events from 24,000 to 200,000 and the kills from 8 t
 """
 
 import asyncio
-import json
 import os
 import random
 import signal
-import subprocess
 import time
 from contextlib import ExitStack
 
@@ -17,14 +15,13 @@ import redis as client
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from monitor.engine.partition import Partition
-from monitor.store.embedded import find_executable
-from monitor.store.errors import StoreError
 from monitor.store.layout import Keys
 from monitor.store.redis_store import RedisStore
-from tests.commands import PATIENCE, RANKWATCH, environment
+from tests.commands import PATIENCE
 from tests.kafka.broker import KafkaCluster
-from tests.kafka.jars import KafkaUnavailableError, classpath
+from tests.kafka.fixtures import broker_or_skip
 from tests.kafka.records import read_all
+from tests.kafka.run_worker import RunWorker
 from tests.kafka.topic_oracle import PartitionFold, stored_state
 from tests.kafka.traffic import Feeder, stream
 from tests.redis_server import RedisServer
@@ -56,46 +53,6 @@ FAULTS = (
 POINTS = ("before-relay", "before-script", "after-script", "snapshot")
 
 
-class Worker:
-    """A `rankwatch run`."""
-
-    def __init__(self, number, cluster, redis, folder, crash=""):
-        self.number = number
-        self.path = folder / f"worker {number}.log"
-        more = {
-            "RANKWATCH_KAFKA_SESSION_SECONDS": str(SESSION),
-            "RANKWATCH_SNAPSHOT_SECONDS": "0.3",
-            "RANKWATCH_VERDICT_TOPIC": VERDICTS,
-        } | ({"RANKWATCH_CRASH_AT": crash} if crash else {})
-        command = [RANKWATCH, "run", "--broker", cluster.url(TOPIC), "--redis-url", redis.url, "--port", "0"]
-        with self.path.open("w") as log:
-            self.process = subprocess.Popen(command, env=environment(**more), stdout=log, stderr=log)
-
-    @property
-    def told(self):
-        return self.path.read_text(errors="replace")
-
-    @property
-    def code(self):
-        return self.process.poll()
-
-    def assigned(self):
-        """How often it was given partitions."""
-        return self.told.count("partitions assigned")
-
-    def holds(self):
-        """How many partitions it was given last."""
-        lines = [
-            json.loads(line)
-            for line in self.told.splitlines()
-            if '"partitions assigned"' in line and line.endswith("}")
-        ]
-        return len(lines[-1]["partitions"]) if lines else 0
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-
 class Service:
     """Two workers over a cluster and a Redis, a feeder, and what is done to them."""
 
@@ -114,7 +71,10 @@ class Service:
         )
 
     def start(self, slot, crash=""):
-        worker = self.slots[slot] = Worker(len(self.all), self.cluster, self.redis, self.folder, crash)
+        more = {"RANKWATCH_KAFKA_SESSION_SECONDS": str(SESSION), "RANKWATCH_VERDICT_TOPIC": VERDICTS}
+        more |= {"RANKWATCH_CRASH_AT": crash} if crash else {}
+        path = self.folder / f"worker {len(self.all)}.log"
+        worker = self.slots[slot] = RunWorker(self.cluster.url(TOPIC), self.redis.url, path, len(self.all), **more)
         self.all.append(worker)
         return worker
 
@@ -266,11 +226,7 @@ async def stored(redis):
 
 
 def test_no_fault_makes_the_service_lose_or_double_an_event(tmp_path):
-    try:
-        find_executable()
-        classpath()
-    except (StoreError, KafkaUnavailableError) as error:
-        pytest.skip(str(error))
+    broker_or_skip()
     rng = random.Random(SEED)
     messages, events, bad = stream(rng, EVENTS, PARTITIONS)
     steps = FAULTS * ROUNDS

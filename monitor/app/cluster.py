@@ -65,15 +65,14 @@ class Service(Running):
         settings = self.settings
         options = self._kafka.client_options()
         async with asyncio.timeout(settings.start_seconds), Topics(options) as topics:
-            events = await topics.require(settings.topic)
-            for name in (settings.verdict_topic, settings.topic + SUFFIX):
-                await topics.provide(name, events)
+            events = await self._provide_topics(topics)
             self._identity = await self._log_identity(topics, events)
         assert settings.redis_url is not None, "the command asks for it"
         retries = Retries(deadline=settings.start_seconds)
         self.store = await RedisStore.open(settings.redis_url.get_secret_value(), settings.topic, retries=retries)
         self._cleanup.push_async_callback(self.store.close)
-        self._producer = KafkaProducer(options, patience=settings.start_seconds)
+        packing = None if settings.kafka_compression == "none" else settings.kafka_compression
+        self._producer = KafkaProducer(options, compression=packing, patience=settings.start_seconds)
         await self._cleanup.enter_async_context(self._producer)
         self._partitions = events.partitions
         self._letters = DeadLetterTopic(self._producer, settings.topic, lambda: DeadLetterLimit(settings.max_rejected))
@@ -84,6 +83,20 @@ class Service(Running):
         await self._faust.start()
         self._tasks.append(asyncio.create_task(self._snapshots()))
         await self._start_web()
+
+    async def _provide_topics(self, topics: Topics) -> Topic:
+        """See that all topics are there, and return that of the events."""
+        settings = self.settings
+        keep = settings.topic_retention_seconds
+        if settings.create_topics == "all":
+            replicas = settings.topic_replicas or min(3, await topics.brokers())
+            wanted = Topic(settings.topic, settings.topic_partitions, replicas)
+            events = await topics.provide(settings.topic, wanted, retention_seconds=keep)
+        else:
+            events = await topics.require(settings.topic)
+        for name in (settings.verdict_topic, settings.topic + SUFFIX):
+            await topics.provide(name, events, create=settings.create_topics != "none", retention_seconds=keep)
+        return events
 
     @staticmethod
     async def _log_identity(topics: Topics, events: Topic) -> str:

@@ -63,6 +63,9 @@ async def _serve(settings: Settings, addresses: str) -> None:
 def _log_lines() -> None:
     """Log JSON lines on standard error."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
+    # What Faust logs as an error it raises too, and then it is told in our own words.
+    for name in ("faust", "mode"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

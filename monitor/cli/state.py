@@ -15,7 +15,8 @@ from monitor.cli.watch import quiet_logs, read_settings
 from monitor.settings import Settings
 
 if TYPE_CHECKING:
-    from monitor.store.transfer import PartitionSummary, Transfer
+    from monitor.store.summary import PartitionSummary
+    from monitor.store.transfer import Transfer
 
 T = TypeVar("T")
 _STDIO = "-"

@@ -5,7 +5,6 @@ import re
 import uuid
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import IO, Any, Final, Self
 
@@ -23,48 +22,11 @@ from monitor.store.batch import VERSIONS
 from monitor.store.connection import Calls, Connection, Retries
 from monitor.store.errors import StateRefused, StoreError, unfinished
 from monitor.store.layout import IMPORTING, STRINGS, Keys, check_topic, dump_json, unpack_contestants
+from monitor.store.summary import PartitionSummary, summarize
 
 _POSITION: Final = ("off", "writer", "seq")
 _SLICE: Final = 500
 """Fields, or keys, in one command."""
-
-
-@dataclass(frozen=True)
-class PartitionSummary:
-    """A partition as `summarize` finds it.
-
-    Attributes
-    ----------
-    partition : int
-    off : int
-        The log is folded up to here.
-    log : str
-        The log it was folded from; empty if it is not bound to one yet.
-    benchmarks : int
-    rows, models : int
-        Over all benchmarks.
-    events, duplicates, conflicts, rejected : int
-    latches : int
-        Verdicts that were given.
-    waiting : int
-        Verdict changes that are not published yet.
-    stored_bytes : int
-        Memory that its keys take in the server.
-    """
-
-    partition: int
-    off: int
-    log: str
-    benchmarks: int
-    rows: int
-    models: int
-    events: int
-    duplicates: int
-    conflicts: int
-    rejected: int
-    latches: int
-    waiting: int
-    stored_bytes: int
 
 
 class Transfer:
@@ -213,43 +175,9 @@ class Transfer:
             await incoming.undo()
             raise
 
-    # --- summary ----------------------------------------------------------------------------------------------------------------------
-
     async def summarize(self) -> list[PartitionSummary]:
         """Describe every partition that has a state."""
-        return [await self._summary(number) for number in await self.partitions()]
-
-    async def _summary(self, number: int) -> PartitionSummary:
-        keys = Keys(self.topic, number)
-        meta, named, waiting = await self._fetch(
-            ("HGETALL", keys.meta), ("HKEYS", keys.benchmarks), ("XLEN", keys.outbox)
-        )
-        total = dict.fromkeys(
-            ("rows", "models", "latches", "stored_bytes", "events", "duplicates", "conflicts", "rejected"), 0
-        )
-        total["rejected"] = json.loads(meta.get(b"counters", b"{}")).get("rejected", 0)
-        for key in map(bytes.decode, named):
-            rows, models, latches, counters = await self._fetch(
-                ("GET", keys.of("rows", key)),
-                ("GET", keys.of("models", key)),
-                ("HLEN", keys.of("verdicts", key)),
-                ("HGET", keys.of("spec", key), "counters"),
-            )
-            contestants = (models or b"").count(b"\n")
-            total["rows"] += (rows or b"").count(b"\n")
-            total["models"] += contestants
-            total["latches"] += latches
-            for name, value in json.loads(counters or b"{}").items():
-                if name in total:
-                    total[name] += value
-            total["stored_bytes"] += await self._memory(_keys_of(keys, key, contestants))
-        total["stored_bytes"] += await self._memory([keys.meta, keys.benchmarks, keys.outbox, keys.relays])
-        off, log = meta.get(b"off", b"0"), meta.get(b"log", b"").decode()
-        return PartitionSummary(number, int(off), log, len(named), waiting=waiting, **total)
-
-    async def _memory(self, keys: Iterable[str]) -> int:
-        found = [await self._fetch(*(("MEMORY", "USAGE", key) for key in part)) for part in _sliced(keys, _SLICE)]
-        return sum(size or 0 for part in found for size in part)
+        return [await summarize(self._connection, self.topic, number) for number in await self.partitions()]
 
     async def _fetch(self, *calls: tuple[str | int, ...]) -> list[Any]:
         return await self._connection.fetch(calls)
@@ -378,11 +306,6 @@ class _Import:
     async def _write(self, keys: list[str], calls: Calls) -> None:
         self._written += keys
         await self._connection.fetch(calls)
-
-
-def _keys_of(keys: Keys, key: str, contestants: int) -> list[str]:
-    kinds = ("spec", "verdicts", "pairs", *STRINGS)
-    return [*(keys.of(kind, key) for kind in kinds), *(keys.score(key, k) for k in range(contestants))]
 
 
 def _texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:

@@ -11,18 +11,12 @@ import time
 from contextlib import ExitStack
 
 import pytest
-import redis as client
-from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from monitor.engine.partition import Partition
-from monitor.store.layout import Keys
-from monitor.store.redis_store import RedisStore
 from tests.commands import PATIENCE
 from tests.kafka.broker import KafkaCluster
 from tests.kafka.fixtures import broker_or_skip
-from tests.kafka.records import read_all
+from tests.kafka.judge import caught_up, judge
 from tests.kafka.run_worker import RunWorker
-from tests.kafka.topic_oracle import PartitionFold, stored_state
 from tests.kafka.traffic import Feeder, stream
 from tests.redis_server import RedisServer
 
@@ -193,36 +187,16 @@ class Service:
         self.retire()
         self.start(0)
         self.start(1)
-        asyncio.run(self._caught_up())
+        said = lambda: "\n".join(worker.told[-2000:] for worker in self.slots)  # noqa: E731
+        count = asyncio.run(caught_up(self.cluster, self.redis, TOPIC, PARTITIONS, said))
+        self.say(f"caught up: {count:,} records")
         self.retire()
-
-    async def _caught_up(self):
-        tps = [TopicPartition(TOPIC, p) for p in range(PARTITIONS)]
-        end = time.monotonic() + 2 * PATIENCE
-        with client.Redis(port=self.redis.port) as server:
-            async with AIOKafkaConsumer(bootstrap_servers=self.cluster.addresses) as consumer:
-                ends, offs = None, {}
-                while offs != ends or ends != await consumer.end_offsets(tps):
-                    assert time.monotonic() < end, f"at {offs} of {ends}\n" + "\n".join(
-                        w.told[-2000:] for w in self.slots
-                    )
-                    await asyncio.sleep(0.1)
-                    ends = await consumer.end_offsets(tps)
-                    offs = {tp: int(server.hget(Keys(TOPIC, tp.partition).meta, "off") or 0) for tp in tps}
-        self.say(f"caught up: {sum(ends.values()):,} records")
 
     def close(self):
         for worker in self.all:
             if worker.code is None:
                 worker.process.kill()
                 worker.process.wait()
-
-
-async def stored(redis):
-    """The partitions as the service has left them, and how many changes still wait to be published."""
-    async with await RedisStore.open(redis.url, TOPIC) as store:
-        partitions = [Partition.restore(await store.load(p)) for p in range(PARTITIONS)]
-        return partitions, [await store.outbox_length(p) for p in range(PARTITIONS)]
 
 
 def test_no_fault_makes_the_service_lose_or_double_an_event(tmp_path):
@@ -251,57 +225,10 @@ def test_no_fault_makes_the_service_lose_or_double_an_event(tmp_path):
         feeder.finish(PATIENCE)
         service.finish()
         service.say(f"{service.kills} kills, {len(service.unasked)} workers that ended by themselves")
-        judge(cluster, redis, events, bad)
-
-
-def judge(cluster, redis, events, bad):
-    """Compare what is stored and published with an offline fold of the topic."""
-    folds = [PartitionFold(p, PARTITIONS) for p in range(PARTITIONS)]
-    for record in asyncio.run(read_all(cluster, TOPIC)):
-        folds[record.partition].record(record)
-    partitions, waiting = asyncio.run(stored(redis))
-    assert waiting == [0] * PARTITIONS
-    expected = {}
-    for fold, partition in zip(folds, partitions, strict=True):
-        assert partition.counters == fold.counted()
-        assert partition.origins == fold.origins
-        assert set(partition.benchmarks) == set(fold.benchmarks)
-        for name, benchmark in partition.benchmarks.items():
-            found, wanted = stored_state(benchmark), fold.state(name)
-            for part, value in wanted.items():
-                assert found[part] == value, f"{name}: {part}"
-            for (pair, procedure, kind), (identifier, *_) in wanted["latches"].items():
-                expected[f"{TOPIC}/{fold.number}/{identifier}"] = (name, set(pair), procedure, kind)
-    told = {change.id: change for p in partitions for b in p.benchmarks.values() for change in b.changes.values()}
-
-    published = {}
-    verdicts = asyncio.run(read_all(cluster, VERDICTS))
-    for record in verdicts:
-        identifier = dict(record.headers)["ce_id"].decode()
-        assert published.setdefault(identifier, record.value) == record.value, (
-            "a change came again, and was another one"
-        )
-        assert record.value.decode() == told[identifier.rsplit("/", 1)[1]].model_dump_json() or len(told) < len(
-            expected
-        )
-    assert set(published) == set(expected)
-
-    letters = asyncio.run(read_all(cluster, f"{TOPIC}.dlq"))
-    places = {tuple(int(dict(r.headers)[name]) for name in ("partition", "offset", "index")) for r in letters}
-    assert places == {(fold.number, *place) for fold in folds for place in fold.letters}
-
-    # What was sent is what counts, whatever way it took.
-    oracles = [oracle for fold in folds for oracle in fold.benchmarks.values()]
-    assert sum(oracle.events for oracle in oracles) == events
-    assert sum(len(fold.letters) for fold in folds) == bad
-    misrouted, republished = (sum(fold.counters[name] for fold in folds) for name in ("misrouted", "republished"))
-    assert misrouted == republished > events * 0.02
-    conflicts = sum(oracle.conflicts for oracle in oracles)
-    copies = sum(fold.counters["records"] for fold in folds)
-    print(
-        f"{copies:,} records, {misrouted:,} misrouted, {sum(o.duplicates for o in oracles):,} duplicates, {conflicts:,} conflicts, "
-        f"{len(expected):,} latches ({sum(kind == 'reversed' for *_, kind in expected.values())} reversed), {len(verdicts):,} published, "
-        f"{len(letters):,} dead letters"
-    )
-    assert conflicts > events * 0.02
-    assert len(expected) > 100
+        judged = judge(cluster, redis, TOPIC, VERDICTS, PARTITIONS)
+        print(judged)
+        # What was sent is what counts, whatever way it took.
+        assert (judged.events, judged.letters) == (events, bad)
+        assert judged.misrouted == judged.republished > events * 0.02
+        assert judged.conflicts > events * 0.02
+        assert judged.latches > 100

@@ -182,7 +182,7 @@ class Topics:
 
     async def _led(self, name: str) -> Topic:
         """Wait until a topic that was made just now can be used."""
-        while (topic := await self.find(name)) is None or topic.without_leader:
+        while (topic := await self.find(name)) is None or topic.without_leader:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(_LEADER_SECONDS)
         return topic
 

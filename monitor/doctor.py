@@ -289,11 +289,11 @@ async def look_at_kafka(options: Mapping[str, Any], name: str, verdicts: str) ->
 
 
 async def look_at_redis(url: str) -> list[Finding]:
-    """Ask a server, and judge it."""
+    """Ask the server, or each primary of a Cluster, and judge it."""
     from monitor.store.errors import StoreError
     from monitor.store.health import server_facts
 
     try:
-        return list(judge_server(await server_facts(url)))
+        return [finding for server in await server_facts(url) for finding in judge_server(server)]
     except (StoreError, ValueError) as error:
         return [Finding("fault", "Redis", "no answer, or not allowed", str(error))]

@@ -67,6 +67,22 @@ class Settings(BaseSettings):
     kafka_session_seconds: Annotated[float, Field(gt=0)] = Field(
         10.0, description="how long a worker may be silent before its partitions go to others"
     )
+    kafka_compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = Field(
+        "none", description="of what is sent to Kafka; all but none and gzip need the package cramjam"
+    )
+    create_topics: Literal["none", "outputs", "all"] = Field(
+        "outputs",
+        description="which topics the service makes where they are missing: none, those it writes, or that of the events too",
+    )
+    topic_partitions: Annotated[int, Field(ge=1)] = Field(
+        8, description="partitions of the topic of the events, if it is made: they cannot be changed later"
+    )
+    topic_replicas: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="replicas of the topic of the events, if it is made; none: 3, or as many as there are brokers"
+    )
+    topic_retention_seconds: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="how long topics that are made keep their records; none: as the brokers do by default"
+    )
     stall_seconds: Annotated[float, Field(gt=0)] = Field(
         60.0, description="how long a lagging worker may make no progress"
     )

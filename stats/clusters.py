@@ -225,7 +225,7 @@ def cluster_required_n(
     227.62
     """
     totals = anova(n, s1, s2)
-    effect = design_effect(totals.icc(), np.maximum(totals.mean_size(), 1.0))
+    effect = design_effect(totals.icc(), np.fmax(totals.mean_size(), 1.0))  # a pair without items has no size
     return iid_required_n(totals, alpha, power) * effect
 
 

@@ -11,7 +11,7 @@ from faust.types import TP
 
 from monitor.app.intake import KafkaIntake
 from monitor.app.owned import Owned
-from monitor.app.running import Running
+from monitor.app.running import Running, end_tasks
 from monitor.engine.keys import record_digest
 from monitor.engine.ownership import owner
 from monitor.logs.filelog import LogError
@@ -66,15 +66,14 @@ class Service(Running):
         settings = self.settings
         options = self._kafka.client_options()
         async with asyncio.timeout(settings.start_seconds), Topics(options) as topics:
-            events = await topics.require(settings.topic)
-            for name in (settings.verdict_topic, settings.topic + SUFFIX):
-                await topics.provide(name, events)
+            events = await self._provide_topics(topics)
             self._identity = await self._log_identity(topics, events)
         assert settings.redis_url is not None, "the command asks for it"
         retries = Retries(deadline=settings.start_seconds)
         self.store = await RedisStore.open(settings.redis_url.get_secret_value(), settings.topic, retries=retries)
         self._cleanup.push_async_callback(self.store.close)
-        self._producer = KafkaProducer(options, patience=settings.start_seconds)
+        packing = None if settings.kafka_compression == "none" else settings.kafka_compression
+        self._producer = KafkaProducer(options, compression=packing, patience=settings.start_seconds)
         await self._cleanup.enter_async_context(self._producer)
         self._partitions = events.partitions
         self._letters = DeadLetterTopic(self._producer, settings.topic, lambda: DeadLetterLimit(settings.max_rejected))
@@ -85,6 +84,20 @@ class Service(Running):
         await self._faust.start()
         self._tasks.append(asyncio.create_task(self._snapshots()))
         await self._start_web()
+
+    async def _provide_topics(self, topics: Topics) -> Topic:
+        """See that all topics are there, and return that of the events."""
+        settings = self.settings
+        keep = settings.topic_retention_seconds
+        if settings.create_topics == "all":
+            replicas = settings.topic_replicas or min(3, await topics.brokers())
+            wanted = Topic(settings.topic, settings.topic_partitions, replicas)
+            events = await topics.provide(settings.topic, wanted, retention_seconds=keep)
+        else:
+            events = await topics.require(settings.topic)
+        for name in (settings.verdict_topic, settings.topic + SUFFIX):
+            await topics.provide(name, events, create=settings.create_topics != "none", retention_seconds=keep)
+        return events
 
     @staticmethod
     async def _log_identity(topics: Topics, events: Topic) -> str:
@@ -109,14 +122,14 @@ class Service(Running):
         # Stopping Faust cancels the agent wherever it waits: let the chunk in hand be committed first.
         self._faust.flow_control.suspend()
         try:
-            async with asyncio.timeout(self.settings.drain_seconds / 2):
+            async with asyncio.timeout(0.4 * self.settings.drain_seconds):
                 await self._faust.settled()
         except TimeoutError:
             log.warning("the chunk in hand was not finished in time: it is folded again by whoever takes the partition")
         await self._faust.stop()
         await self._end_tasks()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self.settings.drain_seconds / 4):
+            async with asyncio.timeout(0.2 * self.settings.drain_seconds):
                 await self._release(set())
 
     # --- partitions -------------------------------------------------------------------------------------------------------------------
@@ -164,9 +177,7 @@ class Service(Running):
     async def _release(self, partitions: set[TP]) -> None:  # noqa: ARG002 - it is always all of them
         """Finish with every partition in hand: relay its outbox, save its pair sums, drop it."""
         relays, self._relays = self._relays, {}
-        for task in relays.values():
-            task.cancel()
-        await asyncio.gather(*relays.values(), return_exceptions=True)
+        await end_tasks(relays.values())
         owned, self.owned = self.owned, {}
         self.board.forget()
         for each in owned.values():

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from abc import abstractmethod
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
@@ -23,6 +24,21 @@ from monitor.store.errors import StoreError
 def start_faults() -> tuple[type[Exception], ...]:
     """Return what can go wrong from outside, and says itself what to do."""
     return (LogError, StoreError, TooManyRejected, OSError, ValueError)
+
+
+_AGAIN_SECONDS = 0.1
+
+
+async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks, and wait until they have ended; how they end is of no interest any more."""
+    pending = set(tasks)
+    while pending:
+        # Again, and not once: a client library between the task and its connection may swallow a cancellation.
+        for task in pending:
+            task.cancel()
+        done, pending = await asyncio.wait(pending, timeout=_AGAIN_SECONDS)
+        for task in done:
+            task.cancelled() or task.exception()
 
 
 class Running:
@@ -117,9 +133,7 @@ class Running:
             task.result()
 
     async def _end_tasks(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(self._tasks)
 
     @property
     def rejected(self) -> int:

@@ -15,6 +15,8 @@ from monitor.cli.importing import (
     MetricOption,
     ScorerOption,
 )
+from monitor.cli.options import Listing
+from monitor.cli.state_commands import app as state
 
 app = typer.Typer(
     name="rankwatch",
@@ -23,6 +25,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(state, name="state", rich_help_panel="Serve")
 
 Paths = Annotated[
     list[Path],
@@ -43,13 +47,6 @@ class Format(StrEnum):
     csv = "csv"
     markdown = "markdown"
     html = "html"
-
-
-class Listing(StrEnum):
-    """How what is no report is written."""
-
-    table = "table"
-    json = "json"
 
 
 class Pairs(StrEnum):
@@ -233,6 +230,10 @@ def watch(
 
     Example: rankwatch watch results/ --items 12032
     """
+    from monitor.cli.errors import end_at_once
+
+    if not once:
+        end_at_once()
     from monitor.cli.watch import run
 
     flags = {"data_dir": data_dir, "host": host, "port": port, "max_rejected": max_rejected}
@@ -384,6 +385,9 @@ def run(
 
     Example: rankwatch run --broker kafka://localhost:9092 --redis-url redis://localhost:6379
     """
+    from monitor.cli.errors import end_at_once
+
+    end_at_once()
     from monitor.cli.run import run as run_service
 
     flags = {"broker_url": broker, "redis_url": redis_url, "topic": topic, "group": group, "host": host, "port": port}

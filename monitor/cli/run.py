@@ -1,8 +1,8 @@
 """`rankwatch run`: the service over Kafka and Redis."""
 
 import asyncio
+import contextlib
 import logging
-import signal
 import sys
 from typing import Any
 
@@ -45,40 +45,27 @@ def run(flags: dict[str, Any]) -> None:
 
 async def _serve(settings: Settings, addresses: str) -> None:
     from monitor.app import Service
+    from monitor.cli.stopping import Stopping
 
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
+    stopping = Stopping(settings.drain_seconds)
     log = structlog.get_logger()
-    stopped = asyncio.create_task(stopping.wait())
-    starting = asyncio.create_task(_started(Service(settings, kafka_settings(addresses, settings))))
-    await asyncio.wait({starting, stopped}, return_when=asyncio.FIRST_COMPLETED)
-    if not starting.done():
-        starting.cancel()
-        await asyncio.gather(starting, return_exceptions=True)
-        return
-    service = starting.result()
-    try:
-        log.info("started", url=service.web.url if service.web else None, topic=settings.topic, group=settings.group)
-        failed = asyncio.create_task(service.failed())
-        await asyncio.wait({failed, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if failed.done():
-            failed.result()
-        failed.cancel()
+    service = Service(settings, kafka_settings(addresses, settings))
+    async with contextlib.AsyncExitStack() as stack:
+        await stopping.unless_asked(stack.enter_async_context(service))
+        if not stopping.asked:
+            url = service.web.url if service.web else None
+            log.info("started", url=url, topic=settings.topic, group=settings.group)
+            await stopping.unless_asked(service.failed())
         log.info("stopping")
-    finally:
-        await service.__aexit__(None, None, None)
     log.info("stopped")
-
-
-async def _started(service: Any) -> Any:  # noqa: ANN401
-    return await service.__aenter__()
 
 
 def _log_lines() -> None:
     """Log JSON lines on standard error."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
+    # What Faust logs as an error it raises too, and then it is told in our own words.
+    for name in ("faust", "mode"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

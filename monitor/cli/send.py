@@ -122,7 +122,8 @@ async def _kafka(addresses: str, topic: str, settings: Settings) -> AsyncIterato
     options = kafka_settings(addresses, settings).client_options()
     async with Topics(options) as topics:
         partitions = (await topics.require(topic)).partitions
-    async with KafkaProducer(options, patience=_PATIENCE_SECONDS) as producer:
+    packing = None if settings.kafka_compression == "none" else settings.kafka_compression
+    async with KafkaProducer(options, compression=packing, patience=_PATIENCE_SECONDS) as producer:
 
         async def deliver(messages: "Sequence[Outgoing]") -> None:
             await producer.deliver(

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from schemas.events import Declaration, Spec
 
 if TYPE_CHECKING:
     from monitor.app import Monitor
+    from monitor.cli.stopping import Stopping
     from monitor.ingest.importer import Importer
     from monitor.ingest.tail import Tailer
 
@@ -130,6 +130,7 @@ async def _watch(
     once: tuple[str, str] | None,
 ) -> None:
     from monitor.app import Monitor
+    from monitor.cli.stopping import Stopping
     from monitor.ingest.limit import RejectLimit
     from monitor.ingest.paths import PathError
     from monitor.ingest.tail import Tailer
@@ -139,10 +140,13 @@ async def _watch(
     except PathError as error:
         stop(str(error), USAGE)
     view = _view(settings)
-    listener = None if once else view.change
-    async with Monitor(settings, on_change=listener, serve=not once, declare=declare) as monitor:
-        await monitor.caught_up()
-        _check_declared(monitor, declare)
+    stopping = None if once else Stopping(settings.drain_seconds)
+    async with contextlib.AsyncExitStack() as stack:
+        monitor = Monitor(settings, on_change=None if once else view.change, serve=not once, declare=declare)
+        starting = _start(monitor, stack, declare)
+        await (starting if stopping is None else stopping.unless_asked(starting))
+        if stopping is not None and stopping.asked:
+            return
         tailer = Tailer(
             paths,
             monitor.log.append,
@@ -155,8 +159,16 @@ async def _watch(
         )
         if once:
             await _once(monitor, tailer, once, files)
-        else:
-            await _follow(monitor, tailer, view)
+        elif stopping is not None:
+            await _follow(monitor, tailer, view, stopping)
+
+
+async def _start(
+    monitor: "Monitor", stack: contextlib.AsyncExitStack, declare: Callable[[str], dict[str, Any] | None]
+) -> None:
+    await stack.enter_async_context(monitor)
+    await monitor.caught_up()
+    _check_declared(monitor, declare)
 
 
 def _check_declared(monitor: "Monitor", declare: Callable[[str], dict[str, Any] | None]) -> None:
@@ -204,12 +216,8 @@ async def _once(monitor: "Monitor", tailer: "Tailer", once: tuple[str, str], fil
     print_report(monitor.board.partitions, form, pairs)
 
 
-async def _follow(monitor: "Monitor", tailer: "Tailer", view: Any) -> None:  # noqa: ANN401 - a LiveView or a PlainView
+async def _follow(monitor: "Monitor", tailer: "Tailer", view: Any, stopping: "Stopping") -> None:  # noqa: ANN401 - a LiveView or a PlainView
     """Follow the files until a signal, a fault, or too many rejects."""
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
     following = asyncio.create_task(tailer.follow())
     ends = {following, asyncio.create_task(monitor.failed()), asyncio.create_task(stopping.wait())}
     rate = Rate()

@@ -1,14 +1,16 @@
 """The topics: which are there, how they are set up, and who makes those that are not.
 
-The topic of the events is never made here: how many partitions it has decides for good where each benchmark lives, and how long it is kept
-is for whoever runs the brokers to say. The topics that come out of the monitor (verdicts, dead letters) are made at the start where they
-are missing, once, as the topic of the events is (partitions, replicas), and that is logged: whoever starts the service wants it to run,
-and a topic that nobody has asked for holds nothing else. Where the brokers forbid it, or `create` is off, the message says the command.
+The topic of the events is not made here unless that is asked for (the setting `create_topics`): how many partitions it has decides for good
+where each benchmark lives, and how long it is kept is for whoever runs the brokers to say. The topics that come out of the monitor
+(verdicts, dead letters) are made at the start where they are missing, once, as the topic of the events is (partitions, replicas), and that
+is logged: whoever starts the service wants it to run, and a topic that nobody has asked for holds nothing else. Where the brokers forbid
+it, or `create_topics` does, the message says the command.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import structlog
 from aiokafka import errors as kafka
@@ -18,6 +20,9 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from monitor.publish.kafka import addresses, explain
 
 log = structlog.get_logger()
+
+_CONFIG: Final = {"cleanup.policy": "delete"}
+_LEADER_SECONDS: Final = 0.05
 
 
 class TopicMissing(ValueError):  # noqa: N818 - the state of the topic is its name
@@ -130,8 +135,24 @@ class Topics:
             raise TopicMissing(self._how_to_make(name, 8, min(3, await self.brokers())))
         return topic
 
-    async def provide(self, name: str, like: Topic, *, create: bool = True) -> Topic:
-        """Describe a topic that the monitor writes; make it, with the partitions and replicas of `like`, if it is not there.
+    async def provide(
+        self, name: str, like: Topic, *, create: bool = True, retention_seconds: float | None = None
+    ) -> Topic:
+        """Describe a topic; make it, with the partitions and replicas of `like`, if it is not there.
+
+        Parameters
+        ----------
+        name : str
+        like : Topic
+        create : bool
+            Whether it may be made.
+        retention_seconds : float, optional
+            How long a topic that is made keeps its records; default: as the brokers do.
+
+        Returns
+        -------
+        Topic
+            Every partition of one that was made has a leader.
 
         Raises
         ------
@@ -141,12 +162,15 @@ class Topics:
         topic = await self.find(name)
         if topic is not None:
             return topic
-        how = self._how_to_make(name, like.partitions, like.replicas)
+        config = dict(_CONFIG)
+        if retention_seconds is not None:
+            config["retention.ms"] = str(round(1000 * retention_seconds))
+        how = self._how_to_make(name, like.partitions, like.replicas, config)
         if not create:
             raise TopicMissing(how)
         try:
             answer = await self._admin.create_topics(
-                [NewTopic(name, like.partitions, like.replicas, topic_configs={"cleanup.policy": "delete"})]
+                [NewTopic(name, like.partitions, like.replicas, topic_configs=config)]
             )
         except kafka.KafkaError as error:
             raise explain(error, self._where) from error
@@ -154,11 +178,17 @@ class Topics:
         if code not in (0, kafka.TopicAlreadyExistsError.errno):  # another worker may have been faster
             raise TopicMissing(f"{how} (it could not be made: {message or kafka.for_code(code).__name__})")
         log.info("topic made", topic=name, partitions=like.partitions, replicas=like.replicas)
-        return Topic(name, like.partitions, like.replicas)
+        return await self._led(name)
 
-    def _how_to_make(self, name: str, partitions: int, replicas: int) -> str:
+    async def _led(self, name: str) -> Topic:
+        """Wait until a topic that was made just now can be used."""
+        while (topic := await self.find(name)) is None or topic.without_leader:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(_LEADER_SECONDS)
+        return topic
+
+    def _how_to_make(self, name: str, partitions: int, replicas: int, config: Mapping[str, str] = _CONFIG) -> str:
+        settings = " ".join(f"--config {key}={value}" for key, value in config.items())
         return (
             f"topic {name} does not exist at {self._where}, or this user may not see it; make it: kafka-topics.sh --bootstrap-server "
-            f"{self._where} --create --topic {name} --partitions {partitions} --replication-factor {replicas} "
-            "--config cleanup.policy=delete"
+            f"{self._where} --create --topic {name} --partitions {partitions} --replication-factor {replicas} {settings}"
         )

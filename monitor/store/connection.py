@@ -5,21 +5,19 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import Any, Final, Self, TypeVar
-from urllib.parse import urlsplit
 
 from redis import exceptions
 from redis.asyncio import Redis
-from redis.asyncio.retry import Retry as NoRetry
-from redis.backoff import NoBackoff
 
+from monitor.store.clients import Clients, make_clients
 from monitor.store.errors import StateRefused, StoreError, StoreUnavailable
 
 T = TypeVar("T")
-Calls = Sequence[tuple[str | int, ...]]
-
-ANSWER_SECONDS: Final = 15.0
-"""How long one reply may take before the connection is given up."""
+Calls = Sequence[tuple[str | int | bytes, ...]]
+Command = Callable[..., Awaitable[Any]]
 
 _OLDEST: Final = (6, 2)
 _REFUSED: Final = (exceptions.AuthenticationError, exceptions.AuthorizationError)
@@ -28,6 +26,7 @@ _PASSING: Final = (
     exceptions.TimeoutError,
     exceptions.ReadOnlyError,
     exceptions.ClusterDownError,
+    exceptions.RedisClusterException,
     exceptions.TryAgainError,
 )
 
@@ -59,32 +58,16 @@ class Retries:
 class Connection:
     """A client whose calls are tried again while the server is away."""
 
-    def __init__(self, client: Redis, where: str, retries: Retries) -> None:
-        self.client = client
-        self.where = where
+    def __init__(self, clients: Clients, retries: Retries) -> None:
+        self._clients = clients
+        self.client = clients.state
+        self.where = clients.where
         self.retries = retries
 
     @classmethod
     def to(cls, target: str | Mapping[str, Any], retries: Retries) -> Self:
-        """Prepare a connection to a URL, or to what keyword arguments of `redis.asyncio.Redis` name; nothing is sent yet."""
-        # Replies are read in the shape of RESP2, which every server speaks. Retrying is done here, where the deadline is known.
-        options: dict[str, Any] = {
-            "protocol": 2,
-            "retry": NoRetry(NoBackoff(), 0),
-            "socket_timeout": ANSWER_SECONDS,
-            "socket_connect_timeout": 5.0,
-        }
-        if not isinstance(target, str):
-            return cls(Redis(**options, **target), _place_of_options(target), retries)
-        try:
-            client = Redis.from_url(target, **options)
-            place = _place_of_url(target)
-        except ValueError as fault:
-            # The URL may hold a password: it is not repeated.
-            raise ValueError(
-                "the Redis URL cannot be read: use redis://, rediss:// or unix://, as in redis://localhost:6379/0"
-            ) from fault
-        return cls(client, place, retries)
+        """Prepare a connection, as `monitor.store.clients.make_clients`; nothing is sent yet."""
+        return cls(make_clients(target), retries)
 
     async def run(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run `work`, again while the server is away, until the deadline.
@@ -104,7 +87,7 @@ class Connection:
         while True:
             try:
                 return await work()
-            except exceptions.RedisError as caught:
+            except (exceptions.RedisError, exceptions.RedisClusterException) as caught:
                 # What goes wrong while connecting comes wrapped: a refused password is then a lost connection.
                 fault = caught.__cause__ if isinstance(caught.__cause__, exceptions.RedisError) else caught
                 if not _passes(fault):
@@ -116,7 +99,8 @@ class Connection:
                         "and is this its address?"
                     ) from fault
             # After a failover the old primary is still connected, and read-only.
-            await self.client.connection_pool.disconnect(inuse_connections=False)
+            if isinstance(self.client, Redis):
+                await self.client.connection_pool.disconnect(inuse_connections=False)
             await retries.sleep(wait)
             attempt += 1
 
@@ -131,6 +115,23 @@ class Connection:
 
         return await self.run(once)
 
+    async def scan(self, pattern: str) -> list[bytes]:
+        """Return all keys that match a pattern, of every server."""
+
+        async def once() -> list[bytes]:
+            return [key async for key in self.client.scan_iter(match=pattern, count=1000)]
+
+        return await self.run(once)
+
+    async def primaries(self) -> list[tuple[str, Command]]:
+        """Return each server that takes writes, with its address and what runs a command on it."""
+        client = self.client
+        if isinstance(client, Redis):
+            return [(self.where, client.execute_command)]
+        await self.run(client.initialize)
+        nodes = sorted(client.get_primaries(), key=attrgetter("name"))
+        return [(node.name, partial(client.execute_command, target_nodes=node)) for node in nodes]
+
     async def check_server(self) -> None:
         """Refuse a server that is too old, or that may throw keys away.
 
@@ -139,30 +140,35 @@ class Connection:
         StateRefused
             With the command that mends it.
         """
-        info = await self.run(self.client.info)
-        version = str(info.get("redis_version", "0"))
-        if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
-            raise StateRefused(f"Redis at {self.where} is version {version}: 6.2 or newer is needed, or any Valkey")
-        policy = info.get("maxmemory_policy")
-        if policy != "noeviction":
-            raise StateRefused(
-                f"Redis at {self.where} has maxmemory-policy {policy}: under it the server may silently delete parts of the state. Run "
-                "`redis-cli CONFIG SET maxmemory-policy noeviction` (and set it in the server's configuration file), then start again"
-            )
+        for where, command in await self.primaries():
+            _check(where, await self.run(partial(command, "INFO")))
 
     async def close(self) -> None:
         """Close every connection."""
-        await self.client.aclose()
+        for client in (self.client, *self._clients.finders):
+            await client.aclose()
 
 
-def _passes(fault: exceptions.RedisError) -> bool:
+def _check(where: str, info: Mapping[str, Any]) -> None:
+    version = str(info.get("redis_version", "0"))
+    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
+        raise StateRefused(f"Redis at {where} is version {version}: 6.2 or newer is needed, or any Valkey")
+    policy = info.get("maxmemory_policy")
+    if policy != "noeviction":
+        raise StateRefused(
+            f"Redis at {where} has maxmemory-policy {policy}: under it the server may silently delete parts of the state. Run "
+            "`redis-cli CONFIG SET maxmemory-policy noeviction` (and set it in the server's configuration file), then start again"
+        )
+
+
+def _passes(fault: Exception) -> bool:
     """Whether an error may go away by itself."""
     if isinstance(fault, _REFUSED):
         return False
     return isinstance(fault, _PASSING) or str(fault).startswith("BUSY ")
 
 
-def _translated(fault: exceptions.RedisError, where: str) -> StoreError:
+def _translated(fault: Exception, where: str) -> StoreError:
     if isinstance(fault, _REFUSED) or str(fault).startswith(("NOAUTH", "WRONGPASS")):
         return StateRefused(f"Redis at {where} refuses the login ({fault}): check the user and the password in its URL")
     if isinstance(fault, exceptions.NoPermissionError):
@@ -173,12 +179,3 @@ def _translated(fault: exceptions.RedisError, where: str) -> StoreError:
             "keys, then start again"
         )
     return StoreError(f"Redis at {where} answered with an error: {fault}")
-
-
-def _place_of_url(url: str) -> str:
-    parts = urlsplit(url)
-    return parts.path if parts.scheme == "unix" else f"{parts.hostname or 'localhost'}:{parts.port or 6379}{parts.path}"
-
-
-def _place_of_options(options: Mapping[str, Any]) -> str:
-    return str(options.get("unix_socket_path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}")

@@ -31,3 +31,11 @@ class StaleState(StoreError):  # noqa: N818
         )
         self.stored_off = stored_off
         self.writer = writer
+
+
+def unfinished(tag: str, where: str) -> str:
+    """Say what a state is whose import was not finished."""
+    return (
+        f"an import into the state {tag} at {where} is under way, or was killed: if it does not run any more, delete the state (redis-cli "
+        f"--scan --pattern '{tag}:*' | xargs redis-cli DEL), and import again"
+    )

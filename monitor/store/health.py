@@ -2,9 +2,9 @@
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
-from monitor.store.connection import Connection, Retries
+from monitor.store.connection import Command, Connection, Retries
 from monitor.store.errors import StoreError
 
 
@@ -48,8 +48,8 @@ class ServerFacts:
     round_trip: float
 
 
-async def server_facts(url: str, seconds: float = 5.0) -> ServerFacts:
-    """Ask a server, for up to `seconds`.
+async def server_facts(url: str, seconds: float = 5.0) -> list[ServerFacts]:
+    """Ask the server of a URL, or each primary of a Cluster, for up to `seconds` an answer.
 
     Raises
     ------
@@ -60,33 +60,34 @@ async def server_facts(url: str, seconds: float = 5.0) -> ServerFacts:
     """
     connection = Connection.to(url, Retries(deadline=seconds))
     try:
-        info = await connection.run(connection.client.info)
-        before, start = time.time(), time.monotonic()
-        there, microseconds = await connection.run(connection.client.time)
-        took = time.monotonic() - start
-        facts: dict[str, Any] = {
-            "clock_skew": there + microseconds / 1e6 - (before + took / 2),
-            "round_trip": took,
-            "appendfsync": await _setting(connection, "appendfsync"),
-        }
+        return [await _facts(connection, where, command) for where, command in await connection.primaries()]
     finally:
         await connection.close()
+
+
+async def _facts(connection: Connection, where: str, command: Command) -> ServerFacts:
+    info = await connection.run(partial(command, "INFO"))
+    before, start = time.time(), time.monotonic()
+    there, microseconds = await connection.run(partial(command, "TIME"))
+    took = time.monotonic() - start
     limit = int(info.get("maxmemory", 0))
     return ServerFacts(
-        place=connection.where,
+        place=where,
         version=str(info.get("redis_version", "0")),
         name=str(info.get("server_name", "redis")),
         role=str(info.get("role", "master")),
         eviction=str(info.get("maxmemory_policy", "unknown")),
         appendonly=bool(info.get("aof_enabled")),
+        appendfsync=await _setting(connection, command, "appendfsync"),
         memory_ratio=int(info.get("used_memory", 0)) / limit if limit else None,
-        **facts,
+        clock_skew=there + microseconds / 1e6 - (before + took / 2),
+        round_trip=took,
     )
 
 
-async def _setting(connection: Connection, name: str) -> str | None:
+async def _setting(connection: Connection, command: Command, name: str) -> str | None:
     try:
-        ((_, found),) = await connection.fetch([("CONFIG", "GET", name)])
-    except (StoreError, ValueError):  # many a hosted server forbids it, or says nothing
+        found = await connection.run(partial(command, "CONFIG GET", name))
+    except StoreError:  # many a hosted server forbids it, or says nothing
         return None
-    return found.decode() if isinstance(found, bytes) else str(found)
+    return found.get(name) if found else None

@@ -34,6 +34,12 @@ from numpy.typing import NDArray
 from monitor.engine.delta import Contestant, PairSnapshot, RowKey
 
 SNAPSHOT_VERSION: Final = 1
+STRINGS: Final = ("rows", "models", "values", "family", "arrival")
+"""What is one string a benchmark, and cannot be made from anything else."""
+
+IMPORTING: Final = -1
+"""The offset of a state that is being imported: no worker can have it, and none takes the state."""
+
 _ALIGNMENT: Final = 8
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")

@@ -11,7 +11,7 @@ from monitor.engine.benchmark import MILLION
 from monitor.engine.delta import Contestant, PairSnapshot, RowKey, Source, StoredBenchmark, StoredState
 from monitor.store.connection import Calls
 from monitor.store.errors import StateRefused
-from monitor.store.layout import Keys, code_type, unpack_contestants, unpack_rows, unpack_snapshot
+from monitor.store.layout import STRINGS, Keys, code_type, unpack_contestants, unpack_rows, unpack_snapshot
 from schemas.changes import VerdictChange
 from stats.order import OrderFinding
 
@@ -22,7 +22,7 @@ _BENCHMARKS_AT_ONCE: Final = 64
 _KEYS_AT_ONCE: Final = 512
 _BYTES_AT_ONCE: Final = 1 << 26
 _POSITION: Final = ("off", "writer", "seq")
-_STRINGS: Final = ("rows", "models", "values", "family", "pairs", "arrival")
+_STRINGS: Final = (*STRINGS, "pairs")
 
 
 @dataclass
@@ -103,7 +103,7 @@ async def _fetch_heads(fetch: Fetch, keys: Keys, named: list[tuple[str, str]]) -
     replies = iter(await fetch(calls))
     found = []
     for key, name in named:
-        spec, verdicts, rows, models, values, family, pairs, arrival = (next(replies) for _ in range(len(_STRINGS) + 2))
+        spec, verdicts, rows, models, values, family, arrival, pairs = (next(replies) for _ in range(len(_STRINGS) + 2))
         if spec.get(b"name") != name.encode():
             raise StateRefused(
                 f"the state of benchmark {name!r} is damaged: {keys.of('spec', key)} does not hold it; something else has deleted or "

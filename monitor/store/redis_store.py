@@ -11,9 +11,10 @@ from typing import Any, Final, Self
 from monitor.engine.delta import Delta, PairSnapshot, StoredState
 from monitor.faults import crash_point
 from monitor.store.batch import VERSIONS, Batch, delta_batch
-from monitor.store.connection import ANSWER_SECONDS, Connection, Retries
-from monitor.store.errors import StaleState, StateRefused, StoreError
-from monitor.store.layout import Keys, check_publisher, check_topic, pack_snapshot
+from monitor.store.clients import ANSWER_SECONDS
+from monitor.store.connection import Connection, Retries
+from monitor.store.errors import StaleState, StateRefused, StoreError, unfinished
+from monitor.store.layout import IMPORTING, Keys, check_publisher, check_topic, pack_snapshot
 from monitor.store.load import load_state
 from schemas.changes import VerdictChange
 
@@ -57,7 +58,7 @@ class RedisStore:
         Parameters
         ----------
         target : str or mapping
-            A URL (redis://, rediss://, unix://), or keyword arguments of `redis.asyncio.Redis`.
+            A URL (redis://, rediss://, unix://, redis+sentinel://, redis+cluster://), or keyword arguments of `redis.asyncio.Redis`.
         topic : str
             Name of the topic: 1-249 of A-Z a-z 0-9 . _ -.
         writer_id : str, optional
@@ -138,8 +139,10 @@ class RedisStore:
 
     async def _check_versions(self, keys: Keys) -> None:
         (found,) = await self._connection.fetch([("HMGET", keys.meta, "off", *VERSIONS)])
-        if found[0] is None:
+        if found == [None] * len(found):
             return
+        if found[0] == str(IMPORTING).encode():
+            raise StateRefused(unfinished(keys.tag, self._connection.where))
         for (name, mine), value in zip(VERSIONS.items(), found[1:], strict=True):
             if value is None or int(value) != mine:
                 raise StateRefused(

@@ -114,7 +114,8 @@ class KafkaBroker:
         if not (self.directory / "data" / "meta.properties").exists():
             file.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()), encoding="utf-8")
             scram = [word for user in self._scram for word in ("--add-scram", user)]
-            tool = ("kafka.tools.StorageTool", "format", "-t", self._cluster_id, "-c", str(file), *scram)
+            identity = f"--cluster-id={self._cluster_id}"  # one that begins with a dash would be taken for an option
+            tool = ("kafka.tools.StorageTool", "format", identity, "-c", str(file), *scram)
             self._java("-Xmx64m", *tool).wait(START_SECONDS)
         self._process = self._java("-Xms256m", "-Xmx512m", "kafka.Kafka", str(file))
 

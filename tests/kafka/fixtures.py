@@ -8,13 +8,18 @@ from tests.kafka.broker import KafkaCluster
 from tests.kafka.jars import KafkaUnavailableError, classpath
 
 
-@pytest.fixture(scope="session")
-def kafka():
-    """One node of Apache Kafka; name topics and groups so that no other test meets them."""
+def broker_or_skip():
+    """Skip the test where Apache Kafka cannot be had."""
     try:
         classpath()
     except KafkaUnavailableError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def kafka():
+    """One node of Apache Kafka; name topics and groups so that no other test meets them."""
+    broker_or_skip()
     with KafkaCluster() as cluster:
         yield cluster
 

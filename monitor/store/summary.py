@@ -1,0 +1,94 @@
+"""What a stored partition holds, in numbers."""
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from monitor.store.connection import Connection
+from monitor.store.layout import STRINGS, Keys
+
+_SLICE: Final = 500
+"""Keys in one round trip."""
+
+
+@dataclass(frozen=True)
+class PartitionSummary:
+    """A partition as `summarize` finds it.
+
+    Attributes
+    ----------
+    partition : int
+    off : int
+        The log is folded up to here.
+    log : str
+        The log it was folded from; empty if it is not bound to one yet.
+    benchmarks : int
+    rows, models : int
+        Over all benchmarks.
+    events, duplicates, conflicts, rejected : int
+    latches : int
+        Verdicts that were given.
+    waiting : int
+        Verdict changes that are not published yet.
+    stored_bytes : int
+        Memory that its keys take in the server.
+    """
+
+    partition: int
+    off: int
+    log: str
+    benchmarks: int
+    rows: int
+    models: int
+    events: int
+    duplicates: int
+    conflicts: int
+    rejected: int
+    latches: int
+    waiting: int
+    stored_bytes: int
+
+
+async def summarize(connection: Connection, topic: str, number: int) -> PartitionSummary:
+    """Describe a partition."""
+    keys = Keys(topic, number)
+    meta, named, waiting = await connection.fetch(
+        [("HGETALL", keys.meta), ("HKEYS", keys.benchmarks), ("XLEN", keys.outbox)]
+    )
+    total = dict.fromkeys(
+        ("rows", "models", "latches", "stored_bytes", "events", "duplicates", "conflicts", "rejected"), 0
+    )
+    total["rejected"] = json.loads(meta.get(b"counters", b"{}")).get("rejected", 0)
+    for key in map(bytes.decode, named):
+        rows, models, latches, counters = await connection.fetch(
+            [
+                ("GET", keys.of("rows", key)),
+                ("GET", keys.of("models", key)),
+                ("HLEN", keys.of("verdicts", key)),
+                ("HGET", keys.of("spec", key), "counters"),
+            ]
+        )
+        contestants = (models or b"").count(b"\n")
+        total["rows"] += (rows or b"").count(b"\n")
+        total["models"] += contestants
+        total["latches"] += latches
+        for name, value in json.loads(counters or b"{}").items():
+            if name in total:
+                total[name] += value
+        total["stored_bytes"] += await _memory(connection, _keys_of(keys, key, contestants))
+    total["stored_bytes"] += await _memory(connection, [keys.meta, keys.benchmarks, keys.outbox, keys.relays])
+    off, log = meta.get(b"off", b"0"), meta.get(b"log", b"").decode()
+    return PartitionSummary(number, int(off), log, len(named), waiting=waiting, **total)
+
+
+async def _memory(connection: Connection, keys: list[str]) -> int:
+    total = 0
+    for start in range(0, len(keys), _SLICE):
+        found = await connection.fetch([("MEMORY", "USAGE", key) for key in keys[start : start + _SLICE]])
+        total += sum(size or 0 for size in found)
+    return total
+
+
+def _keys_of(keys: Keys, key: str, contestants: int) -> list[str]:
+    kinds = ("spec", "verdicts", "pairs", *STRINGS)
+    return [*(keys.of(kind, key) for kind in kinds), *(keys.score(key, k) for k in range(contestants))]

@@ -1,0 +1,87 @@
+"""What `run` finds at its start: topics that are missing, that it makes, or that cannot be read."""
+
+import asyncio
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.codec import has_lz4, has_zstd
+
+from tests.commands import PATIENCE, get, until
+from tests.kafka.run_worker import RunWorker
+from tests.redis_server import RedisServer
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def start(kafka, topic, tmp_path):
+    """Starts a worker on the test's topic."""
+    with RedisServer(tmp_path) as redis:
+        workers = []
+
+        def started(**env):
+            env = {f"RANKWATCH_{name.upper()}": value for name, value in env.items()}
+            env |= {"RANKWATCH_GROUP": topic, "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts"}
+            workers.append(RunWorker(kafka.url(topic), redis.url, tmp_path / f"{len(workers)}.log", **env))
+            return workers[-1]
+
+        yield started
+        for worker in workers:
+            if worker.code is None:
+                worker.process.kill()
+                worker.process.wait()
+
+
+def ended(worker):
+    """What a worker says last, that ends by itself with exit 1."""
+    assert worker.process.wait(PATIENCE) == 1, worker.told
+    assert "Traceback" not in worker.told
+    return worker.told.strip().splitlines()[-1]
+
+
+def config(kafka, name):
+    async def described():
+        from monitor.publish.topics import Topics
+        from tests.kafka.records import options
+
+        async with Topics(options(kafka)) as topics:
+            return await topics.find(name)
+
+    return asyncio.run(described())
+
+
+def test_a_missing_topic_is_not_made_unless_that_is_asked_for(kafka, topic, start):
+    assert f"--create --topic {topic} " in ended(start())
+    assert config(kafka, topic) is None
+    worker = start(create_topics="all", topic_partitions="3", topic_retention_seconds="86400")
+    until(lambda: get(f"{worker.url()}/readyz")[0] == 200, "the worker to be ready")
+    for name in (topic, f"{topic}.dlq", f"{topic}.verdicts"):
+        found = config(kafka, name)
+        assert (found.partitions, found.replicas) == (3, 1)
+        assert (found.config["retention.ms"], found.config["cleanup.policy"]) == ("86400000", "delete")
+    assert worker.holds() == 3
+
+
+def test_what_the_service_writes_is_not_made_where_that_is_forbidden(kafka, topic, start):
+    asyncio.run(kafka.create_topic(topic, 2))
+    assert f"--create --topic {topic}.verdicts --partitions 2" in ended(start(create_topics="none"))
+    assert config(kafka, f"{topic}.verdicts") is None
+
+
+@pytest.mark.skipif(has_zstd(), reason="the package that is missing here is there")
+def test_a_compression_whose_package_is_missing_is_refused(kafka, topic, start):
+    asyncio.run(kafka.create_topic(topic, 1))
+    assert "install cramjam" in ended(start(kafka_compression="zstd"))
+
+
+@pytest.mark.skipif(has_lz4(), reason="the package that is missing here is there")
+def test_a_topic_that_is_compressed_by_others_is_told(kafka, topic, start):
+    asyncio.run(kafka.create_topic(topic, 1, compression_type="lz4"))
+
+    async def produce():
+        async with AIOKafkaProducer(bootstrap_servers=kafka.addresses) as producer:
+            await producer.send_and_wait(topic, b"{}")
+
+    asyncio.run(produce())
+    worker = start(stall_seconds="5")
+    assert "cramjam" in ended(worker)

@@ -1,0 +1,188 @@
+"""`rankwatch state`: what is exported and imported is the same state, on another server and in another number of partitions."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+
+import pytest
+
+from monitor.store.errors import StateRefused
+from monitor.store.redis_store import RedisStore
+from tests.commands import RANKWATCH, environment, events, rankwatch, until, watch_once, write
+from tests.redis_server import RedisServer
+from tests.stored_state import MODELS, drain, fold, records, state_of, stored
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory):
+    """Two servers; each test uses topics of its own."""
+    folders = [tmp_path_factory.mktemp(name) for name in ("from", "to")]
+    with RedisServer(folders[0]) as one, RedisServer(folders[1]) as other:
+        yield one, other
+
+
+@pytest.fixture(scope="module")
+def exported(servers, tmp_path_factory):
+    """A state of three partitions whose changes are all published, and its export."""
+    source, _ = servers
+    asyncio.run(fold(source.url, "evals", 3, records(random.Random(7), 0, 60)))
+    asyncio.run(drain(source.url, "evals", 3))
+    file = tmp_path_factory.mktemp("export") / "state.jsonl"
+    rankwatch("state", "export", file, "--redis-url", source.url, "--topic", "evals")
+    return file
+
+
+def test_the_same_topic_on_another_server_holds_the_same_in_every_key(servers, exported):
+    source, target = servers
+    assert rankwatch("state", "import", exported, "--redis-url", target.url, "--topic", "evals").stderr == (
+        "imported 5 benchmarks\n"
+    )
+
+    def lasting(server):
+        contents = {key: value for key, value in server.contents("{evals:*").items() if b":pairs:" not in key and value}
+        passing = {b"writer", b"seq"}
+        return {
+            key: {k: v for k, v in value.items() if k not in passing} if key.endswith(b":meta") else value
+            for key, value in contents.items()
+        }
+
+    assert lasting(target) == lasting(source)
+    report, changes = state_of(target.url, "evals", 3)
+    assert (report, changes) == state_of(source.url, "evals", 3)
+    assert len(changes) > 10
+    # Both go on, and stay the same.
+    more = records(random.Random(8), 60, 80)
+    for server in servers:
+        asyncio.run(fold(server.url, "evals", 3, more))
+    assert state_of(target.url, "evals", 3) == state_of(source.url, "evals", 3) != (report, changes)
+
+
+@pytest.mark.parametrize("partitions", [1, 5])
+def test_another_number_of_partitions_has_the_same_reports_latches_and_ids(servers, exported, partitions):
+    source, target = servers
+    topic = f"evals.{partitions}"
+    asyncio.run(fold(source.url, topic, 3, records(random.Random(7), 0, 60)))
+    command = ("state", "import", exported, "--redis-url", target.url, "--topic", topic, "--partitions", partitions)
+    rankwatch(*command)
+    assert state_of(target.url, topic, partitions) == state_of(source.url, topic, 3)
+    counted = [p.counters for p in asyncio.run(stored(target.url, topic, partitions))]
+    assert sum(each["rejected"] for each in counted) == 3
+    more = records(random.Random(9), 60, 120)
+    asyncio.run(fold(source.url, topic, 3, more))
+    asyncio.run(fold(target.url, topic, partitions, more))
+    (ours, our_changes), (theirs, their_changes) = (
+        state_of(target.url, topic, partitions),
+        state_of(source.url, topic, 3),
+    )
+    assert ours == theirs
+    assert our_changes.keys() == their_changes.keys()
+
+
+def test_a_new_log_is_read_from_where_it_is_said(servers, exported):
+    _, target = servers
+    to = ("--redis-url", target.url, "--topic", "offsets")
+    rankwatch("state", "import", exported, *to, "--offset", "1=77")
+    assert [p.off for p in asyncio.run(stored(target.url, "offsets", 3))] == [0, 77, 0]
+    shown = json.loads(rankwatch("state", "show", *to, "--format", "json").stdout)["partitions"]
+    assert [(each["partition"], each["off"], each["log"]) for each in shown] == [(0, 0, ""), (1, 77, ""), (2, 0, "")]
+    assert "P=N" in rankwatch("state", "import", exported, *to, "--offset", "x", code=2).stderr
+    ended = rankwatch(
+        "state", "import", exported, "--redis-url", target.url, "--topic", "o2", "--offset", "3=1", code=1
+    )
+    assert "partition 3" in ended.stderr
+    assert target.contents("{o2:*") == {}
+
+
+def test_a_state_is_not_written_over(servers, exported):
+    source, _ = servers
+    before = source.contents("{evals:*")
+    ended = rankwatch("state", "import", exported, "--redis-url", source.url, "--topic", "evals", code=1)
+    assert "there is a state {evals:0}" in ended.stderr
+    assert source.contents("{evals:*") == before
+
+
+@pytest.mark.parametrize("how", ["cut", "changed", "longer", "empty", "other", "version"])
+def test_a_damaged_file_leaves_nothing_behind(servers, exported, tmp_path, how):
+    _, target = servers
+    whole = exported.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    bad = {
+        "cut": whole[: len(whole) * 2 // 3],
+        "changed": whole.replace(b'"ada\\"', b'"eve\\"', 1),
+        "longer": whole + lines[1],
+        "empty": b"",
+        "other": b'{"benchmark": "b", "item_id": "1", "model": "m", "score": 1}\n',
+        "version": b"".join([lines[0].replace(b'"rankwatch_state":1', b'"rankwatch_state":2'), *lines[1:]]),
+    }[how]
+    assert bad != whole
+    file = tmp_path / "bad.jsonl"
+    file.write_bytes(bad)
+    ended = rankwatch("state", "import", file, "--redis-url", target.url, "--topic", "bad", "--partitions", 4, code=1)
+    assert "line " in ended.stderr
+    assert target.contents("{bad:*") == {}
+
+
+def test_changes_that_wait_go_with_their_log_and_not_to_another(servers, tmp_path):
+    source, target = servers
+    asyncio.run(fold(source.url, "waiting", 2, records(random.Random(7), 0, 60)))
+    file, to = tmp_path / "state.jsonl", ("--redis-url", target.url)
+    rankwatch("state", "export", file, "--redis-url", source.url, "--topic", "waiting")
+    ended = rankwatch("state", "import", file, *to, "--topic", "waiting", "--new-log", code=1)
+    assert "not published yet" in ended.stderr
+    assert target.contents("{waiting:*") == {}
+    rankwatch("state", "import", file, *to, "--topic", "waiting")
+    for number in range(2):
+        key = f"{{waiting:{number}}}:outbox".encode()
+        assert target.contents().get(key) == source.contents().get(key)
+    assert target.contents().get(b"{waiting:0}:outbox") or target.contents().get(b"{waiting:1}:outbox")
+
+
+def test_an_import_that_was_killed_is_no_state(servers, exported):
+    _, target = servers
+    whole = exported.read_bytes()
+    command = [RANKWATCH, "state", "import", "-", "--redis-url", target.url, "--topic", "killed"]
+    with subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE) as process:
+        process.stdin.write(whole[: len(whole) // 2])
+        process.stdin.flush()
+        until(lambda: target.contents("{killed:*:rows:*"), "the import to begin")
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    (marked,) = (
+        (int(tag[8:-6]) for tag in target.contents("{killed:*}:meta") if tag.endswith(b"}:meta"))
+        if len(target.contents("{killed:*}:meta")) == 1
+        else (0,)
+    )
+    with pytest.raises(StateRefused, match="under way, or was killed"):
+        asyncio.run(load(target.url, "killed", marked))
+    shown = rankwatch("state", "import", exported, "--redis-url", target.url, "--topic", "killed", code=1)
+    assert "not overwritten" in shown.stderr
+
+
+async def load(url, topic, number):
+    async with await RedisStore.open(url, topic) as store:
+        await store.load(number)
+
+
+def test_a_data_directory_goes_on_in_another_one_and_in_a_server(servers, tmp_path):
+    source, target = tmp_path / "one", tmp_path / "two"
+    made = events(random.Random(3), MODELS, 100)
+    file = write(tmp_path / "results.jsonl", made[:300])
+    watch_once(source, file, "--order", "trusted")
+    shown = rankwatch("state", "show", "--data-dir", source).stdout.splitlines()
+    assert shown[0].split()[:3] == ["partition", "off", "benchmarks"]
+    assert shown[1].split()[2:6] == ["1", "75", "4", "300"]
+    archive = rankwatch("state", "export", "-", "--data-dir", source).stdout
+    moved = tmp_path / "state.jsonl"
+    moved.write_text(archive)
+    rankwatch("state", "import", moved, "--data-dir", target, "--new-log")
+    write(file, made[300:], "a")
+    ours, theirs = (watch_once(folder, file, "--order", "trusted") for folder in (target, source))
+    assert json.loads(ours) == json.loads(theirs)
+    (found,) = json.loads(ours)["benchmarks"]
+    assert (found["events"], found["duplicates"]) == (400, 0)
+    rankwatch("state", "import", moved, "--redis-url", servers[1].url, "--topic", "from.files", "--partitions", 2)
+    assert "imported" not in rankwatch("state", "export", os.devnull, "--data-dir", tmp_path / "none", code=1).stderr
+    assert not (tmp_path / "none").exists()

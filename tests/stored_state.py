@@ -1,0 +1,97 @@
+"""States with everything in them, folded and stored as workers do, and what they come to."""
+
+import asyncio
+import json
+
+from monitor.engine.chunk import Chunk
+from monitor.engine.ownership import owner
+from monitor.engine.partition import Partition
+from monitor.serve.board import Board
+from monitor.store.errors import StaleState
+from monitor.store.redis_store import RedisStore
+from tests.commands import events
+
+MODELS = {"ada": 0.9, "bob": 0.5, "cy": 0.45, "d'\"}:{": 0.2}
+SPECS = {
+    "trusted": {"order": "trusted"},
+    "complete": {"items": 120},
+    "none": {},
+    "später 测试 }:{x": {"order": "trusted", "family": {"policy": "capacity", "size": 4}},
+    "five": {"order": "trusted", "alpha": 0.01},
+}
+
+
+def records(rng, first, last):
+    """Events of all benchmarks, shuffled, with duplicates, conflicts and what is no event."""
+    made = [
+        event | {"cluster": event["item_id"][-1]}
+        for name in SPECS
+        for event in events(rng, MODELS, last - first, benchmark=name, start=first)
+    ]
+    made += [event | {"score": rng.choice([0, 1])} for event in rng.sample(made, 60)]
+    made += [event | {"epoch": 1} for event in rng.sample(made, 60)]
+    rng.shuffle(made)
+    return [{"declare": name, **spec} for name, spec in SPECS.items() if spec and not first] + made
+
+
+def _nothing(_number, _count):
+    pass
+
+
+async def fold(url, topic, partitions, made, limit=200, committed=_nothing):
+    """Fold records as workers do, each in the partition of its benchmark, and again what the server has lost.
+
+    `committed` is called with a partition and how many of its records are stored.
+    """
+    async with await RedisStore.open(url, topic) as store:
+        for number in range(partitions):
+            await store.bind_log(number, f"log of {partitions}")
+            partition = Partition.restore(await store.load(number))
+            mine = [r for r in made if owner(r.get("declare") or r["benchmark"], partitions) == number]
+            payloads = [json.dumps(record).encode() for record in mine] + [b"{"]
+            begin = partition.off
+            while part := payloads[partition.off - begin :][:limit]:
+                off = partition.off
+                chunk = Chunk(number, off, off + len(part), range(off, off + len(part)), part)
+                try:
+                    await store.commit(partition.fold(chunk))
+                except StaleState:
+                    partition = Partition.restore(await store.load(number))
+                committed(number, partition.off - begin)
+            if number == 0:
+                for benchmark in partition.benchmarks.values():
+                    await store.save_pairs(number, benchmark.key, benchmark.snapshot())
+
+
+async def drain(url, topic, partitions):
+    """Publish everything, to nobody."""
+    async with await RedisStore.open(url, topic) as store:
+        for number in range(partitions):
+            await store.relayed(number, "kafka")
+            while found := await store.read_outbox(number, await store.relayed(number, "kafka")):
+                await store.mark_relayed(number, "kafka", found[-1][0])
+
+
+async def stored(url, topic, partitions):
+    """Each partition's state, restored; a partition holds what it owns and nothing else."""
+    async with await RedisStore.open(url, topic) as store:
+        found = [Partition.restore(await store.load(number)) for number in range(partitions)]
+    assert all(owner(name, partitions) == each.number for each in found for name in each.benchmarks)
+    return found
+
+
+def told(partitions):
+    """The report of all benchmarks, and their verdict changes by id."""
+    report = Board(lambda: partitions).report("all").model_dump()
+    found = {each["benchmark"]: each for each in report["benchmarks"]}
+    changes = {
+        (name, field): change.model_dump_json()
+        for partition in partitions
+        for name, benchmark in partition.benchmarks.items()
+        for field, change in benchmark.changes.items()
+    }
+    return found, changes
+
+
+def state_of(url, topic, partitions):
+    return told(asyncio.run(stored(url, topic, partitions)))

@@ -10,6 +10,7 @@ import numpy as np
 from monitor.engine.delta import BenchmarkDelta, Contestant, Delta, RowKey, Source
 from monitor.engine.keys import benchmark_key
 from schemas.changes import Evidence, VerdictChange
+from stats.order import OrderFinding
 
 NAMES = (
     "mmlu-pro",
@@ -114,6 +115,13 @@ class Evaluation:
         code = np.array([rng.randint(1, self.values[name] + 1) for _ in range(row.size)], np.uint32)
         grown[row, contestant] = code
         self.matrices[name] = grown
+        touched = np.array(sorted(rng.sample(range(grown.shape[1]), rng.randint(0, grown.shape[1]))), np.int64)
+        delta.arrival = (
+            touched,
+            np.array([[rng.randint(0, 2**60) for _ in range(4)] for _ in touched], np.int64).reshape(-1, 4),
+        )
+        if rng.random() < 0.1:
+            delta.finding = OrderFinding(1e-9, True, "item position", 3, 64, 0.75, 0.0)
         if wide and not was_wide:
             delta.columns = np.ascontiguousarray(grown.T)
         elif row.size:

@@ -56,7 +56,7 @@ def read_declared(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
         for name, fields in _read(file).items():
             if name in found and found[name] != fields:
                 raise DeclaredError(
-                    f"{show(file)}: benchmark {shorten(name)!r}: {show(origin[name])} declares it differently: let one file declare it"
+                    f"{show(file)}: benchmark '{shorten(name)}': {show(origin[name])} declares it differently: let one file declare it"
                 )
             found[name], origin[name] = fields, file
     return found
@@ -72,7 +72,7 @@ def _read(file: Path) -> dict[str, dict[str, Any]]:
     tables = content.pop("benchmark", {})
     if content:
         raise DeclaredError(
-            f'{show(file)}: unknown key {shorten(next(iter(content)))!r}: the file holds tables [benchmark."NAME"] and nothing else'
+            f"{show(file)}: unknown key '{shorten(next(iter(content)))}': the file holds tables [benchmark.\"NAME\"] and nothing else"
         )
     if not isinstance(tables, dict):
         raise DeclaredError(f'{show(file)}: benchmark is no table: write [benchmark."NAME"]')
@@ -80,12 +80,12 @@ def _read(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def _table(file: Path, name: str, table: object) -> dict[str, Any]:
-    where = f"{show(file)}: [benchmark.{shorten(name)!r}]"
+    where = f'{show(file)}: [benchmark."{shorten(name)}"]'
     if not isinstance(table, dict):
         raise DeclaredError(f'{where}: found {shorten(table)} where a table belongs: write [benchmark."NAME"]')
     for key in table:
         if key not in _FIELDS:
-            raise DeclaredError(f"{where}: unknown key {shorten(key)!r}: use {', '.join(_FIELDS)}")
+            raise DeclaredError(f"{where}: unknown key '{shorten(key)}': use {', '.join(_FIELDS)}")
     fields = dict(table)
     listed = fields.pop("item_file", None)
     if listed is not None:
@@ -109,7 +109,7 @@ def _table(file: Path, name: str, table: object) -> dict[str, Any]:
 def _item_file(file: Path, where: str, listed: object, benchmark: str) -> list[str]:
     if not isinstance(listed, str) or listed in {"", "-"}:
         raise DeclaredError(
-            f"{where}: item_file: found {shorten(listed)!r}: give the path of a file with one item id a line"
+            f"{where}: item_file: found {shorten(listed)}: give the path of a file with one item id a line"
         )
     try:
         return read_items(file.parent / listed, benchmark)[0]

@@ -29,10 +29,10 @@ def check_items(items: Iterable[tuple[str, str]]) -> list[str]:
     for where, item in items:
         fault = name_fault(item)
         if fault:
-            raise ItemListError(f"{where}: item {shorten(item)!r}: the name {fault}: use 1-200 printable characters")
+            raise ItemListError(f"{where}: item '{shorten(item)}': the name {fault}: use 1-200 printable characters")
         if item in seen:
             raise ItemListError(
-                f"{where}: item {shorten(item)!r} stands twice, first at {seen[item]}: list each item once"
+                f"{where}: item '{shorten(item)}' stands twice, first at {seen[item]}: list each item once"
             )
         seen[item] = where
     if not seen:

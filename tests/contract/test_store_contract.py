@@ -94,9 +94,12 @@ def assert_same(stored, expected):
     assert (stored.off, stored.sources, stored.counters) == (expected.off, expected.sources, expected.counters)
     assert [b.name for b in stored.benchmarks] == [b.name for b in expected.benchmarks]
     for mine, other in zip(stored.benchmarks, expected.benchmarks, strict=True):
-        for name in ("key", "off", "spec", "rows", "contestants", "values", "width", "changes", "counters"):
+        for name in ("key", "off", "spec", "rows", "contestants", "values", "width", "changes", "counters", "finding"):
             assert getattr(mine, name) == getattr(other, name), name
         np.testing.assert_array_equal(mine.registered, other.registered)
+        known = mine.arrival.shape[0]
+        np.testing.assert_array_equal(mine.arrival, other.arrival[:known])
+        assert not other.arrival[known:].any()
         assert len(mine.columns) == len(other.columns)
         for column, whole in zip(mine.columns, other.columns, strict=True):
             assert column.dtype == whole.dtype

@@ -89,6 +89,8 @@ def overfull(scores):
     return log
 
 
+COMMITTED = {"order": {"policy": "committed", "seed": "s"}, "item_ids": [str(k) for k in range(100)]}
+
 STATUSES = {
     "decided": lambda: of(items=100),
     "decided, trusted": lambda: of(order="trusted"),
@@ -102,7 +104,8 @@ STATUSES = {
     "collecting": lambda: of(CLOSE, items=101),
     "collecting, trusted": lambda: of(CLOSE, order="trusted"),
     "held: nothing declared": of,
-    "held: committed": lambda: of(order={"policy": "committed", "seed": "s"}),
+    "decided, committed": lambda: of(**COMMITTED),
+    "exhausted, committed": lambda: of(CLOSE, **COMMITTED),
     "held: overfull": lambda: overfull(CLOSE),
     "held: graded": lambda: of([*CLOSE.tolist(), [0.5, 0]], order="trusted"),
     "invalidated: overfull": lambda: overfull(CLEAR),
@@ -137,7 +140,7 @@ def test_every_status_that_can_be_reached_was():
         ("collecting", "1 item of the benchmark is still missing for this pair, and could turn it."),
         ("collecting, trusted", "tell which is better. The interval rules out"),
         ("held: nothing declared", "declare the item count"),
-        ("held: committed", "declare the item count (completion) or trusted instead"),
+        ("decided, committed", "taken in the order that the seed committed to"),
         ("held: overfull", "101 items have come where 100 were declared"),
         ("held: graded", "some scores are neither 0 nor 1"),
         ("invalidated: overfull", "the decision no longer counts"),

@@ -136,7 +136,7 @@ def plan_items(
     --------
     >>> planned = plan_items(Likeness(accuracy=0.6, rho=0.5), gap=0.02, items=None, family=9)
     >>> {name: round(items) for name, items in planned.needed.items()}
-    {'fixed_n': 4708, 'bonferroni': 7837, 'anytime': 12247, 'anytime_family': 16160}
+    {'fixed_n': 4708, 'bonferroni': 7836, 'anytime': 12247, 'anytime_family': 15615}
     """
 
     def needs(gaps: Floats) -> dict[str, Floats]:

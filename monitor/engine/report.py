@@ -110,7 +110,7 @@ def _superseded(benchmark: Benchmark, ranking: Index, held: str | None) -> list[
     decided = np.zeros(benchmark.pairs, bool)
     for latch in benchmark.latched.values():
         decided |= latch[: benchmark.pairs] != 0
-    pairs = np.flatnonzero(decided)
+    pairs = np.flatnonzero(decided & benchmark.comparable())
     i, j = pair_members(pairs)
     current = benchmark.current()
     old = ~(current[i] & current[j]) if pairs.size else np.zeros(0, bool)

@@ -1,22 +1,24 @@
 """The numbers of a plan: N for a gap, and the smallest gap for an N."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stats.eprocess import anytime_inflation
+from stats.paired import admissible_rho, difference_variance, hoeffding_bounds
 from stats.planning import plan
+from stats.resolution import required_n_paired
 
 Floats = NDArray[np.float64]
-Needs = Callable[[Floats], dict[str, Floats]]
-"""Items for each gap, by procedure."""
 
 CURVE: Final = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 """Multiples of the target gap on the curve."""
 
 _HALVINGS: Final = 60
+_SMALLEST: Final = 1e-9
+_POINTS, _ROUNDS = 24, 8
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,30 @@ class Likeness:
         each = 0.25 - gap**2 / 4
         return 0.5, 1 - variance / (2 * each)
 
+    def discordance_at(self, gap: Floats) -> Floats:
+        """Return the share of items on which exactly one model is right, E[D^2], for each gap."""
+        accuracy, rho = self.joint(gap)
+        return difference_variance(accuracy + gap / 2, accuracy - gap / 2, rho) + gap**2
+
     def largest_gap(self) -> float:
-        """Return a gap that no two models this alike can exceed."""
+        """Return the largest gap that two models this alike can have.
+
+        Raises
+        ------
+        ValueError
+            No two models of this accuracy have this correlation.
+        """
         if self.discordance is not None:
             return self.discordance
         assert self.accuracy is not None
-        return 2 * min(self.accuracy, 1 - self.accuracy)
+        assert self.rho is not None
+        admissible_rho(self.accuracy, self.accuracy, self.rho)
+        low, high = 0.0, 2 * min(self.accuracy, 1 - self.accuracy)
+        for _ in range(_HALVINGS):  # the bounds of rho close in as the gap grows
+            middle = (low + high) / 2
+            least, most = hoeffding_bounds(self.accuracy + middle / 2, self.accuracy - middle / 2)
+            low, high = (middle, high) if least <= self.rho <= most else (low, middle)
+        return low
 
 
 @dataclass(frozen=True)
@@ -116,7 +136,7 @@ def plan_items(
     --------
     >>> planned = plan_items(Likeness(accuracy=0.6, rho=0.5), gap=0.02, items=None, family=9)
     >>> {name: round(items) for name, items in planned.needed.items()}
-    {'fixed_n': 4708, 'bonferroni': 7837, 'anytime': 12247, 'anytime_family': 16160}
+    {'fixed_n': 4708, 'bonferroni': 7836, 'anytime': 12247, 'anytime_family': 15615}
     """
 
     def needs(gaps: Floats) -> dict[str, Floats]:
@@ -129,41 +149,62 @@ def plan_items(
 
     largest = likeness.largest_gap()
     if gap is not None and not 0 < gap <= largest:
-        raise ValueError(f"a gap of {gap:g} cannot be: models this alike differ by more than 0 and at most {largest:g}")
+        raise ValueError(
+            f"a gap of {gap:g} cannot be: models this alike differ by more than 0 and at most {largest:.3g}"
+        )
     needed = {} if gap is None else {name: float(n[0]) for name, n in needs(np.array([gap])).items()}
     curve = []
     if gap is not None:
-        gaps = np.array([gap * factor for factor in CURVE if _possible(likeness, gap * factor, needs)])
+        gaps = gap * np.array([factor for factor in CURVE if gap * factor <= largest])
         columns = needs(gaps)
         curve = [(float(g), {name: float(n[k]) for name, n in columns.items()}) for k, g in enumerate(gaps)]
     detectable = {}
     if items is not None:
-        names = ["fixed_n", "bonferroni", "anytime", "anytime_family"] + (["clustered"] if design_effect else [])
-        detectable = {name: _smallest(likeness, items, name, needs) for name in names}
+        detect = _Detect(likeness, items, largest, power, mixture)
+        detectable = {
+            "fixed_n": detect(alpha),
+            "bonferroni": detect(alpha / family),
+            "anytime": detect(alpha, anytime=True),
+            "anytime_family": detect(alpha / family, anytime=True),
+        }
+        if design_effect is not None:
+            detectable["clustered"] = detect(alpha, factor=design_effect)
     return Planned(likeness, gap, items, family, design_effect, alpha, power, mixture, needed, detectable, curve)
 
 
-def _possible(likeness: Likeness, gap: float, needs: Needs) -> bool:
-    if gap > likeness.largest_gap():
-        return False
-    try:
-        needs(np.array([gap]))
-    except ValueError:
-        return False
-    return True
+@dataclass(frozen=True)
+class _Detect:
+    """Finds the gap whose N is the number of items there are.
 
+    With N known the anytime boundary is known too, so no fixed point has to be found for each gap as it is the other way round.
+    """
 
-def _smallest(likeness: Likeness, items: int, name: str, needs: Needs) -> float | None:
-    """Find the gap whose N is `items`, by halving: N falls as the gap grows."""
-    low, high = 0.0, likeness.largest_gap()
-    while not _possible(likeness, high, needs) and high > 1e-6:
-        high *= 0.99  # a correlation is not possible at every gap: look below it
-    if needs(np.array([high]))[name][0] > items:
-        return None
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if needs(np.array([middle]))[name][0] <= items else (middle, high)
-    return high
+    likeness: Likeness
+    items: int
+    largest: float
+    power: float
+    mixture: str
+
+    def __call__(self, alpha: float, *, anytime: bool = False, factor: float = 1.0) -> float | None:
+        low, high = np.log(self.largest * _SMALLEST), np.log(self.largest)
+        if self._needed(np.array([self.largest]), alpha, factor, anytime=anytime)[0] > self.items:
+            return None
+        for _ in range(_ROUNDS):  # N falls as the gap grows
+            grid = np.linspace(low, high, _POINTS)
+            grid[-1] = high
+            gaps = np.minimum(np.exp(grid), self.largest)
+            enough = self._needed(gaps, alpha, factor, anytime=anytime) <= self.items
+            first = int(np.argmax(enough))
+            low, high = grid[max(first - 1, 0)], grid[first]
+        return float(min(np.exp(high), self.largest))
+
+    def _needed(self, gaps: Floats, alpha: float, factor: float, *, anytime: bool) -> Floats:
+        discordance = self.likeness.discordance_at(gaps)
+        sd = np.sqrt(np.maximum(discordance - gaps**2, 0))
+        needed = factor * required_n_paired(gaps, sd, alpha, self.power)
+        if not anytime:
+            return needed
+        return np.asarray(needed * anytime_inflation(self.items * discordance, alpha, self.power, self.mixture))
 
 
 def likeness_of(n: int, b: int, c: int) -> tuple[Likeness, float]:

@@ -1,0 +1,81 @@
+"""MMLU-Pro ranks 5 and 6 in every format: decided (anytime), not decided (family of nine), resolved (fixed n), not resolved (anytime)."""
+
+import csv
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+
+from tests.commands import rankwatch, write
+from tests.html_tree import read_html
+
+NAMES = ("rank 5", "rank 6")
+DECISIONS = ("anytime_family", "anytime", "e_bh", "fixed_n", "bonferroni", "holm", "benjamini_hochberg", "clustered")
+RESOLUTIONS = ("anytime", "fixed_n", "bonferroni", "clustered")
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """What `report` prints of the published counts, by format."""
+    scores = np.repeat([[1, 0], [0, 1], [1, 1], [0, 0]], [1680, 1454, 5949, 2949], axis=0).tolist()
+    declaration = {"declare": "mmlu-pro", "items": 12_032, "family": {"policy": "capacity", "size": 9}}
+    events = [
+        {"benchmark": "mmlu-pro", "item_id": str(item), "model": name, "score": score}
+        for item, row in enumerate(scores)
+        for name, score in zip(NAMES, row, strict=True)
+    ]
+    path = write(tmp_path_factory.mktemp("golden") / "ranks.jsonl", [declaration, *events])
+    return {
+        form: rankwatch("report", path, "--format", form).stdout
+        for form in ("table", "json", "csv", "markdown", "html")
+    }
+
+
+def verdicts_in(form, text):
+    """(decided anytime, decided in the family, resolved at fixed n, resolved anytime) as the format shows them."""
+    if form == "json":
+        (pair,) = json.loads(text)["benchmarks"][0]["pairs"]
+        decided, resolved = pair["decided"], pair["resolved"]
+        return decided["anytime"] == "a", decided["anytime_family"] == "a", resolved["fixed_n"], resolved["anytime"]
+    if form == "csv":
+        (row,) = csv.DictReader(io.StringIO(text))
+        decided = [row[f"decided_{name}"] == "a" for name in ("anytime", "anytime_family")]
+        return (*decided, *(row[f"resolved_{name}"] == "true" for name in ("fixed_n", "anytime")))
+    if form == "html":
+        (row,) = (
+            r
+            for r in read_html(text).all("tr")
+            if any("rank 5 ~ rank 6" in th.text for th in r.all("th")) and len(list(r.all("td"))) > 8
+        )
+        cells = [s.text for s in row.all("span") if s.attributes.get("class") == "hidden"]
+        signs = ["●" if cell in {"decided for the first", "resolved"} else "○" for cell in cells]
+    else:
+        (line,) = (
+            found
+            for found in text.splitlines()
+            if re.search("rank 5 \\\\?~ rank 6", found) and "12,032" in found and "○" in found and "●" in found
+        )
+        signs = re.findall("[●○·]", re.sub("[●○□] (exhausted|collecting|decided)", "", line))
+    found = dict(zip([("decided", d) for d in DECISIONS] + [("resolved", r) for r in RESOLUTIONS], signs, strict=True))
+    wanted = [("decided", "anytime"), ("decided", "anytime_family"), ("resolved", "fixed_n"), ("resolved", "anytime")]
+    return tuple(found[key] == "●" for key in wanted)
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "html"])
+def test_ranks_5_and_6(said, form):
+    assert verdicts_in(form, said[form]) == (True, False, True, False)
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "html"])
+def test_the_sentence_stands_in_every_format(said, form):
+    text = " ".join(read_html(said[form]).text.split()) if form == "html" else " ".join(said[form].split())
+    assert "Decided for this pair by itself (rank 5 is better than rank 6), not family-wise" in text
+    assert "3,134 of 12,032 shared items are informative" in text
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html"])
+def test_the_numbers_of_the_pair_stand_for_people(said, form):
+    for number in ("5,787", "2.08", "+1.88", "[+0.16, +3.59]"):
+        assert number in said[form].replace("\\", "")

@@ -1,0 +1,73 @@
+"""Markdown, read back by a CommonMark parser: names are text, tables are whole."""
+
+from markdown_it import MarkdownIt
+
+from monitor.render.markdown import escape, render_markdown
+from tests.unit.render.hostile import NAMES, hostile_benchmark, shown
+
+PARSER = MarkdownIt("commonmark", {"linkify": False}).enable("table")
+
+
+def tables(text):
+    """Cells of every table, row by row, as the reader sees them."""
+    found, row = [], None
+    for token in PARSER.parse(text):
+        if token.type == "table_open":
+            found.append([])
+        elif token.type == "tr_open":
+            row = []
+            found[-1].append(row)
+        elif token.type == "inline" and row is not None:
+            row.append("".join(child.content for child in token.children))
+        elif token.type == "tr_close":
+            row = None
+    return found
+
+
+def test_hostile_names_are_text():
+    text = render_markdown([shown(hostile_benchmark(), detail=True)])
+    kinds = {child.type for token in PARSER.parse(text) for child in token.children or []}
+    assert kinds <= {"text", "text_special", "strong_open", "strong_close", "softbreak"}
+    assert "html_block" not in {token.type for token in PARSER.parse(text)}
+    ranking = tables(text)[0]
+    assert [row[3].replace("\u200b", "") for row in ranking[1:]] == [
+        m.model for m in shown(hostile_benchmark()).report.models
+    ]
+    for table in tables(text):
+        assert len({len(row) for row in table}) == 1
+
+
+def test_nobody_is_notified_and_nothing_becomes_a_link():
+    assert "@someone" not in escape("@someone")
+    assert escape("org@model") == "org@model"
+    assert "https://" not in escape("https://example.org")
+    assert "www." not in escape("www.example.org")
+
+
+def test_every_neighbour_has_its_sentence_checklist_and_opinions():
+    whole = shown(hostile_benchmark("plain"), detail=True)
+    found = tables(render_markdown([whole]))
+    assert [len(table) - 1 for table in found] == [
+        len(NAMES),
+        *[len(NAMES) - 1] * 1,
+        len(found[2]) - 1,
+        len(NAMES) - 1,
+        len(NAMES) - 1,
+    ]
+    quantities = found[3][0][1:]
+    assert [q.split(",")[0].split(" (")[0] for q in quantities] == [
+        "Observed gap", "Paired test", "N", "Smallest gap that N detects", "q = N/N*", "N* interval", "Multiplicity", "Per-item raw",
+    ]  # fmt: skip
+
+
+def test_models_with_little_coverage_are_marked():
+    text = render_markdown([shown(hostile_benchmark("plain"), low_coverage=1.1)])
+    assert f"{len(NAMES)} models with scores on less than" in text
+    assert text.count("**low**") == len(NAMES)
+    assert "low" not in render_markdown([shown(hostile_benchmark("plain"))]).replace("below", "").replace(
+        "follow", ""
+    ).replace("allow", "")
+
+
+def test_nothing_read_is_said():
+    assert render_markdown([]) == "No results: nothing was read that holds a score.\n"

@@ -1,0 +1,50 @@
+"""CSV: every pair, every number as it is, and nothing that a spreadsheet would run."""
+
+import csv
+import io
+
+from monitor.engine.report import benchmark_report
+from monitor.render.rows import columns, render_csv
+from schemas.report import Report
+from tests.unit.render.hostile import NAMES, hostile_benchmark
+
+
+def rows(report):
+    return list(csv.DictReader(io.StringIO(render_csv(report))))
+
+
+def test_reading_it_back_gives_the_report():
+    report = Report(benchmarks=[benchmark_report(hostile_benchmark("plain"), pairs="all", assert_complete=True)])
+    found = rows(report)
+    assert len(found) == len(NAMES) * (len(NAMES) - 1) // 2
+    for row, pair in zip(found, report.benchmarks[0].pairs, strict=True):
+        assert list(row) == columns()
+        values = pair.model_dump()
+        for name, nested in (("decided", values.pop("decided")), ("resolved", values.pop("resolved"))):
+            values |= {f"{name}_{key}": value for key, value in nested.items()}
+        assert values.pop("cluster") is None
+        for name, value in values.items():
+            cell = row[name]
+            if value is None:
+                assert cell == ""
+            elif isinstance(value, bool):
+                assert cell == str(value).lower()
+            elif isinstance(value, str):
+                assert cell.removeprefix("'") == value
+            else:
+                assert float(cell) == value
+
+
+def test_no_cell_of_text_is_a_formula():
+    report = Report(benchmarks=[benchmark_report(hostile_benchmark("=1+1"), pairs="all", assert_complete=True)])
+    names = set()
+    for row in rows(report):
+        assert row["benchmark"] == "'=1+1"
+        names |= {row["model_a"], row["model_b"]}
+        assert not row["reason"].startswith(("=", "+", "-", "@"))
+    assert {name.removeprefix("'") for name in names} == set(NAMES)
+    assert {name for name in names if name.startswith("'")} == {f"'{name}" for name in NAMES if name[0] in "=+-@"}
+
+
+def test_no_pair_is_a_header_alone():
+    assert render_csv(Report(benchmarks=[])).splitlines() == [",".join(columns())]

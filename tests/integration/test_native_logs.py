@@ -55,8 +55,8 @@ def test_what_lm_eval_writes_is_counted_to_the_sample(lm_eval_logs):
     records = []
     for path in lm_eval_logs.glob("*/samples_quiz_*.jsonl"):
         model = path.parent.name.replace("__", "/")
-        for sample in map(json.loads, path.read_text().splitlines()):
-            records.append({"item_id": sample["doc_id"], "model": model, "score": sample["acc"]})
+        samples = map(json.loads, path.read_text().splitlines())
+        records += [{"item_id": each["doc_id"], "model": model, "score": each["acc"]} for each in samples]
     found, told = report(lm_eval_logs)
     (benchmark,) = found["benchmarks"]
     assert (benchmark["benchmark"], benchmark["items"], benchmark["events"]) == ("quiz", QUESTIONS, 2 * QUESTIONS)

@@ -239,6 +239,11 @@ def test_events_stay_as_they_stand(tmp_path):
     assert not read.told
 
 
+def test_json_lines_may_be_called_anything(tmp_path):
+    for name in ("a.json", "b.txt", "c"):
+        assert len(Read(write_lines(tmp_path / name, [event(1), event(2)])).events) == 2
+
+
 def test_an_event_file_whose_first_line_is_bad_is_still_one(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", ["{oops", event(1), event(2)])
     assert len(Read(path).events) == 2

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from monitor.ingest.blocks import is_record
 from monitor.ingest.choices import Choices
 from monitor.ingest.columns import ColumnError, Columns, flat
 from monitor.ingest.streams import open_stream
@@ -35,15 +36,17 @@ def format_of(path: Path) -> Format:
         If it cannot be read.
     """
     name = path.name.lower()
-    if name.endswith((".eval", ".json")):
-        return Format.INSPECT
     if name.endswith(TABLE_SUFFIXES):
         return Format.TABLE
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
     if name.endswith(".parquet") or head.startswith(b"PAR1"):
         return Format.PARQUET
-    return Format.INSPECT if head.startswith(b"PK\x03\x04") or _INSPECT.match(head) else Format.LINES
+    if name.endswith(".eval") or head.startswith(b"PK\x03\x04") or _INSPECT.match(head):
+        return Format.INSPECT
+    first, newline, _ = head.partition(b"\n")
+    # JSON lines are JSON lines whatever they are called; all else that is called so is tried as a log, which says what is wrong with it.
+    return Format.INSPECT if name.endswith(".json") and not (newline and is_record(first)) else Format.LINES
 
 
 def looks_like_results(path: Path, choices: Choices) -> bool:

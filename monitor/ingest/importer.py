@@ -63,7 +63,7 @@ class Importer:
                 continue
             for file in self._find([place], strict=strict):
                 found.add(file)
-                if self._models.setdefault(file, model) != model:
+                if self._models.setdefault(file, model) != model and strict:
                     raise PathError(f"{show(file)} is named {show(self._models[file])} and {show(model)}: name it once")
         return sorted(found | set(self._find(plain, strict=strict)))
 

@@ -215,20 +215,29 @@ def _read_archive(path: Path) -> tuple[Log, str | None]:
             if archive.damage is not None:
                 raise Broken(archive.damage)
             raise Refusal("file", "a zip archive that is no log of Inspect", "give .eval files as Inspect writes them")
-        damage = archive.damage
-        log = _decode(archive.read(header), Log)
-        found: dict[tuple[str, int], Sample] = {}
-        try:
-            for name in _summaries(names):
-                _take(found, _decode(archive.read(name), list[Sample]))
-            known = {f"samples/{sample.id}_epoch_{sample.epoch}.json" for sample in found.values()}
-            for name in names:
-                if name.startswith("samples/") and name not in known:
-                    _take(found, [_decode(archive.read(name), Sample)])
-        except Broken as broken:
-            damage = str(broken)
-        log.samples = list(found.values())
+        log: Log = _decode(archive.read(header), Log)
+        log.samples, damage = _read_samples(archive, names)
+        if damage is not None:
+            log.status = "error"  # what is missing may yet come
     return log, damage
+
+
+def _read_samples(archive: Archive, names: list[str]) -> tuple[list[Sample], str | None]:
+    found: dict[tuple[str, int], Sample] = {}
+    damage = archive.damage
+    for name in _summaries(names):
+        try:
+            _take(found, _decode(archive.read(name), list[Sample]))
+        except Broken as broken:
+            damage = damage or str(broken)
+    known = {f"samples/{sample.id}_epoch_{sample.epoch}.json" for sample in found.values()}
+    for name in names:
+        if name.startswith("samples/") and name not in known:
+            try:
+                _take(found, [_decode(archive.read(name), Sample)])
+            except Broken as broken:
+                damage = damage or str(broken)
+    return list(found.values()), damage
 
 
 def _summaries(names: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from monitor.engine.delta import Source
 from monitor.ingest.blocks import BlockReader, Open
+from monitor.ingest.streams import open_stream
 from schemas.decode import Fault, decode_record
 from schemas.events import Declaration
 
@@ -38,7 +39,7 @@ class WatchedFile:
         How much has been read, before gunzipping.
     """
 
-    def __init__(self, path: Path, *, block_bytes: int, max_lines: int, opener: Open) -> None:
+    def __init__(self, path: Path, *, block_bytes: int, max_lines: int, opener: Open = open_stream) -> None:
         self.path = path
         self._opener = opener
         self._broken: tuple[int, ...] | None = None

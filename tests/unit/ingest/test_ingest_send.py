@@ -208,3 +208,19 @@ def test_a_record_of_something_else_is_refused(destination, results):
 def test_destinations_do_not_share_what_was_sent(destination, results):
     destination.send(results)
     assert Sent.to(URL + ".other", destination.folder).sources == {}
+
+
+def test_native_logs_are_sent_as_events_once(tmp_path):
+    from native_logs import Importer, lm_eval_run, sample
+
+    lm_eval_run(tmp_path / "run", "m", [sample(k, float(k % 2)) for k in range(5)])
+    destination, importer = Destination(tmp_path / "sent"), Importer()
+    files = importer.find([tmp_path / "run"])
+    progress = destination.send(*files, opener=importer.open)
+    declaration, *sent = (json.loads(message.value) for message in destination.messages)
+    assert (declaration["declare"], declaration["items"]) == ("quiz", 5)
+    assert [(e["model"], e["item_id"][:2], e["score"]) for e in sent] == [
+        ("m", f"{k}-", float(k % 2)) for k in range(5)
+    ]
+    assert progress.events == 5
+    assert destination.send(*files, opener=Importer().open).events == 0

@@ -1,0 +1,55 @@
+"""What PATH arguments and choices may be."""
+
+import pytest
+from native_logs import Importer, lm_eval_run, sample
+
+from monitor.ingest.choices import ChoiceError, Choices
+from monitor.ingest.paths import PathError
+
+
+def test_a_name_may_stand_before_a_path(tmp_path):
+    path = lm_eval_run(tmp_path, "m", [sample(0)]).resolve()
+    assert Importer().find([f"x={path}"]) == [path]
+    assert Importer().find([path, f"x={path}"]) == [path]
+
+
+def test_a_path_with_an_equals_sign_is_a_path(tmp_path):
+    folder = tmp_path / "lr=0.1"
+    path = lm_eval_run(folder, "m", [sample(0)]).resolve()
+    assert Importer().find([folder]) == [path]
+    assert Importer().find([f"run={folder}"]) == [path]
+
+
+def test_a_file_is_named_once(tmp_path):
+    path = lm_eval_run(tmp_path, "m", [sample(0)])
+    with pytest.raises(PathError, match=r"is named x and y: name it once"):
+        Importer().find([f"x={path}", f"y={tmp_path}"])
+
+
+def test_a_path_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(PathError, match=r"nowhere does not exist"):
+        Importer().find([f"x={tmp_path / 'nowhere'}"])
+
+
+def test_a_folder_without_results_says_what_was_looked_for(tmp_path):
+    with pytest.raises(
+        PathError, match=r"holds no results: looked for files that end with .*\.jsonl.*\.eval.*\.csv.*\.parquet"
+    ):
+        Importer().find([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": ["quiz="]}, r"--metric quiz=: give a name, or BENCHMARK=NAME"),
+        ({"scorer": ["=x"]}, r"--scorer =x: give a name"),
+        ({"columns": ["question=id"]}, r"--columns question=id: give FIELD=COLUMN with a field of benchmark, item_id"),
+        ({"columns": ["model"]}, r"--columns model: give FIELD=COLUMN"),
+        ({"columns": ["model=a", "model=b"]}, r"model is given twice: a and b"),
+        ({"columns": ["models=a"]}, r"give models=\*"),
+        ({"columns": ["models=*,score=a"]}, r"takes the place of model and score"),
+    ],
+)
+def test_choices_that_cannot_be_meant_are_refused(options, message):
+    with pytest.raises(ChoiceError, match=message):
+        Choices.parse(**options)

@@ -73,7 +73,7 @@ def test_decided_and_resolved_are_told_apart_under_each_procedure(page, monitor)
                 assert words == ("resolved" if value else "not resolved")
             else:
                 assert words in {"undecided", "not computed"}
-        assert rows.nth(k).locator(".reason").inner_text() == pair["reason"]
+        assert rows.nth(k).locator(".reason").inner_text() == f"{pair['status']} {pair['reason']}"
         assert rows.nth(k).locator(".chip").inner_text() == pair["status"]
 
 

@@ -1,6 +1,8 @@
 // Requests to the monitor that served the page. The token, where one is needed, lives in this tab alone and travels in a header.
 
 const BASE = "/api/v1";
+const ANSWER_MS = 30_000;
+const SILENCE_MS = 40_000; // the stream says every 15 s that it is alive
 const TOKEN = "rankwatch-token";
 
 /** An answer that is not the data: `status` 0 means that nothing answered. */
@@ -50,8 +52,9 @@ async function request(path, options = {}) {
 const query = (parameters) =>
   new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined)).toString();
 
-export async function get(path, parameters = {}, signal) {
-  return (await request(`${path}?${query(parameters)}`, { signal })).json();
+export async function get(path, parameters = {}, signal = null) {
+  const patience = AbortSignal.timeout(ANSWER_MS);
+  return (await request(`${path}?${query(parameters)}`, { signal: signal ? AbortSignal.any([signal, patience]) : patience })).json();
 }
 
 export const summaries = (signal) => get("/summaries", {}, signal);
@@ -70,13 +73,17 @@ export async function report(name, signal) {
 export async function stream(path, parameters, { lastId, onOpen, onEvent, signal }) {
   const headers = { Accept: "text/event-stream" };
   if (lastId) headers["Last-Event-ID"] = lastId;
-  const response = await request(`${path}?${query(parameters)}`, { headers, signal });
+  const silence = new AbortController();
+  let patience = setTimeout(() => silence.abort(), SILENCE_MS);
+  const response = await request(`${path}?${query(parameters)}`, { headers, signal: AbortSignal.any([signal, silence.signal]) });
   onOpen();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
+    clearTimeout(patience);
     if (done) return;
+    patience = setTimeout(() => silence.abort(), SILENCE_MS);
     const blocks = (rest + value.replaceAll("\r", "")).split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) parseEvent(block, onEvent);

@@ -76,10 +76,20 @@ function morphChildren(from, to) {
   }
 }
 
+/** Moving an element takes its focus away, and a row that changes its group is made anew: its link is then found by its address. */
+function restoreFocus(root, active) {
+  if (active === document.activeElement || active === document.body) return;
+  const href = active.getAttribute("href");
+  const again = active.isConnected ? active : href && root.querySelector(`a[href="${CSS.escape(href)}"]`);
+  again?.focus?.({ preventScroll: true });
+}
+
 /** Make the children of `root` look like `nodes`, keeping every element that can be kept. */
 export function morph(root, ...nodes) {
   const target = document.createElement(root.tagName);
   target.append(...nodes);
+  const active = document.activeElement;
   morphChildren(root, target);
+  restoreFocus(root, active);
   for (const painted of root.querySelectorAll("[data-paint]")) painted.paint(painted);
 }

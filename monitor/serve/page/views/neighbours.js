@@ -11,7 +11,6 @@ export const load = ({ benchmark }, signal) => report(benchmark, signal);
 
 const COLUMNS = [
   { title: "Pair", head: true, class: "pair" },
-  { title: "Verdict", class: "verdict" },
   { title: "Gap in points", class: "number gap" },
   ...DECISIONS.map((p, k) => ({ title: p.short, about: `decided, ${p.name}: ${p.about}`, class: `mark ${edge(k, p)}`, mark: [h("span", { class: "sr" }, "Decided, "), p.short] })),
   ...RESOLUTIONS.map((p, k) => ({ title: p.short, about: `resolved, ${p.name}`, class: `mark ${k ? "" : "edge"}`, mark: [h("span", { class: "sr" }, "Resolved, "), p.short] })),
@@ -63,9 +62,8 @@ function pairs(b) {
     cells: [
       [
         h("a", { href: link.pair(b.benchmark, p.model_a, p.model_b) }, name(p.model_a), h("span", { class: "v" }, " v. "), name(p.model_b)),
-        h("p", { class: "reason" }, sentence(p.reason, [p.model_a, p.model_b])),
+        h("p", { class: "reason" }, chip(p), " ", sentence(p.reason, [p.model_a, p.model_b])),
       ],
-      chip(p),
       [h("b", {}, points(p.gap)), h("span", { class: "ends" }, range(p.gap_family_low ?? p.gap_low, p.gap_family_high ?? p.gap_high)), h("span", { class: "ends" }, `ln e ${fixed(p.log_e, 2)}`)],
       ...DECISIONS.map(({ key: procedure }) => sign(decision(p, procedure))),
       ...RESOLUTIONS.map(({ key: procedure }) => sign(resolution(p, procedure))),
@@ -73,7 +71,7 @@ function pairs(b) {
   }));
   const made = table("Neighbours in rank, decided and resolved under each procedure", COLUMNS, [{ rows }], { class: "data verdicts" });
   const over = (text, span, kind) => h("th", { role: "columnheader", scope: "colgroup", colspan: span, class: kind }, text);
-  made.tHead.prepend(h("tr", { role: "row", class: "over" }, h("td", { role: "cell", colspan: 3 }),
+  made.tHead.prepend(h("tr", { role: "row", class: "over" }, h("td", { role: "cell", colspan: 2 }),
     over("Decided, at any time", 3, "edge"), over("Decided, at a planned n", 5, "edge"), over("Resolved", 4, "edge")));
   return made;
 }

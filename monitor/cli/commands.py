@@ -187,7 +187,7 @@ def watch(
         list[Path] | None,
         typer.Argument(
             metavar="[PATH...]",
-            help="files (.jsonl, .jsonl.gz) or folders of them; none: only what is posted over HTTP",
+            help="files or folders, as for report; none: only what is posted over HTTP",
             show_default=False,
         ),
     ] = None,

@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from monitor.engine.pair_table import Floats, PairTable
 from monitor.engine.pairs import Index
+from monitor.engine.path import evidence_path
 from monitor.engine.report import View
 
 POINTS: Final = 160
 """Points of a path at most: more cannot be seen."""
-
-_CELLS: Final = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -74,27 +73,16 @@ def _pairs(table: PairTable, at: Index) -> list[PairFigures]:
     n, wins, losses = table.n[at], table.wins[at], table.losses[at]
     low, high = required_n_interval(n, wins, losses, alpha=spec.alpha, power=spec.power)
     anytime = anytime_required_n(n, wins, losses, spec.alpha, spec.power, spec.mixture)
-    columns = zip(paths(table, at), table.log_family_threshold[at], anytime, low, high, strict=True)
+    columns = zip(
+        (_path(table, q) for q in at.tolist()), table.log_family_threshold[at], anytime, low, high, strict=True
+    )
     return [PairFigures(path, *(float(x) for x in numbers)) for path, *numbers in columns]
 
 
-def paths(table: PairTable, at: Index) -> list[Path]:
-    """Follow the e-process of pairs along the rows of the score matrix, the order in which the items were first seen.
+def _path(table: PairTable, q: int) -> Path:
+    """Follow a pair along the items in the order in which they were first seen, from no evidence on.
 
-    That is one order among many, not the order of arrival of each pair: where a path ends does not depend on it, how it gets there does.
+    That is one order among many: where a path ends does not depend on it, how it gets there does.
     """
-    from stats.eprocess import log_e_value
-
-    x, scored = table.scores
-    step = max(1, _CELLS // max(1, x.shape[0]))
-    found: list[Path] = []
-    for start in range(0, at.size, step):
-        a, b = table.a[at[start : start + step]], table.b[at[start : start + step]]
-        shared = (scored[:, a] > 0) & (scored[:, b] > 0)
-        d = np.where(shared, x[:, a] - x[:, b], 0.0)
-        for q in range(a.size):
-            rows = np.flatnonzero(shared[:, q])
-            keep = np.unique(np.linspace(0, rows.size, min(POINTS, rows.size + 1)).astype(np.int64))
-            wins, losses = (np.concatenate([[0], np.cumsum(sign * d[rows, q] > 0)])[keep] for sign in (1, -1))
-            found.append(Path(keep, log_e_value(wins, losses, table.benchmark.spec.mixture)))
-    return found
+    n, log_e = evidence_path(table.benchmark, int(table.a[q]), int(table.b[q]), POINTS)
+    return Path(np.concatenate([[0], n]), np.concatenate([[0.0], log_e]))

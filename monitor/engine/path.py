@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.benchmark import MILLION, Benchmark
-from monitor.engine.counts import ONE, ZERO
+from monitor.engine.counts import ONE, ZERO, Codes
 from monitor.engine.latches import log_thresholds
 from monitor.engine.pairs import Index, pair_index
 from stats.confidence import gap_interval
@@ -60,9 +60,7 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
     points : int
         How many points to keep at most, evenly spaced in n; the last item is always among them.
     """
-    scores = benchmark.matrix()[benchmark.counts_row[: len(benchmark.rows)]][:, [one, other]]
-    x, y = scores[(scores >= ZERO).all(axis=1)].T
-    kept = np.unique(np.linspace(1, x.size, min(points, x.size)).round().astype(np.int64))
+    x, y, kept = _shared(benchmark, one, other, points)
     n = kept.astype(np.int64)
     spec = benchmark.spec
     pair = pair_index(np.array([min(one, other)]), np.array([max(one, other)]))
@@ -71,9 +69,26 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
         values = np.array([0, 0, *benchmark.values], np.int64)
         gap = np.cumsum(values[x] - values[y])[kept - 1] / (MILLION * n)
         return PairPath(n, gap, None, None, None, None, None, -log(spec.alpha), family)
-    wins = np.cumsum((x == ONE) & (y == ZERO))[kept - 1]
-    losses = np.cumsum((x == ZERO) & (y == ONE))[kept - 1]
+    wins, losses = _discordant(x, y, kept)
     for_one, for_other = log_e_halves(wins, losses, spec.mixture)
     low, high = gap_interval(n, wins, losses, spec.alpha, spec.mixture)
     log_e = log_e_value(wins, losses, spec.mixture)
     return PairPath(n, (wins - losses) / n, log_e, for_one, for_other, low, high, -log(spec.alpha), family)
+
+
+def evidence_path(benchmark: Benchmark, one: int, other: int, points: int) -> tuple[Index, Floats]:
+    """Compute n and ln e alone along the path of a pair scored 0 or 1; see `pair_path`."""
+    x, y, kept = _shared(benchmark, one, other, points)
+    wins, losses = _discordant(x, y, kept)
+    return kept, log_e_value(wins, losses, benchmark.spec.mixture)
+
+
+def _shared(benchmark: Benchmark, one: int, other: int, points: int) -> tuple[Codes, Codes, Index]:
+    """Return the codes of two contestants on the items they share, and how many items to keep a point at."""
+    scores = benchmark.matrix()[:, [one, other]][benchmark.counts_row[: len(benchmark.rows)]]
+    x, y = scores[(scores >= ZERO).all(axis=1)].T
+    return x, y, np.unique(np.linspace(1, x.size, min(points, x.size)).round().astype(np.int64))
+
+
+def _discordant(x: Codes, y: Codes, kept: Index) -> tuple[Index, Index]:
+    return np.cumsum((x == ONE) & (y == ZERO))[kept - 1], np.cumsum((x == ZERO) & (y == ONE))[kept - 1]

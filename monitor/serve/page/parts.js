@@ -62,7 +62,7 @@ export const better = (pair, procedure = "anytime_family") => {
 /** The status of a pair. Colour never stands alone: each has its sign and its word. */
 export function chip(pair) {
   const against = pair.status === "decided" && pair.decided.anytime_family === "b";
-  const tone = against ? "warn" : (TONES[pair.status] ?? "open");
+  const tone = against ? "warn turned" : (TONES[pair.status] ?? "open");
   return h("span", { class: `chip ${tone}` }, against ? "decided, against the rank" : pair.status);
 }
 
@@ -107,6 +107,7 @@ export function itemsLeft(pair, benchmark) {
 export function prospect(pair, benchmark) {
   if (pair.status === "decided") return pair.decided_at_n ? `since ${count(pair.decided_at_n)} items` : "";
   if (pair.n === 0) return "no shared item yet";
+  if (pair.status === "held" || pair.status === "invalidated") return "";
   if (pair.status === "equivalent") return "within the declared margin";
   if (pair.items_to_decision === null) return pair.log_e === null ? "" : "no number of items settles it as it stands";
   if (pair.items_to_decision < 1) return "";

@@ -59,7 +59,7 @@ function facts(b) {
   const low = b.models.filter(lowCoverage).length;
   const fact = (value, label, tone) => h("div", {}, h("dt", {}, label), h("dd", { class: tone }, value));
   return h("dl", { class: "facts" },
-    fact(count(b.models.length), "models"),
+    fact(count(b.models.length), b.models.length === 1 ? "model" : "models"),
     fact(count(groups), groups === 1 ? "tie group" : "tie groups"),
     fact(count(b.items), size(b) > b.items ? `of ${count(size(b))} items` : "items"),
     fact(count(low), "with low coverage", low ? "low" : ""),
@@ -72,7 +72,7 @@ function leaderboard(b) {
   const bodies = groupsOf(b.models).map((models) => ({
     key: `group ${models[0].tie_group}`,
     class: models.length > 1 ? "tie" : "single",
-    head: models.length > 1 && groupHead(models),
+    head: models.length > 1 && groupHead(models, b),
     rows: models.map((m) => ({ key: m.model, cells: cells(m, b, next.get(m.model), scale) })),
   }));
   return table("Ranking with tie groups", columns(b), bodies, { class: "board" });
@@ -87,7 +87,8 @@ function groupsOf(models) {
   return groups;
 }
 
-function groupHead(models) {
+function groupHead(models, b) {
+  if (b.pairs.every((p) => p.status === "held" || p.status === "invalidated")) return "While no verdict is given, every rank is open";
   return h("span", { class: "tied" }, h("b", {}, `Tie of ${models.length}`), ` ranks ${models[0].rank} to ${models.at(-1).rank}: none of them can be told apart`);
 }
 

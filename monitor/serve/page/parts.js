@@ -62,7 +62,7 @@ export const better = (pair, procedure = "anytime_family") => {
 /** The status of a pair. Colour never stands alone: each has its sign and its word. */
 export function chip(pair) {
   const against = pair.status === "decided" && pair.decided.anytime_family === "b";
-  const tone = against ? "warn" : (TONES[pair.status] ?? "open");
+  const tone = against ? "warn turned" : (TONES[pair.status] ?? "open");
   return h("span", { class: `chip ${tone}` }, against ? "decided, against the rank" : pair.status);
 }
 
@@ -107,6 +107,7 @@ export function itemsLeft(pair, benchmark) {
 export function prospect(pair, benchmark) {
   if (pair.status === "decided") return pair.decided_at_n ? `since ${count(pair.decided_at_n)} items` : "";
   if (pair.n === 0) return "no shared item yet";
+  if (isHeld(pair)) return "";
   if (pair.status === "equivalent") return "within the declared margin";
   if (pair.items_to_decision === null) return pair.log_e === null ? "" : "no number of items settles it as it stands";
   if (pair.items_to_decision < 1) return "";
@@ -123,11 +124,15 @@ export const coverage = (model) =>
     ? h("span", { class: "low" }, h("span", { "aria-hidden": "true" }, "◔ "), share(model.coverage), h("span", { class: "sr" }, " low coverage"))
     : share(model.coverage);
 
-/** Why no anytime verdict is given, or what is suspect about the order; null when nothing is. */
-export function orderTrouble({ order }) {
-  if (order.suspect) return `The order in which results arrive looks suspicious: ${order.reason ?? "see the data page"}.`;
-  return order.reason && !order.reason.startsWith("asserted: ") ? `No verdict is given: ${order.reason}.` : null;
+export const isHeld = ({ status }) => status === "held" || status === "invalidated";
+
+/** Why no anytime verdict is given; null where verdicts are given. */
+export function orderTrouble({ order, pairs }) {
+  return order.policy === "none" || pairs.some(isHeld) ? `No verdict is given: ${order.reason ?? "the order does not allow one"}.` : null;
 }
+
+/** What looks odd about the order although the verdicts do not rest on it; null where nothing does. */
+export const orderNote = (b) => (b.order.suspect && b.order.reason && !orderTrouble(b) ? `Note: ${b.order.reason}.` : null);
 
 export const notice = (text, names = []) => h("p", { class: "notice" }, sentence(text, names));
 

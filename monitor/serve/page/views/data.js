@@ -45,7 +45,7 @@ function declared(b) {
   const family = b.family.policy === "capacity" ? "declared capacity" : "spending: models may join without limit";
   return h("dl", { class: "list" },
     fact("Order policy", POLICIES[b.order.policy]),
-    fact("Arrival order", b.order.suspect ? "suspect" : "nothing suspicious seen", b.order.reason, b.order.suspect ? "low" : ""),
+    fact("Arrival order", b.order.suspect ? "suspect" : "nothing suspicious seen", b.order.suspect && b.order.reason, b.order.suspect ? "low" : ""),
     fact("Family", b.family.size === null ? "–" : plural(b.family.size, "pair"), family),
     fact("Error rate", `${percent(b.alpha, 1)} %`, "of any false family-wise decision, at most"),
     fact("Power", `${percent(b.power, 0)} %`, "that “resolved” asks for"),

@@ -3,7 +3,7 @@
 import { report } from "../api.js";
 import { h, s } from "../dom.js";
 import { count, percent, plural, points, ranks } from "../format.js";
-import { better, chip, coverage, itemsLeft, link, lowCoverage, name, notice, orderTrouble, prospect, sentence, size, table } from "../parts.js";
+import { better, chip, coverage, isHeld, itemsLeft, link, lowCoverage, name, notice, orderNote, orderTrouble, prospect, sentence, size, table } from "../parts.js";
 
 export const title = ({ benchmark }) => benchmark;
 
@@ -27,6 +27,7 @@ export function render(b) {
     trouble && notice(trouble),
     facts(b),
     b.models.length ? leaderboard(b) : h("p", { class: "about" }, "No model has a score yet."),
+    orderNote(b) && h("p", { class: "about" }, orderNote(b)),
     legend(b),
   ];
 }
@@ -59,7 +60,7 @@ function facts(b) {
   const low = b.models.filter(lowCoverage).length;
   const fact = (value, label, tone) => h("div", {}, h("dt", {}, label), h("dd", { class: tone }, value));
   return h("dl", { class: "facts" },
-    fact(count(b.models.length), "models"),
+    fact(count(b.models.length), b.models.length === 1 ? "model" : "models"),
     fact(count(groups), groups === 1 ? "tie group" : "tie groups"),
     fact(count(b.items), size(b) > b.items ? `of ${count(size(b))} items` : "items"),
     fact(count(low), "with low coverage", low ? "low" : ""),
@@ -72,7 +73,7 @@ function leaderboard(b) {
   const bodies = groupsOf(b.models).map((models) => ({
     key: `group ${models[0].tie_group}`,
     class: models.length > 1 ? "tie" : "single",
-    head: models.length > 1 && groupHead(models),
+    head: models.length > 1 && groupHead(models, b),
     rows: models.map((m) => ({ key: m.model, cells: cells(m, b, next.get(m.model), scale) })),
   }));
   return table("Ranking with tie groups", columns(b), bodies, { class: "board" });
@@ -87,7 +88,8 @@ function groupsOf(models) {
   return groups;
 }
 
-function groupHead(models) {
+function groupHead(models, b) {
+  if (b.pairs.every(isHeld)) return "While no verdict is given, every rank is open";
   return h("span", { class: "tied" }, h("b", {}, `Tie of ${models.length}`), ` ranks ${models[0].rank} to ${models.at(-1).rank}: none of them can be told apart`);
 }
 
@@ -125,15 +127,15 @@ function spread(m, size_) {
 function scoreScale(models) {
   const low = Math.min(...models.map((m) => m.mean_low ?? 1));
   const high = Math.max(...models.map((m) => m.mean_high ?? 0));
-  return (value) => 4 + (152 * (value - low)) / Math.max(high - low, 1e-9);
+  return (value) => 4 + (120 * (value - low)) / Math.max(high - low, 1e-9);
 }
 
 function whisker(m, x) {
   if (m.mean_low === null) return null;
   const words = `${percent(m.mean_low)} to ${percent(m.mean_high)}`;
   return [
-    s("svg", { class: "plot", viewBox: "0 0 160 16", width: 160, height: 16, "aria-hidden": "true" },
-      s("line", { class: "rail", x1: 4, x2: 156, y1: 8, y2: 8 }),
+    s("svg", { class: "plot", viewBox: "0 0 128 16", width: 128, height: 16, "aria-hidden": "true" },
+      s("line", { class: "rail", x1: 4, x2: 124, y1: 8, y2: 8 }),
       s("line", { class: "whisk", x1: x(m.mean_low), x2: x(m.mean_high), y1: 8, y2: 8 }),
       s("circle", { class: "dot", cx: x(m.mean), cy: 8, r: 3 })),
     h("span", { class: "ends" }, words),

@@ -1,5 +1,6 @@
 """Whatever is asked, as the OpenAPI description allows or not: no fault of ours, nothing that is not described, and no score bent."""
 
+import json
 import os
 import random
 
@@ -23,6 +24,19 @@ CHECKS = [
     checks.response_headers_conformance,
     checks.response_schema_conformance,
 ]
+
+
+@schemathesis.serializer("application/x-ndjson")
+def ndjson(_, value):
+    """Lines as they are; whatever else a case holds as JSON."""
+    return (
+        value
+        if isinstance(value, bytes)
+        else value.encode("utf-8", "surrogatepass")
+        if isinstance(value, str)
+        else json.dumps(value).encode()
+    )
+
 
 schema = schemathesis.openapi.from_dict(SERVED.web.openapi()).exclude(path="/api/v1/changes/stream")
 

@@ -25,7 +25,7 @@ class Problem(_Answer):
 class RecordError(_Answer):
     """One record of a body, or one parameter, that cannot be taken."""
 
-    line: int | None = Field(description="line of the body, or place in the array, from 1; null for a parameter")
+    line: int | None = Field(None, description="line of the body, or place in the array, from 1; null for a parameter")
     field: str
     found: str
     reason: str

@@ -54,11 +54,11 @@ def watch_once(data_dir, *arguments, **options):
     return rankwatch("watch", *arguments, "--once", "--format", "json", "--data-dir", data_dir, **options).stdout
 
 
-def until(condition, what):
+def until(condition, what, patience=PATIENCE):
     """Wait until a condition holds, and return what it gives."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patience
     while not (found := condition()):
-        assert time.monotonic() < end, f"waited {PATIENCE} s in vain for {what}"
+        assert time.monotonic() < end, f"waited {patience} s in vain for {what}"
         time.sleep(0.01)
     return found
 

@@ -1,0 +1,156 @@
+"""Evaluations by Inspect and lm-evaluation-harness, for real, into a running `watch`."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.commands import PATIENCE, Watch, get, until
+
+CLIENT = Path(__file__).parents[2] / "clients/python"
+MINUTES = 5 * PATIENCE
+"""Both harnesses take their time to be imported."""
+
+INSPECT = """
+import sys
+from pathlib import Path
+from inspect_ai import Task, eval, task
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import match
+from inspect_ai.solver import generate, solver
+
+logs, hold = sys.argv[1:]
+
+@solver
+def held():
+    async def solve(state, generate):
+        if state.sample_id == 60 and str(state.model) == "mockllm/weak":
+            import anyio
+            while not Path(hold).exists():
+                await anyio.sleep(0.05)
+        return state
+    return solve
+
+@task
+def arithmetic():
+    samples = [Sample(id=k, input=f"{k}?", target="yes", metadata={"subject": f"s{k % 3}"}) for k in range(1, 61)]
+    return Task(dataset=samples, solver=[held(), generate()], scorer=match())
+
+def output(says):
+    found = ModelOutput.from_content("mockllm", says)
+    found.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # or a tokenizer is fetched to count them
+    return found
+
+for name, says in (("strong", "yes"), ("weak", "no")):
+    outputs = (output(says) for _ in range(60))
+    (log,) = eval(arithmetic(), model=get_model(f"mockllm/{name}", custom_outputs=outputs), display="none", log_dir=logs)
+    assert log.status == "success", log.error
+"""
+
+LM_EVAL = """
+import sys
+import lm_eval
+from lm_eval.models.dummy import DummyLM
+from lm_eval.tasks import TaskManager
+from rankwatch_client import Client
+from rankwatch_client.lm_eval import send_results
+
+class Silent(DummyLM):
+    def generate_until(self, requests, disable_tqdm=False):
+        return ["" for _ in requests]
+
+tasks = TaskManager(include_path=sys.argv[1], include_defaults=False)
+for name, lm in (("dummy", DummyLM()), ("silent", Silent())):
+    results = lm_eval.simple_evaluate(model=lm, tasks=["laugh"], task_manager=tasks, bootstrap_iters=0)
+    with Client(model=name) as client:
+        assert send_results(client, results) == 60
+        assert client.flush(60)
+        assert client.stats.sent == 60
+"""
+
+TASK = """
+task: laugh
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: {documents}}}}}
+test_split: test
+output_type: generate_until
+doc_to_text: "{{{{question}}}}"
+doc_to_target: "{{{{answer}}}}"
+generation_kwargs: {{until: ["x"]}}
+metric_list: [{{metric: exact_match, aggregation: mean, higher_is_better: true}}]
+"""
+
+
+@contextlib.contextmanager
+def program(path, text, url, *arguments, **env):
+    """Start a program with the client installed, as far as Python can tell."""
+    site = path.with_suffix(".site")
+    info = site / "rankwatch_client-0.1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rankwatch-client\nVersion: 0.1.0\n")
+    (info / "entry_points.txt").write_text("[inspect_ai]\nrankwatch = rankwatch_client.inspect\n")
+    path.write_text(text)
+    env = os.environ | {"PYTHONPATH": f"{CLIENT / 'src'}:{site}", "RANKWATCH_URL": url, "HF_HUB_OFFLINE": "1"} | env
+    output = path.with_suffix(".out")
+    with output.open("w") as file:
+        arguments = [sys.executable, path, *map(str, arguments)]
+        process = subprocess.Popen(arguments, env=env, cwd=path.parent, stdout=file, stderr=file)
+    try:
+        yield process
+        assert process.wait(MINUTES) == 0, output.read_text()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def decided(url, benchmark):
+    """The family-wise verdicts so far."""
+    status, text = get(f"{url}/api/v1/changes?benchmark={benchmark}")
+    return [c for c in json.loads(text)["changes"] if c["procedure"] == "anytime_family"] if status == 200 else []
+
+
+@pytest.mark.skipif(find_spec("inspect_ai") is None, reason="needs inspect-ai")
+def test_verdicts_move_while_inspect_evaluates(tmp_path):
+    assert 'rankwatch = "rankwatch_client.inspect"' in (CLIENT / "pyproject.toml").read_text()
+    hold = tmp_path / "hold"
+    with Watch(tmp_path / "data") as watch:
+        with program(tmp_path / "run.py", INSPECT, watch.url, tmp_path / "logs", hold) as process:
+            until(lambda: decided(watch.url, "arithmetic") or process.poll(), "a verdict", MINUTES)
+            assert process.poll() is None, "decided before the evaluation ended"
+            (change,) = decided(watch.url, "arithmetic")
+            assert (change["model_a"], change["model_b"], change["after"]) == ("mockllm/strong", "mockllm/weak", "a")
+            assert change["evidence"]["n"] < 60
+            assert json.loads(get(f"{watch.url}/api/v1/early-stop?benchmark=arithmetic&model=mockllm/weak")[1])[
+                "may_stop"
+            ]
+            hold.touch()
+        (benchmark,) = json.loads(get(f"{watch.url}/api/v1/benchmarks")[1])["benchmarks"]
+        assert (benchmark["events"], benchmark["items"]) == (120, 60)
+        assert benchmark["order"]["policy"] == "completion"
+        assert benchmark["pairs"][0]["cluster"]["clusters"] == 3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("RANKWATCH_SLOW"), reason="lm-eval takes long to be imported: RANKWATCH_SLOW=1")
+@pytest.mark.skipif(find_spec("lm_eval") is None, reason="needs lm-eval")
+def test_verdicts_move_with_the_runs_of_lm_eval(tmp_path):
+    documents = tmp_path / "documents.jsonl"
+    lines = (json.dumps({"question": f"{k}?", "answer": "lol", "subject": f"s{k % 3}"}) for k in range(60))
+    documents.write_text("\n".join(lines))
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks/laugh.yaml").write_text(TASK.format(documents=documents))
+    with Watch(tmp_path / "data") as watch:
+        home = str(tmp_path / "hf")
+        with program(tmp_path / "run.py", LM_EVAL, watch.url, tmp_path / "tasks", HF_HOME=home):
+            pass
+        (change,) = until(lambda: decided(watch.url, "laugh"), "a verdict")
+        assert (change["model_a"], change["model_b"], change["after"]) == ("dummy", "silent", "a")
+        (benchmark,) = json.loads(get(f"{watch.url}/api/v1/benchmarks")[1])["benchmarks"]
+        assert (benchmark["events"], benchmark["items"], benchmark["rejected"]) == (120, 60, 0)
+        assert benchmark["pairs"][0]["cluster"]["clusters"] == 3

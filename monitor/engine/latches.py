@@ -143,7 +143,10 @@ def declared_pairs(benchmark: Benchmark) -> Index:
 
 
 def log_thresholds(benchmark: Benchmark, pair: Index) -> dict[str, NDArray[np.float64]]:
-    """Return ln 1/alpha and ln 1/alpha_j of pairs, infinite where a pair has no place in the family; shape (pairs,) each."""
+    """Return ln 1/alpha and ln 1/alpha_j of pairs, shape (pairs,) each.
+
+    Infinite where a pair has no place in the family, and for two epochs of one model: they are no hypothesis.
+    """
     spec = benchmark.spec
     place = benchmark.family_index[pair]
     capacity = spec.family.capacity
@@ -151,7 +154,10 @@ def log_thresholds(benchmark: Benchmark, pair: Index) -> dict[str, NDArray[np.fl
     alpha_j = spending_alpha(safe, spec.alpha) if capacity is None else capacity_alpha(safe, spec.alpha, capacity)
     with np.errstate(divide="ignore"):
         family = np.where((place > 0) & (alpha_j > 0), -np.log(alpha_j), np.inf)
-    return {"anytime": np.full(pair.shape, -log(spec.alpha)), "anytime_family": family}
+    alone = np.full(pair.shape, -log(spec.alpha))
+    if len(benchmark.latest_epoch) < len(benchmark.contestants):
+        alone[~benchmark.comparable()[pair]] = np.inf
+    return {"anytime": alone, "anytime_family": family}
 
 
 def crossings(
@@ -195,7 +201,8 @@ def may_reach(b: Counts, c: Counts, log_threshold: NDArray[np.float64]) -> NDArr
     ln max_theta 2^m theta^b (1 - theta)^c = m KL(b/m, 1/2) <= ln 2 (b - c)^2 / m.
     """
     difference = (b - c).astype(np.float64)
-    large = _LN2 * difference * difference >= log_threshold * (b + c) * (1 - 1e-9)
+    with np.errstate(invalid="ignore"):  # infinity times nothing: never reached
+        large = _LN2 * difference * difference >= log_threshold * (b + c) * (1 - 1e-9)
     return np.asarray(large & (difference != 0))
 
 

@@ -299,6 +299,15 @@ def test_a_new_epoch_is_a_new_hypothesis_with_the_next_place():
     assert log.bench.changes["1:anytime_family:decided"].epoch_b == 1
 
 
+@pytest.mark.parametrize("policy", [{"order": "trusted"}, {"items": 40}])
+def test_two_epochs_of_one_model_are_no_hypothesis(policy):
+    log = FoldLog({"declare": "bench", **policy})
+    log.send(*(event(k, "a", 0) for k in range(40)), *(event(k, "a", 1, epoch=1) for k in range(40)))
+    assert (log.bench.b[0], log.bench.c[0]) == (0, 40)
+    assert not log.bench.changes
+    assert not log.bench.registered
+
+
 # --- names ------------------------------------------------------------------------------------------------------------------------------
 
 

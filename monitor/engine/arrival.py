@@ -110,8 +110,12 @@ class Arrival:
             return None
         self._enter(rows, listed)
         row, contestant, position = cells
-        # By contestant, and by arrival within: one sort, for the positions of a piece are small and distinct.
-        order = np.argsort(contestant * (int(position.max()) + 1) + position)
+        # By arrival, then by contestant.
+        place = np.full(int(position.max()) + 1, -1, np.int64)
+        place[position] = np.arange(position.size)
+        order = place[place >= 0]
+        narrow = contestant.astype(np.uint16) if contestant.max() < 1 << 16 else contestant  # sorted by radix
+        order = order[np.argsort(narrow[order], kind="stable")]
         seen = Seen(row[order], contestant[order], position[order])
         looks = self._advance(seen, scores)
         return self._test(looks) if looks else None
@@ -150,8 +154,9 @@ class Arrival:
             moment += np.repeat(before[:, MOMENT] - np.where(start > 0, moment[start - 1], 0), size)
 
         looks = []
-        for g in np.flatnonzero(_next_look(before[:, SEEN]) <= before[:, SEEN] + size).tolist():
-            items = int(_next_look(before[g : g + 1, SEEN])[0])
+        following = _next_look(before[:, SEEN])
+        for g in np.flatnonzero(following <= before[:, SEEN] + size).tolist():
+            items = int(following[g])
             while items <= before[g, SEEN] + size[g]:
                 end = start[g] + items - before[g, SEEN]
                 cells = Seen(*(x[start[g] : end] for x in seen))
@@ -203,10 +208,7 @@ class Arrival:
 
 def _next_look(seen: Index) -> Index:
     """Items at the first look after so many."""
-    look = np.full(seen.shape, FIRST_LOOK, np.int64)
-    while (behind := look <= seen).any():
-        look[behind] *= 2
-    return look
+    return FIRST_LOOK << np.maximum(np.frexp(seen / FIRST_LOOK)[1], 0).astype(np.int64)
 
 
 def describe_finding(finding: OrderFinding, model: str) -> str:

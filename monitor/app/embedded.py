@@ -15,6 +15,7 @@ from monitor.app.running import Running
 from monitor.engine.delta import DeadLetter
 from monitor.engine.partition import Partition
 from monitor.ingest.dead_letters import DeadLetterFile
+from monitor.ingest.paths import DATA_MARK
 from monitor.logs.filelog import FileLog
 from monitor.logs.worker import WorkerApp, make_app
 from monitor.publish.feed_file import FeedFile
@@ -78,6 +79,7 @@ class Monitor(Running):
     async def _start(self) -> None:
         folder = self.settings.data_dir.absolute()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (folder / DATA_MARK).touch()
         self.log = FileLog.open(folder / "log.jsonl")
         self._cleanup.push_async_callback(self.log.close)
         if self.log.bytes_cut:

@@ -9,6 +9,9 @@ from typing import Final
 SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 """What a file of results is called inside a folder; a file that is named itself may be called anything."""
 
+DATA_MARK: Final = ".rankwatch"
+"""A file in every data directory: what a monitor writes itself is no result, also where it watches the folder above."""
+
 
 class PathError(ValueError):
     """A PATH argument that cannot be read."""
@@ -101,7 +104,7 @@ def _files(
 
 def _walk(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        folders[:] = [n for n in folders if not n.startswith(".") and not Path(parent, n, DATA_MARK).exists()]
         for name in names:
             file = Path(parent, name)
             if name.endswith(suffixes) and not name.startswith(".") and file.is_file():

@@ -287,3 +287,12 @@ def test_a_missing_path_leaves_no_data_directory(tmp_path):
     ended = rankwatch("watch", tmp_path / "missing", "--once", "--data-dir", tmp_path / "data", code=2)
     assert "missing does not exist" in ended.stderr
     assert not (tmp_path / "data").exists()
+
+
+def test_the_data_directory_inside_the_watched_folder_is_not_watched(tmp_path):
+    write(tmp_path / "results.jsonl", events(random.Random(3), SKILLS, 40))
+    expected = report_of(tmp_path / "results.jsonl")
+    for _ in range(3):
+        once = watch_once(tmp_path / "deep" / "rankwatch-data", tmp_path)
+        assert pairs_in(once) == pairs_in(expected)
+    assert report_of(tmp_path) == expected

@@ -59,6 +59,7 @@ class Service(Running):
         self._kafka = kafka
         self._relays: dict[int, asyncio.Task[None]] = {}
         self._assigned = False
+        self._store_answers = True
 
     # --- start and stop ---------------------------------------------------------------------------------------------------------------
 
@@ -204,13 +205,21 @@ class Service(Running):
     def _waiting_for(self) -> str | None:
         if not self._assigned:
             return "waiting for partitions to be assigned"
+        if not self._store_answers:
+            return "the store does not answer"
         late = self.behind > 10 * self._faust.chunk_records
         return f"catching up: {self.behind:,} records are not folded yet" if late else None
 
     # --- watching ---------------------------------------------------------------------------------------------------------------------
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
-        return [asyncio.create_task(self._watch())]
+        return [asyncio.create_task(self._watch()), asyncio.create_task(self._look_at_store())]
+
+    async def _look_at_store(self) -> None:
+        """Know whether the store can be reached, also while there is nothing to fold."""
+        while True:
+            self._store_answers = await self.store.answers()
+            await asyncio.sleep(_LOOK_SECONDS)
 
     async def _watch(self) -> None:
         """Fail when a relay fails, or when there is something to fold and nothing is folded."""

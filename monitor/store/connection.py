@@ -20,6 +20,7 @@ Calls = Sequence[tuple[str | int | bytes, ...]]
 Command = Callable[..., Awaitable[Any]]
 
 _OLDEST: Final = (6, 2)
+_GLANCE_SECONDS: Final = 2.0
 _REFUSED: Final = (exceptions.AuthenticationError, exceptions.AuthorizationError)
 _PASSING: Final = (
     exceptions.ConnectionError,
@@ -114,6 +115,15 @@ class Connection:
                 return list(await pipeline.execute())
 
         return await self.run(once)
+
+    async def answers(self, key: str) -> bool:
+        """Whether a key can be read now: asked once, and briefly."""
+        try:
+            async with asyncio.timeout(_GLANCE_SECONDS):
+                await self.client.exists(key)
+        except (exceptions.RedisError, exceptions.RedisClusterException, OSError):  # a TimeoutError is one
+            return False
+        return True
 
     async def scan(self, pattern: str) -> list[bytes]:
         """Return all keys that match a pattern, of every server."""

@@ -84,6 +84,10 @@ class RedisStore:
             raise
         return cls(connection, topic, writer_id or uuid.uuid4().hex)
 
+    async def answers(self) -> bool:
+        """Whether the server takes commands now, asked once."""
+        return await self._connection.answers(self._keys(0).meta)
+
     async def __aenter__(self) -> Self:
         return self
 

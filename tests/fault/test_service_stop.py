@@ -131,9 +131,13 @@ def test_while_partitions_move(scene):
 @pytest.mark.parametrize("how", ["frozen", "killed"])
 def test_while_redis_is_away_and_there_is_something_to_fold(scene, how):
     worker = scene.idle(RANKWATCH_DRAIN_SECONDS="10")
+    url = worker.url()
     scene.redis.freeze() if how == "frozen" else scene.redis.kill()
     asyncio.run(scene.produce(20))
-    time.sleep(1)
+    until(
+        lambda: get(f"{url}/readyz") == (503, "the store does not answer\n"), "the worker to say that it is not ready"
+    )
+    assert get(f"{url}/healthz")[0] == 200
     stops(worker, within=10)
 
 

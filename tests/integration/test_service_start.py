@@ -25,11 +25,18 @@ def start(kafka, topic, tmp_path):
             workers.append(RunWorker(kafka.url(topic), redis.url, tmp_path / f"{len(workers)}.log", **env))
             return workers[-1]
 
+        started.redis = redis
         yield started
         for worker in workers:
             if worker.code is None:
                 worker.process.kill()
                 worker.process.wait()
+
+
+def redis_off(start, topic):
+    """How far the state of partition 0 is."""
+    meta = start.redis.contents(f"{{{topic}:0}}:meta")
+    return next((int(fields.get(b"off", 0)) for fields in meta.values()), 0)
 
 
 def ended(worker):
@@ -66,6 +73,31 @@ def test_what_the_service_writes_is_not_made_where_that_is_forbidden(kafka, topi
     asyncio.run(kafka.create_topic(topic, 2))
     assert f"--create --topic {topic}.verdicts --partitions 2" in ended(start(create_topics="none"))
     assert config(kafka, f"{topic}.verdicts") is None
+
+
+def test_a_log_that_is_not_the_one_of_the_state_is_refused(kafka, topic, start):
+    """Made anew with other records, with fewer of them, and with another number of partitions."""
+
+    async def make(partitions, *values):
+        await kafka.create_topic(topic, partitions)
+        async with AIOKafkaProducer(bootstrap_servers=kafka.addresses) as producer:
+            for value in values:
+                await producer.send_and_wait(topic, value, partition=0)
+
+    asyncio.run(make(1, b"one", b"two"))
+    worker = start()
+    until(lambda: redis_off(start, topic) == 2, "both records to be folded")
+    worker.process.terminate()
+    assert worker.process.wait(PATIENCE) == 0, worker.told
+    for partitions, values, told in (
+        (1, (b"one", b"other"), "holds another record at offset 1, where the last record was folded"),
+        (1, (b"one",), "holds nothing at offset 1"),
+        (2, (b"one", b"two"), "belongs to another log"),
+    ):
+        asyncio.run(kafka.delete_topic(topic))
+        asyncio.run(make(partitions, *values))
+        assert told in ended(start())
+        assert redis_off(start, topic) == 2, "the state is as it was"
 
 
 @pytest.mark.skipif(has_zstd(), reason="the package that is missing here is there")

@@ -101,6 +101,7 @@ class Service:
         self.say(f"worker {old.number} was asked to end: {code} after {time.monotonic() - began:.1f} s")
         assert code == 0, old.told[-3000:]
         worker = self.start(slot, f"{point}:{self.rng.randint(1, 4) if point != 'before-relay' else 1}")
+        self.ready(slot)
         end = time.monotonic() + PATIENCE
         while worker.code is None and time.monotonic() < end:
             self.feeder.trickle(20)

@@ -143,7 +143,7 @@ def _latch(order, key, value):
     (offset, index), side, n, b, c = value
     i, j = order.index(first), order.index(second)
     pair = j * (j - 1) // 2 + i
-    return f"{offset}-{index << 38 | pair << 2 | KINDS[procedure, kind]}", side, n, b, c
+    return f"{offset}-{index << 38 | pair << 3 | KINDS[procedure, kind]}", side, n, b, c
 
 
 def stored_state(benchmark):

@@ -39,7 +39,7 @@ export function render({ changes }, route) {
 
 function entry(change, benchmark) {
   const { evidence: e, model_a: a, model_b: b } = change;
-  const tone = change.kind === "decided" ? "good" : "warn turned";
+  const tone = { decided: "good", reversed: "warn turned" }[change.kind] ?? "warn";
   return h("li", { "data-key": change.id, class: seen.fresh.has(change.id) && "fresh" },
     h("p", { class: "marks" }, h("span", { class: `chip ${tone}` }, change.kind), h("span", { class: "scope" }, SCOPES[change.procedure])),
     h("div", {},

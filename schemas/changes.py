@@ -15,14 +15,16 @@ class Evidence(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     n: int = Field(description="shared items of the pair")
-    b: int = Field(description="items that model_a has right and model_b wrong")
-    c: int = Field(description="items that model_a has wrong and model_b right")
-    gap: float = Field(description="(b - c) / n")
+    b: int | None = Field(description="items that model_a has right and model_b wrong; null for graded scores")
+    c: int | None = Field(description="items that model_a has wrong and model_b right; null for graded scores")
+    gap: float = Field(
+        description="mean difference of the scores on the shared items: (b - c) / n where they are 0 or 1"
+    )
     missing: int = Field(description="items counted against the leader (order policy completion), else 0")
     log_e: float = Field(description="natural logarithm of the e-value that was compared with the threshold")
     log_threshold: float = Field(description="natural logarithm of 1/alpha, or of 1/alpha_j in a family")
     resolution_ratio: float | None = Field(
-        description="q = n / N* at that event; null where the gap is 0, or D does not vary"
+        description="q = n / N* at that event; null where the gap is 0, D does not vary, or scores are graded"
     )
 
 

@@ -44,6 +44,10 @@ _NameField = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_LENGT
 _IndexField = Annotated[int, msgspec.Meta(ge=0, le=MAX_INDEX)]
 
 
+MAX_GRADED_ITEMS = 2**21 - 1
+"""Most items of a benchmark of graded scores: their bets are summed in whole numbers of 63 bits."""
+
+
 class EventFields(msgspec.Struct, gc=False, omit_defaults=True):
     """An event as the bulk decoder reads it: four times as fast as `Event`, which writes the message when a record fails.
 
@@ -139,8 +143,12 @@ class Spec(BaseModel):
     item_ids: tuple[Name, ...] | None = Field(
         None, min_length=1, description="the items of the complete benchmark, in their published order; implies items"
     )
-    repeats: Annotated[StrictInt, Field(ge=1, le=1)] = Field(
-        1, description="scores of one item by one model that make one bet; later ones are stored and counted"
+    scores: Literal["binary", "graded"] = Field(
+        "binary", description="whether scores are 0 or 1 alone, or anything between: it says on what pairs bet"
+    )
+    repeats: Annotated[StrictInt, Field(ge=1, le=1000)] = Field(
+        1,
+        description="scores of one item by one model whose mean makes one bet; later ones are stored and do not count",
     )
     margin: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         None, description="equivalence margin, in score units: a gap whose interval lies inside it is a tie"
@@ -172,6 +180,13 @@ class Spec(BaseModel):
                 "order policy 'committed' needs the items, as a permutation has no beginning without them: declare item_ids "
                 "(`rankwatch order --format json` writes such a declaration)"
             )
+        if self.scores == "graded" or self.repeats > 1:
+            if self.order.policy == "committed":
+                raise ValueError(
+                    "order policy 'committed' takes 0/1 scores of one repeat alone: declare 'completion' for graded scores and repeats"
+                )
+            if self.items is not None and self.items > MAX_GRADED_ITEMS:
+                raise ValueError(f"graded scores and repeats are taken of at most {MAX_GRADED_ITEMS:,} items")
         if self.item_ids is not None:
             distinct = len(set(self.item_ids))
             if distinct != len(self.item_ids):

@@ -19,7 +19,8 @@ LAMBDAS: tuple[float, ...] = (0.002, 0.005, 0.01, *(k / 50 for k in range(1, 50)
 
 _SCALE = 2.0**40
 _HALF = 2**21
-_MAX_ITEMS = 2**21  # the smallest increment, ln(1 - .98) = -3.9, must not overflow 63 bits
+MAX_ITEMS = 2**21 - 1
+"""Items a state holds at most: the smallest increment, ln(1 - .98) = -3.9, must not overflow 63 bits."""
 
 
 def initial_capital(shape: tuple[int, ...] = (), lambdas: npt.ArrayLike = LAMBDAS) -> IntArray:
@@ -105,7 +106,7 @@ def histogram_capital(values: npt.ArrayLike, counts: npt.ArrayLike, lambdas: npt
     values : array_like, shape (V,)
         The distinct differences, in [-1, 1].
     counts : array_like of int, shape (*P, V)
-        Items of each pair with each difference, fewer than 2^21 in all.
+        Items of each pair with each difference, at most `MAX_ITEMS` in all.
     lambdas : array_like, shape (L,)
         Bets in (0, 1).
 
@@ -124,8 +125,8 @@ def histogram_capital(values: npt.ArrayLike, counts: npt.ArrayLike, lambdas: npt
     (numbers,) = finite(counts=counts)
     if (numbers < 0).any() or (numbers != np.floor(numbers)).any():
         raise ValueError("counts must be non-negative whole numbers of items")
-    if (numbers.sum(axis=-1) >= _MAX_ITEMS).any():
-        raise ValueError(f"counts must add up to fewer than {_MAX_ITEMS} items a pair")
+    if (numbers.sum(axis=-1) > MAX_ITEMS).any():
+        raise ValueError(f"counts must add up to at most {MAX_ITEMS} items a pair")
     increments = log_increments(values, lambdas)
     if increments.ndim != 3 or numbers.shape[-1:] != increments.shape[:1]:
         raise ValueError(
@@ -168,6 +169,39 @@ def graded_log_e(capital: IntArray) -> FloatArray:
     """
     plus, minus = graded_log_e_halves(capital)
     return np.asarray(np.logaddexp(plus, minus) - np.log(2))
+
+
+def graded_completion_bound(
+    capital: IntArray, missing: npt.ArrayLike, lambdas: npt.ArrayLike = LAMBDAS
+) -> tuple[FloatArray, FloatArray]:
+    """Least that ln(e+ / 2) and ln(e- / 2) can be once the missing items have come, each of them as bad as can be.
+
+    Either bounds ln e of the complete benchmark from below, and never falls as items come.
+
+    Parameters
+    ----------
+    capital : ndarray of int64, shape (*P, 2, L)
+        State of each pair.
+    missing : array_like of int, shape P
+        Items still to come; with those in the state at most `MAX_ITEMS`.
+    lambdas : array_like, shape (L,)
+        The bets the state was made with.
+
+    Returns
+    -------
+    for_a, for_b : ndarray, shape P
+
+    Examples
+    --------
+    >>> state = update_capital(initial_capital(), [1.0] * 12)
+    >>> [round(float(graded_completion_bound(state, missing)[0]), 3) for missing in (0, 2)]
+    [5.648, 2.444]
+
+    """
+    worst = log_increments(-1.0, lambdas)[..., 0, :]
+    left = np.asarray(missing, dtype=np.int64)[..., None, None]
+    plus, minus = graded_log_e_halves(capital + left * worst)
+    return plus - np.log(2), minus - np.log(2)
 
 
 def _bets(lambdas: npt.ArrayLike) -> FloatArray:

@@ -3,6 +3,8 @@
 import hashlib
 import math
 from collections import Counter, defaultdict
+from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 from scipy import stats as distributions
@@ -18,6 +20,26 @@ def log_half_e_plus(b, c):
     """ln (e+ / 2) of beta(1,1), for the leader."""
     tail = float(betainc(c + 1, b + 1, 0.5))
     return log_e(b, c) + math.log(tail) if tail > 0 else -math.inf
+
+
+LAMBDAS = [0.002, 0.005, 0.01] + [k / 50 for k in range(1, 50)]
+
+
+@cache
+def log_gains(d):
+    return [math.log1p(bet * d) for bet in LAMBDAS]
+
+
+def log_graded_halves(differences, missing=None):
+    """ln (e+ / 2) and ln (e- / 2) of the graded grid, with so many missing items counted against either."""
+    halves = []
+    for sign in (1, -1):
+        seen = Counter(sign * d for d in differences)
+        seen[-1] += missing or 0
+        gains = [[count * gain for gain in log_gains(float(d))] for d, count in seen.items()]
+        logs = [math.fsum(column) for column in zip(*gains, strict=True)]
+        halves.append(math.log(sum(map(math.exp, logs)) / len(LAMBDAS) / 2))
+    return halves
 
 
 def suspicious(place, clusters, positions):
@@ -38,10 +60,23 @@ class Oracle:
     """Folds the events of one benchmark."""
 
     def __init__(
-        self, *, alpha=0.05, policy="none", items=None, capacity=None, family_pairs=None, item_ids=None, seed=None
+        self,
+        *,
+        alpha=0.05,
+        policy="none",
+        items=None,
+        capacity=None,
+        family_pairs=None,
+        item_ids=None,
+        seed=None,
+        scores="binary",
+        repeats=1,
     ):
         self.alpha, self.policy, self.items_declared, self.capacity = alpha, policy, items, capacity
         self.family_pairs = None if family_pairs is None else {frozenset(pair) for pair in family_pairs}
+        self.graded, self.repeats, self.mixed = scores == "graded" or repeats > 1, repeats, False
+        self.differences = defaultdict(list)
+        self.item_scores = {}
         self.scores = {}
         self.items = {}
         self.models = {}
@@ -74,13 +109,12 @@ class Oracle:
         item, repeat, score = event["item_id"], event.get("repeat", 0), event["score"]
         model = (event["model"], event.get("epoch", 0))
         score = None if score is None else float(score)
-        if repeat == 0:
+        if repeat < self.repeats:
             self.items.setdefault(item, len(self.items))
+        if repeat == 0:
             self.clusters.setdefault(item, event.get("cluster"))
         self.models.setdefault(model, len(self.models))
         if self.policy == "completion" and len(self.items) > self.items_declared:
-            self.stop(place)
-        if score not in {None, 0.0, 1.0}:
             self.stop(place)
         key = (item, repeat, model)
         if key in self.scores:
@@ -90,18 +124,25 @@ class Oracle:
                 self.conflicts += 1
             return
         self.scores[key] = score
-        if repeat:
+        if repeat >= self.repeats:
             return
-        self.arrival(model, item, place)
+        self.mixed |= not self.graded and score not in {None, 0.0, 1.0}
+        if repeat == 0:
+            self.arrival(model, item, place)
+        parts = [self.scores.get((item, k, model), "absent") for k in range(self.repeats)]
+        if "absent" in parts:
+            return
+        score = None if None in parts else sum(map(Fraction, parts)) / self.repeats
+        self.item_scores[item, model] = score
         others = [other for other in sorted(self.models, key=self.models.get) if other != model]
         for other in others if score is not None else ():
-            partner = self.scores.get((item, 0, other))
+            partner = self.item_scores.get((item, other))
             if partner is None:
                 continue
             first, second = sorted((model, other), key=self.models.get)
             mine = {model: score, other: partner}
             self.pair((first, second), mine[first], mine[second], place)
-        for other in others if self.permutation and self.betting else ():
+        for other in others if self.permutation and self.betting and not self.mixed else ():
             self.walk(tuple(sorted((model, other), key=self.models.get)), place)
 
     def stop(self, place):
@@ -135,9 +176,16 @@ class Oracle:
             return
         if new and (self.family_pairs is None or frozenset({first[0], second[0]}) in self.family_pairs):
             self.family[pair] = len(self.family) + 1
-        if not self.betting or self.permutation:
+        self.differences[pair].append(x - y)
+        if not self.betting or self.mixed or self.permutation:
             return
         n, b, c = count
+        if self.graded:
+            differences = self.differences[pair]
+            halves = log_graded_halves(differences, self.items_declared - n if self.policy == "completion" else None)
+            evidence = max(halves) if self.policy == "completion" else math.log(sum(map(math.exp, halves)))
+            self.latch(pair, (n, None, None), evidence, place, sum(differences))
+            return
         if self.policy == "completion":
             missing = self.items_declared - n
             evidence = max(log_half_e_plus(b, c + missing), log_half_e_plus(c, b + missing))
@@ -171,8 +219,9 @@ class Oracle:
                 evidence = math.log(math.exp(log_half_e_plus(b, c_worst)) + math.exp(log_half_e_plus(c, b_best)))
             self.latch(pair, (n, b, c), evidence, place)
 
-    def latch(self, pair, sums, evidence, place):
+    def latch(self, pair, sums, evidence, place, lead=None):
         n, b, c = sums
+        lead = b - c if lead is None else lead
         thresholds = {"anytime": self.alpha}
         if pair in self.family and self.alpha_j(self.family[pair]) > 0:
             thresholds["anytime_family"] = self.alpha_j(self.family[pair])
@@ -180,6 +229,6 @@ class Oracle:
             decided = self.verdicts.get((pair, procedure, "decided"))
             if decided is None:
                 if evidence >= math.log(1 / level):
-                    self.verdicts[pair, procedure, "decided"] = (place, 1 if b > c else -1, n, b, c)
-            elif (pair, procedure, "reversed") not in self.verdicts and decided[1] * (b - c) < 0:
-                self.verdicts[pair, procedure, "reversed"] = (place, 1 if b > c else -1, n, b, c)
+                    self.verdicts[pair, procedure, "decided"] = (place, 1 if lead > 0 else -1, n, b, c)
+            elif (pair, procedure, "reversed") not in self.verdicts and decided[1] * lead < 0:
+                self.verdicts[pair, procedure, "reversed"] = (place, 1 if lead > 0 else -1, n, b, c)

@@ -9,8 +9,10 @@ from monitor.engine.arrival import Arrival, describe_finding
 from monitor.engine.committed import Committed
 from monitor.engine.counts import ABSENT, ONE, SKIPPED, ZERO, Codes, matrix_counts
 from monitor.engine.delta import BenchmarkDelta, Contestant, PairSnapshot, RowKey, StoredBenchmark
+from monitor.engine.graded_pairs import GradedPairs, capital_of
 from monitor.engine.keys import benchmark_key
 from monitor.engine.pairs import all_pairs, pair_count, pair_members
+from monitor.engine.repeats import Repeats
 from schemas.changes import VerdictChange
 from schemas.events import Spec
 
@@ -44,6 +46,13 @@ class Benchmark:
     Rows are (item, repeat), in the order of their first event; contestants are (model, epoch), likewise. Pair arrays follow
     `monitor.engine.pairs`.
     """
+
+    repeats: Repeats | None = None
+    """The items, where several repeats make one; None where repeat 0 is the item."""
+    graded_pairs: GradedPairs | None = None
+    """Capital of every pair, where graded scores bet."""
+    mixed = False
+    """Whether a score that counts was neither 0 nor 1 although none but these was declared."""
 
     def __init__(self, name: str, spec: Spec | None = None) -> None:
         self.name = name
@@ -81,7 +90,7 @@ class Benchmark:
         """Items scored, per contestant."""
         self.skipped = np.zeros(0, np.int64)
         self.total = np.zeros(0, np.int64)
-        """Sum of scores in millionths, per contestant."""
+        """Sum of scores in units, per contestant."""
 
         self.n = np.zeros(0, np.int32)
         self.b = np.zeros(0, np.int32)
@@ -101,6 +110,8 @@ class Benchmark:
         """Take a declaration; whether it may still come is for the caller to say."""
         self.spec, self.declared = spec, True
         self.listed = None if spec.item_ids is None else {item: place for place, item in enumerate(spec.item_ids)}
+        self.repeats = Repeats(spec.repeats, MILLION) if spec.repeats > 1 else None
+        self.graded_pairs = GradedPairs() if self.graded and spec.order.policy != "none" else None
         self.committed = None
         if spec.order.policy == "committed":
             assert spec.order.seed is not None
@@ -115,9 +126,19 @@ class Benchmark:
         return pair_count(len(self.contestants))
 
     @property
+    def graded(self) -> bool:
+        """Whether pairs bet on graded scores: declared, or means of several repeats."""
+        return self.spec.scores == "graded" or self.spec.repeats > 1
+
+    @property
     def binary(self) -> bool:
-        """Whether every score so far was 0 or 1."""
-        return len(self.values) == 2
+        """Whether every score that counts was 0 or 1, and pairs are described by b and c."""
+        return not self.graded and not self.mixed
+
+    @property
+    def unit(self) -> int:
+        """What stands for a score of 1 in `item_values` and `total`."""
+        return MILLION * self.spec.repeats
 
     @property
     def overfull(self) -> bool:
@@ -137,18 +158,28 @@ class Benchmark:
 
     @property
     def broken(self) -> str:
-        """What ended the betting, in words that do not change as more comes; empty while nothing did."""
+        """What took the verdicts back, in words that do not change as more comes; empty while nothing did."""
         if self.refuted:
             return self.suspicion or ""
         if self.overfull:
             return f"more items have come than the {self.spec.items:,} declared, so the declared item count was wrong"
-        return "" if self.binary else "some scores are neither 0 nor 1"
+        return ""
+
+    @property
+    def standing(self) -> bool:
+        """Whether anytime decisions count: an order policy is declared, and what it rests on has not proved wrong."""
+        declared = self.spec.order.policy in {"completion", "committed", "trusted"}
+        return declared and not self.overfull and not self.refuted
 
     @property
     def betting(self) -> bool:
         """Whether pairs may be decided by an anytime procedure now."""
-        declared = self.spec.order.policy in {"completion", "committed", "trusted"}
-        return declared and self.binary and not self.overfull and not self.refuted
+        return self.standing and not self.mixed
+
+    def missing(self, n: NDArray[np.int32]) -> NDArray[np.int32]:
+        """How many items of the declared benchmark a pair does not share yet; skipped ones are missing for good."""
+        assert self.spec.items is not None
+        return np.asarray(self.spec.items - n, np.int32)
 
     def grow(self) -> None:
         """Make room for all rows and contestants that have been named."""
@@ -163,6 +194,10 @@ class Benchmark:
             for table in (self.latched, self.reversed):
                 for procedure in PROCEDURES:
                     table[procedure] = _grown(table[procedure], pairs)
+        if self.repeats is not None:
+            self.repeats.grow(contestants)
+        if self.graded_pairs is not None:
+            self.graded_pairs.grow(contestants)
 
     # --- names ------------------------------------------------------------------------------------------------------------------------
 
@@ -172,9 +207,12 @@ class Benchmark:
         self.rows.append(RowKey(item, repeat, cluster))
         if repeat == 0:
             self.row_of[item] = index
-            self.items += 1
+            self.items += self.repeats is None
         else:
             self.repeat_row_of[item, repeat] = index
+        if self.repeats is not None:
+            self.repeats.add_row(item, repeat, cluster)
+            self.items = self.repeats.items
         return index
 
     def add_contestant(self, model: str, epoch: int) -> int:
@@ -210,6 +248,24 @@ class Benchmark:
     def matrix(self) -> Codes:
         """Return the score matrix without its spare room, shape (rows, contestants)."""
         return self.scores[: len(self.rows), : len(self.contestants)]
+
+    def item_codes(self) -> Codes:
+        """Return the scores that count, shape (items, contestants): of repeat 0, or of the repeats together."""
+        if self.repeats is not None:
+            return self.repeats.matrix(len(self.contestants))
+        return self.matrix()[self.counts_row[: len(self.rows)]]
+
+    @property
+    def item_values(self) -> NDArray[np.int64]:
+        """Score of each code of `item_codes`, in units; 0 for absent and skipped."""
+        values = self.values if self.repeats is None else self.repeats.values
+        return np.array([0, 0, *values], np.int64)
+
+    def item_clusters(self) -> list[str | None]:
+        """Return the cluster of each item, in the order of `item_codes`."""
+        if self.repeats is not None:
+            return self.repeats.clusters
+        return [row.cluster for row, counts in zip(self.rows, self.counts_row, strict=False) if counts]
 
     # --- persistence ------------------------------------------------------------------------------------------------------------------
 
@@ -249,6 +305,7 @@ class Benchmark:
                 self.latched[procedure][int(pair)] = self._side(int(pair), change)
             elif kind == "reversed":
                 self.reversed[procedure][int(pair)] = True
+        self._restore_items()
         self._restore_sums(stored.pairs)
         if self.committed is not None:
             self.committed.rebuild(self.rows, self.matrix())
@@ -260,6 +317,17 @@ class Benchmark:
         better = (change.model_a, change.epoch_a) if change.after == "a" else (change.model_b, change.epoch_b)
         return 1 if (first.model, first.epoch) == better else -1
 
+    def _restore_items(self) -> None:
+        """Bring what graded scores and repeats keep beside the rows to where the rows stand."""
+        if self.repeats is not None:
+            row, contestant = np.nonzero(self.matrix())
+            item, contestant, code, _ = self.repeats.completed(self.matrix(), self.values, row, contestant, row)
+            self.repeats.codes[item, contestant] = code
+        self.mixed = not self.graded and len(self.values) > 2 and bool((self.item_codes() > ONE).any())
+        if self.graded_pairs is not None and self.pairs:
+            sums = capital_of(self.item_codes(), self.item_values, self.unit, *all_pairs(len(self.contestants)))
+            self.graded_pairs.capital, self.graded_pairs.lead = sums
+
     def _restore_sums(self, snapshot: PairSnapshot | None) -> None:
         arrays = snapshot.arrays if snapshot is not None else self._sums_from_rows()
         for name, array in arrays.items():
@@ -267,9 +335,9 @@ class Benchmark:
                 getattr(self, name)[: array.size] = array
 
     def _sums_from_rows(self) -> dict[str, NDArray[Any]]:
-        counting = self.matrix()[self.counts_row[: len(self.rows)]]
+        counting = self.item_codes()
         n, b, c = matrix_counts(counting)
-        table = np.array([0, 0, *self.values], np.int64)
+        table = self.item_values
         contestants = range(counting.shape[1])
         return {
             "n": n,

@@ -32,9 +32,10 @@ def describe(benchmark: Benchmark, crossing: Crossing, offset: int, index: int) 
     side: Side = "a" if (crossing.side > 0) != swap else "b"
     other: Side = "b" if side == "a" else "a"
     decided = crossing.kind == "decided"
+    graded = benchmark.graded
     needed = required_n(crossing.n, wins, losses, benchmark.spec.alpha, benchmark.spec.power)
-    q = float(resolution_ratio(crossing.n, needed))
-    gap = (wins - losses) / crossing.n
+    q = 0.0 if graded else float(resolution_ratio(crossing.n, needed))
+    gap = (-1 if swap else 1) * crossing.lead / (crossing.n * (benchmark.unit if graded else 1))
     change = VerdictChange(
         id=_identity(offset, index, crossing.pair, crossing.procedure, crossing.kind),
         benchmark=benchmark.name,
@@ -47,12 +48,12 @@ def describe(benchmark: Benchmark, crossing: Crossing, offset: int, index: int) 
         before=None if decided else other,
         after=side,
         order_policy=benchmark.spec.order.policy,
-        mixture=benchmark.spec.mixture,
+        mixture="graded grid" if graded else benchmark.spec.mixture,
         statistics_version=STATISTICS_VERSION,
         evidence=Evidence(
             n=crossing.n,
-            b=wins,
-            c=losses,
+            b=None if graded else wins,
+            c=None if graded else losses,
             gap=gap,
             missing=crossing.missing,
             log_e=crossing.log_e,
@@ -111,15 +112,25 @@ def _sentence(benchmark: Benchmark, crossing: Crossing, ranked: tuple[str, str])
     scope = _SCOPE[crossing.procedure]
     assumption = _ASSUMPTIONS[benchmark.spec.order.policy]
     if crossing.kind == "reversed":
+        by = f"by {_mean_gap(benchmark, crossing)}" if benchmark.graded else f"{wins:,} to {losses:,}"
         return (
-            f"The gap on {benchmark.name} has turned after the decision ({scope}): {better} now leads {worse}, {wins:,} to {losses:,} on "
+            f"The gap on {benchmark.name} has turned after the decision ({scope}): {better} now leads {worse}, {by} on "
             f"{crossing.n:,} shared items. The decision stands as it was made; look at what changed."
         )
     left = ""
     if crossing.missing:
         kind = "skipped" if benchmark.spec.order.policy == "committed" else "missing"
         left = f" even if all {crossing.missing:,} {kind} items went the other way"
+    if benchmark.graded:
+        return (
+            f"{better} is better than {worse} on {benchmark.name}, decided {scope}: on {crossing.n:,} shared items its mean score is "
+            f"higher by {_mean_gap(benchmark, crossing)}{left}. Assumes that {assumption}."
+        )
     return (
         f"{better} is better than {worse} on {benchmark.name}, decided {scope}: of {crossing.n:,} shared items it alone has {wins:,} "
         f"right, {worse} alone {losses:,}{left}. Assumes that {assumption}."
     )
+
+
+def _mean_gap(benchmark: Benchmark, crossing: Crossing) -> str:
+    return f"{abs(crossing.lead) / (crossing.n * benchmark.unit):.4g}"

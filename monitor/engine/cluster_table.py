@@ -43,7 +43,7 @@ def cluster_sums(table: PairTable, at: Index) -> ClusterSums | None:
     None unless every item carries a cluster, there are at least two of them, and they fit the budget.
     """
     benchmark = table.benchmark
-    found = [row.cluster for row, counts in zip(benchmark.rows, benchmark.counts_row, strict=False) if counts]
+    found = benchmark.item_clusters()
     if None in found:
         return None
     names, label = np.unique(np.array(found, dtype=object).astype(str), return_inverse=True)

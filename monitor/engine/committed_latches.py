@@ -99,6 +99,7 @@ def _path(benchmark: Benchmark, advance: Advance, some: NDArray[np.int64]) -> Pa
         n=sums["n"],
         b=sums["b"],
         c=sums["c"],
+        lead=sums["b"] - sums["c"],
         missing=(walked[:, None] + np.arange(1, index.shape[1] + 1) - sums["n"]).astype(np.int32),
         evidence=evidence,
         side=np.where(for_first >= for_second, 1, -1),

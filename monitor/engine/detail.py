@@ -60,7 +60,7 @@ def _pairs(table: PairTable, at: Index, *, held: bool) -> list[PairDetail]:
     adjacent = _adjusted(table, table.adjacent, at)
     everything = _adjusted(table, table.in_family, at)
     sides = {name: np.zeros(at.size, np.int8) for name in ("e_holm", "e_bh")}
-    if table.benchmark.binary and not held:
+    if table.bets and not held:
         inside = table.in_family
         rejected = np.zeros(inside.size, bool)
         if inside.any():
@@ -133,11 +133,11 @@ def _bootstrap(table: PairTable, q: int) -> tuple[float, float]:
 
 
 def _adjusted(table: PairTable, family: NDArray[np.bool_], at: Index) -> list[AdjustedP | None]:
-    """Adjust the exact p-values of a family by every fixed-n procedure."""
+    """Adjust the p-values of a family by every fixed-n procedure."""
     members = np.flatnonzero(family)
-    if not table.benchmark.binary or members.size == 0:
+    if members.size == 0:
         return [None] * at.size
-    p = table.p_exact[members]
+    p = table.p_fixed[members]
     adjusts: dict[str, Callable[[Floats], Floats]] = {
         name: getattr(families, name)
         for name in ("bonferroni", "sidak", "holm", "benjamini_hochberg", "benjamini_yekutieli")

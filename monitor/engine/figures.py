@@ -53,7 +53,7 @@ def figures_of(view: View) -> Figures:
     benchmark = table.benchmark
     size = table.ranking.size
     matrix = np.zeros((size, size), np.int8)
-    if view.held is None and size > 1:
+    if not view.void and size > 1:
         first, second = np.triu_indices(size, 1)
         sides = table.decided_anytime["anytime_family"]
         matrix[first, second], matrix[second, first] = sides, -sides

@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from monitor.engine.benchmark import MILLION, Benchmark
 from monitor.engine.changes import describe, describe_invalidated
 from monitor.engine.committed_latches import crossings_along
-from monitor.engine.counts import ABSENT, CHUNK_CELLS, ONE, SKIPPED, ZERO, chunk_counts
+from monitor.engine.counts import ABSENT, CHUNK_CELLS, ONE, SKIPPED, ZERO, Codes, chunk_counts
 from monitor.engine.delta import BenchmarkDelta, Contestant
+from monitor.engine.graded_pairs import enter_graded
 from monitor.engine.latches import Chunk, Crossing, crossings, register
 from monitor.engine.limits import Limits
 from monitor.engine.pairs import Index, pair_index
 from schemas.decode import Fault, shorten
 from schemas.events import EventFields
 from schemas.names import name_fault
+from stats.graded import MAX_ITEMS
 
 _REMEMBERED_SCORES: Final = 100_000
 _ITEM, _MODEL, _SCORE, _REPEAT, _EPOCH = (attrgetter(name) for name in ("item_id", "model", "score", "repeat", "epoch"))
@@ -54,9 +56,9 @@ class _Cells:
     contestant: Index
     code: NDArray[np.uint32]
     cut: int
-    """The first event after which the benchmark may no longer bet (a graded score, an item too many); else the length."""
+    """The first event at which there is an item too many, so that nothing decided counts; else the length."""
     broken: str
-    """What ended the betting at `cut`."""
+    """What took the verdicts back at `cut`."""
 
 
 def fold_batch(
@@ -86,18 +88,18 @@ def fold_batch(
     for start in range(0, len(batch.events), CHUNK_CELLS):
         part = slice(start, start + CHUNK_CELLS)
         piece = Batch(batch.events[part], batch.offsets[part], batch.indices[part])
-        betting = benchmark.betting
+        standing = benchmark.standing
         found, faults = _locate(benchmark, piece.events, delta, limits)
         refused += [(start + position, fault) for position, fault in faults]
         benchmark.grow()
         rows = len(benchmark.rows)
         benchmark.counts_row[rows - len(delta.rows) : rows] = [row.repeat == 0 for row in delta.rows]
-        # Once the benchmark stops betting inside the piece, what came before still bets and what follows does not: fold them apart.
-        for low, high, bets in ((0, found.cut, betting), (found.cut, len(piece.events), benchmark.betting)):
+        # An item too many inside the piece: what came before still bets and what follows does not. Fold them apart.
+        for low, high, stands in ((0, found.cut, standing), (found.cut, len(piece.events), False)):
             if low < high:
-                if betting and not bets and not benchmark.refuted:
+                if standing and not stands:
                     _invalidate(benchmark, piece, low, found.broken, delta)
-                cells.append(_apply(benchmark, piece, found, slice(low, high), delta, betting=bets))
+                cells.append(_apply(benchmark, piece, found, slice(low, high), delta, stands=stands))
     benchmark.counters["events"] += len(batch.events) - len(refused)
     return refused
 
@@ -114,11 +116,11 @@ def _locate(
     unknown = (rows < 0) | (contestants < 0) | (codes < 0)
     if any(map(_REPEAT, events)) or any(map(_EPOCH, events)):
         unknown |= np.fromiter((bool(e.repeat or e.epoch) for e in events), bool, size)
-    betting, cut, broken = benchmark.betting, size, ""
+    standing, cut, broken = benchmark.standing, size, ""
     for position in np.flatnonzero(unknown).tolist():
         place = namer.place(events[position], position)
         rows[position], contestants[position], codes[position] = place or (0, 0, ABSENT)
-        if betting and cut == size and not benchmark.betting:
+        if standing and cut == size and not benchmark.standing:
             cut, broken = position, benchmark.broken
     return _Cells(rows, contestants, codes.astype(np.uint32), cut, broken), namer.faults
 
@@ -174,11 +176,12 @@ class _Namer:
                 "another benchmark name",
                 name,
             )
-        if new_row and len(benchmark.rows) >= limits.rows:
+        most = min(limits.rows, MAX_ITEMS * benchmark.spec.repeats) if benchmark.graded else limits.rows
+        if new_row and len(benchmark.rows) >= most:
             return Fault(
                 "item_id",
                 shorten(event.item_id),
-                f"the benchmark has {limits.rows:,} items already, its limit",
+                f"the benchmark has {most:,} items already, its limit",
                 name,
             )
         model = (event.model, event.epoch)
@@ -235,7 +238,7 @@ class _Namer:
 
 
 def _apply(
-    benchmark: Benchmark, piece: Batch, found: _Cells, part: slice, delta: BenchmarkDelta, *, betting: bool
+    benchmark: Benchmark, piece: Batch, found: _Cells, part: slice, delta: BenchmarkDelta, *, stands: bool
 ) -> Cells:
     """Fold located events: first score wins, then sums, family and latches."""
     position = np.flatnonzero(found.code[part] != ABSENT) + part.start
@@ -258,36 +261,46 @@ def _apply(
     refuted_at = benchmark.arrival.observe(
         benchmark.rows, benchmark.listed, benchmark.scores, (row[counts], contestant[counts], position[counts])
     )
+    betting = stands and not benchmark.mixed
+    graded = position[counts & (code > ONE)] if benchmark.binary else position[:0]
+    benchmark.mixed |= graded.size > 0
+    until = graded.min(initial=len(piece.events))
     if refuted_at is not None:
         delta.finding = benchmark.arrival.finding
-        if betting and benchmark.refuted:
-            # What came before the event that refuted the order still bets.
-            early = position < refuted_at
-            _enter(benchmark, piece, (row[early], contestant[early], code[early], position[early]), delta, betting=True)
-            _invalidate(benchmark, piece, refuted_at, benchmark.broken, delta)
-            late = ~early
-            _enter(benchmark, piece, (row[late], contestant[late], code[late], position[late]), delta, betting=False)
-            return row, contestant, code
-    _enter(benchmark, piece, cells, delta, betting=betting)
+        if benchmark.refuted:
+            until = min(until, refuted_at)
+    # What came before the first graded score, or the event that refuted the order, still bets.
+    early = position < until
+    if not betting or early.all():
+        _enter(benchmark, piece, cells, delta, betting=betting)
+    else:
+        _enter(benchmark, piece, (row[early], contestant[early], code[early], position[early]), delta, betting=True)
+        late = ~early
+        _enter(benchmark, piece, (row[late], contestant[late], code[late], position[late]), delta, betting=False)
+    if stands and refuted_at is not None and benchmark.refuted:
+        _invalidate(benchmark, piece, refuted_at, benchmark.broken, delta)
     return row, contestant, code
 
 
 def _enter(benchmark: Benchmark, piece: Batch, cells: NewCells, delta: BenchmarkDelta, *, betting: bool) -> None:
-    """Enter new cells (sorted by row) into the matrix, then add them to the sums, and close latches."""
-    row, contestant, code, position = cells
-    starts = np.ones(row.size, bool)
-    starts[1:] = row[1:] != row[:-1]
-    touched, at = row[starts], np.cumsum(starts) - 1
-    before = benchmark.scores[touched]
-    benchmark.scores[row, contestant] = code
-    bets = benchmark.counts_row[row]
+    """Enter new cells (sorted by row) into the matrix, then add what counts to the sums, and close latches."""
+    rows, at = _write(benchmark.scores, cells)
+    if benchmark.repeats is not None:
+        row, contestant, _, position = cells
+        cells = benchmark.repeats.completed(benchmark.scores, benchmark.values, row, contestant, position)
+        rows, at = _write(benchmark.repeats.codes, cells)
+        row, contestant, code, position = cells
+        bets = np.ones(row.size, bool)
+    else:
+        row, contestant, code, position = cells
+        bets = benchmark.counts_row[row]
     if bets.any():
         _add_sums(benchmark, contestant[bets], code[bets])
         scored = bets & (code >= ZERO)
         contestants = len(benchmark.contestants)
-        rows = (before[:, :contestants], benchmark.scores[touched][:, :contestants])
+        before, after = (block[:, :contestants] for block in rows)
         events = (at[scored], contestant[scored], code[scored], position[scored])
-        _bet(benchmark, piece, rows, events, delta, betting=betting and benchmark.committed is None)
+        _bet(benchmark, piece, (before, after), events, delta, betting=betting and benchmark.committed is None)
         if benchmark.committed is not None:
             counting = (row[bets], contestant[bets], position[bets])
             advance = benchmark.committed.advance(benchmark.rows, benchmark.matrix(), counting)
@@ -295,9 +308,20 @@ def _enter(benchmark: Benchmark, piece: Batch, cells: NewCells, delta: Benchmark
                 _announce(benchmark, piece, crossings_along(benchmark, advance), delta)
 
 
+def _write(matrix: Codes, cells: NewCells) -> tuple[tuple[Codes, Codes], Index]:
+    """Write new cells; return the rows they touch, before and after, and which of these each cell is in."""
+    row, contestant, code, _ = cells
+    starts = np.ones(row.size, bool)
+    starts[1:] = row[1:] != row[:-1]
+    touched, at = row[starts], np.cumsum(starts) - 1
+    before = matrix[touched]
+    matrix[row, contestant] = code
+    return (before, matrix[touched]), at
+
+
 def _add_sums(benchmark: Benchmark, contestant: Index, code: NDArray[np.uint32]) -> None:
     """Add what new scores bring to each model by itself; float64 is exact for so few and so small integers."""
-    table = np.array([0, 0, *benchmark.values], np.float64)
+    table = benchmark.item_values.astype(np.float64)
     size = len(benchmark.contestants)
     for name, weights in (("total", table[code]), ("scored", code >= ZERO), ("skipped", code == SKIPPED)):
         getattr(benchmark, name)[:size] += np.bincount(contestant, weights, size).astype(np.int64)
@@ -306,7 +330,7 @@ def _add_sums(benchmark: Benchmark, contestant: Index, code: NDArray[np.uint32])
 def _bet(
     benchmark: Benchmark,
     piece: Batch,
-    rows: tuple[NDArray[np.uint8] | NDArray[np.uint32], NDArray[np.uint8] | NDArray[np.uint32]],
+    rows: tuple[Codes, Codes],
     cells: tuple[Index, Index, NDArray[np.uint32], Index],
     delta: BenchmarkDelta,
     *,
@@ -326,13 +350,16 @@ def _bet(
         getattr(benchmark, name)[pair] += gained
 
     fresh = np.flatnonzero(start[0] == 0)
-    if not fresh.size and not betting:
+    graded = benchmark.graded_pairs is not None
+    if not fresh.size and not betting and not graded:
         return
     chunk = Chunk.of(before, after, row, contestant, position)
     if fresh.size:
         joined = register(benchmark, chunk, i[fresh], j[fresh])
         delta.registered = np.concatenate([delta.registered, joined])
-    if betting:
+    if graded:
+        _announce(benchmark, piece, enter_graded(benchmark, chunk, i, j, start[0], betting=betting), delta)
+    elif betting:
         _announce(benchmark, piece, crossings(benchmark, chunk, i, j, start), delta)
 
 

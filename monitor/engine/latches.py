@@ -17,7 +17,7 @@ from monitor.engine.pairs import Index, pair_index
 from stats.eprocess import log_completion_bound, log_e_value
 from stats.families import capacity_alpha, spending_alpha
 
-STATISTICS_VERSION: Final = 2
+STATISTICS_VERSION: Final = 3
 """Version of everything a latch rests on: a state made by another one is refused."""
 
 NEVER: Final = np.iinfo(np.int32).max
@@ -81,6 +81,7 @@ class Crossing:
     n: int
     b: int
     c: int
+    lead: int
     missing: int
     log_e: float
     log_threshold: float
@@ -96,8 +97,8 @@ class Path:
         Position of the event in the chunk.
     happened : array of bool
         False behind the end of a pair's own way.
-    n, b, c, missing, evidence, side : arrays
-        As they are after each step; see `Crossing`.
+    n, b, c, lead, missing, evidence, side : arrays
+        As they are after each step; see `Crossing`. `lead` is the sum of D: b - c, or in the units of graded scores, which have no b and c.
     """
 
     when: NDArray[np.int32]
@@ -105,6 +106,7 @@ class Path:
     n: NDArray[np.int32]
     b: NDArray[np.int32]
     c: NDArray[np.int32]
+    lead: NDArray[np.int32] | NDArray[np.int64]
     missing: NDArray[np.int32]
     evidence: NDArray[np.float64]
     side: NDArray[np.int64]
@@ -218,7 +220,7 @@ def _reach(
     open_limit = open_limits(benchmark, pair, threshold)
     if benchmark.spec.order.policy == "completion":
         # The bound never falls, so its largest value is the last one; and a decision that cannot be undone cannot reverse.
-        missing = _missing(benchmark, benchmark.n[pair])
+        missing = benchmark.missing(benchmark.n[pair])
         lead, trail = np.maximum(b1, c1), np.minimum(b1, c1) + missing
         reach = (lead > trail) & may_reach(lead, trail, open_limit)
         some = np.flatnonzero(reach)
@@ -254,12 +256,6 @@ def turned(
     return reach
 
 
-def _missing(benchmark: Benchmark, n: Counts) -> Counts:
-    """How many items of the declared benchmark a pair does not share yet; skipped ones are missing for good."""
-    assert benchmark.spec.items is not None
-    return np.asarray(benchmark.spec.items - n, np.int32)
-
-
 def _replay(
     benchmark: Benchmark,
     chunk: Chunk,
@@ -284,7 +280,7 @@ def _replay(
     )
 
     if benchmark.spec.order.policy == "completion":
-        missing = _missing(benchmark, n)
+        missing = benchmark.missing(n)
         for_first, for_second = log_completion_bound(b, c, missing, benchmark.spec.mixture)
         evidence = np.maximum(for_first, for_second)
         side = np.where(for_first >= for_second, 1, -1)
@@ -302,6 +298,7 @@ def _replay(
             n=n,
             b=b,
             c=c,
+            lead=b - c,
             missing=missing,
             evidence=evidence,
             side=side,
@@ -326,7 +323,7 @@ def close(
     """
     i, j = members
     pair = pair_index(i, j)
-    b, c, evidence, side, happened = path.b, path.c, path.evidence, path.side, path.happened
+    b, c, lead, evidence, side, happened = path.b, path.c, path.lead, path.evidence, path.side, path.happened
     length = happened.shape[1]
     found: list[Crossing] = []
     for procedure in PROCEDURES:
@@ -337,7 +334,7 @@ def close(
         step = hit.argmax(axis=1)
         since = np.where(open_now, np.where(hit.any(axis=1), step, length), -1)
         latch[pair] = np.where(hit.any(axis=1), side[np.arange(pair.size), step], latch[pair])
-        against = latch[pair].astype(np.int64)[:, None] * (b - c) < 0
+        against = latch[pair].astype(np.int64)[:, None] * np.sign(lead) < 0
         turn = happened & against & (np.arange(length) > since[:, None]) & ~undone[pair][:, None]
         undone[pair] |= turn.any(axis=1)
         for kind, closed in (("decided", hit), ("reversed", turn)):
@@ -355,6 +352,7 @@ def close(
                         n=int(path.n[q, at]),
                         b=int(b[q, at]),
                         c=int(c[q, at]),
+                        lead=int(lead[q, at]),
                         missing=int(path.missing[q, at]),
                         log_e=float(evidence[q, at]),
                         log_threshold=float(limit[q]),

@@ -8,13 +8,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.benchmark import MILLION, Benchmark
+from monitor.engine.benchmark import Benchmark
 from monitor.engine.committed_latches import prefix_evidence
 from monitor.engine.counts import ONE, ZERO
+from monitor.engine.graded_pairs import capital_of
 from monitor.engine.latches import log_thresholds
 from monitor.engine.pairs import Index, pair_index
 from stats.eprocess import anytime_required_n, log_completion_bound, log_e_halves, log_e_value
 from stats.families import benjamini_hochberg, e_bh, holm
+from stats.graded import graded_completion_bound, graded_log_e, graded_log_e_halves
 from stats.mcnemar import exact_p
 from stats.paired import moments, moments_from_sums
 from stats.resolution import mde, required_n
@@ -115,10 +117,10 @@ class PairTable:
     def scores(self) -> tuple[Floats, Floats]:
         """Scores in [0, 1] (0 where there is none) and presence, of the rows that bet, shape (rows, contestants)."""
         benchmark = self.benchmark
-        codes = benchmark.matrix()[benchmark.counts_row[: len(benchmark.rows)]]
+        codes = benchmark.item_codes()
         if benchmark.binary:
             return (codes == ONE).astype(np.float64), (codes >= ZERO).astype(np.float64)
-        return np.array([0, 0, *benchmark.values], np.float64)[codes] / MILLION, (codes >= ZERO).astype(np.float64)
+        return benchmark.item_values[codes] / benchmark.unit, (codes >= ZERO).astype(np.float64)
 
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
@@ -160,12 +162,40 @@ class PairTable:
         spec = self.benchmark.spec
         return anytime_required_n(self.n, self.wins, self.losses, spec.alpha, spec.power, spec.mixture)
 
+    # --- graded scores ---------------------------------------------------------------------------------------------------------------
+
+    @property
+    def bets(self) -> bool:
+        """Whether there is an e-process: not for scores that turned out graded under a declaration of 0/1 scores."""
+        return self.benchmark.binary or self.benchmark.graded or self.asserted
+
+    @cached_property
+    def capital(self) -> NDArray[np.int64]:
+        """Capital of each pair, the bets on a first; shape (pairs, 2, L)."""
+        benchmark = self.benchmark
+        if benchmark.graded_pairs is not None:
+            capital = benchmark.graded_pairs.capital[self.pair]
+        else:
+            first, second = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
+            capital, _ = capital_of(benchmark.item_codes(), benchmark.item_values, benchmark.unit, first, second)
+        return np.where(self.flip[:, None, None], capital[:, ::-1], capital)
+
     # --- evidence ---------------------------------------------------------------------------------------------------------------------
 
     @cached_property
     def p_exact(self) -> Floats:
         """Exact McNemar p-values."""
         return exact_p(self.wins, self.losses)
+
+    @cached_property
+    def p_fixed(self) -> Floats:
+        """P-values that the fixed-n decisions rest on: the exact test of 0/1 scores, the paired t test of graded ones."""
+        if self.benchmark.binary:
+            return self.p_exact
+        from stats.ttest import paired_t
+
+        _, _, s1, s2 = self.sums
+        return paired_t(self.n, s1, np.maximum(s2, 0))[1]
 
     @cached_property
     def evidence(self) -> tuple[NDArray[np.int64], ...]:
@@ -192,6 +222,8 @@ class PairTable:
     @cached_property
     def log_e(self) -> Floats:
         """Logarithm of the two-sided mixture e-value at the current counts."""
+        if not self.benchmark.binary:
+            return graded_log_e(self.capital)
         _, b, c, c_worst, b_best = self.evidence
         mixture = self.benchmark.spec.mixture
         log_e = log_e_value(b, c, mixture)
@@ -204,6 +236,8 @@ class PairTable:
     @cached_property
     def log_e_halves(self) -> tuple[Floats, Floats]:
         """Logarithms of the directional halves: a is better, b is better."""
+        if not self.benchmark.binary:
+            return graded_log_e_halves(self.capital)
         _, b, c, c_worst, b_best = self.evidence
         mixture = self.benchmark.spec.mixture
         if c_worst is c:
@@ -258,16 +292,16 @@ class PairTable:
 
     @cached_property
     def decided_fixed(self) -> dict[str, Sides]:
-        """Decisions of the fixed-n procedures (valid at a planned n only), from the exact test."""
+        """Decisions of the fixed-n procedures (valid at a planned n only), from `p_fixed`."""
         inside = self.in_family
-        adjusted = {"fixed_n": self.p_exact}
+        adjusted = {"fixed_n": self.p_fixed}
         for name, adjust in (("holm", holm), ("benjamini_hochberg", benjamini_hochberg)):
             values = np.ones(inside.size)
-            values[inside] = adjust(self.p_exact[inside]) if inside.any() else 1.0
+            values[inside] = adjust(self.p_fixed[inside]) if inside.any() else 1.0
             adjusted[name] = values
-        adjusted["bonferroni"] = np.where(inside, np.minimum(self.p_exact * self.family_size, 1), 1.0)
+        adjusted["bonferroni"] = np.where(inside, np.minimum(self.p_fixed * self.family_size, 1), 1.0)
         neighbours = max(int(self.adjacent.sum()), 1)
-        adjusted["bonferroni_adjacent"] = np.where(self.adjacent, np.minimum(self.p_exact * neighbours, 1), 1.0)
+        adjusted["bonferroni_adjacent"] = np.where(self.adjacent, np.minimum(self.p_fixed * neighbours, 1), 1.0)
         return {name: self._by_p(values) for name, values in adjusted.items()}
 
     @cached_property
@@ -276,7 +310,10 @@ class PairTable:
         benchmark = self.benchmark
         if self.assumed_items is not None:
             assert self.missing is not None
-            for_a, for_b = log_completion_bound(self.wins, self.losses, self.missing, benchmark.spec.mixture)
+            if benchmark.binary:
+                for_a, for_b = log_completion_bound(self.wins, self.losses, self.missing, benchmark.spec.mixture)
+            else:
+                for_a, for_b = graded_completion_bound(self.capital, self.missing)
             bound, side = np.maximum(for_a, for_b), np.where(for_a >= for_b, 1, -1)
             thresholds = {
                 "anytime": np.full(bound.shape, -log(benchmark.spec.alpha)),

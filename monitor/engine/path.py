@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.benchmark import MILLION, Benchmark
+from monitor.engine.benchmark import Benchmark
 from monitor.engine.counts import ONE, ZERO, Codes
 from monitor.engine.latches import log_thresholds
 from monitor.engine.pairs import Index, pair_index
@@ -66,8 +66,8 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
     pair = pair_index(np.array([min(one, other)]), np.array([max(one, other)]))
     family = float(log_thresholds(benchmark, pair)["anytime_family"][0])
     if not benchmark.binary:
-        values = np.array([0, 0, *benchmark.values], np.int64)
-        gap = np.cumsum(values[x] - values[y])[kept - 1] / (MILLION * n)
+        values = benchmark.item_values
+        gap = np.cumsum(values[x] - values[y])[kept - 1] / (benchmark.unit * n)
         return PairPath(n, gap, None, None, None, None, None, -log(spec.alpha), family)
     wins, losses = _discordant(x, y, kept)
     for_one, for_other = log_e_halves(wins, losses, spec.mixture)
@@ -85,7 +85,7 @@ def evidence_path(benchmark: Benchmark, one: int, other: int, points: int) -> tu
 
 def _shared(benchmark: Benchmark, one: int, other: int, points: int) -> tuple[Codes, Codes, Index]:
     """Return the codes of two contestants on the items they share, and how many items to keep a point at."""
-    scores = benchmark.matrix()[:, [one, other]][benchmark.counts_row[: len(benchmark.rows)]]
+    scores = benchmark.item_codes()[:, [one, other]]
     x, y = scores[(scores >= ZERO).all(axis=1)].T
     return x, y, np.unique(np.linspace(1, x.size, min(points, x.size)).round().astype(np.int64))
 

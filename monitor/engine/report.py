@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from monitor.engine.benchmark import Benchmark
 from monitor.engine.cluster_table import ClusterColumns, cluster_columns
 from monitor.engine.columns import Column, number
+from monitor.engine.graded_intervals import graded_intervals
 from monitor.engine.pair_table import PairTable
 from monitor.engine.pairs import Index, pair_members
 from monitor.engine.partition import Partition
@@ -78,6 +79,9 @@ class View:
     listed: Index
     """Where the pairs of the report, but the superseded ones, stand in the table."""
     held: str | None
+    """Why no further anytime verdict is given, or None."""
+    void: bool
+    """Whether those that were given do not count."""
 
 
 def view_of(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete: bool = False) -> View:
@@ -86,6 +90,7 @@ def view_of(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete:
     ranking = ranking_of(benchmark)
     table = PairTable(benchmark, ranking, benchmark.items if asserted else None)
     held = held_reason(benchmark, asserted=asserted)
+    void = held is not None and not benchmark.standing
     listed = np.arange(table.pair.size) if pairs == "all" else np.flatnonzero(table.adjacent)
     clusters = cluster_columns(table, listed)
     rows = pair_rows(table, clusters, listed, held)
@@ -98,11 +103,11 @@ def view_of(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete:
         power=benchmark.spec.power,
         mixture=benchmark.spec.mixture,
         family=_family(benchmark, table, asserted=asserted),
-        models=model_reports(table, held=held is not None),
+        models=model_reports(table, held=void),
         summary=summary(table, rows, listed),
         pairs=rows + (_superseded(benchmark, ranking, held) if pairs == "all" else []),
     )
-    return View(report, table, listed, held)
+    return View(report, table, listed, held, void)
 
 
 def _superseded(benchmark: Benchmark, ranking: Index, held: str | None) -> list[PairReport]:
@@ -136,8 +141,6 @@ def order_report(benchmark: Benchmark, held: str | None, *, asserted: bool = Fal
 def held_reason(benchmark: Benchmark, *, asserted: bool = False) -> str | None:
     """Why no anytime verdict is given on the benchmark, or None."""
     spec = benchmark.spec
-    if not benchmark.binary:
-        return "some scores are neither 0 nor 1, and anytime verdicts on graded scores are not computed yet"
     if asserted:
         return None
     if spec.order.policy == "none":
@@ -146,6 +149,11 @@ def held_reason(benchmark: Benchmark, *, asserted: bool = False) -> str | None:
         return f"{benchmark.suspicion}, and the order was trusted"
     if benchmark.overfull:
         return f"{benchmark.items:,} items have come where {spec.items:,} were declared, so the declared item count was wrong"
+    if benchmark.mixed:
+        return (
+            "some scores are neither 0 nor 1, so nothing further is decided, as pairs had bet on 0/1 scores: declare scores graded "
+            "before the first score, under another name"
+        )
     return None
 
 
@@ -205,9 +213,16 @@ def pair_rows(
     )
     columns |= {name: [None] * listed.size for name in (*evidence, "items_to_decision")}
     threshold = table.log_family_threshold[listed]
+    shared = n > 0
+    everywhere = Column(np.arange(listed.size))
+    if not binary and table.bets:
+        computed = {
+            "log_e": table.log_e[listed],
+            "log_e_a": table.log_e_halves[0][listed],
+            "log_e_b": table.log_e_halves[1][listed],
+        } | graded_intervals(table, listed, threshold)
+        columns |= {name: everywhere.numbers(np.where(shared, values, np.nan)) for name, values in computed.items()}
     if binary:
-        shared = n > 0
-        everywhere = Column(np.arange(listed.size))
         right = np.rint(np.nan_to_num(np.stack([mean_a[listed], mean_b[listed]])) * n)
         rho = np.full(listed.size, np.nan)
         rho[shared] = correlation(n[shared], wins[shared], losses[shared], right[0][shared], right[1][shared])
@@ -287,16 +302,17 @@ def _items_to_decision(table: PairTable, listed: NDArray[np.int64]) -> NDArray[n
 def _decided(
     table: PairTable, clusters: ClusterColumns | None, column: Column, held: str | None
 ) -> dict[str, list[Any]]:
-    binary = table.benchmark.binary
-    fixed = table.decided_fixed if binary and table.superseded is None else {}
+    fixed = table.decided_fixed if table.superseded is None else {}
     # An invalidated decision no longer counts: its status tells of it, the columns do not.
-    anytime = table.decided_anytime if held is None else {}
+    anytime = table.decided_anytime if held is None or table.benchmark.standing else {}
     names = ("fixed_n", "bonferroni", "holm", "benjamini_hochberg", "bonferroni_adjacent")
     decided = {name: column.sides(fixed.get(name)) for name in names}
     decided["clustered"] = column.sides(clusters.decided if clusters else None)
     for name in ("anytime", "anytime_family"):
         decided[name] = column.sides(anytime.get(name))
-    decided["e_bh"] = column.sides(table.decided_e_bh if binary and held is None and table.superseded is None else None)
+    decided["e_bh"] = column.sides(
+        table.decided_e_bh if table.bets and held is None and table.superseded is None else None
+    )
     return decided
 
 

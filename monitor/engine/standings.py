@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.benchmark import MILLION, Benchmark
+from monitor.engine.benchmark import Benchmark
 from monitor.engine.pair_table import PairTable
 from monitor.engine.pairs import Index
 from schemas.report import ModelReport
@@ -84,7 +84,7 @@ def model_reports(table: PairTable, *, held: bool) -> list[ModelReport]:
     low, high = rank_intervals(better)
     groups = tie_groups(np.arange(size), better)
     scored = benchmark.scored[ranking]
-    total = benchmark.total[ranking] / MILLION
+    total = benchmark.total[ranking] / benchmark.unit
     known = scored > 0
     mean_low, mean_high = np.full(size, np.nan), np.full(size, np.nan)
     if known.any():

@@ -21,7 +21,7 @@ def summary(table: PairTable, rows: list[PairReport], listed: NDArray[np.int64])
         values = [getattr(row.resolved, name) for row in rows]
         if rows and None not in values:
             unresolved[name] = sum(not value for value in values)
-    if table.benchmark.binary and rows:
+    if rows:
         undecided["bonferroni_adjacent"] = sum(
             side is None and row.adjacent
             for side, row in zip(column.sides(table.decided_fixed["bonferroni_adjacent"]), rows, strict=True)
@@ -37,11 +37,9 @@ def summary(table: PairTable, rows: list[PairReport], listed: NDArray[np.int64])
 def _computed(table: PairTable, rows: list[PairReport]) -> set[str]:
     if not rows:
         return set()
-    names = {"anytime", "anytime_family"}
-    if table.benchmark.binary:
-        names |= {"fixed_n", "bonferroni", "holm", "benjamini_hochberg"}
-        if table.benchmark.spec.order.policy != "none" or table.assumed_items is not None:
-            names.add("e_bh")
+    names = {"anytime", "anytime_family", "fixed_n", "bonferroni", "holm", "benjamini_hochberg"}
+    if table.bets and (table.benchmark.spec.order.policy != "none" or table.assumed_items is not None):
+        names.add("e_bh")
     if any(row.p_clustered is not None for row in rows):
         names.add("clustered")
     return names

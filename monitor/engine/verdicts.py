@@ -53,7 +53,7 @@ def verdicts(
         if table.superseded is not None:
             status = "superseded"
         elif side is not None:
-            status = "invalidated" if held is not None else "decided"
+            status = "invalidated" if held is not None and not benchmark.standing else "decided"
         elif held is not None:
             status = "held"
         elif inside:

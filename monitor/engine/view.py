@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.benchmark import Benchmark
 from monitor.engine.cluster_table import ClusterColumns, cluster_columns
+from monitor.engine.graded_intervals import graded_intervals
 from monitor.engine.pair_table import PairTable, Sides
 from monitor.engine.pairs import Index
 from monitor.engine.report import gap_bounds, held_reason, pair_rows
@@ -61,7 +62,7 @@ class View:
         status[self._equivalent()] = _EQUIVALENT
         if self.held is not None:
             status[:] = _HELD
-        status[table.decided_anytime["anytime_family"] != 0] = _DECIDED if self.held is None else _INVALIDATED
+        status[table.decided_anytime["anytime_family"] != 0] = _INVALIDATED if self._void else _DECIDED
         return status
 
     def with_status(self, status: Status) -> NDArray[np.bool_]:
@@ -70,17 +71,26 @@ class View:
             return np.zeros(self.table.pair.size, bool)
         return np.asarray(self.statuses == STATUSES.index(status))
 
+    @property
+    def _void(self) -> bool:
+        """Whether decisions that were made do not count."""
+        return self.held is not None and not self.benchmark.standing
+
     def _equivalent(self) -> Index:
         """Pairs whose family-wise interval lies inside the declared margin, where that can no longer be undone."""
         table, spec = self.table, self.benchmark.spec
-        if spec.margin is None or not self.benchmark.binary:
+        if spec.margin is None or not table.bets:
             return np.empty(0, np.int64)
         settled = np.full(table.pair.size, spec.order.policy in {"committed", "trusted"})
         if table.missing is not None:
             settled |= table.missing == 0
         threshold = table.log_family_threshold
         near = np.flatnonzero(settled & np.isfinite(threshold) & (np.abs(table.moments[0]) < spec.margin))
-        low, high = gap_bounds(table, near, np.exp(-threshold[near]))
+        if self.benchmark.binary:
+            low, high = gap_bounds(table, near, np.exp(-threshold[near]))
+        else:
+            bounds = graded_intervals(table, near, threshold[near])
+            low, high = bounds["gap_family_low"], bounds["gap_family_high"]
         return near[(-spec.margin < low) & (high < spec.margin)]
 
     def sides(self, procedure: Procedure) -> Sides:
@@ -90,11 +100,9 @@ class View:
         if procedure == "clustered":
             return none if self.clusters is None else self.clusters.decided
         if procedure in {"anytime", "anytime_family"}:
-            return table.decided_anytime[procedure] if self.held is None else none
-        if not self.benchmark.binary:
-            return none
+            return none if self._void else table.decided_anytime[procedure]
         if procedure == "e_bh":
-            return table.decided_e_bh if self.held is None else none
+            return table.decided_e_bh if table.bets and self.held is None else none
         return table.decided_fixed[procedure]
 
     def place(self, model: str) -> int | None:
@@ -121,8 +129,9 @@ class View:
         return listed[np.argsort(-key if descending else key, kind="stable")]
 
     def _log_e(self) -> NDArray[np.float64]:
-        known = (self.table.n > 0) & self.benchmark.binary
-        return np.where(known, self.table.log_e, np.nan)
+        if not self.table.bets:
+            return np.full(self.table.pair.size, np.nan)
+        return np.where(self.table.n > 0, self.table.log_e, np.nan)
 
     def _resolution_ratio(self) -> NDArray[np.float64]:
         n, n_star = self.table.n, self.table.n_star

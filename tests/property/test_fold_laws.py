@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,17 @@ def streams(draw):
         spec |= {"item_ids": listed, "items": len(listed)}
     if policy == "committed":
         spec["order"] = {"policy": policy, "seed": draw(st.sampled_from(["one", "two", "three"]))}
+    kind = (
+        "mixed"
+        if graded
+        else "binary"
+        if policy == "committed"
+        else draw(st.sampled_from(["binary", "graded", "repeats"]))
+    )
+    if kind == "graded":
+        spec["scores"] = "graded"
+    elif kind == "repeats":
+        spec["repeats"] = draw(st.sampled_from([2, 3]))
     family = draw(st.sampled_from(["spending", "capacity", "pairs"]))
     if family == "capacity":
         spec["family"] = {"policy": "capacity", "size": draw(st.integers(1, 6))}
@@ -52,17 +64,22 @@ def streams(draw):
                 if graded and rng.random() < 0.02
                 else rng.choice([int(right), bool(right), float(right)])
             )
+            if kind == "graded":
+                score = rng.choice([0.75, 1, 0.5, 1] if right else [0, 0.25, 0.000001, 0])
             events.append({"benchmark": "bench", "item_id": f"item {item}", "model": model, "score": score})
             if blocks != "none" and rng.random() < 0.98:
                 events[-1]["cluster"] = f"cluster {item // 24 if blocks == 'blocks' else rng.randrange(3)}"
             if rng.random() < 0.03:
                 events[-1]["score"] = None
+            if kind == "repeats":
+                same = [events[-1] | {"repeat": k, "score": int(rng.random() < strength[model])} for k in range(1, 4)]
+                events += [event for event in same if rng.random() < 0.95]
             if rng.random() < 0.03:
                 events[-1]["repeat"] = rng.randrange(3)
             if rng.random() < 0.03:
                 events[-1]["epoch"] = rng.randrange(2)
             if rng.random() < 0.05:
-                events.append({**events[-1], "score": rng.choice([0, 1])})
+                events.append({**events[-1], "score": rng.choice([0, 1, 0.4])})
     order = draw(st.sampled_from(["items", "models", "random", "committed"]))
     if order == "models":
         events.sort(key=lambda e: e["model"])
@@ -128,6 +145,10 @@ def essence(partition):
         "finding": benchmark.arrival.finding,
         "prefixes": benchmark.committed
         and [benchmark.committed.reached.tolist(), {k: v.tolist() for k, v in benchmark.committed.sums.items()}],
+        "graded": benchmark.graded_pairs
+        and [benchmark.graded_pairs.capital[:pairs].tolist(), benchmark.graded_pairs.lead[:pairs].tolist()],
+        "items": [benchmark.item_values[row].tolist() for row in benchmark.item_codes()],
+        "mixed": benchmark.mixed,
         "counting": benchmark.counts_row[:rows].tolist(),
     }
 
@@ -136,7 +157,7 @@ CHUNKINGS = st.lists(st.integers(0, 10_000), max_size=12)
 SIZES = st.lists(st.integers(1, 30), min_size=1, max_size=5)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(streams(), SIZES, CHUNKINGS)
 def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
     spec, events = stream
@@ -150,6 +171,8 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
         item_ids=spec.get("item_ids"),
         seed=spec["order"].get("seed") if isinstance(spec["order"], dict) else None,
         items=spec.get("items"),
+        scores=spec.get("scores", "binary"),
+        repeats=spec.get("repeats", 1),
         capacity=capacity,
         family_pairs=family.get("pairs"),
     )
@@ -186,6 +209,11 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
         swapped = names[i] > names[j]
         assert (change.model_a, change.epoch_a) < (change.model_b, change.epoch_b)
         evidence = change.evidence
+        if benchmark.graded:
+            differences = oracle.differences[names[i], names[j]][: evidence.n]
+            assert evidence.gap == pytest.approx(
+                float(sum(differences)) / evidence.n * (-1 if swapped else 1), abs=1e-9
+            )
         wins, losses = (evidence.c, evidence.b) if swapped else (evidence.b, evidence.c)
         side = 1 if ((change.before if kind == "invalidated" else change.after) == "a") != swapped else -1
         found[(names[i], names[j]), procedure, kind] = ((offset, sequence >> 38), side, evidence.n, wins, losses)

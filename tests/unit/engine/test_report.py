@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, ttest_1samp
 
 from monitor.engine.pair_table import PairTable
 from monitor.engine.report import benchmark_report, build_report
@@ -109,7 +109,7 @@ STATUSES = {
     "held: overfull": lambda: overfull(CLOSE),
     "held: graded": lambda: of([*CLOSE.tolist(), [0.5, 0]], order="trusted"),
     "invalidated: overfull": lambda: overfull(CLEAR),
-    "invalidated: graded": lambda: of([*CLEAR.tolist(), [0.5, 0]], order="trusted"),
+    "decided, then graded": lambda: of([*CLEAR.tolist(), [0.5, 0]], order="trusted"),
 }
 
 
@@ -410,7 +410,7 @@ def test_asserted_completeness_counts_unshared_items_against_the_leader():
 # --- graded and clustered ---------------------------------------------------------------------------------------------------------------
 
 
-def test_graded_scores_give_gap_spread_and_resolution_and_nothing_that_is_not_computed():
+def test_graded_scores_have_an_e_process_a_paired_t_test_and_no_counts():
     rng = np.random.default_rng(8)
     scores = rng.choice([0, 0.25, 0.5, 1], (200, 2), p=[0.2, 0.3, 0.3, 0.2])
     scores[:, 0] = np.clip(scores[:, 0] + 0.25 * (rng.random(200) < 0.4), 0, 1)
@@ -420,24 +420,20 @@ def test_graded_scores_give_gap_spread_and_resolution_and_nothing_that_is_not_co
     n_star = float(required_n_paired(*moments_from_sums(200, d.sum(), (d * d).sum())))
     assert (pair.required_n, pair.resolution_ratio) == pytest.approx((n_star, 200 / n_star))
     assert pair.mde == pytest.approx(math.sqrt(7.848880) * d.std() / math.sqrt(200), rel=1e-6)
-    missing = (
-        "b",
-        "c",
-        "rho",
-        "p_chi2",
-        "p_exact",
-        "p_mid",
-        "log_e",
-        "log_e_a",
-        "log_e_b",
-        "gap_low",
-        "gap_family_low",
-    )
+    missing = ("b", "c", "rho", "p_chi2", "p_exact", "p_mid", "items_to_decision")
     assert {getattr(pair, name) for name in missing} == {None}
-    assert set(pair.decided.model_dump().values()) == {None}
     assert pair.resolved.fixed_n is (n_star <= 200)
     assert pair.resolved.anytime is None
-    assert (pair.status, pair.p_a) == ("held", pytest.approx(scores[:, 0].mean()))
+
+    better = d if pair.model_a == "a" else -d
+    bets = np.array([0.002, 0.005, 0.01, *np.arange(0.02, 0.99, 0.02)])
+    plus, minus = (np.log(np.prod(1 + sign * bets * better[:, None], axis=0).mean()) for sign in (1, -1))
+    assert (pair.log_e_a, pair.log_e_b) == pytest.approx((plus, minus))
+    assert pair.log_e == pytest.approx(np.logaddexp(plus, minus) - math.log(2))
+    assert pair.decided.anytime_family == ("a" if plus - math.log(2) >= math.log(20) else None)
+    assert pair.decided.fixed_n == ("a" if ttest_1samp(d, 0).pvalue <= 0.05 else None)
+    assert pair.gap_low < pair.gap < pair.gap_high
+    assert (pair.status, pair.p_a) == ("decided", pytest.approx(scores[:, 0].mean()))
 
 
 @pytest.mark.parametrize("graded", [False, True])

@@ -1,0 +1,49 @@
+"""Graded scores and declared repeats through the fold."""
+
+import numpy as np
+import pytest
+
+from monitor.engine.benchmark import MILLION
+from monitor.engine.graded_pairs import capital_gained
+from schemas.events import Spec
+from stats.graded import graded_log_e_halves
+from tests.fold_log import FoldLog, event
+
+
+def test_the_capital_of_the_reference_differences():
+    d = [0.5, -0.25, 1, 0, 0.3, -1, 0.75, 0.2, 0.2, -0.1]
+    capital, most = capital_gained(np.rint(np.array([d]) * MILLION).astype(np.int64), MILLION)
+    plus, minus = graded_log_e_halves(capital[..., 3:])
+    assert (np.exp(plus[0]), np.exp(minus[0])) == pytest.approx((1.1791990443, 0.3589772720), abs=1e-9)
+    assert (most >= capital).all()
+
+
+def test_an_item_of_several_repeats_bets_once_all_of_them_are_there():
+    log = FoldLog({"declare": "bench", "repeats": 2, "items": 3})
+    log.send(event(1, "a", 1), event(1, "b", 0), event(1, "b", 1, repeat=1), event(1, "a", 1, repeat=2))
+    assert (log.bench.items, log.bench.n.tolist()[:1], log.bench.scored.tolist()[:2]) == (1, [0], [0, 1])
+    log.send(event(1, "a", 1, repeat=1))
+    assert log.bench.n[0] == 1
+    assert log.bench.graded_pairs.lead[0] == MILLION
+    log.send(event(2, "a", None), event(2, "b", 0), event(2, "b", 0, repeat=1), event(2, "a", 1, repeat=1))
+    assert (log.bench.n[0], log.bench.skipped.tolist()[:2]) == (1, [1, 0])
+    before = log.bench.graded_pairs.capital.copy()
+    log.restart()
+    assert (log.bench.graded_pairs.capital == before).all()
+
+
+def test_a_conflicting_graded_score_stops_nothing():
+    log = FoldLog({"declare": "bench", "order": "trusted"})
+    log.send(event(1, "a", 1), event(1, "b", 0), event(1, "a", 0.5))
+    assert log.bench.betting
+    assert log.bench.binary
+    log.send(event(2, "a", 0.5))
+    assert not log.bench.betting
+    assert log.bench.standing
+
+
+def test_what_cannot_be_declared_of_graded_scores():
+    with pytest.raises(ValueError, match="0/1 scores of one repeat alone"):
+        Spec.model_validate({"scores": "graded", "order": {"policy": "committed", "seed": "s"}, "item_ids": ["1"]})
+    with pytest.raises(ValueError, match="at most 2,097,151 items"):
+        Spec.model_validate({"repeats": 2, "items": 2**21})

@@ -1,5 +1,6 @@
 """The state of a topic's partitions in Redis or Valkey: fold(log[0:off]), with off as its version."""
 
+import asyncio
 import re
 import uuid
 from collections.abc import Mapping
@@ -7,6 +8,8 @@ from importlib.resources import files
 from itertools import count
 from types import TracebackType
 from typing import Any, Final, Self
+
+from redis import exceptions
 
 from monitor.engine.delta import Delta, PairSnapshot, StoredState
 from monitor.faults import crash_point
@@ -95,6 +98,15 @@ class RedisStore:
     async def close(self) -> None:
         """Close the connections; what was committed stays."""
         await self._connection.close()
+
+    async def answers(self, seconds: float = 2.0) -> bool:
+        """Say whether the server answers now; it is asked once."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._connection.client.get("rankwatch")  # any command; the name is never written
+        except (exceptions.RedisError, OSError, TimeoutError):
+            return False
+        return True
 
     # --- state ------------------------------------------------------------------------------------------------------------------------
 

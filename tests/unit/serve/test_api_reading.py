@@ -10,6 +10,7 @@ from monitor.engine.report import benchmark_report
 from monitor.engine.view import STATUSES, View
 from schemas.report import DECISION_PROCEDURES
 from stats.confidence import gap_interval
+from stats.order import committed_order
 from tests.commands import events
 from tests.oracle import log_e
 from tests.served import Served, folded
@@ -62,9 +63,13 @@ def served(request, server):
     return server.hold(SITUATIONS[request.param])
 
 
+def whole_report(served):
+    return benchmark_report(served.partitions[0].benchmarks[NAME], pairs="all").model_dump(mode="json")
+
+
 def reported(served):
-    report = benchmark_report(served.partitions[0].benchmarks[NAME], pairs="all").model_dump(mode="json")
-    # The routes on pairs are about the models as they stand; a superseded verdict has a row in the report, and its entry in the changes.
+    """The report without what is superseded: that is listed on demand."""
+    report = whole_report(served)
     return report | {"pairs": [pair for pair in report["pairs"] if pair["status"] != "superseded"]}
 
 
@@ -96,8 +101,10 @@ def test_the_pages_of_pairs_are_the_report(served):
 
 def test_the_filters_pick_what_the_report_says(served):
     pairs = rounded(reported(served)["pairs"])
-    for status in (*STATUSES, "superseded"):
+    for status in STATUSES:
         assert all_pairs(served, status=status) == [p for p in pairs if p["status"] == status]
+    older = rounded([p for p in whole_report(served)["pairs"] if p["status"] == "superseded"])
+    assert all_pairs(served, status="superseded") == older
     for procedure in DECISION_PROCEDURES:
         assert all_pairs(served, decided=procedure) == [p for p in pairs if p["decided"][procedure]]
     for adjacent in (True, False):
@@ -240,6 +247,15 @@ def test_what_cannot_be_answered_is_a_problem(server, path, status, said):
     assert answer.status == answer.json["status"] == status
     assert answer.headers["content-type"] == "application/problem+json"
     assert said in answer.json["detail"]
+
+
+def test_the_committed_order_is_listed(server):
+    items = [f"item {k}" for k in range(50)]
+    declared = {"order": {"policy": "committed", "seed": "s"}, "item_ids": items}
+    server.hold(folded(records(31, 5, {"a": 0.5}), **declared))
+    listed = server.get(f"order?{query()}").text.splitlines()
+    assert listed == [items[k] for k in committed_order("s", items)]
+    assert listed != items
 
 
 def test_a_page_beyond_the_end_is_empty(server):

@@ -107,12 +107,12 @@ def view_of(benchmark: Benchmark, *, pairs: Which | Select = "adjacent", assert_
         family=_family(benchmark, table, asserted=asserted),
         models=model_reports(table, held=void),
         summary=summary(table, rows, listed),
-        pairs=rows + (_superseded(benchmark, ranking, held) if pairs == "all" else []),
+        pairs=rows + (superseded_rows(benchmark, ranking, held) if pairs == "all" else []),
     )
     return View(report, table, listed, held, void)
 
 
-def _superseded(benchmark: Benchmark, ranking: Index, held: str | None) -> list[PairReport]:
+def superseded_rows(benchmark: Benchmark, ranking: Index, held: str | None) -> list[PairReport]:
     """List the pairs of an older epoch that were decided: a verdict is kept, whatever is scored again."""
     decided = np.zeros(benchmark.pairs, bool)
     for latch in benchmark.latched.values():

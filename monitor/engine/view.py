@@ -12,7 +12,7 @@ from monitor.engine.cluster_table import ClusterColumns, cluster_columns
 from monitor.engine.graded_intervals import graded_intervals
 from monitor.engine.pair_table import PairTable, Sides
 from monitor.engine.pairs import Index
-from monitor.engine.report import gap_bounds, held_reason, pair_rows
+from monitor.engine.report import gap_bounds, held_reason, pair_rows, superseded_rows
 from monitor.engine.standings import ranking_of
 from schemas.report import PairReport, Status
 
@@ -66,9 +66,7 @@ class View:
         return status
 
     def with_status(self, status: Status) -> NDArray[np.bool_]:
-        """Say for each pair whether it has a status."""
-        if status not in STATUSES:
-            return np.zeros(self.table.pair.size, bool)
+        """Say for each pair whether it has a status (of `STATUSES`)."""
         return np.asarray(self.statuses == STATUSES.index(status))
 
     @property
@@ -141,6 +139,10 @@ class View:
     def rows(self, listed: Index) -> list[PairReport]:
         """Report pairs, in the order given."""
         return pair_rows(self.table, self.clusters or cluster_columns(self.table, listed), listed, self.held)
+
+    def superseded(self) -> list[PairReport]:
+        """Report the pairs of older epochs that were decided."""
+        return superseded_rows(self.benchmark, self.table.ranking, self.held)
 
     def decided_matrix(self) -> NDArray[np.int8]:
         """Family-wise decisions over ranks, shape (models, models): +1 where the row is better than the column, -1 where it is worse."""

@@ -100,8 +100,16 @@ def _pairs(routes: APIRouter, board: Board) -> None:
         limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
         cursor: Cursor = None,
     ) -> PairPage:
-        """List pairs of a benchmark, filtered and sorted, page by page; each page is of the state as it is then."""
+        """List pairs of a benchmark, filtered and sorted, page by page; each page is of the state as it is then.
+
+        They are those of the latest epochs; with `status=superseded` those of older ones that were decided, by rank.
+        """
         view = view_of(board, benchmark)
+        start = int(cursor or 0)
+        end = start + limit
+        if status == "superseded":
+            rows = [row for row in view.superseded() if _listed(row, model, decided, adjacent)]
+            return _page(rows[start:end], len(rows), end)
         keep = _with_models(view, model, other)
         if status is not None:
             keep &= view.with_status(status)
@@ -110,13 +118,7 @@ def _pairs(routes: APIRouter, board: Board) -> None:
         if adjacent is not None:
             keep &= view.table.adjacent == adjacent
         listed = view.sort(np.flatnonzero(keep), sort, descending=descending)
-        start = int(cursor or 0)
-        end = start + limit
-        return PairPage(
-            pairs=view.rows(listed[start:end]),
-            total=listed.size,
-            next_cursor=str(end) if end < listed.size else None,
-        )
+        return _page(view.rows(listed[start:end]), listed.size, end)
 
     @routes.get("/path")
     async def path(
@@ -161,6 +163,19 @@ def _pairs(routes: APIRouter, board: Board) -> None:
         )
 
 
+def _page(pairs: list[PairReport], total: int, end: int) -> PairPage:
+    return PairPage(pairs=pairs, total=total, next_cursor=str(end) if end < total else None)
+
+
+def _listed(row: PairReport, model: str | None, decided: Procedure | None, adjacent: bool | None) -> bool:  # noqa: FBT001
+    """Say whether the filters let a row through."""
+    return (
+        (model is None or model in {row.model_a, row.model_b})
+        and (decided is None or getattr(row.decided, decided) is not None)
+        and (adjacent is None or row.adjacent == adjacent)
+    )
+
+
 def _runs(routes: APIRouter, board: Board) -> None:
     @routes.get("/early-stop")
     async def early_stop(benchmark: Name, model: Name) -> EarlyStop:
@@ -189,16 +204,11 @@ def _runs(routes: APIRouter, board: Board) -> None:
         from stats.order import committed_order
 
         spec = view_of(board, benchmark).benchmark.spec
-        ids: tuple[str, ...] | None = getattr(spec, "item_ids", None)
-        if spec.order.policy != "committed" or spec.order.seed is None:
+        if spec.order.seed is None or spec.item_ids is None:
             raise ProblemError(
                 409, f"{benchmark!r} is declared under the order policy {spec.order.policy}, which commits to no order"
             )
-        if ids is None:
-            raise ProblemError(
-                409,
-                f"the declaration of {benchmark!r} names no items: `rankwatch order` prints the order of items from a file",
-            )
+        ids = spec.item_ids
         places = committed_order(spec.order.seed, ids).tolist()
         return PlainTextResponse("".join(f"{ids[place]}\n" for place in places))
 

@@ -63,7 +63,7 @@ BIG = report(
 @pytest.mark.parametrize("width", [1, 2, 10, 28, 50, 80, 120, 200])
 def test_the_screen_fits_any_terminal(shown, width, height):
     status = LiveStatus(events=10**9, bytes_done=1, bytes_total=3, url="http://127.0.0.1:8080/metrics", note="a note")
-    changes = [change(), change(kind="reversed"), change(kind="held", sentence="[/red] " * 30)]
+    changes = [change(), change(kind="reversed"), change(kind="invalidated", after=None, sentence="[/red] " * 30)]
     extra = Extra("naive\nverdict", {("alpha", "beta"): Text("none, 3")})
     lines = screen(live(shown, status, changes, extra), width, height)
     assert len(lines) <= height

@@ -109,7 +109,7 @@ def _summary(benchmark: Benchmark) -> BenchmarkSummary:
         events=benchmark.counters["events"],
         models=models,
         pairs=pair_count(models),
-        decided=0 if held is not None else _decided(benchmark),
+        decided=_decided(benchmark) if benchmark.standing else 0,
         order=order_report(benchmark, held),
         rejected=benchmark.counters["rejected"],
         conflicts=benchmark.counters["conflicts"],

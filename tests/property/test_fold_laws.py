@@ -157,7 +157,7 @@ CHUNKINGS = st.lists(st.integers(0, 10_000), max_size=12)
 SIZES = st.lists(st.integers(1, 30), min_size=1, max_size=5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(streams(), SIZES, CHUNKINGS)
 def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
     spec, events = stream

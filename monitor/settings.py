@@ -83,6 +83,14 @@ class Settings(BaseSettings):
     topic_retention_seconds: Annotated[float, Field(gt=0)] | None = Field(
         None, description="how long topics that are made keep their records; none: as the brokers do by default"
     )
+    webhook_url: SecretStr | None = Field(None, description="web address that every verdict change is posted to")
+    webhook_format: Literal["alertmanager", "json"] = Field(
+        "json", description="what is posted: alerts for Alertmanager's /api/v2/alerts, or plain JSON"
+    )
+    webhook_secret: SecretStr | None = Field(None, description="signs what is posted (HMAC-SHA256)")
+    linger_seconds: Annotated[float, Field(ge=0)] = Field(
+        20.0, description="how long a worker that refuses its log stays up, so that its metrics tell of it"
+    )
     stall_seconds: Annotated[float, Field(gt=0)] = Field(
         60.0, description="how long a lagging worker may make no progress"
     )

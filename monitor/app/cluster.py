@@ -14,7 +14,7 @@ from monitor.app.owned import Owned
 from monitor.app.running import Running, end_tasks
 from monitor.engine.keys import record_digest
 from monitor.engine.ownership import owner
-from monitor.logs.filelog import LogError
+from monitor.logs.filelog import LogError, OffsetOutOfRange
 from monitor.logs.kafka import read_record
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.logs.worker import make_app
@@ -52,7 +52,7 @@ class Service(Running):
         How to reach the brokers.
     """
 
-    store: RedisStore
+    mode = "run"
 
     def __init__(self, settings: Settings, kafka: KafkaSettings) -> None:
         super().__init__(settings)
@@ -60,6 +60,7 @@ class Service(Running):
         self._relays: dict[int, asyncio.Task[None]] = {}
         self._assigned = False
         self._store_answers = True
+        self._broker_up = self.meters.add_broker()
 
     # --- start and stop ---------------------------------------------------------------------------------------------------------------
 
@@ -146,16 +147,20 @@ class Service(Running):
             owned = Owned(
                 number,
                 self.store,
-                VerdictTopic(self._producer, self.settings.topic, number, self.settings.verdict_topic),
+                await self._publishers(
+                    VerdictTopic(self._producer, self.settings.topic, number, self.settings.verdict_topic), number
+                ),
                 self._letters,
                 first_offset=first[tp],
                 owner=self._owner,
                 republish=self._republish,
+                meters=self.meters,
             )
             await owned.load()
             await self._check_last(owned, first[tp])
             self.owned[number] = owned
-            self._relays[number] = asyncio.create_task(owned.relay.run())
+            self.meters.take(number)
+            self._relays[number] = asyncio.create_task(owned.run_relays())
         self._assigned = True
         log.info("partitions assigned", partitions=sorted(tp.partition for tp in partitions))
 
@@ -182,6 +187,7 @@ class Service(Running):
         owned, self.owned = self.owned, {}
         self.board.forget()
         for each in owned.values():
+            self.meters.let_go(each.number)
             await each.let_go()
 
     async def _offsets(self, partitions: set[TP]) -> Mapping[TP, int]:
@@ -191,6 +197,9 @@ class Service(Running):
 
     def _intake(self) -> KafkaIntake:
         return KafkaIntake(self._producer, self.settings.topic, self._partitions)
+
+    def _log_partitions(self) -> int:
+        return self._partitions
 
     def _log_ends(self) -> dict[int, int]:
         consumer, topic = self._faust.consumer, self.settings.topic
@@ -211,6 +220,20 @@ class Service(Running):
         return f"catching up: {self.behind:,} records are not folded yet" if late else None
 
     # --- watching ---------------------------------------------------------------------------------------------------------------------
+
+    async def _look(self) -> None:
+        await super()._look()
+        self._broker_up.set(await self._producer.answers())
+
+    async def failed(self) -> None:
+        """Wait as `Running.failed` does; a gap in the log is shown for a while before it is raised, so that it can be alerted on."""
+        try:
+            await super().failed()
+        except (SourceGap, OffsetOutOfRange) as error:
+            self.meters.source_gap.set(1)
+            log.error("the log cannot be read on", reason=str(error), ends_in_seconds=self.settings.linger_seconds)  # noqa: TRY400
+            await asyncio.sleep(self.settings.linger_seconds)
+            raise
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
         return [asyncio.create_task(self._watch()), asyncio.create_task(self._look_at_store())]

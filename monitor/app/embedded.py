@@ -58,8 +58,8 @@ class Monitor(Running):
         Gives the declaration of a benchmark that begins with events that are posted, and that nobody has declared.
     """
 
+    mode = "watch"
     log: FileLog
-    store: RedisStore
 
     def __init__(
         self,
@@ -92,8 +92,15 @@ class Monitor(Running):
         self._cleanup.callback(letters.close)
         feed = FeedFile(folder / "verdicts.jsonl")
         owned = Owned(
-            PARTITION, self.store, feed, _Letters(letters), first_offset=self.log.first_offset, listener=self._on_change
+            PARTITION,
+            self.store,
+            await self._publishers(feed, PARTITION),
+            _Letters(letters),
+            first_offset=self.log.first_offset,
+            listener=self._on_change,
+            meters=self.meters,
         )
+        self.meters.take(PARTITION)
         await owned.load()
         self.log.check_offset(owned.partition.off)
         self.owned[PARTITION] = owned
@@ -102,7 +109,7 @@ class Monitor(Running):
         self._faust = self._make_faust(folder / "log.jsonl")
         await self._faust.start()
         self._cleanup.push_async_callback(self._stop_folding)
-        self._tasks += [asyncio.create_task(owned.relay.run()), asyncio.create_task(self._snapshots())]
+        self._tasks += [asyncio.create_task(owned.run_relays()), asyncio.create_task(self._snapshots())]
         if self._serve:
             await self._start_web()
         self._started = True
@@ -178,6 +185,9 @@ class Monitor(Running):
 
     def _log_ends(self) -> dict[int, int]:
         return {PARTITION: self.log.durable_end}
+
+    def _log_partitions(self) -> int:
+        return 1
 
     def _waiting_for(self) -> str | None:
         if not self._started:

@@ -1,6 +1,7 @@
 """One partition in this worker's hands: loaded, folded chunk by chunk, committed, relayed, and let go."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
@@ -11,6 +12,7 @@ from monitor.engine.delta import DeadLetter, Delta, Misrouted, PairSnapshot, Sto
 from monitor.engine.limits import Limits
 from monitor.engine.partition import Partition
 from monitor.publish.relay import Outbox, Publisher, Relay
+from monitor.serve.meters import Meters
 from monitor.store.errors import StaleState
 from schemas.changes import VerdictChange
 
@@ -57,8 +59,8 @@ class Owned:
     number : int
         The partition.
     store : Store
-    publisher : Publisher
-        Takes the verdict changes.
+    publishers : sequence of Publisher
+        Take the verdict changes. The first one has to have them before the partition is let go; the others go on from where they were.
     dead_letters : DeadLetters
     first_offset : int
         Where the log begins for a partition that was never folded.
@@ -69,6 +71,7 @@ class Owned:
     listener : callable, optional
         Called with each verdict change after it was published.
     limits : Limits, optional
+    meters : Meters, optional
     """
 
     partition: Partition
@@ -77,7 +80,7 @@ class Owned:
         self,
         number: int,
         store: Store,
-        publisher: Publisher,
+        publishers: Sequence[Publisher],
         dead_letters: DeadLetters,
         *,
         first_offset: int = 0,
@@ -85,8 +88,10 @@ class Owned:
         republish: Republish | None = None,
         listener: Callable[[VerdictChange], None] | None = None,
         limits: Limits | None = None,
+        meters: Meters | None = None,
     ) -> None:
         self.number = number
+        self._meters = meters or Meters()
         self.committed = first_offset
         """The log has been folded, and the fold stored, up to here."""
         self.last: tuple[int, str] | None = None
@@ -94,13 +99,19 @@ class Owned:
         self.dead_letters_kept = 0
         self._store, self._dead_letters, self._republish = store, dead_letters, republish
         self._first_offset, self._owner, self._limits = first_offset, owner, limits
-        self.relay = Relay(store, number, publisher, listener)
+        self._relays = [
+            Relay(store, number, publisher, listener if place == 0 else None, self._count_relayed(publisher.name))
+            for place, publisher in enumerate(publishers)
+        ]
+        self.relay = self._relays[0]
         self._folding = asyncio.Lock()
         self._moved = asyncio.Event()
         self._saved: dict[str, int] = {}
 
     async def load(self) -> None:
         """Take the state from the store, instead of whatever was here."""
+        for relay in self._relays:
+            await relay.join()
         stored = await self._store.load(self.number)
         self.last = stored.last
         self.partition = Partition.restore(stored, self._limits, self._owner)
@@ -122,17 +133,22 @@ class Owned:
                 return (
                     chunk.start < self.partition.off
                 )  # read before a seek: what follows is on its way, or has to be asked for
-            delta = self.partition.fold(chunk)
+            with self._meters.fold_seconds.time():
+                delta = self.partition.fold(chunk)
+            self._meters.chunk_records.observe(len(chunk.records))
             try:
-                await self._store_delta(delta)
+                with self._meters.commit_seconds.time():
+                    await self._store_delta(delta)
             except StaleState as error:
+                self._meters.stale_commits.inc()
                 log.warning("the stored state has moved: loading it again", partition=self.number, reason=str(error))
                 await self.load()
                 return False
             self.committed = delta.off
+            self._note_times(delta)
             self._moved.set()
         if any(benchmark.changes for benchmark in delta.benchmarks):
-            self.relay.wake()
+            self._wake()
             await self._room_in_outbox()
         return True
 
@@ -143,11 +159,42 @@ class Owned:
             await self._republish(self.number, delta.misrouted)
         if delta.dead_letters:
             self.dead_letters_kept += await self._dead_letters.keep(self.number, delta.dead_letters)
+        delta.at = time.time()
         await self._store.commit(delta)
 
+    def _note_times(self, delta: Delta) -> None:
+        for changed in delta.benchmarks:
+            benchmark = self.partition.benchmarks[changed.name]
+            benchmark.at = delta.at
+            for field, _ in changed.changes:
+                benchmark.times.setdefault(field, delta.at)
+
+    def _wake(self) -> None:
+        for relay in self._relays:
+            relay.wake()
+
+    def _count_relayed(self, publisher: str) -> Callable[[int], None]:
+        self._meters.relay_failures.labels(publisher)
+        counter = self._meters.relayed.labels(publisher)
+
+        def count(changes: int) -> None:
+            counter.inc(changes)
+
+        return count
+
+    async def run_relays(self) -> None:
+        """Relay to every publisher whenever the outbox may have grown, until cancelled; one that is slow does not hold up the others."""
+        await asyncio.gather(*(relay.run() for relay in self._relays))
+
+    async def outbox_length(self) -> int:
+        """Return how many verdict changes wait for a publisher, and note it."""
+        length = await self._store.outbox_length(self.number)
+        self._meters.outbox.labels(str(self.number)).set(length)
+        return length
+
     async def _room_in_outbox(self) -> None:
-        while await self._store.outbox_length(self.number) > OUTBOX_LIMIT:
-            self.relay.wake()
+        while await self.outbox_length() > OUTBOX_LIMIT:
+            self._wake()
             await asyncio.sleep(_OUTBOX_LOOK_SECONDS)
 
     async def moved_beyond(self, offset: int) -> None:

@@ -7,18 +7,24 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
-from prometheus_client import CollectorRegistry
-
+from monitor import systemd
 from monitor.app.owned import Owned
 from monitor.ingest.limit import TooManyRejected
 from monitor.logs.filelog import LogError
 from monitor.logs.worker import WorkerApp
+from monitor.publish.relay import Publisher
+from monitor.publish.webhook import Webhook
 from monitor.serve.api.writing import Intake
 from monitor.serve.board import Board
-from monitor.serve.metrics import StateCollector
+from monitor.serve.meters import Meters
+from monitor.serve.metrics import StateCollector, Worker
 from monitor.serve.web import WebServer, make_web
 from monitor.settings import LOOPBACK, Settings
 from monitor.store.errors import StoreError
+from monitor.store.redis_store import RedisStore
+
+_LOOK_SECONDS = 5.0
+"""How often the store and the brokers are asked whether they answer."""
 
 
 def start_faults() -> tuple[type[Exception], ...]:
@@ -54,6 +60,8 @@ class Running:
         Once it serves.
     """
 
+    mode: str
+    store: RedisStore
     _faust: WorkerApp
 
     def __init__(self, settings: Settings) -> None:
@@ -61,12 +69,15 @@ class Running:
         self.owned: dict[int, Owned] = {}
         self.board = Board(lambda: [owned.partition for owned in self.owned.values()])
         self.web: WebServer | None = None
+        self.meters = Meters()
         self._cleanup = contextlib.AsyncExitStack()
         self._tasks: list[asyncio.Task[Any]] = []
 
     async def __aenter__(self) -> Self:
         try:
             await self._start()
+            self._tasks += [asyncio.create_task(self._look_around()), asyncio.create_task(systemd.keep_alive())]
+            systemd.notify(systemd.READY)
         except BaseException:
             await self._cleanup.aclose()
             raise
@@ -75,6 +86,7 @@ class Running:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        systemd.notify(systemd.STOPPING)
         await self._cleanup.aclose()
 
     @abstractmethod
@@ -93,10 +105,50 @@ class Running:
     def _intake(self) -> Intake:
         """Return where events that are posted go."""
 
-    async def _start_web(self) -> None:
-        registry = CollectorRegistry()
-        registry.register(StateCollector(self.board, self._log_ends))
+    @abstractmethod
+    def _log_partitions(self) -> int:
+        """Return how many partitions the log has."""
+
+    async def _look(self) -> None:
+        """Ask what this process depends on whether it answers."""
+        answers = await self.store.answers()
+        self.meters.store_up.set(answers)
+        for owned in list(self.owned.values()) if answers else ():
+            await owned.outbox_length()
+
+    async def _look_around(self) -> None:
+        while True:
+            await self._look()
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _publishers(self, first: Publisher, partition: int) -> list[Publisher]:
+        """Return who takes the verdict changes of a partition: `first`, and the webhook if one is set."""
         settings = self.settings
+        if settings.webhook_url is None:
+            await self.store.forget_publisher(partition, Webhook.name)
+            return [first]
+        webhook = Webhook(
+            settings.webhook_url.get_secret_value(),
+            settings.webhook_format,
+            settings.webhook_secret.get_secret_value() if settings.webhook_secret else None,
+            f"{settings.topic}/{partition}",
+            self.meters.relay_failures.labels(Webhook.name).inc,
+        )
+        return [first, webhook]
+
+    async def _start_web(self) -> None:
+        settings = self.settings
+        worker = Worker(
+            mode=self.mode,
+            topic=settings.topic,
+            group=settings.group,
+            webhook=settings.webhook_url is not None,
+            partitions=self._log_partitions,
+            log_end=self._log_ends,
+            ready=lambda: self._waiting_for() is None,
+        )
+        registry = self.meters.registry
+        registry.register(StateCollector(self.board, worker))
         token = settings.token.get_secret_value() if settings.token else None
         web = make_web(
             self.board,

@@ -102,6 +102,9 @@ class Benchmark:
         """+1: contestant i was decided to be better; -1: contestant j; 0: undecided."""
         self.reversed = {procedure: np.zeros(0, bool) for procedure in PROCEDURES}
         self.changes: dict[str, VerdictChange] = {}
+        self.at = 0.0
+        """Wall clock of the last commit, and below of each change, for those who look: set by who commits, never read by the fold."""
+        self.times: dict[str, float] = {}
         self.counters = dict.fromkeys(COUNTERS, 0)
         if spec is not None:
             self.declare(spec)
@@ -298,6 +301,7 @@ class Benchmark:
         self.family_index[stored.registered] = np.arange(1, self.registered + 1)
         self.changes = dict(stored.changes)
         self.arrival = Arrival.restore(stored.arrival, stored.finding)
+        self.at, self.times = stored.at, dict(stored.times)
         for field in self.changes:
             pair, procedure, kind = field.split(":")
             change = self.changes[field]

@@ -1,6 +1,6 @@
 """From the state of a benchmark to its report."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal
@@ -37,6 +37,8 @@ from stats.mcnemar import chi2_p, mid_p
 from stats.paired import correlation
 
 Which = Literal["adjacent", "all"]
+Select = Callable[[PairTable], Index]
+"""Returns the places in the table of the pairs to list."""
 
 
 def build_report(
@@ -84,14 +86,14 @@ class View:
     """Whether those that were given do not count."""
 
 
-def view_of(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete: bool = False) -> View:
-    """Report one benchmark, and keep the columns; see `build_report`."""
+def view_of(benchmark: Benchmark, *, pairs: Which | Select = "adjacent", assert_complete: bool = False) -> View:
+    """Report one benchmark, and keep the columns; see `build_report`. `pairs` may also be a function that chooses from the table."""
     asserted = assert_complete and benchmark.spec.order.policy == "none"
     ranking = ranking_of(benchmark)
     table = PairTable(benchmark, ranking, benchmark.items if asserted else None)
     held = held_reason(benchmark, asserted=asserted)
     void = held is not None and not benchmark.standing
-    listed = np.arange(table.pair.size) if pairs == "all" else np.flatnonzero(table.adjacent)
+    listed = pairs(table) if callable(pairs) else _listed(table, pairs)
     clusters = cluster_columns(table, listed)
     rows = pair_rows(table, clusters, listed, held)
     report = BenchmarkReport(
@@ -136,6 +138,10 @@ def order_report(benchmark: Benchmark, held: str | None, *, asserted: bool = Fal
         suspect=benchmark.suspicion is not None,
         reason=_order_reason(benchmark, held, asserted=asserted),
     )
+
+
+def _listed(table: PairTable, pairs: Which) -> Index:
+    return np.arange(table.pair.size) if pairs == "all" else np.flatnonzero(table.adjacent)
 
 
 def held_reason(benchmark: Benchmark, *, asserted: bool = False) -> str | None:

@@ -107,6 +107,17 @@ class KafkaProducer:
 
         return int(await self._until(monotonic() + self._patience, count))
 
+    async def answers(self, seconds: float = 2.0) -> bool:
+        """Say whether a broker answers now; it is asked once."""
+        if self._client is None:
+            return False
+        try:
+            async with asyncio.timeout(seconds):
+                await self._client.client.fetch_all_metadata()
+        except (kafka.KafkaError, OSError, TimeoutError):
+            return False
+        return True
+
     async def deliver(self, topic: str, messages: Iterable[Message]) -> None:
         """Deliver messages; those of one partition in the order given.
 

@@ -35,7 +35,10 @@ class Publisher(Protocol):
 
 
 class Relay:
-    """Hands the outbox of one partition to one publisher, in order."""
+    """Hands the outbox of one partition to one publisher, in order.
+
+    `listener` is called with each change after it was published, `taken` with the number of changes of a batch.
+    """
 
     def __init__(
         self,
@@ -43,15 +46,20 @@ class Relay:
         partition: int,
         publisher: Publisher,
         listener: Callable[[VerdictChange], None] | None = None,
+        taken: Callable[[int], None] | None = None,
     ) -> None:
         self._outbox, self._partition, self._publisher = outbox, partition, publisher
-        self._listener = listener
+        self._listener, self._taken = listener, taken
         self._wake = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
 
     def wake(self) -> None:
         """Say that the outbox may have grown."""
         self._wake.set()
+
+    async def join(self) -> None:
+        """Have the outbox keep what this publisher has not taken yet."""
+        await self._outbox.relayed(self._partition, self._publisher.name)
 
     async def drain(self) -> int:
         """Relay everything that is in the outbox now; return how many changes that were."""
@@ -68,6 +76,8 @@ class Relay:
             position = entries[-1][0]
             await self._outbox.mark_relayed(self._partition, self._publisher.name, position)
             relayed += len(entries)
+            if self._taken is not None:
+                self._taken(len(entries))
             if self._listener is not None:
                 for change in changes:
                     self._listener(change)

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.benchmark import Benchmark
+from monitor.engine.followed import Followed, follow
 from monitor.engine.pairs import pair_count, pair_members
 from monitor.engine.partition import Partition
 from monitor.engine.report import Which, benchmark_report, held_reason, order_report
@@ -30,6 +31,7 @@ class Board:
         self._partitions = partitions
         self._kept: dict[tuple[str, str, bool], tuple[tuple[object, ...], BenchmarkReport]] = {}
         self._views: dict[str, tuple[tuple[object, ...], View]] = {}
+        self._followed: dict[str, tuple[tuple[object, ...], Followed]] = {}
 
     @property
     def partitions(self) -> Sequence[Partition]:
@@ -40,6 +42,7 @@ class Board:
         """Drop what is kept: benchmarks have gone."""
         self._kept.clear()
         self._views.clear()
+        self._followed.clear()
 
     def benchmarks(self) -> dict[str, Benchmark]:
         """Benchmarks by name."""
@@ -57,6 +60,15 @@ class Board:
         if kept is None or kept[0] != state:
             kept = (state, benchmark_report(benchmark, pairs=pairs, assert_complete=assert_complete))
             self._kept[name, pairs, assert_complete] = kept
+        return kept[1]
+
+    def followed(self, name: str) -> Followed:
+        """Return what the metrics tell of a benchmark that is there."""
+        benchmark = self.benchmarks()[name]
+        state = _state(benchmark)
+        kept = self._followed.get(name)
+        if kept is None or kept[0] != state:
+            kept = self._followed[name] = (state, follow(benchmark))
         return kept[1]
 
     def report(self, pairs: Which = "adjacent", *, assert_complete: bool = False) -> Report:

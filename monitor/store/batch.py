@@ -53,12 +53,14 @@ def delta_batch(keys: Keys, delta: Delta) -> Batch:
     batch.add("HSET", keys.meta, *chain.from_iterable(meta.items()))
     for place, benchmark in enumerate(delta.benchmarks):
         batch.add("HSETNX", keys.benchmarks, benchmark.key, dump_json([delta.off, place, benchmark.name]))
-        _add_benchmark(batch, keys, benchmark)
+        _add_benchmark(batch, keys, benchmark, delta.at)
+        for field, _ in benchmark.changes if delta.at else ():
+            batch.add("HSETNX", keys.of("times", benchmark.key), field, repr(delta.at))
     _add_changes(batch, keys, delta.benchmarks)
     return batch
 
 
-def _add_benchmark(batch: Batch, keys: Keys, delta: BenchmarkDelta) -> None:
+def _add_benchmark(batch: Batch, keys: Keys, delta: BenchmarkDelta, at: float) -> None:
     spec: dict[str, Argument] = {
         "name": delta.name,
         "off": delta.off,
@@ -69,6 +71,8 @@ def _add_benchmark(batch: Batch, keys: Keys, delta: BenchmarkDelta) -> None:
         spec["spec"] = delta.spec
     if delta.finding is not None:
         spec["finding"] = dump_json(delta.finding)
+    if at:
+        spec["at"] = repr(at)
     batch.add("HSET", keys.of("spec", delta.key), *chain.from_iterable(spec.items()))
     appended = {
         "rows": pack_lines(delta.rows),

@@ -7,7 +7,8 @@ benchmark's name (`monitor.engine.keys.benchmark_key`): names come from outside 
 ``:meta``                  HASH    off, writer, seq, log, state_version, statistics_version, counters (JSON),
                                    source:<digest of path> (JSON: path, generation, position, prefix, line)
 ``:benchmarks``            HASH    <b> -> JSON [off of the first chunk, place in that chunk, name]
-``:spec:<b>``              HASH    name, off, spec (JSON), width, counters (JSON), finding (JSON, see `OrderFinding`)
+``:spec:<b>``              HASH    name, off, spec (JSON), width, counters (JSON), finding (JSON, see `OrderFinding`),
+                                   at (wall clock of the last commit)
 ``:rows:<b>``              STRING  one JSON line [item, repeat, cluster] per row, in order
 ``:models:<b>``            STRING  one JSON line [model, epoch] per contestant, in order
 ``:values:<b>``            STRING  uint32 millionths per score value after 0 and 1: codes 4, 5, ...
@@ -15,6 +16,7 @@ benchmark's name (`monitor.engine.keys.benchmark_key`): names come from outside 
 ``:family:<b>``            STRING  uint32 pair indices in the order of joining
 ``:arrival:<b>``           STRING  four int64 per contestant, see `monitor.engine.arrival`
 ``:verdicts:<b>``          HASH    <pair>:<procedure>:<kind> -> verdict change (JSON), set once
+``:times:<b>``             HASH    <pair>:<procedure>:<kind> -> wall clock of the commit of that change, set once
 ``:pairs:<b>``             STRING  a snapshot, see `pack_snapshot`
 ``:outbox``                STREAM  id = the change's id, field change (JSON)
 ``:relays``                HASH    publisher -> id of the last change it has relayed
@@ -86,7 +88,7 @@ class Keys:
         self.relays = f"{self.tag}:relays"
 
     def of(self, kind: str, benchmark: str) -> str:
-        """Return a key of one benchmark: spec, rows, models, values, family, verdicts or pairs."""
+        """Return a key of one benchmark: spec, rows, models, values, family, verdicts, times or pairs."""
         return f"{self.tag}:{kind}:{benchmark}"
 
     def score(self, benchmark: str, contestant: int) -> str:

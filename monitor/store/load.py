@@ -33,6 +33,7 @@ class _Raw:
     name: str
     spec: dict[bytes, bytes]
     verdicts: dict[bytes, bytes]
+    times: dict[bytes, bytes]
     rows: list[RowKey]
     contestants: list[Contestant]
     values: bytes
@@ -98,12 +99,18 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> StoredState | 
 async def _fetch_heads(fetch: Fetch, keys: Keys, named: list[tuple[str, str]]) -> list[_Raw]:
     calls: list[tuple[str | int, ...]] = []
     for key, _ in named:
-        calls += [("HGETALL", keys.of("spec", key)), ("HGETALL", keys.of("verdicts", key))]
+        calls += [
+            ("HGETALL", keys.of("spec", key)),
+            ("HGETALL", keys.of("verdicts", key)),
+            ("HGETALL", keys.of("times", key)),
+        ]
         calls += [("GET", keys.of(kind, key)) for kind in _STRINGS]
     replies = iter(await fetch(calls))
     found = []
     for key, name in named:
-        spec, verdicts, rows, models, values, family, arrival, pairs = (next(replies) for _ in range(len(_STRINGS) + 2))
+        spec, verdicts, times, rows, models, values, family, arrival, pairs = (
+            next(replies) for _ in range(len(_STRINGS) + 3)
+        )
         if spec.get(b"name") != name.encode():
             raise StateRefused(
                 f"the state of benchmark {name!r} is damaged: {keys.of('spec', key)} does not hold it; something else has deleted or "
@@ -115,6 +122,7 @@ async def _fetch_heads(fetch: Fetch, keys: Keys, named: list[tuple[str, str]]) -
                 name,
                 spec,
                 verdicts,
+                times,
                 unpack_rows(rows or b""),
                 unpack_contestants(models or b""),
                 values or b"",
@@ -160,6 +168,8 @@ def _benchmark(raw: _Raw) -> StoredBenchmark:
         pairs=_snapshot(raw.pairs, off),
         arrival=np.frombuffer(raw.arrival, "<i8").reshape(-1, 4),
         finding=OrderFinding(*json.loads(raw.spec[b"finding"])) if b"finding" in raw.spec else None,
+        at=float(raw.spec.get(b"at", 0)),
+        times={name.decode(): float(value) for name, value in raw.times.items()},
     )
 
 

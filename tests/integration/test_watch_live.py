@@ -119,9 +119,7 @@ def test_the_metrics_are_the_numbers_of_the_report(daemon):
         assert metric(text, f'rankwatch_pair_decided{{{labels},procedure="anytime_family"}}') == (
             0 if side is None else 1 if pair[f"model_{side}"] == a else -1
         )
-    assert metric(text, 'rankwatch_log_position_bytes{partition="0"}') == metric(
-        text, 'rankwatch_log_end_bytes{partition="0"}'
-    )
+    assert metric(text, 'rankwatch_log_position{partition="0"}') == metric(text, 'rankwatch_log_end{partition="0"}')
     assert "item_id" not in text
     assert "item 1" not in text
 

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from typing import Final, NamedTuple
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
-from monitor.engine.benchmark import Benchmark
+from monitor.engine.benchmark import PROCEDURES, Benchmark
 from monitor.engine.delta import STATE_VERSION
 from monitor.engine.followed import PAIR_CAP, Followed
 from monitor.engine.latches import STATISTICS_VERSION
@@ -138,8 +139,11 @@ def _add_benchmark(benchmark: Benchmark, followed: Followed, add: Add) -> None:
     add(catalogue.PAIRS_EXHAUSTED, followed.exhausted, name)
     add(catalogue.BEYOND_CAPACITY, followed.beyond_capacity, name)
     _add_adjacent(report, add)
-    for (procedure, kind), count in Counter((c.procedure, c.kind) for c in benchmark.changes.values()).items():
-        add(catalogue.VERDICTS, count, name, procedure, kind)
+    changes: Counter[tuple[str, str]] = Counter((c.procedure, c.kind) for c in benchmark.changes.values())
+    for procedure, kind in product(
+        PROCEDURES, ("decided", "reversed")
+    ):  # from 0 on: an increase has to begin somewhere
+        add(catalogue.VERDICTS, changes[procedure, kind], name, procedure, kind)
     _add_models(report, add)
     add(catalogue.PAIR_SERIES_OMITTED, followed.omitted, name)
     add_pairs(benchmark, followed, add)

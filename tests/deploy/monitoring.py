@@ -1,0 +1,156 @@
+"""Prometheus and Alertmanager with the shipped configuration; only addresses and intervals are set, as deploy/README.md says."""
+
+import json
+import shutil
+import socket
+import subprocess
+import threading
+import urllib.parse
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from tests.commands import get, until
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+DECIDED_SECONDS, STALLED_SECONDS = 10, 8
+FINDING = """    dns_sd_configs:
+      - names: [rankwatch]
+        type: A
+        port: 8642
+        refresh_interval: 15s
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def substitute(path, table):
+    """Write a file anew with every text of the table replaced; each has to be there, so that no setting is missed by a typing error."""
+    text = path.read_text()
+    for old, new in table.items():
+        assert old in text, f"{path} has no {old!r}"
+        text = text.replace(old, new)
+    path.write_text(text)
+
+
+class Receiver:
+    """A web address that takes what is posted to it, by path."""
+
+    def __init__(self):
+        self.posts = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.posts.append((self.path, dict(self.headers), body))
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def alerts(self, status):
+        """Names and benchmarks of the alerts that Alertmanager has told of."""
+        told = [json.loads(body) for path, _, body in self.posts if path == "/alerts"]
+        return {
+            (alert["labels"]["alertname"], alert["labels"].get("benchmark"))
+            for group in told
+            for alert in group["alerts"]
+            if alert["status"] == status
+        }
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Prometheus:
+    """Its HTTP API."""
+
+    def __init__(self, port):
+        self.url = f"http://127.0.0.1:{port}"
+
+    def query(self, expr):
+        """Evaluate an expression now: a list of (labels, value)."""
+        status, text = get(f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': expr})}")
+        assert status == 200, (expr, text)
+        return [(row["metric"], float(row["value"][1])) for row in json.loads(text)["data"]["result"]]
+
+    def firing(self):
+        return {labels["alertname"] for labels, _ in self.query('ALERTS{alertstate="firing"}')}
+
+
+@contextmanager
+def running(folder, target, receiver):
+    """Start both for the worker at `target` (host:port)."""
+    for name in ("prometheus", "alertmanager"):
+        shutil.copytree(DEPLOY / name, folder / name)
+    token = folder / "token"
+    token.write_text("unused on loopback")
+    port, alerts_port = free_port(), free_port()
+    substitute(
+        folder / "prometheus/prometheus.yml",
+        {
+            "_interval: 15s\n  evaluation_interval: 15s": "_interval: 1s\n  evaluation_interval: 1s",
+            "alertmanager:9093": f"127.0.0.1:{alerts_port}",
+            "/run/secrets/rankwatch-token": str(token),
+            FINDING: f"    static_configs: [{{targets: ['{target}']}}]\n",
+            "localhost:9090": f"127.0.0.1:{port}",
+        },
+    )
+    substitute(
+        folder / "prometheus/rules/alerts.yml",
+        {"seconds < 900": f"seconds < {DECIDED_SECONDS}", "seconds > 1800": f"seconds > {STALLED_SECONDS}"},
+    )
+    substitute(
+        folder / "alertmanager/alertmanager.yml",
+        {
+            "group_wait: 10s": "group_wait: 1s",
+            "group_interval: 1m": "group_interval: 1s",
+            "http://alert-receiver:8080/": f"{receiver.url}/alerts",
+        },
+    )
+    commands = (
+        [
+            "prometheus",
+            f"--config.file={folder}/prometheus/prometheus.yml",
+            f"--storage.tsdb.path={folder}/tsdb",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ],
+        [
+            "prometheus-alertmanager",
+            f"--config.file={folder}/alertmanager/alertmanager.yml",
+            f"--storage.path={folder}/am",
+            f"--web.listen-address=127.0.0.1:{alerts_port}",
+            "--cluster.listen-address=",
+        ],
+    )
+    logs = [(folder / f"{command[0]}.log").open("w") for command in commands]
+    processes = [subprocess.Popen(c, stdout=log, stderr=log) for c, log in zip(commands, logs, strict=True)]
+    try:
+        for which in (port, alerts_port):
+            until(lambda which=which: _ready(which), f"port {which}")
+        yield Prometheus(port)
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait(20)
+        for log in logs:
+            log.close()
+
+
+def _ready(port):
+    try:
+        return get(f"http://127.0.0.1:{port}/-/ready")[0] == 200
+    except OSError:
+        return False

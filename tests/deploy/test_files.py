@@ -1,0 +1,136 @@
+"""What is shipped is what its makers accept: rules, dashboards, manifests, image, unit; and generated files are what their sources say."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from monitor.engine.followed import PAIR_CAP
+from monitor.serve.catalogue import CATALOGUE, render
+from monitor.serve.metrics import MODEL_CAP
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+ALERTS = yaml.safe_load((DEPLOY / "prometheus/rules/alerts.yml").read_text())
+RULES = [rule for group in ALERTS["groups"] for rule in group["rules"]]
+
+
+def accepts(*command):
+    """Run a tool that has to be content; skip without it."""
+    tool = shutil.which(command[0]) or shutil.which(str(Path(sys.executable).with_name(command[0])))
+    if tool is None:
+        pytest.skip(f"needs {command[0]}")
+    ended = subprocess.run([tool, *map(str, command[1:])], capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout + ended.stderr
+
+
+def names_in(text):
+    return set(re.findall(r"\brankwatch_\w+", text))
+
+
+def known():
+    names = {m.exposed for m in CATALOGUE}
+    return names | {m.name + end for m in CATALOGUE if m.kind == "histogram" for end in ("_bucket", "_count", "_sum")}
+
+
+def test_the_page_of_metrics_is_written_from_the_catalogue():
+    assert (ROOT / "docs/metrics.md").read_text() == render(PAIR_CAP, MODEL_CAP), "run `make schemas`"
+
+
+def test_no_metric_has_an_item_and_each_is_described():
+    assert len({m.name for m in CATALOGUE}) == len(CATALOGUE)
+    for metric in CATALOGUE:
+        assert not {"item", "item_id"} & set(metric.labels)
+        assert metric.help.endswith(".")
+
+
+def test_the_dashboards_are_written_from_their_code():
+    from deploy.grafana.dashboards import FOLDER, render
+
+    found = {path.name: path.read_text() for path in FOLDER.iterdir()}
+    assert found == render(), "run `make schemas`"
+
+
+def test_every_name_that_is_asked_for_is_in_the_catalogue():
+    dashboards = [path.read_text() for path in (DEPLOY / "grafana/dashboards").iterdir()]
+    rules = [(DEPLOY / "prometheus/rules" / name).read_text() for name in ("alerts.yml", "recording.yml")]
+    recorded = {
+        "rankwatch_decided_age",
+        "rankwatch_reversed_age",
+        "rankwatch_last_event_age",
+        "rankwatch_lag",
+        "rankwatch_events",
+    }
+    for text in (*dashboards, *rules):
+        assert names_in(text) - known() - recorded == set()
+
+
+def test_every_alert_says_what_happened_and_where_to_read_on():
+    headings = re.findall(r"^## (.*)$", (ROOT / "docs/runbooks.md").read_text(), re.MULTILINE)
+    anchors = {heading.lower().replace(" ", "-") for heading in headings}
+    boards = {json.loads(path.read_text())["uid"] for path in (DEPLOY / "grafana/dashboards").iterdir()}
+    page = (ROOT / "docs/alerts.md").read_text()
+    for rule in RULES:
+        notes = rule["annotations"]
+        assert notes["summary"]
+        assert notes["description"]
+        base, _, anchor = notes["runbook_url"].partition("#")
+        assert base == "{{ $externalLabels.runbooks }}"
+        assert anchor in anchors
+        assert notes["dashboard"].split("/")[2] in boards
+        assert rule["labels"]["severity"] in {"info", "warning", "critical"}
+        assert "resolution" not in rule["expr"]
+        assert "unresolved" not in rule["expr"]
+        assert f"`{rule['alert']}`" in page
+
+
+def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not():
+    cases = yaml.safe_load((DEPLOY / "prometheus/tests/alerts_test.yml").read_text())["tests"]
+    tested = [(case["name"].partition(" ")[0], bool(case["promql_expr_test"][0]["exp_samples"])) for case in cases]
+    assert sorted(tested) == sorted((rule["alert"], fires) for rule in RULES for fires in (True, False))
+    assert "SUCCESS" in accepts("promtool", "test", "rules", DEPLOY / "prometheus/tests/alerts_test.yml")
+
+
+def test_prometheus_and_alertmanager_take_their_configuration():
+    accepts("promtool", "check", "config", "--syntax-only", DEPLOY / "prometheus/prometheus.yml")
+    accepts("promtool", "check", "rules", *(DEPLOY / "prometheus/rules").iterdir())
+    accepts("amtool", "check-config", DEPLOY / "alertmanager/alertmanager.yml")
+
+
+def test_the_compose_file_follows_its_specification():
+    package = Path(find_spec("check_jsonschema").origin).parent
+    schema = json.loads((package / "builtin_schemas/vendor/compose-spec.json").read_text())
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    jsonschema.validators.validator_for(schema)(schema).validate(compose)
+    for name, service in compose["services"].items():
+        assert service["read_only"] and service["cap_drop"] == ["ALL"], name
+        assert not service["user"].startswith("0"), name
+        assert re.search(r":v?\d", service["image"]), name
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ())), name
+        for volume in service.get("volumes", ()):
+            if volume.startswith("./"):
+                assert (ROOT / volume.partition(":")[0]).exists(), volume
+
+
+def test_the_manifests_follow_the_schemas_of_kubernetes():
+    folder = DEPLOY / "kubernetes"
+    listed = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
+    assert sorted(listed) == sorted(path.name for path in folder.iterdir() if path.name != "kustomization.yaml")
+    accepts("kubernetes-validate", "-k", "1.30", *(folder / name for name in listed))
+
+
+def test_the_image_the_unit_and_the_yaml_pass_their_linters():
+    accepts("hadolint", DEPLOY / "Dockerfile")
+    accepts("yamllint", "--strict", "-c", DEPLOY / ".yamllint", DEPLOY, ROOT / "docker-compose.yml")
+    said = accepts(
+        "systemd-analyze", "security", "--offline=yes", "--threshold=20", DEPLOY / "systemd/rankwatch.service"
+    )
+    assert "OK" in said

@@ -1,0 +1,154 @@
+"""The webhook against a real web server that fails, redirects and hangs up."""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from monitor.publish.webhook import Patience, Webhook
+from tests.store_model import verdict
+
+
+@pytest.fixture
+def server():
+    """A server that answers with the statuses in `answers` first, and with 200 then; 0 hangs up."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.server.posts.append((self.path, dict(self.headers), body))
+            status = self.server.answers.pop(0) if self.server.answers else 200
+            if status:
+                self.send_response(status)
+                if status == 302:
+                    self.send_header("Location", "/elsewhere")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    found = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    found.posts, found.answers = [], []
+    found.url = f"http://127.0.0.1:{found.server_port}/hook?key=hidden"
+    thread = threading.Thread(target=found.serve_forever)
+    thread.start()
+    yield found
+    found.shutdown()
+    found.server_close()
+    thread.join()
+
+
+def webhook(url, *, form="json", secret=None):
+    failures, waits = [], []
+
+    async def sleep(seconds):
+        waits.append(seconds)
+
+    made = Webhook(
+        url,
+        form,
+        secret,
+        "evals/3",
+        lambda: failures.append(1),
+        patience=Patience(answer=5, first=1, longest=3),
+        sleep=sleep,
+    )
+    return made, failures, waits
+
+
+CHANGES = [verdict("10-1"), verdict("10-2", procedure="anytime_family"), verdict("20-1")]
+
+
+def test_changes_are_posted_in_order_with_ids_that_are_unique_over_partitions(server):
+    made, failures, _ = webhook(server.url)
+    asyncio.run(made.publish(CHANGES))
+    ((path, headers, body),) = server.posts
+    assert path == "/hook?key=hidden"
+    assert headers["Content-Type"] == "application/json"
+    assert "Rankwatch-Signature" not in headers
+    sent = json.loads(body)["changes"]
+    assert [c["id"] for c in sent] == ["evals/3/10-1", "evals/3/10-2", "evals/3/20-1"]
+    assert sent[0] == json.loads(CHANGES[0].model_dump_json()) | {"id": "evals/3/10-1"}
+    assert failures == []
+
+
+def test_what_is_not_taken_is_posted_again_with_growing_waits(server, capsys):
+    server.answers += [500, 302, 404, 0, 429]
+    made, failures, waits = webhook(server.url)
+    asyncio.run(made.publish(CHANGES))
+    assert [path for path, *_ in server.posts] == ["/hook?key=hidden"] * 6  # a redirect is not followed
+    assert len({body for *_, body in server.posts}) == 1
+    assert len(failures) == 5
+    assert [low <= wait <= 2 * low for low, wait in zip((0.5, 1, 1.5, 1.5, 1.5), waits, strict=True)] == [True] * 5
+    said = "".join(capsys.readouterr())
+    assert "status 500" in said
+    assert "hidden" not in said
+
+
+def test_an_address_that_does_not_answer_is_tried_until_it_does(server):
+    port = server.server_port
+    made, failures, _ = webhook(f"http://127.0.0.1:{port}/late")
+    failed = asyncio.Event()
+    made._failed = lambda: failures.append(1) or (failed.set() if len(failures) == 3 else None)
+    server.shutdown()
+    server.socket.close()
+
+    async def later():
+        publishing = asyncio.create_task(made.publish(CHANGES))
+        await failed.wait()
+        assert not publishing.done()
+        publishing.cancel()
+
+    asyncio.run(later())
+
+
+def test_changes_that_are_offered_again_are_posted_once(server):
+    made, _, _ = webhook(server.url)
+
+    async def twice():
+        await made.publish(CHANGES[:2])
+        await made.publish(CHANGES)
+
+    asyncio.run(twice())
+    posted = [c["id"] for *_, body in server.posts for c in json.loads(body)["changes"]]
+    assert posted == ["evals/3/10-1", "evals/3/10-2", "evals/3/20-1"]
+
+
+def test_what_is_posted_is_signed(server):
+    made, _, _ = webhook(server.url, secret="s3cret")
+    asyncio.run(made.publish(CHANGES))
+    ((_, headers, body),) = server.posts
+    at, digest = (part.split("=")[1] for part in headers["Rankwatch-Signature"].split(","))
+    assert hmac.new(b"s3cret", f"{at}.".encode() + body, hashlib.sha256).hexdigest() == digest
+
+
+def test_alerts_have_the_form_of_the_api_of_alertmanager(server):
+    made, _, _ = webhook(server.url, form="alertmanager")
+    asyncio.run(made.publish(CHANGES))
+    alerts = json.loads(server.posts[0][2])
+    assert [a["labels"]["change"] for a in alerts] == ["evals/3/10-1", "evals/3/10-2", "evals/3/20-1"]
+    first = alerts[0]
+    assert set(first) == {"labels", "annotations", "startsAt", "endsAt"}
+    assert first["labels"]["alertname"] == "RankwatchPairDecided"
+    assert (first["labels"]["benchmark"], first["labels"]["model_a"], first["labels"]["model_b"]) == (
+        "mmlu-pro",
+        "a",
+        "b",
+    )
+    assert first["annotations"] == {
+        "summary": "a is decided to be better than b on mmlu-pro",
+        "description": "a is better than b",
+    }
+    assert first["startsAt"] < first["endsAt"]
+
+
+def test_an_address_that_is_none_is_refused_without_repeating_it():
+    for url in ("hidden", "file:///hidden", "http://"):
+        with pytest.raises(ValueError, match="webhook_url") as refused:
+            webhook(url)
+        assert "hidden" not in str(refused.value)

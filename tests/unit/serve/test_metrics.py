@@ -92,7 +92,7 @@ def test_the_worker_the_log_and_the_declaration_are_told():
 
 
 def test_names_from_outside_stay_within_their_label():
-    wild = 'x"} 1\nrankwatch_held{benchmark="y'
+    wild = 'x"} 1 rankwatch_held{benchmark="y'
     events = [{"benchmark": "bench", "item_id": "1", "model": m, "score": 1} for m in ("a\\", wild)]
     found = samples(partition(events, items=3))
     assert value(found, "model_rank", benchmark="bench", model=wild) == 2

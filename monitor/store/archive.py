@@ -76,7 +76,7 @@ class BenchmarkLine:
         Its name.
     born : list
         The entry of ``:benchmarks``: offset and place of its first chunk.
-    spec, verdicts : dict of str to str
+    spec, verdicts, times : dict of str to str
         The fields of these hashes.
     strings : dict of str to bytes
         ``rows``, ``models``, ``values`` and ``family``, as they are stored.
@@ -91,6 +91,7 @@ class BenchmarkLine:
     verdicts: dict[str, str]
     strings: dict[str, bytes]
     scores: list[bytes]
+    times: dict[str, str] = field(default_factory=dict)
 
 
 class ArchiveWriter:

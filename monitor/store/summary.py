@@ -90,5 +90,5 @@ async def _memory(connection: Connection, keys: list[str]) -> int:
 
 
 def _keys_of(keys: Keys, key: str, contestants: int) -> list[str]:
-    kinds = ("spec", "verdicts", "pairs", *STRINGS)
+    kinds = ("spec", "verdicts", "times", "pairs", *STRINGS)
     return [*(keys.of(kind, key) for kind in kinds), *(keys.score(key, k) for k in range(contestants))]

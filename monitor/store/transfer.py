@@ -98,9 +98,10 @@ class Transfer:
 
     async def _read_benchmark(self, keys: Keys, key: str, entry: bytes) -> BenchmarkLine:
         *born, name = json.loads(entry)
-        spec, verdicts, *strings = await self._fetch(
+        spec, verdicts, times, *strings = await self._fetch(
             ("HGETALL", keys.of("spec", key)),
             ("HGETALL", keys.of("verdicts", key)),
+            ("HGETALL", keys.of("times", key)),
             *(("GET", keys.of(kind, key)) for kind in STRINGS),
         )
         found = {kind: data or b"" for kind, data in zip(STRINGS, strings, strict=True)}
@@ -117,6 +118,7 @@ class Transfer:
             verdicts=_texts(verdicts),
             strings=found,
             scores=scores,
+            times=_texts(times),
         )
 
     def _check_versions(self, keys: Keys, meta: Mapping[bytes, bytes]) -> None:
@@ -279,7 +281,7 @@ class _Import:
         keys, key = Keys(self._topic, number), benchmark_key(line.benchmark)
         entry = dump_json([*line.born, line.benchmark])
         await self._write([keys.benchmarks], [("HSET", keys.benchmarks, key, entry)])
-        for kind, fields in (("spec", line.spec), ("verdicts", line.verdicts)):
+        for kind, fields in (("spec", line.spec), ("verdicts", line.verdicts), ("times", line.times)):
             for part in _sliced(fields.items(), _SLICE):
                 await self._write([keys.of(kind, key)], [("HSET", keys.of(kind, key), *chain.from_iterable(part))])
         for kind in STRINGS:

@@ -125,7 +125,7 @@ def test_declared_pairs_are_followed_and_a_full_family_is_counted():
         ("b", "c"),
         ("a", "c"),
     }
-    full = samples(partition(events, items=100, family={"policy": "capacity", "capacity": 2}))
+    full = samples(partition(events, items=100, family={"policy": "capacity", "size": 2}))
     assert value(full, "pairs_beyond_family_capacity", benchmark="bench") == 1
 
 

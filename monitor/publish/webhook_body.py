@@ -10,8 +10,12 @@ from schemas.changes import VerdictChange
 FIRING_SECONDS: Final = 900
 """How long an alert of a verdict fires: it tells of an event, and there is nothing to mend."""
 
-_NAMES: Final = {"decided": "RankwatchPairDecided", "reversed": "RankwatchDecisionReversed", "held": "RankwatchHeld"}
-_SEVERITY: Final = {"decided": "info", "reversed": "warning", "held": "warning"}
+_NAMES: Final = {
+    "decided": "RankwatchPairDecided",
+    "reversed": "RankwatchDecisionReversed",
+    "invalidated": "RankwatchDecisionInvalidated",
+}
+_SEVERITY: Final = {"decided": "info", "reversed": "warning", "invalidated": "warning"}
 
 
 def json_body(origin: str, changes: Sequence[VerdictChange], now: float) -> bytes:  # noqa: ARG001 - the same bytes on every attempt
@@ -44,6 +48,8 @@ def alertmanager_body(origin: str, changes: Sequence[VerdictChange], now: float)
 
 
 def _summary(change: VerdictChange) -> str:
+    if change.after is None:
+        return f"the decision between {change.model_a} and {change.model_b} on {change.benchmark} no longer counts"
     better, worse = (change.model_a, change.model_b) if change.after == "a" else (change.model_b, change.model_a)
     what = "is decided to be better than" if change.kind == "decided" else "now leads"
     return f"{better} {what} {worse} on {change.benchmark}"

@@ -137,7 +137,7 @@ VERDICTS = Metric(
     "changes",
     ("benchmark", "procedure", "kind"),
     "Latched verdict changes.",
-    "4 x benchmarks",
+    "6 x benchmarks",
 )
 
 # --- models -------------------------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from itertools import product
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, get_args
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.core import Metric as Family
@@ -19,6 +19,7 @@ from monitor.serve import catalogue
 from monitor.serve.board import Board
 from monitor.serve.catalogue import Metric
 from monitor.serve.pair_series import add_pairs
+from schemas.changes import Kind
 from schemas.report import BenchmarkReport
 
 MODEL_CAP: Final = 500
@@ -140,9 +141,8 @@ def _add_benchmark(benchmark: Benchmark, followed: Followed, add: Add) -> None:
     add(catalogue.BEYOND_CAPACITY, followed.beyond_capacity, name)
     _add_adjacent(report, add)
     changes: Counter[tuple[str, str]] = Counter((c.procedure, c.kind) for c in benchmark.changes.values())
-    for procedure, kind in product(
-        PROCEDURES, ("decided", "reversed")
-    ):  # from 0 on: an increase has to begin somewhere
+    # All kinds, from 0 on: an increase has to begin somewhere.
+    for procedure, kind in product(PROCEDURES, get_args(Kind)):
         add(catalogue.VERDICTS, changes[procedure, kind], name, procedure, kind)
     _add_models(report, add)
     add(catalogue.PAIR_SERIES_OMITTED, followed.omitted, name)

@@ -9,7 +9,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 JOBS ?= auto
 
-.PHONY: help install dev demo test lint types test-all lock schemas kafka clean
+.PHONY: help install dev demo test lint types test-all lock schemas pin kafka clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -47,13 +47,18 @@ lint: dev
 types: dev
 	$(BIN)/mypy
 
-schemas: dev  ## write the generated files again (JSON Schema)
+schemas: dev  ## write the generated files again: JSON Schemas, the metrics page, the dashboards
 	$(BIN)/python -m schemas.generate
+	$(BIN)/python -m monitor.serve.catalogue
+	$(BIN)/python -m deploy.grafana.dashboards
 
 lock: dev  ## resolve the dependencies anew into deploy/*.lock
 	$(COMPILE) pyproject.toml -o deploy/requirements.lock
 	$(COMPILE) pyproject.toml --group dev -o deploy/requirements-dev.lock
 	printf 'hatchling>=1.27\neditables>=0.5' | $(COMPILE) - -o deploy/requirements-build.lock
+
+pin:  ## put the digests of the images into docker-compose.yml (needs docker buildx)
+	deploy/pin.sh
 
 kafka: dev  ## run an Apache Kafka on port 9092 until Ctrl-C (needs Java and Maven)
 	$(BIN)/python -m tests.kafka.broker --port 9092

@@ -80,7 +80,7 @@ def test_swapping_the_models_swaps_the_halves():
         (lambda: graded.log_increments([0.5], [1.0]), "lambdas must be a list of bets"),
         (lambda: graded.histogram_capital([0.5, 1], [[1, 2, 3]]), "one column per value"),
         (lambda: graded.histogram_capital([0.5], [[0.5]]), "counts must be non-negative whole"),
-        (lambda: graded.histogram_capital([0.5], [[2**21]]), "fewer than 2097152 items"),
+        (lambda: graded.histogram_capital([0.5], [[2**21]]), "at most 2097151 items"),
     ],
 )
 def test_bad_input(call, message):

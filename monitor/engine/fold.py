@@ -134,9 +134,9 @@ class _Namer:
 
     def place(self, event: EventFields, position: int) -> tuple[int, int, int] | None:
         """Return (row, contestant, code) of an event, or None when it is refused: then nothing of it is entered."""
-        known = self._known(event)
-        if None not in known:
-            return known  # type: ignore[return-value]
+        row, contestant, code = self._known(event)
+        if row is not None and contestant is not None and code is not None:
+            return row, contestant, code
         fault = self._fault(event)
         if fault is not None:
             self.faults.append((position, fault))
@@ -148,12 +148,11 @@ class _Namer:
     def _known(self, event: EventFields) -> tuple[int | None, int | None, int | None]:
         """Find names and score that have been entered before, perhaps by an event of the same batch."""
         benchmark = self.benchmark
-        if event.epoch:
+        code = benchmark.score_code.get(event.score)
+        if event.repeat or event.epoch:
             contestant = benchmark.epoch_contestant_of.get(Contestant(event.model, event.epoch))
-        else:
-            contestant = benchmark.contestant_of.get(event.model)
-        row = self._known_row(event.item_id, event.repeat) if event.repeat else benchmark.row_of.get(event.item_id)
-        return row, contestant, benchmark.score_code.get(event.score)
+            return self._known_row(event.item_id, event.repeat), contestant, code
+        return benchmark.row_of.get(event.item_id), benchmark.contestant_of.get(event.model), code
 
     def _fault(self, event: EventFields) -> Fault | None:
         benchmark, limits, name = self.benchmark, self.limits, self.benchmark.name

@@ -68,7 +68,7 @@ class Settings(BaseSettings):
         10.0, description="how long a worker may be silent before its partitions go to others"
     )
     kafka_compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = Field(
-        "none", description="of what is sent to Kafka; all but none and gzip need the package cramjam"
+        "none", description="how what is sent to Kafka is compressed"
     )
     create_topics: Literal["none", "outputs", "all"] = Field(
         "outputs",

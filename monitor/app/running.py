@@ -23,7 +23,7 @@ from monitor.settings import LOOPBACK, Settings
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 
-_LOOK_SECONDS = 5.0
+_LOOK_SECONDS = 2.0
 """How often the store and the brokers are asked whether they answer."""
 
 
@@ -114,8 +114,13 @@ class Running:
         """Ask what this process depends on whether it answers."""
         answers = self._store_answers = await self.store.answers()
         self.meters.store_up.set(answers)
-        for owned in list(self.owned.values()) if answers else ():
-            await owned.outbox_length()
+        if not answers:
+            return
+        # Only to show it: a store that goes away meanwhile is no fault of the look, and must not hold up the next one.
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(_LOOK_SECONDS):
+                for owned in list(self.owned.values()):
+                    await owned.outbox_length()
 
     async def _look_around(self) -> None:
         while True:

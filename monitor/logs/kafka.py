@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from aiokafka.errors import ConsumerStoppedError, KafkaError, NoOffsetForPartitionError, UnsupportedCodecError
+from aiokafka.errors import ConsumerStoppedError, KafkaError, NoOffsetForPartitionError
 from aiokafka.errors import OffsetOutOfRangeError as FetchedOutOfRange
 from faust.exceptions import ConsumerNotStarted
 from faust.transport import base
@@ -26,7 +26,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
 from monitor.engine.chunk import Chunk
-from monitor.logs.filelog import LogError, OffsetOutOfRange
+from monitor.logs.filelog import OffsetOutOfRange
 from monitor.logs.kafka_records import chunks
 from monitor.logs.kafka_settings import KafkaSettings
 
@@ -262,11 +262,6 @@ class Consumer(base.Consumer):  # type: ignore[misc]
             # A partition that comes back while this waits begins at no offset, or at what was committed, until it is sought.
             if generation == self.app.consumer_generation_id:
                 raise _explained(error) from error
-        except UnsupportedCodecError as error:
-            raise LogError(
-                f"the topic holds records that are compressed as this program cannot read ({error}): install the package cramjam next to "
-                "rankwatch, for lz4, snappy and zstd; or have producers, or the topic's compression.type, use gzip or none"
-            ) from error
         if generation != self.app.consumer_generation_id:
             self._rewind()
             return {}

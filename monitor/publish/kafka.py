@@ -50,7 +50,7 @@ class KafkaProducer:
     options : mapping
         How to reach the brokers: what every client of aiokafka takes (bootstrap_servers, security_protocol, ssl_context, sasl_...).
     compression : str, optional
-        gzip needs nothing; snappy, lz4 and zstd need the package cramjam.
+        gzip, snappy, lz4 or zstd.
     patience : float
         Seconds for which a delivery is tried again while brokers are away.
 
@@ -58,8 +58,6 @@ class KafkaProducer:
     ------
     BrokerError
         If no broker can be reached within the patience, or they refuse this user.
-    ValueError
-        If the compression is not at hand.
     """
 
     def __init__(
@@ -184,19 +182,14 @@ class KafkaProducer:
             return self._client
 
     async def _connect(self) -> AIOKafkaProducer:
-        try:
-            client = AIOKafkaProducer(
-                **self._options,
-                acks="all",
-                enable_idempotence=True,
-                compression_type=self._compression,
-                max_batch_size=BATCH_BYTES,
-                request_timeout_ms=int(_REQUEST_SECONDS * 1000),
-            )
-        except RuntimeError as error:
-            raise ValueError(
-                f"compression is {self._compression}, for which a package is missing: install cramjam, or take gzip or none"
-            ) from error
+        client = AIOKafkaProducer(
+            **self._options,
+            acks="all",
+            enable_idempotence=True,
+            compression_type=self._compression,
+            max_batch_size=BATCH_BYTES,
+            request_timeout_ms=int(_REQUEST_SECONDS * 1000),
+        )
         try:
             await asyncio.wait_for(client.start(), _REQUEST_SECONDS)
         except BaseException:

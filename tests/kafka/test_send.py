@@ -139,7 +139,7 @@ def test_refusals_say_what_to_do(kafka, tmp_path):
     send = ("send", path, "--data-dir", tmp_path / "d", "--to")
     assert "--create --topic nowhere" in rankwatch(*send, kafka.url("nowhere"), code=1).stderr
     assert "no answer" in rankwatch(*send, "kafka://127.0.0.1:1/events", code=1).stderr
-    assert "not supported yet" in rankwatch(*send, "http://localhost/", code=2).stderr
+    assert "kafka://host:port" in rankwatch(*send, "ftp://localhost/", code=2).stderr
     assert "kafka://host:port" in rankwatch(*send, "localhost:9092", code=2).stderr
     assert "does not exist" in rankwatch("send", tmp_path / "no", "--to", kafka.url("x"), code=2).stderr
 

@@ -89,7 +89,7 @@ DetailOption = Annotated[
 ]
 PairsOption = Annotated[
     Pairs | None,
-    typer.Option("--pairs", help="which pairs to list  [default: adjacent; json and csv: all]", show_default=False),
+    typer.Option("--pairs", help="which pairs to list  \\[default: adjacent; json and csv: all]", show_default=False),
 ]
 RejectedOption = Annotated[
     float,
@@ -204,14 +204,14 @@ def watch(
     form: FormatOption = Format.table,
     pairs: PairsOption = None,
     data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", help="log and state  [default: rankwatch-data]", show_default=False)
+        Path | None, typer.Option("--data-dir", help="log and state  \\[default: rankwatch-data]", show_default=False)
     ] = None,
     host: Annotated[
-        str | None, typer.Option("--host", help="address to serve on  [default: 127.0.0.1]", show_default=False)
+        str | None, typer.Option("--host", help="address to serve on  \\[default: 127.0.0.1]", show_default=False)
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65535, help="port to serve on  [default: 8642]", show_default=False),
+        typer.Option("--port", min=0, max=65535, help="port to serve on  \\[default: 8642]", show_default=False),
     ] = None,
     max_rejected: Annotated[
         float | None, typer.Option("--max-rejected", min=0, max=1, help="largest share of lines that may be unreadable")
@@ -255,7 +255,7 @@ def send(
         typer.Option(
             "--to",
             metavar="URL",
-            help="kafka://host:port[,host:port]/topic, or http[s]://host:port",
+            help="kafka://host:port\\[,host:port]/topic, or http\\[s]://host:port",
             show_default=False,
         ),
     ],
@@ -265,7 +265,7 @@ def send(
     token_file: Annotated[
         Path | None,
         typer.Option(
-            "--token-file", help="file with the bearer token  [default: $RANKWATCH_TOKEN]", show_default=False
+            "--token-file", help="file with the bearer token  \\[default: $RANKWATCH_TOKEN]", show_default=False
         ),
     ] = None,
     items: Annotated[
@@ -282,7 +282,7 @@ def send(
         Path | None,
         typer.Option(
             "--data-dir",
-            help="where to remember what was sent  [default: $XDG_STATE_HOME/rankwatch]",
+            help="where to remember what was sent  \\[default: $XDG_STATE_HOME/rankwatch]",
             show_default=False,
         ),
     ] = None,
@@ -326,19 +326,20 @@ def doctor(
         typer.Option(
             "--broker",
             metavar="HOST:PORT,...",
-            help="Kafka, also as kafka://...  [default: the setting broker_url]",
+            help="Kafka, also as kafka://...  \\[default: the setting broker_url]",
             show_default=False,
         ),
     ] = None,
     topic: Annotated[
-        str | None, typer.Option("--topic", help="topic of the events  [default: rankwatch.events]", show_default=False)
+        str | None,
+        typer.Option("--topic", help="topic of the events  \\[default: rankwatch.events]", show_default=False),
     ] = None,
     redis_url: Annotated[
         str | None,
-        typer.Option("--redis-url", help="Redis or Valkey  [default: the setting redis_url]", show_default=False),
+        typer.Option("--redis-url", help="Redis or Valkey  \\[default: the setting redis_url]", show_default=False),
     ] = None,
     data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", help="data directory  [default: rankwatch-data]", show_default=False)
+        Path | None, typer.Option("--data-dir", help="data directory  \\[default: rankwatch-data]", show_default=False)
     ] = None,
 ) -> None:
     """Look at the brokers, the topic, Redis, the clock and the data directory, and say what to mend.
@@ -357,25 +358,26 @@ def doctor(
 def run(
     broker: Annotated[
         str | None,
-        typer.Option("--broker", metavar="URL", help="kafka://host:port[,host:port][/topic]", show_default=False),
+        typer.Option("--broker", metavar="URL", help="kafka://host:port\\[,host:port]\\[/topic]", show_default=False),
     ] = None,
     redis_url: Annotated[
         str | None,
         typer.Option("--redis-url", metavar="URL", help="redis://host:port of the state", show_default=False),
     ] = None,
     topic: Annotated[
-        str | None, typer.Option("--topic", help="topic of the events  [default: rankwatch.events]", show_default=False)
+        str | None,
+        typer.Option("--topic", help="topic of the events  \\[default: rankwatch.events]", show_default=False),
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option("--group", help="consumer group of the workers  [default: rankwatch]", show_default=False),
+        typer.Option("--group", help="consumer group of the workers  \\[default: rankwatch]", show_default=False),
     ] = None,
     host: Annotated[
-        str | None, typer.Option("--host", help="address to serve on  [default: 127.0.0.1]", show_default=False)
+        str | None, typer.Option("--host", help="address to serve on  \\[default: 127.0.0.1]", show_default=False)
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65535, help="port to serve on  [default: 8642]", show_default=False),
+        typer.Option("--port", min=0, max=65535, help="port to serve on  \\[default: 8642]", show_default=False),
     ] = None,
 ) -> None:
     """Run one worker of the service: events from Kafka, state in Redis, verdicts to a topic.
@@ -449,7 +451,9 @@ def plan(
     family: Annotated[int, typer.Option("--family", min=1, help="pairs that share alpha")] = 1,
     design_effect: Annotated[
         float | None,
-        typer.Option("--design-effect", min=1, help="of items in clusters  [default: the pilot's]", show_default=False),
+        typer.Option(
+            "--design-effect", min=1, help="of items in clusters  \\[default: the pilot's]", show_default=False
+        ),
     ] = None,
     alpha: Annotated[float, typer.Option("--alpha", min=0.000001, max=0.5)] = 0.05,
     power: Annotated[float, typer.Option("--power", min=0.5, max=0.999999)] = 0.8,

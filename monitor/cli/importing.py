@@ -25,7 +25,7 @@ FilterOption = Annotated[
     typer.Option(
         "--filter",
         metavar="NAME | TASK=NAME",
-        help="lm-eval: the filter that counts  [default: the first]",
+        help="lm-eval: the filter that counts  \\[default: the first]",
         show_default=False,
         rich_help_panel="Logs",
     ),
@@ -35,7 +35,7 @@ ScorerOption = Annotated[
     typer.Option(
         "--scorer",
         metavar="NAME | TASK=NAME",
-        help="Inspect: the scorer that counts, SCORER.KEY if it gives several values  [default: the first]",
+        help="Inspect: the scorer that counts, SCORER.KEY if it gives several values  \\[default: the first]",
         show_default=False,
         rich_help_panel="Logs",
     ),

@@ -12,20 +12,20 @@ app = typer.Typer(
 )
 
 TopicOption = Annotated[
-    str | None, typer.Option("--topic", help="whose state  [default: rankwatch.events]", show_default=False)
+    str | None, typer.Option("--topic", help="whose state  \\[default: rankwatch.events]", show_default=False)
 ]
 RedisOption = Annotated[
     str | None,
     typer.Option(
         "--redis-url",
-        help="server of the state  [default: that of the data directory]",
+        help="server of the state  \\[default: that of the data directory]",
         show_default=False,
         metavar="URL",
     ),
 ]
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data-dir", help="data directory of `watch`  [default: rankwatch-data]", show_default=False),
+    typer.Option("--data-dir", help="data directory of `watch`  \\[default: rankwatch-data]", show_default=False),
 ]
 FileArgument = Annotated[
     str, typer.Argument(metavar="FILE|-", help="the file, or - for the terminal", show_default=False)
@@ -77,7 +77,7 @@ def import_(
         typer.Option(
             "--partitions",
             min=1,
-            help="the new log has so many: each benchmark goes to its owner  [default: as exported]",
+            help="the new log has so many: each benchmark goes to its owner  \\[default: as exported]",
             show_default=False,
         ),
     ] = None,

@@ -12,7 +12,7 @@ from schemas.events import MAX_LINE_BYTES, Declaration, Event, EventFields
 from schemas.names import name_fault
 
 _EVENT: Final = msgspec.json.Decoder(EventFields)
-_BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_BROKEN: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _FOUND_LENGTH: Final = 80
 _NAMES: Final = tuple(map(attrgetter, ("benchmark", "item_id", "model", "cluster")))
 
@@ -41,7 +41,10 @@ class Fault(NamedTuple):
 def shorten(value: object) -> str:
     """Show a value from outside in at most 80 printable characters."""
     text = value if isinstance(value, str) else repr(value)
-    text = text if len(text) <= _FOUND_LENGTH else f"{text[:_FOUND_LENGTH]}... ({len(text):,} characters)"
+    return _printable(text if len(text) <= _FOUND_LENGTH else f"{text[:_FOUND_LENGTH]}... ({len(text):,} characters)")
+
+
+def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
@@ -168,7 +171,8 @@ def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
         reasons = reasons[:1]  # the other branch of the union (boolean) says nothing new
     remedy = _REMEDIES.get(field)
     reason = "; ".join(dict.fromkeys(reasons)).rstrip(".")
-    return Fault(field, found, f"{reason}: {remedy}" if remedy else reason, benchmark)
+    # An unknown field is called as whoever sent it likes, and a reason may quote what was found.
+    return Fault(shorten(field), found, _printable(f"{reason}: {remedy}" if remedy else reason), benchmark)
 
 
 def plain_text(data: bytes) -> bool:

@@ -33,15 +33,15 @@ class RedisServer:
         self.port = port or free_ports(1)[0]
         self.url = f"redis://127.0.0.1:{self.port}"
         defaults = {"bind": "127.0.0.1", "appendonly": "yes", "appendfsync": "always", "save": ""}
-        given = {name.replace("_", "-"): str(value) for name, value in options.items()}
-        self._options = {"port": str(self.port), "dir": str(folder), **defaults, **given}
+        self._options = {"port": str(self.port), "dir": str(folder), **defaults, **_named(options)}
         self.process = None
 
-    def start(self):
-        """Start it, and wait until it answers."""
-        words = [word for name, value in self._options.items() for word in (f"--{name}", value)]
+    def start(self, *, wait=True, **options):
+        """Start it, this time with more options, and wait until it answers."""
+        options = self._options | _named(options)
+        words = [word for name, value in options.items() for word in (f"--{name}", value)]
         self.process = subprocess.Popen([find_executable(), *words], stdout=subprocess.DEVNULL)
-        return self.answers()
+        return self.answers() if wait else self
 
     def answers(self):
         """Wait until it answers."""
@@ -185,6 +185,10 @@ class Sentinels:
             process.wait()
         self.primary.__exit__()
         self.replica.__exit__()
+
+
+def _named(options):
+    return {name.replace("_", "-"): str(value) for name, value in options.items()}
 
 
 def _port_for_cluster():

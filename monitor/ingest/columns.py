@@ -177,13 +177,14 @@ def _index(value: object) -> object:
         return 0
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    return int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+    # Python reads no number of thousands of digits, and none that long is an index.
+    return int(value) if isinstance(value, str) and len(value) < 100 and value.strip().isdecimal() else value
 
 
 def _event(data: dict[str, object]) -> EventFields | Fault:
     try:
         return msgspec.convert(data, EventFields)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeError, OverflowError):
         found = check_object(data)
         assert not isinstance(found, Declaration), "none of its fields is `declare`"
         return found

@@ -53,13 +53,19 @@ class Lines:
         return msgspec.json.encode(event) + b"\n"
 
     def declare(self, benchmark: str, items: int) -> bytes:
-        """Write the declaration of an item count."""
-        return msgspec.json.encode({"declare": benchmark, "items": items}) + b"\n"
+        """Write the declaration of an item count; a name that is none is refused by whoever reads it."""
+        return msgspec.json.encode({"declare": _whole(benchmark), "items": items}) + b"\n"
 
     def reject(self, fault: Fault, number: int, raw: bytes = b"") -> bytes:
         """Write that something could not be read."""
         text = raw[:_RAW_KEPT].decode("utf-8", "replace")
-        return REJECT + msgspec.json.encode({"line": number, "raw": text, **fault._asdict()}) + b"}\n"
+        found = {name: _whole(value) for name, value in fault._asdict().items()}
+        return REJECT + msgspec.json.encode({"line": number, "raw": text, **found}) + b"}\n"
+
+
+def _whole(text: str | None) -> str | None:
+    """Replace what has no place in UTF-8: logs may hold half a surrogate pair, escaped."""
+    return None if text is None else text.encode("utf-8", "replace").decode()
 
 
 def read_reject(line: bytes) -> tuple[Fault, int, bytes]:

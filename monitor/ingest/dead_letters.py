@@ -84,9 +84,11 @@ class DeadLetterFile:
             while view:
                 view = view[os.write(self._file, view) :]
             os.fsync(self._file)
-        except OSError:
+        except OSError as error:
             os.ftruncate(self._file, end)
-            raise
+            raise OSError(
+                error.errno, f"{error.strerror}; mend the disk, then start again: nothing is lost", str(self.path)
+            ) from error
         for place in map(_place, fresh):
             self.last, self._at_last = place, self._at_last + 1 if place == self.last else 1
         return len(fresh)

@@ -165,13 +165,15 @@ class _Reader:
     def _event(self, sample: Sample, score: float | None) -> EventFields:
         item = str(sample.id)
         if isinstance(sample.input, str):
-            self._reading.runs.item(self._reading.path, self._log.eval.task, item, sample.input[:_FINGERPRINT].encode())
+            self._reading.runs.item(
+                self._reading.path, self._log.eval.task, item, sample.input[:_FINGERPRINT].encode("utf-8", "replace")
+            )
         found = (sample.metadata or {}).get(self._cluster) if self._cluster is not None else None
         cluster = str(found) if isinstance(found, str | int) and found != "" else None
         return EventFields(self._benchmark, item, self._model, score, cluster, repeat=sample.epoch - 1)
 
     def _raw(self, sample: Sample) -> bytes:
-        return msgspec.json.encode({"id": sample.id, "epoch": sample.epoch, "scores": sample.all_scores})
+        return json.dumps({"id": sample.id, "epoch": sample.epoch, "scores": sample.all_scores}).encode()
 
     def _refuse_without_scores(self, samples: list[Sample], *, finished: bool) -> None:
         if not finished:

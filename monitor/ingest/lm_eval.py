@@ -236,11 +236,15 @@ def _parse(line: bytes) -> dict[str, msgspec.Raw] | None:
         record = json.loads(line, parse_constant=_nothing)
     except (ValueError, RecursionError):
         return None
-    return (
-        {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in record.items()}
-        if isinstance(record, dict)
-        else None
-    )
+    return {name: _raw(value) for name, value in record.items()} if isinstance(record, dict) else None
+
+
+def _raw(value: object) -> msgspec.Raw:
+    """Write a value again; one that only Python takes for JSON (half a surrogate pair, an endless number) counts as nothing."""
+    try:
+        return msgspec.Raw(msgspec.json.encode(value))
+    except (ValueError, OverflowError, RecursionError):
+        return msgspec.Raw(b"null")
 
 
 def _nothing(_: str) -> None:
@@ -260,7 +264,7 @@ def _decoded(raw: msgspec.Raw | None) -> Any:  # noqa: ANN401 - whatever stands 
         return None
     try:
         return msgspec.json.decode(raw)
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 

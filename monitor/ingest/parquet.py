@@ -41,5 +41,10 @@ def read(reading: Reading) -> Iterator[bytes]:
                     number += 1
                     for made in columns.events(row):
                         yield lines.reject(made, number) if isinstance(made, Fault) else lines.event(made, number)
-    except (ArrowException, OSError) as error:
+    except (
+        ArrowException,
+        OSError,
+        ValueError,
+        OverflowError,
+    ) as error:  # the last two: of names and values that are none
         raise Broken(f"the Parquet table breaks off, or is damaged ({shorten(str(error))})") from error

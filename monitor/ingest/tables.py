@@ -15,9 +15,12 @@ _SEPARATORS: Final = ",;\t"
 
 
 def split_header(path: Path, header: bytes) -> list[str]:
-    """Split the first line of a table into the names of its columns."""
+    """Split the first line of a table into the names of its columns; a line that is no row has none."""
     text = header.removeprefix(BOM).decode("utf-8", "replace").rstrip("\r\n")
-    return [name.strip() for name in next(csv.reader([text], delimiter=_separator(path, text)), [])]
+    try:
+        return [name.strip() for name in next(csv.reader([text], delimiter=_separator(path, text)), [])]
+    except csv.Error:
+        return []
 
 
 class Table:
@@ -58,7 +61,7 @@ class Table:
 
     def last(self, line: bytes, number: int) -> bytes | None:
         """Translate the last line; None if it does not reach to the last column."""
-        whole = line.count(b'"') % 2 == 0 and len(self._cells(line.decode("utf-8", "replace"))) >= len(self._names)
+        whole = line.count(b'"') % 2 == 0 and self._reaches(line.decode("utf-8", "replace"))
         return self.line(line, number) if whole and not self._open else None
 
     def end(self) -> Fault | None:
@@ -97,6 +100,13 @@ class Table:
             else self._lines.reject(event, number, record)
             for event in made
         )
+
+    def _reaches(self, text: str) -> bool:
+        """Whether a row reaches to the last column; one that is no row is not going to become one."""
+        try:
+            return len(self._cells(text)) >= len(self._names)
+        except csv.Error:
+            return True
 
     def _cells(self, text: str) -> list[str]:
         return next(csv.reader(text.rstrip("\r").splitlines(keepends=True), delimiter=self._separator), [])

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -53,7 +54,20 @@ class FeedFile:
             self._last = self._order(fresh[-1].id)
 
     def _write(self, data: bytes) -> None:
-        with open(self._path, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-            file.write(data)
-            file.flush()
-            os.fdatasync(file.fileno())
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            end = os.fstat(file).st_size
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(file, view) :]
+                os.fdatasync(file)
+            except OSError as error:
+                # What is published again must not stand behind half a line.
+                with suppress(OSError):
+                    os.ftruncate(file, end)
+                raise OSError(
+                    error.errno, f"{error.strerror}; mend the disk, then start again: nothing is lost", str(self._path)
+                ) from error
+        finally:
+            os.close(file)

@@ -1,0 +1,169 @@
+"""What is fuzzed: each target takes any bytes, and fails if they do more than they may.
+
+Whatever comes from outside may be refused, with one of the documented errors or as a reject that says why; but it may not raise anything
+else, and no good record beside it may be lost.
+"""
+
+import json
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from monitor.engine.chunk import Chunk
+from monitor.engine.delta import DeadLetter
+from monitor.engine.partition import Partition
+from monitor.ingest.choices import Choices
+from monitor.ingest.importer import Importer
+from monitor.ingest.paths import PathError
+from monitor.ingest.read import RAW_LENGTH, read_files
+from monitor.serve.api.problems import ProblemError
+from monitor.serve.api.records import read_records
+from monitor.store.archive import ArchiveDamaged, read_archive
+from schemas.decode import Fault, decode_message
+from schemas.events import Declaration, EventFields
+from schemas.names import name_fault
+
+FIRST = {"benchmark": "bench", "item_id": "first", "model": "good", "score": 1}
+LAST = {"benchmark": "bench", "item_id": "last", "model": "good", "score": 0}
+SAMPLE = {"doc": {}, "target": "x", "resps": [], "filtered_resps": [], "filter": "none", "metrics": ["acc"]}
+TABLE = b"benchmark,item_id,model,score,cluster,repeat,epoch\nbench,first,good,1,,,\n"
+
+
+def line(record):
+    return json.dumps(record).encode() + b"\n"
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------------------------
+
+
+def message(data):
+    """A message of a topic: decoded, and folded between two good ones."""
+    found = decode_message(data)
+    assert isinstance(found, EventFields | Declaration | Fault)
+    if isinstance(found, Fault):
+        _sentence(found.field, found.found, found.reason)
+    partition = Partition()
+    records = [line(FIRST), data, line(LAST)]
+    delta = partition.fold(Chunk(0, 0, 30, [0, 10, 20], records))
+    bench = partition.benchmarks["bench"]
+    for letter in delta.dead_letters:
+        assert isinstance(letter, DeadLetter)
+        json.dumps(letter._asdict())
+    # The good ones count, unless what stood between them is the very same key with another score.
+    scores = _scores(bench)
+    assert scores["first", "good", 0] == 1.0
+    assert ("last", "good", 0) in scores
+    for name, benchmark in partition.benchmarks.items():
+        assert name_fault(name) is None
+        assert not [c.model for c in benchmark.contestants if name_fault(c.model)]
+        assert all(0 <= score <= 1 for score in _scores(benchmark).values())
+    # One at a time it comes to the same.
+    single = Partition()
+    for place, record in zip((0, 10, 20), records, strict=True):
+        single.fold(Chunk(0, place, place + 10, [place], [record]))
+    assert single.counters == partition.counters
+    assert {n: b.counters for n, b in single.benchmarks.items()} == {
+        n: b.counters for n, b in partition.benchmarks.items()
+    }
+    assert all(_scores(b) == _scores(partition.benchmarks[n]) for n, b in single.benchmarks.items())
+
+
+def _scores(benchmark):
+    """Scores by item, model and epoch; they are kept in millionths."""
+    matrix = benchmark.matrix()
+    return {
+        (row.item, contestant.model, contestant.epoch): benchmark.values[code - 2] / 1e6
+        for row, codes in zip(benchmark.rows, matrix.tolist(), strict=True)
+        for contestant, code in zip(benchmark.contestants, codes, strict=True)
+        if code >= 2 and row.repeat == 0
+    }
+
+
+def body(data):
+    """The body of a request: all of it is taken, or a problem says what is wrong."""
+    for kind in ("application/x-ndjson", "application/json"):
+        try:
+            found = read_records(data, kind)
+        except ProblemError as problem:
+            _sentence(str(problem))
+        else:
+            assert all(isinstance(event, EventFields) and name_fault(event.model) is None for event in found.events)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------------------------
+
+
+def read(name, contents, *, within=""):
+    """Read a file of this name through an importer; return the events that it comes to."""
+    with TemporaryDirectory(dir=within or None) as folder:
+        path = Path(folder, name)
+        path.write_bytes(contents)
+        importer = Importer(Choices())
+        events = []
+        try:
+            for segment in read_files(importer.find([path]), opener=importer.open):
+                events += segment.events
+                for reject in segment.rejects:
+                    _sentence(reject["field"], reject["found"], reject["reason"])
+                    assert len(reject["raw"]) <= RAW_LENGTH
+                    json.dumps(reject)
+        except (PathError, OSError):
+            pass
+    for event in events:
+        assert not [n for n in (event.benchmark, event.item_id, event.model) if name_fault(n)]
+        assert event.score is None or 0 <= event.score <= 1
+    return events
+
+
+def _sentence(*texts):
+    for text in texts:
+        assert text.isprintable(), text
+        assert len(text) < 1_000, text
+
+
+def lines(data):
+    """Lines of events, with a good one before and behind whatever comes."""
+    events = read("a.jsonl", line(FIRST) + data + b"\n" + line(LAST))
+    assert [e.item_id for e in events][:1] == ["first"]
+    assert [e.item_id for e in events][-1:] == ["last"]
+
+
+def lm_eval(data):
+    """Samples of lm-evaluation-harness, with a good one before and behind."""
+    first, last = (line({**SAMPLE, "doc_id": k, "doc_hash": f"{k:064x}", "acc": 1.0}) for k in (700_001, 700_002))
+    events = read("samples_quiz_2026-01-02T03-04-05.678901.jsonl", first + data + b"\n" + last)
+    items = [e.item_id for e in events]
+    assert any("700001" in item for item in items)
+    assert any("700002" in item for item in items)
+
+
+def table(data):
+    """Rows of a table behind a good one, and a table of whatever comes. A quotation mark that stays open takes what follows with it."""
+    events = read("a.csv", TABLE + data)
+    assert [e.item_id for e in events][:1] == ["first"]
+    read("a.tsv", data)
+
+
+def archive(data):
+    """An exported state."""
+    try:
+        _, found = read_archive(iter(data.splitlines(keepends=True)))
+        list(found)
+    except ArchiveDamaged:
+        pass
+
+
+TARGETS = {
+    "message": message,
+    "body": body,
+    "lines": lines,
+    "lm_eval": lm_eval,
+    "table": table,
+    "json_lines": partial(read, "other.jsonl"),
+    "inspect_json": partial(read, "log.json"),
+    "inspect_eval": partial(read, "log.eval"),
+    "gzip": partial(read, "a.jsonl.gz"),
+    "parquet": partial(read, "a.parquet"),
+    "archive": archive,
+}
+"""By the name of the folder of their corpus."""

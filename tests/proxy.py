@@ -1,0 +1,78 @@
+"""A way to a server on which connections can be cut: before a command arrives, or after it did and before its reply comes back."""
+
+import contextlib
+import socket
+import threading
+
+
+class Proxy:
+    """Forwards connections to a port of this machine; a context manager.
+
+    Attributes
+    ----------
+    cut_replies : bytes or None
+        Once a client sends this, its connection ends when the server answers: the command has run, and nobody is told. Then None again.
+    cuts : int
+        How often that happened.
+    """
+
+    def __init__(self, port):
+        self._to = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.cut_replies, self.cuts = None, 0
+        self._open = set()
+
+    def __enter__(self):
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        # A listener that is only closed goes on accepting until the call under way returns.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.cut()
+
+    def cut(self):
+        """Cut every connection."""
+        for each in list(self._open):
+            self._close(each)
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                ours, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=[ours], daemon=True).start()
+
+    def _serve(self, ours):
+        try:
+            theirs = socket.create_connection(("127.0.0.1", self._to))
+        except OSError:
+            ours.close()
+            return
+        self._open |= {ours, theirs}
+        silent = threading.Event()
+        threading.Thread(target=self._back, args=[theirs, ours, silent], daemon=True).start()
+        with contextlib.suppress(OSError):
+            while data := ours.recv(1 << 20):
+                if self.cut_replies is not None and self.cut_replies in data:
+                    self.cut_replies = None
+                    self.cuts += 1
+                    silent.set()
+                theirs.sendall(data)
+        self._close(ours)
+        self._close(theirs)
+
+    def _back(self, theirs, ours, silent):
+        with contextlib.suppress(OSError):
+            while (data := theirs.recv(1 << 20)) and not silent.is_set():
+                ours.sendall(data)
+        self._close(ours)
+        self._close(theirs)
+
+    def _close(self, connection):
+        self._open.discard(connection)
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+        connection.close()

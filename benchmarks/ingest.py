@@ -23,6 +23,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from faust.types import TP
 
 from benchmarks.events import ITEMS, lines_of, made_lines
+from benchmarks.folding import declaration
 from benchmarks.harness import Options, Table
 from benchmarks.servers import redis_server
 from monitor.app import Service
@@ -36,6 +37,7 @@ from schemas.decode import decode_records
 from tests.kafka.broker import KafkaCluster
 
 PACK = 100
+DECLARED = "rankwatch run, whole, item count declared: with verdicts"
 TAKEN_EVENTS = 50_000
 """How many events stock Faust gets by `take`."""
 
@@ -73,10 +75,15 @@ def ladder(cluster: KafkaCluster, port: int, models: int, what: str, lines: Sequ
     by_item = sorted(lines[:: max(1, len(lines) // 300_000)], key=lambda line: json.loads(line)["item_id"])
     few = new_place(cluster, port, by_item[:one_by_one])
     many = new_place(cluster, port, lines[:TAKEN_EVENTS])
+    name = json.loads(lines[0])["benchmark"]
+    items = len({json.loads(line)["item_id"] for line in lines})
+    declared = new_place(cluster, port, [declaration(name, items=items), *lines]) if models <= 100 else None
     speeds: dict[str, list[float]] = {}
     for run in range(runs):
         for name, rung in RUNGS.items():
             speeds.setdefault(name, []).append(len(lines) / asyncio.run(rung(place)))
+        if declared:
+            speeds.setdefault(DECLARED, []).append(len(lines) / asyncio.run(service(declared)))
         if run < (2 if models < 1_000 else 1):
             speeds.setdefault("stock Faust, take(2000), nothing done", []).append(stock(many, each=False))
             speeds.setdefault("stock Faust, per event, HINCRBY per pair", []).append(stock(few, each=True))

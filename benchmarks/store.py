@@ -66,7 +66,7 @@ async def fold_and_store(lines: Sequence[bytes], port: int) -> tuple[Partition, 
     """Return the state, the seconds, and the seconds of each commit."""
     state, commits = Partition(), []
     async with await RedisStore.open(f"redis://127.0.0.1:{port}", TOPIC) as store:
-        state.fold(Chunk(0, 0, 1, [0], [declaration("made", order="trusted")]))
+        state.fold(Chunk(0, 0, 1, [0], [declaration("made")]))
         state.off = 0
         begin = time.perf_counter()
         for start in range(0, len(lines), CHUNK):

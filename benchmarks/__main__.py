@@ -69,7 +69,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="timed runs of each thing (default: 5)")
     parser.add_argument("--quick", action="store_true", help="small sizes, to try the benchmarks; nothing is kept")
     parser.add_argument("--peers", type=Path, help="python of an environment that has the packages to compare with")
-    parser.add_argument("--page", action="store_true", help="write docs/benchmarks.md from the kept results, measure nothing")
+    parser.add_argument(
+        "--page", action="store_true", help="write docs/benchmarks.md from the kept results, measure nothing"
+    )
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(NAMES)
     if unknown:

@@ -3,7 +3,6 @@
 A peer is a function of another library that does the same for one pair: it is called on a sample of pairs and its time multiplied up.
 """
 
-
 import time
 from collections.abc import Callable, Iterator
 
@@ -58,14 +57,16 @@ def measure(options: Options) -> Iterator[Table]:
         label, whole = loops.get(name, (None, None))
         beside = (f"{label}: {whole:.0f} s", round(whole / by_size[sizes[-2]])) if whole else (None, None)
         table.rows.append((name, *(round(1000 * by_size[models], 1) for models in sizes), *beside))
-    table.rows.append(("all columns made of counts", *(round(1000 * totals[models], 1) for models in sizes), None, None))
+    table.rows.append(
+        ("all columns made of counts", *(round(1000 * totals[models], 1) for models in sizes), None, None)
+    )
     yield table
     yield graded(options)
 
 
 def calls_on(n: np.ndarray, b: np.ndarray, c: np.ndarray) -> dict[str, Callable[[], object]]:
     """Return every function that is timed, over these counts."""
-    gap, sd = stats.moments(n, b, c)
+    _, sd = stats.moments(n, b, c)
     n_star = stats.required_n(n, b, c)
     p, log_e = stats.exact_p(b, c), stats.log_e_value(b, c)
     missing = np.full(b.size, 500)
@@ -97,7 +98,12 @@ def looped(models: int, sample: int) -> dict[str, tuple[str, float]]:
     _, b, c = counts(models * (models - 1) // 2)
     some = np.random.default_rng(1).integers(0, b.size, sample)
     return {
-        name: (label, median_seconds(lambda one=one: [one(int(b[i]), int(c[i])) for i in some], 3, time.process_time) / sample * b.size)
+        name: (
+            label,
+            median_seconds(lambda one=one: [one(int(b[i]), int(c[i])) for i in some], 3, time.process_time)
+            / sample
+            * b.size,
+        )
         for name, (label, one) in peers().items()
     }
 
@@ -114,5 +120,8 @@ def graded(options: Options) -> Table:
         "gap_interval, 406 pairs at two levels": lambda: stats.gap_interval(n[some], b[some], c[some], [0.05, 1e-4]),
         "the same, grid98": lambda: stats.gap_interval(n[some], b[some], c[some], [0.05, 1e-4], "grid98"),
     }
-    rows = [(name, round(1000 * median_seconds(call, min(options.runs, 3), time.process_time), 1)) for name, call in calls.items()]
+    rows = [
+        (name, round(1000 * median_seconds(call, min(options.runs, 3), time.process_time), 1))
+        for name, call in calls.items()
+    ]
     return Table("Of displayed pairs and of graded scores", ["what", "ms"], rows)

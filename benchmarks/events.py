@@ -20,10 +20,16 @@ def right_answers(models: int, items: int, seed: int = SEED) -> np.ndarray:
     return rng.random((models, items)) < 1 / (1 + np.exp(-ease[None, :] - strength[:, None]))
 
 
-def made_lines(models: int = MODELS, items: int = ITEMS, *, benchmark: str = "made", by_item: bool = False) -> Iterator[bytes]:
+def made_lines(
+    models: int = MODELS, items: int = ITEMS, *, benchmark: str = "made", by_item: bool = False
+) -> Iterator[bytes]:
     """Yield events as lines, in blocks of models as evaluations are run, or all models of an item together."""
     right = right_answers(models, items).astype(int).tolist()
-    order = ((m, i) for i in range(items) for m in range(models)) if by_item else ((m, i) for m in range(models) for i in range(items))
+    order = (
+        ((m, i) for i in range(items) for m in range(models))
+        if by_item
+        else ((m, i) for m in range(models) for i in range(items))
+    )
     for model, item in order:
         yield (
             f'{{"benchmark": "{benchmark}", "item_id": "{item}", "model": "model-{model:04d}", "score": {right[model][item]}, '

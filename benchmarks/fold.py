@@ -26,7 +26,14 @@ def measure(options: Options) -> Iterator[Table]:
         ["models", "items", "order", "verdicts", "events/s", "pair updates/s", "B a pair", "B an (item, model)"],
     )
     held = [(models, None) for models in (10, 29, 100, 300, 1_000, 2_000)]
-    for models, order in (*held, (10, "trusted"), (29, "trusted"), (100, "trusted"), (300, "trusted"), (1_000, "trusted")):
+    for models, order in (
+        *held,
+        (10, "trusted"),
+        (29, "trusted"),
+        (100, "trusted"),
+        (300, "trusted"),
+        (1_000, "trusted"),
+    ):
         items = max(20, options.size(EVENTS, 10_000) // models)
         folds = folded(models, items, CHUNK, 1 if order and models >= 300 else min(options.runs, 3), order)
         (benchmark,) = folds[0].partition.benchmarks.values()

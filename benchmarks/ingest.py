@@ -1,6 +1,6 @@
 """From Kafka to durable state, rung by rung: what each step costs of the speed of the bare client.
 
-One broker, one topic with one partition, identical bytes and fetch settings, appendfsync always. The rungs run one after the other, in turn,
+One broker, one topic with one partition, identical bytes and fetch settings, appendfsync always. The rungs run in turn,
 each from the first event to the last; the service runs from the assignment of its partition to the commit of the last event. Stock Faust
 takes one message an event, with one HINCRBY for each pair that the event touches, item by item, so that each event touches as many pairs as
 the last model's do; its `take` gets the events in lists of up to 2,000 and does nothing with them.
@@ -209,7 +209,9 @@ async def stored(place: Place) -> float:
 
 async def through_faust(place: Place) -> float:
     """Read all through the product's Faust transport, and do nothing with it."""
-    app = make_app(f"kafka://{place.kafka.addresses}/{place.topic}", place.topic, app_id=uuid.uuid4().hex, kafka=place.kafka)
+    app = make_app(
+        f"kafka://{place.kafka.addresses}/{place.topic}", place.topic, app_id=uuid.uuid4().hex, kafka=place.kafka
+    )
     seen, begin = 0, 0.0
     seconds: asyncio.Future[float] = asyncio.get_running_loop().create_future()
 

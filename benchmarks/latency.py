@@ -1,8 +1,8 @@
 """Latency: from an event that was accepted to its verdict being visible.
 
-The embedded monitor runs in a process of its own: log with fsync, fold, Valkey with fsync at every write, HTTP. A sender posts a batch ten
-times a second, so many events a second in all; an event is accepted when the request is answered. A reader asks /metrics again and again; an
-event is visible when its benchmark's count of events in the answer, from which the verdicts beside it were made, holds it. So the time of
+The embedded monitor runs in a process of its own: log with fsync, fold, Valkey with fsync at every write, HTTP. A sender posts ten batches
+a second; an event is accepted when the request is answered. A reader asks /metrics again and again; an event
+is visible when its benchmark's count of events in the answer, from which the verdicts beside it were made, holds it. So the time of
 the scrape itself is part of the latency. 29 models, order policy `trusted`.
 """
 
@@ -41,7 +41,16 @@ def measure(options: Options) -> Iterator[Table]:
     seconds = options.size(20, 3)
     table = Table(
         f"Accepted to visible in /metrics, {seconds} s at each rate",
-        ["events/s asked", "events/s sent", "batches", "post ms, p50", "scrapes/s", "visible ms, p50", "p99", "largest"],
+        [
+            "events/s asked",
+            "events/s sent",
+            "batches",
+            "post ms, p50",
+            "scrapes/s",
+            "visible ms, p50",
+            "p99",
+            "largest",
+        ],
     )
     for rate in (1_000, 20_000):
         table.rows.append(at_rate(rate, seconds))
@@ -51,7 +60,9 @@ def measure(options: Options) -> Iterator[Table]:
 def at_rate(rate: int, seconds: int) -> tuple[float, ...]:
     """Run a monitor, a sender and a reader; return a row of the table."""
     with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as folder:
-        process = subprocess.Popen([sys.executable, "-c", MONITOR, folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", MONITOR, folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         try:
             assert process.stdout is not None
             while not (url := process.stdout.readline().strip()).startswith("http"):

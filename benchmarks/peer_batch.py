@@ -10,10 +10,10 @@ import shutil
 import sys
 import tempfile
 from itertools import combinations
-from pathlib import Path
+from typing import Any
 
 
-def errorbars(file):
+def errorbars(file: str) -> int:
     from errorbars.cli import _columns_from, build_parser
     from errorbars.io import load_jsonl
     from errorbars.leaderboard import build_leaderboard
@@ -27,19 +27,19 @@ def errorbars(file):
     return sum(pair.p_holm < 0.05 for pair in build_leaderboard(data).pairwise)
 
 
-def rows(file):
+def rows(file: str) -> list[dict[str, Any]]:
     with gzip.open(file) as packed:
         return [json.loads(line) for line in packed]
 
 
-def by_model(file):
+def by_model(file: str) -> dict[str, dict[str, float]]:
     models = {}
     for event in rows(file):
         models.setdefault(event["model"], {})[event["item_id"]] = event["score"]
     return models
 
 
-def evalstats(file):
+def evalstats(file: str) -> None:
     import evalstats as es
     import pandas as pd
 
@@ -51,7 +51,7 @@ def evalstats(file):
     es.compare_models(loaded)
 
 
-def evalconfidence(file):
+def evalconfidence(file: str) -> int:
     from evalconfidence import ItemResult, compare
 
     models = {
@@ -61,7 +61,7 @@ def evalconfidence(file):
     return sum(compare(models[a], models[b], paired=True).significant for a, b in combinations(models, 2))
 
 
-def evalci(file):
+def evalci(file: str) -> int:
     import pandas as pd
     from evalci import multi_compare
 
@@ -69,12 +69,15 @@ def evalci(file):
     return int(multi_compare(frame, n_resamples=100, random_state=1)["significant"].sum())
 
 
-def discordant(file):
+def discordant(file: str) -> list[tuple[int, int]]:
     """Count, for each pair, the items that one of the two alone has right; numpy does for others what they leave to the caller."""
     import numpy as np
 
     models, items = {}, {}
-    cells = [(models.setdefault(e["model"], len(models)), items.setdefault(e["item_id"], len(items)), e["score"]) for e in rows(file)]
+    cells = [
+        (models.setdefault(e["model"], len(models)), items.setdefault(e["item_id"], len(items)), e["score"])
+        for e in rows(file)
+    ]
     right, there = np.zeros((2, len(models), len(items)))
     model, item, score = (np.array(column) for column in zip(*cells, strict=True))
     there[model, item], right[model, item] = 1, score
@@ -82,13 +85,13 @@ def discordant(file):
     return [(wins[i][j], wins[j][i]) for i, j in combinations(range(len(models)), 2)]
 
 
-def paired_eval(file):
+def paired_eval(file: str) -> int:
     from paired_eval import holm_adjust, mcnemar_exact
 
     return sum(p < 0.05 for p in holm_adjust([mcnemar_exact(b, c) for b, c in discordant(file)]))
 
 
-def statsmodels(file):
+def statsmodels(file: str) -> int:
     from statsmodels.stats.contingency_tables import mcnemar
     from statsmodels.stats.multitest import multipletests
 
@@ -96,7 +99,7 @@ def statsmodels(file):
     return int(multipletests(p, method="holm")[0].sum())
 
 
-def bare(file):
+def bare(file: str) -> None:
     import msgspec
     import numpy as np
 
@@ -105,7 +108,8 @@ def bare(file):
         model: str
         score: float
 
-    events = msgspec.json.Decoder(Event).decode_lines(gzip.open(file).read())
+    with gzip.open(file) as packed:
+        events = msgspec.json.Decoder(Event).decode_lines(packed.read())
     items, models = {}, {}
     row = np.array([items.setdefault(event.item_id, len(items)) for event in events])
     column = np.array([models.setdefault(event.model, len(models)) for event in events])
@@ -117,6 +121,4 @@ def bare(file):
 
 
 if __name__ == "__main__":
-    found = globals()[sys.argv[1]](sys.argv[2])
-    if len(sys.argv) > 3:
-        Path(sys.argv[3]).write_text(json.dumps(found))
+    globals()[sys.argv[1]](sys.argv[2])

@@ -10,10 +10,11 @@ import random
 import statistics
 import sys
 import time
+from collections.abc import Callable
 
 
-def plain(stream):
-    """The default mixture in plain Python: ln B(1 + b, 1 + c) + (b + c) ln 2."""
+def plain(stream: list[int]) -> float:
+    """Follow the default mixture in plain Python: ln B(1 + b, 1 + c) + (b + c) ln 2."""
     b = c = 0
     log_e = 0.0
     for won in stream:
@@ -22,20 +23,23 @@ def plain(stream):
     return log_e
 
 
-def online_fdr(stream):
-    """A mixture of 98 likelihood ratios: the paper's grid."""
+def online_fdr(stream: list[int]) -> float:
+    """Follow a mixture of 98 likelihood ratios: the paper's grid."""
     from online_fdr.e_values.processes import MixtureLikelihoodRatioEProcess
 
-    grid = [k / 100 for k in range(1, 100) if k != 50]
-    ratios = [lambda won, up=math.log(2 * t), down=math.log(2 - 2 * t): up if won else down for t in grid]
+    def ratio(theta: float) -> Callable[[int], float]:
+        up, down = math.log(2 * theta), math.log(2 - 2 * theta)
+        return lambda won: up if won else down
+
+    ratios = [ratio(k / 100) for k in range(1, 100) if k != 50]
     process = MixtureLikelihoodRatioEProcess(ratios)
     for won in stream:
         process.update(won)
     return process.log_current
 
 
-def sequential_analysis(stream):
-    """Its sign test: the same hypothesis, bets that adapt instead of a mixture."""
+def sequential_analysis(stream: list[int]) -> float:
+    """Follow its sign test: the same hypothesis, bets that adapt instead of a mixture."""
     from sequential_analysis.procedures.betting import SequentialSignTest
 
     test = SequentialSignTest(stop_on_reject=False)
@@ -45,8 +49,8 @@ def sequential_analysis(stream):
     return out.log_wealth
 
 
-def savvi(stream):
-    """Its multinomial test with two outcomes and a flat prior; the interval, which it solves for by optimisation, is left out."""
+def savvi(stream: list[int]) -> float:
+    """Follow its multinomial test with two outcomes and a flat prior; the interval, which it solves for by optimisation, is left out."""
     import numpy as np
     from savvi.multinomial import Multinomial
 
@@ -58,8 +62,8 @@ def savvi(stream):
     return math.log(test.odds)
 
 
-def ville(stream):
-    """Its Bernoulli test, one observation at a time."""
+def ville(stream: list[int]) -> float:
+    """Follow its Bernoulli test, one observation at a time."""
     from ville import BernoulliTest
 
     test = BernoulliTest(0.5)
@@ -68,14 +72,15 @@ def ville(stream):
     return float(test._log_e[-1][-1])  # noqa: SLF001 - the public property joins the whole past at every call
 
 
-def ville_at_once(stream):
-    """The same over a stream that is complete: the whole path in one call."""
+def ville_at_once(stream: list[int]) -> float:
+    """Do the same over a stream that is complete: the whole path in one call."""
     from ville import BernoulliTest
 
     return float(BernoulliTest(0.5).fit(stream)._log_e[-1][-1])  # noqa: SLF001
 
 
-def main():
+def main() -> None:
+    """Time one of the functions above."""
     name, b, c, repeats = sys.argv[1], *map(int, sys.argv[2:5])
     stream = [1] * b + [0] * c
     random.Random(1).shuffle(stream)

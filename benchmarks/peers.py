@@ -25,11 +25,17 @@ HERE = Path(__file__).parent
 
 BATCH = {
     "bare": ("bare script (msgspec, numpy)", "counts of all pairs and nothing else: no test, no check of the input"),
-    "statsmodels": ("statsmodels, exact McNemar in a loop, Holm", "fixed n; json and numpy do the reading and counting"),
+    "statsmodels": (
+        "statsmodels, exact McNemar in a loop, Holm",
+        "fixed n; json and numpy do the reading and counting",
+    ),
     "paired_eval": ("paired-eval, exact McNemar, Holm", "fixed n; json and numpy do the reading and counting"),
     "errorbars": ("errorbars, leaderboard", "fixed n: paired t and exact McNemar, Holm, tie groups"),
     "evalconfidence": ("evalconfidence, compare", "fixed n: McNemar of each pair by itself, no family"),
-    "evalci": ("evalci, multi_compare, 100 resamples", "fixed n: permutation test, Holm; 9,999 resamples are its default"),
+    "evalci": (
+        "evalci, multi_compare, 100 resamples",
+        "fixed n: permutation test, Holm; 9,999 resamples are its default",
+    ),
     "evalstats": ("evalstats, compare_models", "fixed n: bootstrap and Romano-Wolf; only items that every model has"),
 }
 SEQUENTIAL = {
@@ -54,7 +60,15 @@ def all_pairs(options: Options, python: Path) -> Table:
     """Time each program from a cold start to all pairs."""
     with tempfile.TemporaryDirectory() as name:
         file = file_of(options, Path(name))
-        report = [str(Path(sys.executable).parent / "rankwatch"), "report", str(file), "--format", "json", "--pairs", "all"]
+        report = [
+            str(Path(sys.executable).parent / "rankwatch"),
+            "report",
+            str(file),
+            "--format",
+            "json",
+            "--pairs",
+            "all",
+        ]
         commands = {"rankwatch": report}
         commands |= {each: [str(python), str(HERE / "peer_batch.py"), each, str(file)] for each in BATCH}
         runs: dict[str, list[Run]] = {each: [] for each in commands}
@@ -72,11 +86,23 @@ def all_pairs(options: Options, python: Path) -> Table:
             ["program", "seconds", "processor seconds", "MB", "times rankwatch", "what it answers"],
         )
     own = statistics.median(run.seconds for run in runs["rankwatch"])
-    ours = "rankwatch report, JSON", "fixed n, Holm, Bonferroni, clustered, anytime by pair and family, resolution, tie groups"
+    ours = (
+        "rankwatch report, JSON",
+        "fixed n, Holm, Bonferroni, clustered, anytime by pair and family, resolution, tie groups",
+    )
     for each in commands:
         title, answer = BATCH.get(each, ours)
         if each in faults:
-            table.rows.append((title, faults[each], None, None, f"> {LIMIT_SECONDS / own:.0f}" if "done" in faults[each] else None, answer))
+            table.rows.append(
+                (
+                    title,
+                    faults[each],
+                    None,
+                    None,
+                    f"> {LIMIT_SECONDS / own:.0f}" if "done" in faults[each] else None,
+                    answer,
+                )
+            )
             continue
         seconds, cpu, megabytes = (statistics.median(column) for column in zip(*runs[each], strict=True))
         table.rows.append((title, round(seconds, 2), round(cpu, 2), round(megabytes), round(seconds / own, 1), answer))
@@ -100,11 +126,20 @@ def one_pair(options: Options, python: Path) -> Table:
     wide = options.size(1_000, 100)
     for title, some, benchmark in (
         (what, lines, json.loads(lines[0])["benchmark"]),
-        (f"made: {wide:,} models", list(islice(made_lines(wide, 200, by_item=True), options.size(200_000, 5_000))), "made"),
+        (
+            f"made: {wide:,} models",
+            list(islice(made_lines(wide, 200, by_item=True), options.size(200_000, 5_000))),
+            "made",
+        ),
     ):
         folds = [fold([declaration(benchmark, order="trusted"), *some]) for _ in range(options.runs)]
         speed = statistics.median(each.pair_updates / each.seconds for each in folds)
         table.rows.append(
-            (f"rankwatch's fold, {title}", round(speed), None, "every pair at once; decoding, checks and latches included")
+            (
+                f"rankwatch's fold, {title}",
+                round(speed),
+                None,
+                "every pair at once; decoding, checks and latches included",
+            )
         )
     return table

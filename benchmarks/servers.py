@@ -20,7 +20,14 @@ def redis_server(fsync: str = "always", directory: Path | None = None) -> Iterat
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as folder:
-        options = {"port": port, "bind": "127.0.0.1", "dir": directory or folder, "appendonly": "yes", "appendfsync": fsync, "save": ""}
+        options = {
+            "port": port,
+            "bind": "127.0.0.1",
+            "dir": directory or folder,
+            "appendonly": "yes",
+            "appendfsync": fsync,
+            "save": "",
+        }
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         process = subprocess.Popen([find_executable(), *words], stdout=subprocess.DEVNULL)
         try:

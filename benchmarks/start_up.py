@@ -57,7 +57,10 @@ def measure(options: Options) -> Iterator[Table]:
         for _ in range(options.runs):
             for each, command in commands.items():
                 taken[each].append(run_command(command))
-        table = Table(f"{file.name}, {file.stat().st_size:,} bytes; {options.runs} runs of each", ["command", "seconds", "processor seconds", "MB"])
+        table = Table(
+            f"{file.name}, {file.stat().st_size:,} bytes; {options.runs} runs of each",
+            ["command", "seconds", "processor seconds", "MB"],
+        )
         for each, runs in taken.items():
             seconds, cpu, megabytes = (statistics.median(column) for column in zip(*runs, strict=True))
             table.rows.append((each, round(seconds, 3), round(cpu, 3), round(megabytes)))

@@ -39,13 +39,29 @@ def markdown(table: dict[str, Any]) -> str:
 def write_page(results: Path, names: Sequence[str]) -> None:
     """Put the tables of the kept results between the markers of the page."""
     text = PAGE.read_text(encoding="utf-8")
+    machines = set()
     for name in names:
         file = results / f"{name}.json"
         if not file.exists():
             continue
         result = json.loads(file.read_text(encoding="utf-8"))
+        machines.add(machine(result["environment"]))
         body = "\n\n".join(markdown(table) for table in result["tables"])
         body = f"Measured on {result['date']} with `python -m benchmarks {name}`, medians of {result['runs']} runs.\n\n{body}"
-        pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-        text = re.sub(pattern, lambda found, body=body: f"{found[1]}\n{body}\n\n{found[2]}", text, flags=re.DOTALL)
-    PAGE.write_text(text, encoding="utf-8")
+        text = put(text, name, body)
+    PAGE.write_text(put(text, "machine", "\n".join(sorted(machines))), encoding="utf-8")
+
+
+def put(text: str, name: str, body: str) -> str:
+    """Put a body between two markers."""
+    pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+    return re.sub(pattern, lambda found: f"{found[1]}\n{body}\n\n{found[2]}", text, flags=re.DOTALL)
+
+
+def machine(environment: dict[str, Any]) -> str:
+    """Say in one line what it was measured on."""
+    versions = ", ".join(f"{name} {each}" for name, each in environment["versions"].items() if each)
+    return (
+        f"Machine: {environment['processor']}, {environment['cores']} cores, {environment['memory_gb']} GB; Python "
+        f"{environment['python']}, {versions}."
+    )

@@ -1,37 +1,21 @@
-"""How long the statistics take, at all 499,500 pairs of 1,000 models scored on 12,032 items, beside their peers.
+"""Evaluation: the statistics of all pairs of a leaderboard from their counts, by procedure, in processor time on one core.
 
-Run it from the root of the repository, on an otherwise idle machine:
-
-    python benchmarks/stats_speed.py [--pairs 499500] [--repeats 5]
-
-Each line is the median of the repeats, in processor time on one core. A peer is a function of another library that does
-the same for one pair: it is called on a sample of pairs and its time multiplied up. scipy and statsmodels are needed.
+A peer is a function of another library that does the same for one pair: it is called on a sample of pairs and its time multiplied up.
 """
 
-import argparse
 import time
-from collections.abc import Callable
-from statistics import median
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 import stats
+from benchmarks.harness import Options, Table, median_seconds
 
 ITEMS = 12_032
 COLUMNS = {
     "moments", "required_n", "mde", "resolution_ratio", "chi2_p", "exact_p", "mid_p", "log_e_value", "log_e_halves",
     "anytime_required_n", "items_to_decision",
 }  # fmt: skip
-
-
-def seconds(call: Callable[[], object], repeats: int) -> float:
-    call()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return median(times)
 
 
 def counts(pairs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -53,17 +37,40 @@ def peers() -> dict[str, tuple[str, Callable[[int, int], object]]]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=499_500)
-    parser.add_argument("--repeats", type=int, default=5)
-    options = parser.parse_args()
-    n, b, c = counts(options.pairs)
-    gap, sd = stats.moments(n, b, c)
+def measure(options: Options) -> Iterator[Table]:
+    """Time every function at several numbers of models."""
+    sizes = (100, 300, 1_000, 2_000) if not options.quick else (30, 100)
+    columns: dict[str, dict[int, float]] = {}
+    totals = dict.fromkeys(sizes, 0.0)
+    for models in sizes:
+        n, b, c = counts(models * (models - 1) // 2)
+        for name, call in calls_on(n, b, c).items():
+            taken = median_seconds(call, min(options.runs, 3), time.process_time)
+            columns.setdefault(name, {})[models] = taken
+            totals[models] += taken if name in COLUMNS else 0
+    loops = looped(sizes[-2], options.size(300, 20))
+    table = Table(
+        f"All pairs, {ITEMS:,} items, milliseconds of processor time",
+        ["what", *(f"K = {models:,}" for models in sizes), f"a loop over pairs at K = {sizes[-2]:,}", "times as long"],
+    )
+    for name, by_size in columns.items():
+        label, whole = loops.get(name, (None, None))
+        beside = (f"{label}: {whole:.0f} s", round(whole / by_size[sizes[-2]])) if whole else (None, None)
+        table.rows.append((name, *(round(1000 * by_size[models], 1) for models in sizes), *beside))
+    table.rows.append(
+        ("all columns made of counts", *(round(1000 * totals[models], 1) for models in sizes), None, None)
+    )
+    yield table
+    yield graded(options)
+
+
+def calls_on(n: np.ndarray, b: np.ndarray, c: np.ndarray) -> dict[str, Callable[[], object]]:
+    """Return every function that is timed, over these counts."""
+    _, sd = stats.moments(n, b, c)
     n_star = stats.required_n(n, b, c)
     p, log_e = stats.exact_p(b, c), stats.log_e_value(b, c)
     missing = np.full(b.size, 500)
-    calls: dict[str, Callable[[], object]] = {
+    return {
         "moments": lambda: stats.moments(n, b, c),
         "required_n": lambda: stats.required_n(n, b, c),
         "resolution_ratio": lambda: stats.resolution_ratio(n, n_star),
@@ -84,33 +91,37 @@ def main() -> None:
         "e_bh": lambda: stats.e_bh(log_e),
         "spending_alpha": lambda: stats.spending_alpha(np.arange(1, b.size + 1)),
     }
-    beside = peers()
-    sample = np.random.default_rng(1).integers(0, b.size, 300)
-    print(f"{b.size:,} pairs, {ITEMS:,} items, largest gap {np.abs(gap).max():.2f}")
-    total = 0.0
-    for name, call in calls.items():
-        taken = seconds(call, options.repeats)
-        total += taken if name in COLUMNS else 0
-        line = f"{name:30} {1e3 * taken:9.1f} ms"
-        if name in beside:
-            label, one = beside[name]
-            whole = seconds(lambda one=one: [one(int(b[i]), int(c[i])) for i in sample], 3) / sample.size * b.size
-            line += f"   {label} in a loop {whole:8.1f} s, {whole / taken:6.0f} times as long"
-        print(line, flush=True)
-    print(f"{'all columns made of counts':30} {1e3 * total:9.1f} ms")
 
-    values, few = np.linspace(-1, 1, 21), np.random.default_rng(2).integers(0, 600, (4950, 21))
+
+def looped(models: int, sample: int) -> dict[str, tuple[str, float]]:
+    """Return what a loop of the peer over all pairs takes, from a sample of them."""
+    _, b, c = counts(models * (models - 1) // 2)
+    some = np.random.default_rng(1).integers(0, b.size, sample)
+    return {
+        name: (
+            label,
+            median_seconds(lambda one=one: [one(int(b[i]), int(c[i])) for i in some], 3, time.process_time)
+            / sample
+            * b.size,
+        )
+        for name, (label, one) in peers().items()
+    }
+
+
+def graded(options: Options) -> Table:
+    """Time what only displayed pairs or graded scores need."""
+    n, b, c = counts(4_950)
+    values, few = np.linspace(-1, 1, 21), np.random.default_rng(2).integers(0, 600, (4_950, 21))
     capital = stats.histogram_capital(values, few)
     some = np.random.default_rng(3).integers(0, b.size, (406, 1))
-    smaller: dict[str, Callable[[], object]] = {
+    calls: dict[str, Callable[[], object]] = {
         "graded grids from histograms, 4,950 pairs of 21 values": lambda: stats.histogram_capital(values, few),
         "graded e-values, 4,950 pairs": lambda: stats.graded_log_e_halves(capital),
         "gap_interval, 406 pairs at two levels": lambda: stats.gap_interval(n[some], b[some], c[some], [0.05, 1e-4]),
         "the same, grid98": lambda: stats.gap_interval(n[some], b[some], c[some], [0.05, 1e-4], "grid98"),
     }
-    for name, call in smaller.items():
-        print(f"{name:56} {1e3 * seconds(call, options.repeats):7.1f} ms")
-
-
-if __name__ == "__main__":
-    main()
+    rows = [
+        (name, round(1000 * median_seconds(call, min(options.runs, 3), time.process_time), 1))
+        for name, call in calls.items()
+    ]
+    return Table("Of displayed pairs and of graded scores", ["what", "ms"], rows)

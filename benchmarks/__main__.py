@@ -1,0 +1,93 @@
+"""Measure, print tables, and keep them as JSON: ``python -m benchmarks [NAME ...]``."""
+
+import argparse
+import json
+import logging
+import os
+import sys
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from benchmarks.harness import Options, Table, environment, load
+from benchmarks.tables import markdown, write_page
+
+NAMES = ("peers", "ingest", "start_up", "fold", "evaluation", "latency", "recovery", "store", "scale")
+"""What can be measured: each is a module with a function `measure`, whose docstring says how."""
+
+RESULTS = Path(__file__).with_name("results")
+
+
+def options_from(arguments: argparse.Namespace) -> Options:
+    """Take `RANKWATCH_DATA` as the folder of real events where no file is named."""
+    events = arguments.events
+    if events is None and (folder := os.environ.get("RANKWATCH_DATA")):
+        events = Path(folder) / "mmlu_pro" / "events.jsonl.gz"
+    return Options(events, arguments.runs, arguments.quick, arguments.peers)
+
+
+def run(name: str, options: Options) -> dict[str, Any]:
+    """Measure one thing; print its tables as they come."""
+    module = import_module(f"benchmarks.{name}")
+    result: dict[str, Any] = {
+        "benchmark": name,
+        "what": (module.__doc__ or "").strip(),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "load_before": load(),
+        "runs": options.runs,
+        "quick": options.quick,
+        "environment": environment(),
+        "tables": [],
+    }
+    print(f"\n== {name} (load {result['load_before']})", flush=True)
+    for table in module.measure(options):
+        result["tables"].append(as_json(table))
+        print("\n" + markdown(result["tables"][-1]), flush=True)
+    result["load_after"] = load()
+    return result
+
+
+def as_json(table: Table) -> dict[str, Any]:
+    """Return what is kept of a table."""
+    return {
+        "title": table.title,
+        "columns": list(table.columns),
+        "rows": [list(row) for row in table.rows],
+        "notes": table.notes,
+        "load": load(),
+    }
+
+
+def main() -> None:
+    """Read the command line, measure, and write the page when all figures are of full size."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)} (default: all)")
+    parser.add_argument("--events", type=Path, help="real events (JSON lines, perhaps gzipped); default: made ones")
+    parser.add_argument("--runs", type=int, default=5, help="timed runs of each thing (default: 5)")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to try the benchmarks; nothing is kept")
+    parser.add_argument("--peers", type=Path, help="python of an environment that has the packages to compare with")
+    parser.add_argument(
+        "--page", action="store_true", help="write docs/benchmarks.md from the kept results, measure nothing"
+    )
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - set(NAMES)
+    if unknown:
+        parser.error(f"{', '.join(sorted(unknown))}: choose of {', '.join(NAMES)}")
+    if not arguments.page:
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+        options = options_from(arguments)
+        for name in arguments.names or NAMES:
+            result = run(name, options)
+            if not options.quick:
+                RESULTS.mkdir(exist_ok=True)
+                text = json.dumps(result, indent=1, ensure_ascii=False)
+                (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    if not arguments.quick:
+        write_page(RESULTS, NAMES)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""The fold alone: decode, check and fold lines that lie in memory, in chunks, as a worker does; and what the state takes.
+
+Models come one after another, each with all items. Without an order policy pairs are counted and no verdict is given; under `trusted`
+every pair is tested for its latches as it comes, and each verdict is a change that is written out: made models differ much, so most pairs
+get two. A pair update is a score that meets the score of another model on the same item. Bytes are those of the arrays of the state.
+"""
+
+import statistics
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.events import made_lines
+from benchmarks.folding import CHUNK, Folded, declaration, fold
+from benchmarks.harness import Options, Table
+from monitor.engine.benchmark import Benchmark
+
+EVENTS = 300_000
+
+
+def measure(options: Options) -> Iterator[Table]:
+    """Fold made events at many numbers of models, and at several sizes of chunk."""
+    table = Table(
+        f"Fold, chunks of {CHUNK:,} events",
+        ["models", "items", "order", "verdicts", "events/s", "pair updates/s", "B a pair", "B an (item, model)"],
+    )
+    held = [(models, None) for models in (10, 29, 100, 300, 1_000, 2_000)]
+    for models, order in (
+        *held,
+        (10, "trusted"),
+        (29, "trusted"),
+        (100, "trusted"),
+        (300, "trusted"),
+        (1_000, "trusted"),
+    ):
+        items = max(20, options.size(EVENTS, 10_000) // models)
+        folds = folded(models, items, CHUNK, 1 if order and models >= 300 else min(options.runs, 3), order)
+        (benchmark,) = folds[0].partition.benchmarks.values()
+        pairs = models * (models - 1) // 2
+        table.rows.append(
+            (
+                models,
+                items,
+                order or "none",
+                len(benchmark.changes),
+                round(statistics.median(each.events / each.seconds for each in folds)),
+                round(statistics.median(each.pair_updates / each.seconds for each in folds)),
+                round(pair_bytes(benchmark) / pairs, 2),
+                round(benchmark.scores.nbytes / models / items, 2),
+            )
+        )
+    yield table
+    sizes = Table("Chunk size, no order policy", ["models", "chunk", "events/s", "pair updates/s"])
+    for models in (29, 1_000):
+        items = max(20, options.size(EVENTS, 10_000) // models)
+        for chunk in (200, 2_000, 20_000):
+            folds = folded(models, items, chunk, min(options.runs, 3))
+            sizes.rows.append(
+                (
+                    models,
+                    chunk,
+                    round(statistics.median(each.events / each.seconds for each in folds)),
+                    round(statistics.median(each.pair_updates / each.seconds for each in folds)),
+                )
+            )
+    yield sizes
+
+
+def folded(models: int, items: int, chunk: int, runs: int, order: str | None = None) -> list[Folded]:
+    """Fold the same events several times."""
+    lines = [declaration("made", order=order), *made_lines(models, items)]
+    return [fold(lines, chunk) for _ in range(runs)]
+
+
+def pair_bytes(benchmark: Benchmark) -> int:
+    """Return the bytes of the arrays that hold one value a pair, room to grow included."""
+
+    def arrays(value: Any) -> Iterator[np.ndarray]:  # noqa: ANN401
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, dict):
+            for each in value.values():
+                yield from arrays(each)
+
+    return sum(each.nbytes for each in arrays(vars(benchmark)) if each.shape == benchmark.n.shape)

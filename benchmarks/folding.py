@@ -1,0 +1,42 @@
+"""Folding lines that lie in memory, as a worker folds them out of its log."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from monitor.engine.chunk import Chunk
+from monitor.engine.partition import Partition
+
+CHUNK = 2_000
+
+
+@dataclass
+class Folded:
+    """A state, and what it took to come to it."""
+
+    partition: Partition
+    seconds: float
+    events: int
+
+    @property
+    def pair_updates(self) -> int:
+        """How often a score met one of another model on the same item: the sum of n over all pairs."""
+        return sum(int(each.n.sum()) for each in self.partition.benchmarks.values())
+
+
+def declaration(benchmark: str, items: int | None = None, order: str | None = None) -> bytes:
+    """Return a line that declares a benchmark."""
+    spec = {"declare": benchmark} | ({"items": items} if items else {}) | ({"order": order} if order else {})
+    return json.dumps(spec).encode()
+
+
+def fold(lines: Sequence[bytes], chunk: int = CHUNK, partition: Partition | None = None) -> Folded:
+    """Decode, check and fold the lines, chunk by chunk; nothing is stored."""
+    partition = partition or Partition()
+    begin = time.perf_counter()
+    for start in range(0, len(lines), chunk):
+        part = lines[start : start + chunk]
+        off = partition.off
+        partition.fold(Chunk(0, off, off + len(part), range(off, off + len(part)), part))
+    return Folded(partition, time.perf_counter() - begin, len(lines))

@@ -508,7 +508,7 @@ def config(form: ListingOption = Listing.table) -> None:
 @app.command(rich_help_panel="Understand")
 def schema(
     name: Annotated[
-        str | None, typer.Argument(help="event, declaration, verdict-change or report; none: list them")
+        str | None, typer.Argument(help="event, declaration, verdict-change, report or report-detail; none: list them")
     ] = None,
 ) -> None:
     """Print the JSON Schema of what crosses the border.

@@ -110,4 +110,5 @@ def importer(logs: Logs, declare: Callable[[str], dict[str, Any] | None] | None 
 
 
 def _tell(text: str) -> None:
-    print(f"rankwatch: {text}", file=sys.stderr)
+    # One write a line: files are read in several threads, and a line must not break into another.
+    print(f"rankwatch: {text}\n", end="", file=sys.stderr)

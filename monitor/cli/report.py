@@ -128,7 +128,7 @@ def _joined(segments: Iterable[Segment]) -> Iterator[Segment]:
 
 def _name(source: str, line: int | None, field: str, found: str, reason: str) -> None:
     where = f"{show(source)}:{line}" if line is not None else show(source)
-    print(f"rankwatch: {where}: {field}: found {found}: {reason}", file=sys.stderr)
+    print(f"rankwatch: {where}: {field}: found {found}: {reason}\n", end="", file=sys.stderr)
 
 
 class _Reading:

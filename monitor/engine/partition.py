@@ -118,9 +118,8 @@ def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
         f"scores of {benchmark.name!r} have already come, so {', '.join(changed)} can no longer be declared: verdicts would "
         "rest on a choice made after seeing data; declare before the first score, under a new name or in a new data directory"
     )
-    return Fault(
-        changed[0], shorten(", ".join(f"{name}={getattr(spec, name)!r}" for name in changed)), reason, benchmark.name
-    )
+    found = spec.model_dump_json(include=set(changed), exclude_none=True)
+    return Fault(changed[0], shorten(found), reason, benchmark.name)
 
 
 class _Folding:

@@ -176,6 +176,8 @@ def _prospect(facts: PairFacts) -> list[str]:
     if facts.low is None:
         return []
     more, left = facts.items_to_decision, facts.missing
+    if more is None and facts.discordant is None:
+        return []  # not estimated for graded scores
     if more is None:
         return ["At the present estimate no number of items settles it."]
     if more < 1:

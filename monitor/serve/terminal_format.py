@@ -173,7 +173,7 @@ def _tested(pair: PairReport, procedure: str) -> bool:
         return False
     if procedure in {"anytime", "anytime_family", "e_bh"}:
         return pair.log_e is not None
-    return pair.p_chi2 is not None or pair.p_exact is not None
+    return pair.sd is not None
 
 
 def resolution_glyph(pair: PairReport, procedure: str, glyphs: Glyphs) -> tuple[str, str]:

@@ -60,7 +60,7 @@ export function more(items) {
   if (items === null) return null;
   if (items >= 1e6) return "more than a million";
   const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(items, 1))) - 1);
-  return `about ${count(Math.ceil(items / step) * step)}`;
+  return `about ${count(Math.round(items / step) * step)}`;
 }
 
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;

@@ -109,7 +109,7 @@ export function prospect(pair, benchmark) {
   if (pair.n === 0) return "no shared item yet";
   if (isHeld(pair)) return "";
   if (pair.status === "equivalent") return "within the declared margin";
-  if (pair.items_to_decision === null) return pair.log_e === null ? "" : "no number of items settles it as it stands";
+  if (pair.items_to_decision === null) return pair.log_e === null || pair.b === null ? "" : "no number of items settles it as it stands";
   if (pair.items_to_decision < 1) return "";
   const left = itemsLeft(pair, benchmark);
   const needed = `needs ${more(pair.items_to_decision)} more items`;

@@ -177,6 +177,12 @@ def test_an_undecided_pair_is_told_what_would_settle_it():
     even = only(of(mixed(20, 20), order="trusted"))
     assert even.items_to_decision is None
     assert "At the present estimate no number of items settles it." in even.reason
+    table = np.tile([[0.5, 0.4], [0.3, 0.4]], (40, 1))
+    log = FoldLog({"declare": "bench", "scores": "graded", "items": 80})
+    log.send(*(event(i, m, float(x)) for i, row in enumerate(table) for m, x in zip("ab", row, strict=True)))
+    graded = only(log)
+    assert graded.status == "exhausted"
+    assert "number of items" not in graded.reason
     growing = only(of(mixed(30, 20, 50), order="trusted"))
     assert f"about {float(f'{growing.items_to_decision:.2g}'):,.0f} further items would settle it" in growing.reason
 

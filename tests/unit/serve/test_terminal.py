@@ -211,10 +211,12 @@ def test_numbers_are_right_aligned():
 
 
 def test_a_procedure_that_was_not_run_is_not_called_undecided():
-    not_run = pair(p_chi2=None, p_exact=None, log_e=None, p_clustered=None)
+    not_run = pair(sd=None, log_e=None, p_clustered=None)
     outside = pair(gap_family_low=None, gap_family_high=None)
     run = pair(p_clustered=0.2)
+    graded = pair(p_chi2=None, p_exact=None, p_mid=None)
     glyphs = form.UNICODE
+    assert form.decision_glyph(graded, "fixed_n", glyphs)[0] == glyphs.undecided
     for procedure in form.PROCEDURES:
         assert form.decision_glyph(not_run, procedure, glyphs)[0] == glyphs.missing
         assert form.decision_glyph(run, procedure, glyphs)[0] == glyphs.undecided

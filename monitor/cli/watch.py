@@ -61,10 +61,11 @@ def read_settings(flags: dict[str, Any]) -> Settings:
         stop(str(error), USAGE)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        name = ".".join(map(str, first["loc"])) or "settings"
+        name = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":
             stop(f"setting {name}: there is no such setting: `rankwatch config` lists those that there are", USAGE)
-        stop(f"setting {name}: {first['msg'].removeprefix('Value error, ')}", USAGE)
+        what = first["msg"].removeprefix("Value error, ")
+        stop(f"setting {name}: {what}" if name else what, USAGE)
 
 
 def declarations(

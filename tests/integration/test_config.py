@@ -22,7 +22,7 @@ def test_it_says_where_each_value_comes_from_and_keeps_secrets(tmp_path):
     assert all(value != "None" for value, _ in rows.values())
     table = rankwatch("config", RANKWATCH_CONFIG=str(file), **more)
     assert "night" in table.stdout
-    assert "secret" not in ended.stdout + ended.stderr + table.stdout + table.stderr
+    assert "-secret" not in ended.stdout + ended.stderr + table.stdout + table.stderr
 
 
 @pytest.mark.parametrize(

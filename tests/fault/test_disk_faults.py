@@ -6,6 +6,7 @@ holds is the offline fold of what was sent. Every fault is printed.
 
 import asyncio
 import json
+import os
 import random
 import resource
 import subprocess
@@ -41,6 +42,7 @@ pytestmark = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="the li
 
 SKILLS = {"alpha": 0.95, "bravo": 0.8, "charlie": 0.5, "delta": 0.2}
 ITEMS = 60
+FULL = os.environ.get("RANKWATCH_SLOW") == "1"
 
 
 def limit(pid, kind, value):
@@ -114,7 +116,7 @@ def test_a_full_disk_refuses_what_is_posted_and_takes_it_when_there_is_room(tmp_
     assert as_latches(in_order(changes(data))) == by_oracle(records, policy="completion", items=ITEMS) != {}
 
 
-@pytest.mark.parametrize("full", ["log", "dead letters", "feed", "server"])
+@pytest.mark.parametrize("full", ["feed", "server", *(["log", "dead letters"] if FULL else [])])
 def test_a_full_disk_ends_the_following_of_files_with_the_reason(tmp_path, full):
     """Whichever file has no room: exit 1 and a sentence; with room again a restart comes to what a run without the fault comes to."""
     records, data, path = events(random.Random(92), SKILLS, ITEMS), tmp_path / "data", tmp_path / "a.jsonl"
@@ -193,7 +195,7 @@ def test_half_a_change_is_taken_back_before_it_is_published_again(tmp_path):
         assert [c["id"] for c in changes(tmp_path)] == [c.id for c in found] != []
 
 
-@pytest.mark.parametrize(("descriptors", "said"), [(12, "Too many open files"), (24, "ulimit -n")])
+@pytest.mark.parametrize(("descriptors", "said"), [(24, "ulimit -n"), *([(12, "Too many open files")] if FULL else [])])
 def test_too_few_descriptors_at_the_start_are_said_so(tmp_path, descriptors, said):
     path = write(tmp_path / "a.jsonl", events(random.Random(94), SKILLS, 5))
     ended = subprocess.run(

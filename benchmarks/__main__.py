@@ -29,8 +29,8 @@ def options_from(arguments: argparse.Namespace) -> Options:
     return Options(events, arguments.runs, arguments.quick, arguments.peers)
 
 
-def run(name: str, options: Options) -> dict[str, Any]:
-    """Measure one thing; print its tables as they come."""
+def run(name: str, options: Options) -> None:
+    """Measure one thing; print and keep its tables as they come."""
     module = import_module(f"benchmarks.{name}")
     result: dict[str, Any] = {
         "benchmark": name,
@@ -46,8 +46,15 @@ def run(name: str, options: Options) -> dict[str, Any]:
     for table in module.measure(options):
         result["tables"].append(as_json(table))
         print("\n" + markdown(result["tables"][-1]), flush=True)
-    result["load_after"] = load()
-    return result
+        result["load_after"] = load()
+        if not options.quick:
+            keep(name, result)
+
+
+def keep(name: str, result: dict[str, Any]) -> None:
+    """Write a result."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def as_json(table: Table) -> dict[str, Any]:
@@ -80,11 +87,7 @@ def main() -> None:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
         options = options_from(arguments)
         for name in arguments.names or NAMES:
-            result = run(name, options)
-            if not options.quick:
-                RESULTS.mkdir(exist_ok=True)
-                text = json.dumps(result, indent=1, ensure_ascii=False)
-                (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+            run(name, options)
     if not arguments.quick:
         write_page(RESULTS, NAMES)
 

@@ -23,7 +23,10 @@ def right_answers(models: int, items: int, seed: int = SEED) -> np.ndarray:
 def made_lines(
     models: int = MODELS, items: int = ITEMS, *, benchmark: str = "made", by_item: bool = False
 ) -> Iterator[bytes]:
-    """Yield events as lines, in blocks of models as evaluations are run, or all models of an item together."""
+    """Yield events as lines, in blocks of models as evaluations are run, or all models of an item together.
+
+    Clusters are mixed: a trusted order of clusters in blocks is refuted, and gives no verdicts.
+    """
     right = right_answers(models, items).astype(int).tolist()
     order = (
         ((m, i) for i in range(items) for m in range(models))
@@ -33,7 +36,7 @@ def made_lines(
     for model, item in order:
         yield (
             f'{{"benchmark": "{benchmark}", "item_id": "{item}", "model": "model-{model:04d}", "score": {right[model][item]}, '
-            f'"cluster": "category {item * CLUSTERS // items}", "timestamp": "2026-01-31T12:00:00Z"}}'
+            f'"cluster": "category {item % CLUSTERS}", "timestamp": "2026-01-31T12:00:00Z"}}'
         ).encode()
 
 

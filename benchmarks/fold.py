@@ -2,7 +2,8 @@
 
 Models come one after another, each with all items. Without an order policy pairs are counted and no verdict is given; under `trusted`
 every pair is tested for its latches as it comes, and each verdict is a change that is written out: made models differ much, so most pairs
-get two. A pair update is a score that meets the score of another model on the same item. Bytes are those of the arrays of the state.
+get two. Speeds are per second of processor time. A pair update is a score that meets the score of another model on the same item. Bytes
+are those of the arrays of the state.
 """
 
 import statistics

@@ -7,6 +7,7 @@ seconds, and once without, when the sums are made again from the scores.
 """
 
 import asyncio
+import shutil
 import statistics
 import sys
 import tempfile
@@ -45,35 +46,35 @@ asyncio.run(main())
 
 def measure(options: Options) -> Iterator[Table]:
     """Recover states of one million and of ten million events."""
-    table = Table(
-        f"Restart, {MODELS} models",
-        ["events", "pair sums", "server reads its file, s", "worker to first new event, s", "worker MB"],
-    )
     for events in (options.size(1_000_000, 20_000), options.size(10_000_000, 50_000)):
+        table = Table(
+            f"Restart over {events:,} events, {MODELS} models",
+            ["pair sums", "server reads its file, s", "worker to first new event, s", "worker MB"],
+        )
         with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as name:
-            folder = Path(name)
+            folder = Path(name) / "written"
+            folder.mkdir()
             with redis_server(directory=folder) as port:
                 asyncio.run(write(port, events // MODELS))
-            for title in ("from the snapshot", "from the scores"):
-                starts, runs = [], []
-                for _ in range(min(options.runs, 3)):
-                    begin = time.perf_counter()
-                    with redis_server(directory=folder) as port:
-                        starts.append(time.perf_counter() - begin)
-                        with redis.Redis(port=port) as client:
-                            if title == "from the scores":
-                                client.delete(*client.keys("*:pairs:*"))
-                            runs.append(run_command([sys.executable, "-c", WORKER, str(port)]))
-                table.rows.append(
-                    (
-                        events,
-                        title,
-                        round(statistics.median(starts), 2),
-                        round(statistics.median(run.seconds for run in runs), 2),
-                        round(statistics.median(run.megabytes for run in runs)),
-                    )
-                )
-    yield table
+            for title, snapshot in (("from the snapshot", True), ("from the scores", False)):
+                runs = [restarted(folder, snapshot=snapshot) for _ in range(min(options.runs, 3))]
+                server, worker, megabytes = (statistics.median(column) for column in zip(*runs, strict=True))
+                table.rows.append((title, round(server, 2), round(worker, 2), round(megabytes)))
+        yield table
+
+
+def restarted(written: Path, *, snapshot: bool) -> tuple[float, float, float]:
+    """Start over a copy of what was written; return the seconds of the server, and seconds and megabytes of the worker."""
+    with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as name:
+        copy = Path(name) / "copy"
+        shutil.copytree(written, copy)
+        begin = time.perf_counter()
+        with redis_server(directory=copy) as port, redis.Redis(port=port) as client:
+            server = time.perf_counter() - begin
+            if not snapshot:
+                client.delete(*client.keys("*:pairs:*"))
+            run = run_command([sys.executable, "-c", WORKER, str(port)])
+        return server, run.seconds, run.megabytes
 
 
 async def write(port: int, items: int) -> None:

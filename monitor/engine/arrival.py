@@ -110,6 +110,9 @@ class Arrival:
             return None
         self._enter(rows, listed)
         row, contestant, position = cells
+        if len(self._labels) == 1 and not self._place.size:
+            self._advance_in_one_cluster(contestant)
+            return None
         # By arrival, then by contestant.
         place = np.full(int(position.max()) + 1, -1, np.int64)
         place[position] = np.arange(position.size)
@@ -131,6 +134,17 @@ class Arrival:
         self._label = np.concatenate([self._label, np.array(label, np.int32)])
         if listed is not None:
             self._place = np.concatenate([self._place, np.array([listed[row.item] for row in fresh], np.int64)])
+
+    def _advance_in_one_cluster(self, contestant: Index) -> None:
+        """Do what `_advance` does where every item has the same label and no place: no order of them can be told from another."""
+        new = np.bincount(contestant, minlength=self.state.shape[0])
+        self.state = np.pad(self.state, ((0, new.size - self.state.shape[0]), (0, 0)))
+        who = np.flatnonzero(new)
+        before = self.state[who, SEEN]
+        self.state[who, SEEN] += new[who]
+        self.state[who, LAST] = 1
+        self.state[who, SAME] += new[who] - (before == 0)
+        self._touched.update(who.tolist())
 
     def _advance(self, seen: Seen, scores: Codes) -> list[_Look]:
         """Add cells to the state of their contestants, and return the looks that were reached."""

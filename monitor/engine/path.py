@@ -12,6 +12,7 @@ from monitor.engine.latches import log_thresholds
 from monitor.engine.pairs import Index, pair_index
 from stats.confidence import gap_interval
 from stats.eprocess import log_e_halves, log_e_value
+from stats.graded import graded_log_e, graded_log_e_halves, initial_capital, log_increments
 
 ORDER: Final = "as stored: first-seen order of the items"
 """How the items of a path are ordered: not as the latch saw them, so a path need not cross where the latch closed."""
@@ -20,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class PairPath(NamedTuple):
-    """A path; shape (points,) each, None where scores are graded.
+    """A path; shape (points,) each. Graded scores have no interval; ln e is None where they were not declared.
 
     Attributes
     ----------
@@ -67,8 +68,10 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
     family = float(log_thresholds(benchmark, pair)["anytime_family"][0])
     if not benchmark.binary:
         values = benchmark.item_values
-        gap = np.cumsum(values[x] - values[y])[kept - 1] / (benchmark.unit * n)
-        return PairPath(n, gap, None, None, None, None, None, -log(spec.alpha), family)
+        d = values[x] - values[y]
+        gap = np.cumsum(d)[kept - 1] / (benchmark.unit * n)
+        evidence = _graded_evidence(d / benchmark.unit, kept) if benchmark.graded else (None, None, None)
+        return PairPath(n, gap, *evidence, None, None, -log(spec.alpha), family)
     wins, losses = _discordant(x, y, kept)
     for_one, for_other = log_e_halves(wins, losses, spec.mixture)
     low, high = gap_interval(n, wins, losses, spec.alpha, spec.mixture)
@@ -88,6 +91,19 @@ def _shared(benchmark: Benchmark, one: int, other: int, points: int) -> tuple[Co
     scores = benchmark.item_codes()[:, [one, other]]
     x, y = scores[(scores >= ZERO).all(axis=1)].T
     return x, y, np.unique(np.linspace(1, x.size, min(points, x.size)).round().astype(np.int64))
+
+
+def _graded_evidence(differences: Floats, kept: Index) -> tuple[Floats, Floats, Floats]:
+    """Return ln e and its halves at some items of a path of graded scores; holds the capital of no more items than it keeps."""
+    distinct, index = np.unique(differences, return_inverse=True)
+    steps = log_increments(distinct)
+    capital = initial_capital((kept.size,))
+    standing, start = capital[0].copy(), 0
+    for k, stop in enumerate(kept.tolist()):
+        counts = np.bincount(index[start:stop], minlength=distinct.size)
+        standing += np.tensordot(counts, steps, axes=1)
+        capital[k], start = standing, stop
+    return graded_log_e(capital), *graded_log_e_halves(capital)
 
 
 def _discordant(x: Codes, y: Codes, kept: Index) -> tuple[Index, Index]:

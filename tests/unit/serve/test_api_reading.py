@@ -3,6 +3,7 @@
 import random
 from urllib.parse import quote, urlencode
 
+import numpy as np
 import pytest
 
 from monitor.engine.path import ORDER
@@ -10,6 +11,7 @@ from monitor.engine.report import benchmark_report
 from monitor.engine.view import STATUSES, View
 from schemas.report import DECISION_PROCEDURES
 from stats.confidence import gap_interval
+from stats.graded import LAMBDAS
 from stats.order import committed_order
 from tests.commands import events
 from tests.oracle import log_e
@@ -211,6 +213,23 @@ def test_a_path_of_graded_scores_has_the_gap(server):
     assert path["gap"][-1] == pytest.approx((sum(by_model["m 00"]) - sum(by_model["m 01"])) / n)
     assert path["log_e"] is None
     assert path["log_family_threshold"] is not None
+
+
+@pytest.mark.parametrize("points", [2, 7, 2000])
+def test_a_path_of_declared_graded_scores_is_their_e_process(server, points):
+    found = graded(21)
+    partition = folded(found, scores="graded", order="trusted")
+    path = server.hold(partition).get(f"path?{query(model_a='m 00', model_b='m 01', points=points)}").json
+    by_model = {m: np.array([e["score"] for e in found if e["model"] == m]) for m in ("m 00", "m 01")}
+    d = by_model["m 00"] - by_model["m 01"]
+    bets = np.array(LAMBDAS)
+    for k, n in enumerate(path["n"]):
+        e_a, e_b = (np.prod(1 + sign * np.outer(bets, d[:n]), axis=1).mean() for sign in (1, -1))
+        assert path["log_e_a"][k] == pytest.approx(np.log(e_a), abs=1e-8)
+        assert path["log_e_b"][k] == pytest.approx(np.log(e_b), abs=1e-8)
+        assert path["log_e"][k] == pytest.approx(np.log((e_a + e_b) / 2), abs=1e-8)
+    assert len(path["n"]) == min(points, d.size)
+    assert path["gap_low"] is None
 
 
 def test_a_pair_that_shares_nothing_has_an_empty_path(server):

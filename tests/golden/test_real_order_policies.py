@@ -1,0 +1,113 @@
+"""Order policies and re-uploads on real results.
+
+RANKWATCH_DATA names a folder with mmlu_pro/events.jsonl.gz (29 models, 12,032 items; one model has 10,351 of them) and
+zeroeval/events_all_uploads.jsonl.gz (60 models, every upload: repeats of what had come, and changed scores).
+"""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from monitor.engine.chunk import Chunk
+from monitor.engine.pairs import all_pairs
+from monitor.engine.partition import Partition
+from stats.eprocess import log_completion_bound
+
+pytestmark = pytest.mark.data
+
+
+def events_of(name):
+    folder = os.environ.get("RANKWATCH_DATA")
+    if not folder:
+        pytest.skip("RANKWATCH_DATA names no folder of evaluation data")
+    path = Path(folder) / name
+    if not path.is_file():
+        pytest.skip(f"RANKWATCH_DATA has no {name}")
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def fold(events, *declarations, packed=20_000):
+    partition = Partition()
+    parts = [{"events": events[k : k + packed]} for k in range(0, len(events), packed)]
+    for record in [*declarations, *parts]:
+        partition.fold(Chunk(0, partition.off, partition.off + 1, [partition.off], [msgspec.json.encode(record)]))
+    return partition
+
+
+def sides(benchmark):
+    """Who was decided in the family, by pair of names."""
+    names = [c.model for c in benchmark.contestants]
+    i, j = all_pairs(len(names))
+    latch = benchmark.latched["anytime_family"][: i.size].tolist()
+    return {
+        frozenset({names[a], names[b]}): names[a] if side > 0 else names[b]
+        for a, b, side in zip(i.tolist(), j.tolist(), latch, strict=True)
+        if side
+    }
+
+
+def decided_at(benchmark):
+    """Shared items at which each pair was decided in the family."""
+    found = {}
+    for field, change in benchmark.changes.items():
+        if field.split(":")[1:3] == ["anytime_family", "decided"]:
+            found[frozenset({change.model_a, change.model_b})] = change.evidence.n
+    return found
+
+
+def test_every_pair_that_the_bound_decides_is_decided_and_trusted_decides_it_earlier():
+    events = events_of("mmlu_pro/events.jsonl.gz")
+    name = events[0]["benchmark"]
+    items = len({e["item_id"] for e in events})
+    family = {"policy": "capacity", "size": 406}
+    complete = fold(events, {"declare": name, "items": items, "family": family}).benchmarks[name]
+    n, b, c, latch = (array[:406] for array in (complete.n, complete.b, complete.c, complete.latched["anytime_family"]))
+    bound = np.maximum(*log_completion_bound(b, c, items - n, "beta(1,1)"))
+    # The bound counts what one model will never have against the leader: a pair with it may stay undecided for good.
+    assert ((latch != 0) == (bound >= np.log(406 / 0.05))).all()
+    at = decided_at(complete)
+    lack = {c.model for c, scored in zip(complete.contestants, complete.scored, strict=False) if scored < items}
+    whole = [items - n for pair, n in at.items() if not pair & lack]
+    print(
+        f"completion: {len(at)} of 406, {np.mean(np.array(whole) > 0):.3f} early, saved {np.percentile(whole, [25, 50, 75])}"
+    )
+    assert np.median(whole) > 0
+
+    order = np.random.default_rng(0).permutation(sorted({e["item_id"] for e in events})).tolist()
+    place = {item: k for k, item in enumerate(order)}
+    shuffled = sorted(events, key=lambda e: place[e["item_id"]])
+    trusted = fold(shuffled, {"declare": name, "order": "trusted", "family": family}).benchmarks[name]
+    assert not trusted.refuted
+    assert sides(complete).items() <= sides(trusted).items()
+    first = decided_at(trusted)
+    both = fold(shuffled, {"declare": name, "items": items, "family": family}).benchmarks[name]
+    at = decided_at(both)
+    assert all(first[pair] <= n for pair, n in at.items())
+    print(
+        f"trusted: {len(first)} of 406, median at {np.median(list(first.values()))}; completion {np.median(list(at.values()))}"
+    )
+
+
+def test_re_uploads_overwrite_nothing_and_are_counted():
+    events = events_of("zeroeval/events_all_uploads.jsonl.gz")
+    first = {}
+    for e in events:
+        first.setdefault((e["benchmark"], e["item_id"], e["model"]), e["score"])
+    partition = fold(events)
+    for name, benchmark in partition.benchmarks.items():
+        codes = benchmark.item_codes()
+        for k, contestant in enumerate(benchmark.contestants):
+            mine = benchmark.item_values[codes[:, k]] / benchmark.unit
+            for row, code, score in zip(benchmark.rows, codes[:, k].tolist(), mine.tolist(), strict=True):
+                assert first.get((name, row.item, contestant.model)) == (score if code >= 2 else None)
+    total = {
+        key: sum(b.counters[key] for b in partition.benchmarks.values())
+        for key in ("events", "duplicates", "conflicts")
+    }
+    assert total == {"events": 136_747, "duplicates": 7_353, "conflicts": 504}

@@ -12,7 +12,7 @@ from typing import Any
 import redis
 
 from benchmarks.events import lines_of, made_lines
-from benchmarks.folding import CHUNK, declaration
+from benchmarks.folding import CHUNK
 from benchmarks.harness import Options, Table
 from benchmarks.servers import redis_server
 from monitor.engine.chunk import Chunk
@@ -66,8 +66,6 @@ async def fold_and_store(lines: Sequence[bytes], port: int) -> tuple[Partition, 
     """Return the state, the seconds, and the seconds of each commit."""
     state, commits = Partition(), []
     async with await RedisStore.open(f"redis://127.0.0.1:{port}", TOPIC) as store:
-        state.fold(Chunk(0, 0, 1, [0], [declaration("made")]))
-        state.off = 0
         begin = time.perf_counter()
         for start in range(0, len(lines), CHUNK):
             part = lines[start : start + CHUNK]

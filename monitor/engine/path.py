@@ -70,8 +70,10 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
         values = benchmark.item_values
         d = values[x] - values[y]
         gap = np.cumsum(d)[kept - 1] / (benchmark.unit * n)
-        evidence = _graded_evidence(d / benchmark.unit, kept) if benchmark.graded else (None, None, None)
-        return PairPath(n, gap, *evidence, None, None, -log(spec.alpha), family)
+        e: tuple[Floats | None, Floats | None, Floats | None] = (None, None, None)
+        if benchmark.graded:
+            e = _graded_evidence(d / benchmark.unit, kept)
+        return PairPath(n, gap, e[0], e[1], e[2], None, None, -log(spec.alpha), family)
     wins, losses = _discordant(x, y, kept)
     for_one, for_other = log_e_halves(wins, losses, spec.mixture)
     low, high = gap_interval(n, wins, losses, spec.alpha, spec.mixture)

@@ -9,7 +9,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 JOBS ?= auto
 
-.PHONY: help install dev demo test lint types test-all lock schemas pin kafka clean
+.PHONY: help install dev demo test lint types test-all lock schemas pin faults fuzz soak bench kafka clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -59,6 +59,18 @@ lock: dev  ## resolve the dependencies anew into deploy/*.lock
 
 pin:  ## put the digests of the images into docker-compose.yml (needs docker buildx)
 	deploy/pin.sh
+
+faults: dev  ## every fault at full size: kills, frozen processes, full disks, brokers and stores that go away, hostile input (an hour or so)
+	RANKWATCH_SLOW=1 $(BIN)/pytest -s tests/fault tests/security tests/fuzz tests/contract tests/property
+
+fuzz: dev  ## coverage-guided fuzzing of everything that is read, a minute (needs the package atheris)
+	$(BIN)/python -m tests.fuzz --seconds 60
+
+soak: dev  ## ten minutes of a steady stream: memory, descriptors, keys, disk
+	$(BIN)/python -m tests.soak --minutes 10
+
+bench: dev  ## measure beside peers and limits; results in benchmarks/results
+	$(BIN)/python -m benchmarks
 
 kafka: dev  ## run an Apache Kafka on port 9092 until Ctrl-C (needs Java and Maven)
 	$(BIN)/python -m tests.kafka.broker --port 9092

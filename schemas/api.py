@@ -136,8 +136,8 @@ class EarlyStop(_Answer):
         description="true when every pair of the model is decided family-wise, equivalent or exhausted"
     )
     reason: str
-    decided: list[str] = Field(description="the models against which it is settled")
-    undecided: list[OpenPair]
+    decided: list[str] = Field(description="the models against which it is decided family-wise")
+    undecided: list[OpenPair] = Field(description="every other pair, with its status")
 
 
 Problem.model_rebuild()

@@ -187,15 +187,14 @@ def _runs(routes: APIRouter, board: Board) -> None:
         view = view_of(board, benchmark)
         _place(view, model)
         rows = view.rows(np.flatnonzero(view.of_model(model)))
-        left = [_left(row, model) for row in rows if row.status not in _SETTLED]
-        settled = [_other(row, model) for row in rows if row.status in _SETTLED]
+        left = sum(row.status not in _SETTLED for row in rows)
         return EarlyStop(
             benchmark=benchmark,
             model=model,
             may_stop=bool(rows) and not left,
-            reason=_why(view, model, len(settled), len(left)),
-            decided=settled,
-            undecided=left,
+            reason=_why(view, model, len(rows) - left, left),
+            decided=[_other(row, model) for row in rows if row.status == "decided"],
+            undecided=[_left(row, model) for row in rows if row.status != "decided"],
         )
 
     @routes.get("/order", response_class=PlainTextResponse)

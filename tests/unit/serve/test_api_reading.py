@@ -153,10 +153,10 @@ def test_a_run_may_stop_when_each_of_its_pairs_is_settled(served):
         other = [p["model_b"] if p["model_a"] == model["model"] else p["model_a"] for p in rows]
         open_ = [p["status"] not in {"decided", "equivalent", "exhausted"} for p in rows]
         assert answer["may_stop"] == (bool(rows) and not any(open_))
-        assert answer["decided"] == [name for name, left in zip(other, open_, strict=True) if not left]
-        assert [o["other"] for o in answer["undecided"]] == [n for n, left in zip(other, open_, strict=True) if left]
-        assert [o["reason"] for o in answer["undecided"]] == [
-            p["reason"] for p, left in zip(rows, open_, strict=True) if left
+        decided = [p["status"] == "decided" for p in rows]
+        assert answer["decided"] == [name for name, done in zip(other, decided, strict=True) if done]
+        assert [(o["other"], o["status"], o["reason"]) for o in answer["undecided"]] == [
+            (n, p["status"], p["reason"]) for n, p, done in zip(other, rows, decided, strict=True) if not done
         ]
 
 

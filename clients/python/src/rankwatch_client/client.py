@@ -59,12 +59,12 @@ class EarlyStop(NamedTuple):
     Attributes
     ----------
     may_stop : bool
-        Each pair of the model is settled. False as well while the monitor cannot be asked.
+        Each pair of the model is decided family-wise, equivalent or exhausted. False as well while the monitor cannot be asked.
     reason : str
     decided : list of str
-        Models against which it is settled.
+        Models against which it is decided family-wise.
     undecided : list of dict
-        ``other``, ``status``, ``items_to_decision`` and ``reason`` of each pair that is open.
+        ``other``, ``status``, ``items_to_decision`` and ``reason`` of every other pair.
     """
 
     may_stop: bool

@@ -42,7 +42,7 @@ def measure(options: Options) -> Iterator[Table]:  # noqa: ARG001 - it measures 
         ("arrays of all workers", f"{pair:g} B a pair, {cell:g} B an (item, model) (fold)", f"{state / 1e9:.1f} GB"),
         (
             "Redis, memory",
-            f"{memory:g} B an event (store; item names are most of it at 29 models)",
+            f"{memory:g} B an event (store)",
             f"{EVENTS * memory / 1e9:.1f} GB",
         ),
         (

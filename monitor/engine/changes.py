@@ -1,7 +1,10 @@
 """A closed latch as the entry that leaves the engine: pair in name order, evidence, an id that is the same on every replay."""
 
+from collections.abc import Sequence
 from math import isfinite
 from typing import Final
+
+import numpy as np
 
 from monitor.engine.benchmark import Benchmark
 from monitor.engine.latches import STATISTICS_VERSION, Crossing
@@ -20,10 +23,22 @@ _CODES: Final = {
 }
 
 
-def describe(benchmark: Benchmark, crossing: Crossing, offset: int, index: int) -> tuple[str, VerdictChange]:
+def resolution_ratios(benchmark: Benchmark, crossings: Sequence[Crossing]) -> list[float | None]:
+    """Return q = n / N* of each pair at its crossing; None where it does not exist, and for graded scores."""
+    if benchmark.graded or not crossings:
+        return [None] * len(crossings)
+    n, b, c = np.array([(x.n, x.b, x.c) for x in crossings], np.int64).reshape(-1, 3).T
+    ratios = resolution_ratio(n, required_n(n, b, c, benchmark.spec.alpha, benchmark.spec.power))
+    return [q if q > 0 and isfinite(q) else None for q in ratios.tolist()]
+
+
+def describe(
+    benchmark: Benchmark, crossing: Crossing, ratio: float | None, offset: int, index: int
+) -> tuple[str, VerdictChange]:
     """Turn a crossing into its field in the table of latches and the verdict change.
 
-    The id is made of the record's offset, the event's index in the record, the pair and the kind alone: a function of the log.
+    The id is made of the record's offset, the event's index in the record, the pair and the kind alone: a function of the log. `ratio` is
+    the pair's q, of `resolution_ratios`.
     """
     first, second = benchmark.contestants[crossing.i], benchmark.contestants[crossing.j]
     swap = first > second
@@ -33,8 +48,6 @@ def describe(benchmark: Benchmark, crossing: Crossing, offset: int, index: int) 
     other: Side = "b" if side == "a" else "a"
     decided = crossing.kind == "decided"
     graded = benchmark.graded
-    needed = required_n(crossing.n, wins, losses, benchmark.spec.alpha, benchmark.spec.power)
-    q = 0.0 if graded else float(resolution_ratio(crossing.n, needed))
     gap = (-1 if swap else 1) * crossing.lead / (crossing.n * (benchmark.unit if graded else 1))
     change = VerdictChange(
         id=_identity(offset, index, crossing.pair, crossing.procedure, crossing.kind),
@@ -58,7 +71,7 @@ def describe(benchmark: Benchmark, crossing: Crossing, offset: int, index: int) 
             missing=crossing.missing,
             log_e=crossing.log_e,
             log_threshold=crossing.log_threshold,
-            resolution_ratio=q if q > 0 and isfinite(q) else None,
+            resolution_ratio=ratio,
         ),
         sentence=_sentence(benchmark, crossing, (a.model, b_side.model) if side == "a" else (b_side.model, a.model)),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.benchmark import MILLION, Benchmark
-from monitor.engine.changes import describe, describe_invalidated
+from monitor.engine.changes import describe, describe_invalidated, resolution_ratios
 from monitor.engine.committed_latches import crossings_along
 from monitor.engine.counts import ABSENT, CHUNK_CELLS, ONE, SKIPPED, ZERO, Codes, chunk_counts
 from monitor.engine.delta import BenchmarkDelta, Contestant
@@ -364,9 +364,9 @@ def _bet(
 
 def _announce(benchmark: Benchmark, piece: Batch, crossed: Sequence[Crossing], delta: BenchmarkDelta) -> None:
     """Note the latches that closed."""
-    for crossing in crossed:
+    for crossing, ratio in zip(crossed, resolution_ratios(benchmark, crossed), strict=True):
         place = piece.offsets[crossing.position], piece.indices[crossing.position]
-        field_name, change = describe(benchmark, crossing, *place)
+        field_name, change = describe(benchmark, crossing, ratio, *place)
         benchmark.changes[field_name] = change
         delta.changes.append((field_name, change))
 

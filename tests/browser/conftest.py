@@ -9,9 +9,9 @@ from tests.browser.pages import EVIL, HOSTILE, event_count, post
 from tests.commands import Watch, events, until, write
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """Chromium, started once."""
+    """Chromium, for one file of tests: while it lives its event loop runs in this thread, and no other test can run one of its own."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         pytest.skip("no Chromium on PATH: the tests of the web page need one")

@@ -2,7 +2,9 @@
 
 import gc
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _SHOWN_REJECTS = 20
+Begins = list[tuple[int, str]]
+"""Index of an event, and the file that it and those behind it came from."""
+
+_first = itemgetter(0)
+_what = attrgetter("field", "found", "reason")
 
 
 def run(paths: Sequence[Path], form: str, pairs: str, max_rejected: float, logs: Logs, *, detail: bool) -> None:
@@ -67,7 +74,8 @@ def fold_files(
     named = 0
     with _Reading() as progress:
         try:
-            for segment in _joined(read_files(files, progress, opener)):
+            for segment, begins in _joined(read_files(files, progress, opener)):
+                start = partition.off
                 delta = partition.fold_events(
                     [*segment.declarations, *_first_seen(segment, declared)],
                     segment.events,
@@ -76,7 +84,15 @@ def fold_files(
                     [(segment.path, line) for line in segment.declared_at],
                 )
                 rejects = [(r["source"], r["line"], r["field"], r["found"], r["reason"]) for r in segment.rejects]
-                letters = [(x.source, x.line, x.field, x.found, x.reason) for x in delta.dead_letters]
+                letters = [
+                    # An event that the fold refuses is known by its place among the events; of a declaration, file and line are.
+                    (
+                        x.source if x.line else begins[bisect_right(begins, x.offset - start, key=_first) - 1][1],
+                        x.line,
+                        *_what(x),
+                    )
+                    for x in delta.dead_letters
+                ]
                 for which in (*rejects, *letters):
                     named += 1
                     if named <= _SHOWN_REJECTS:
@@ -110,20 +126,22 @@ def stop_without_results(files: Sequence[Path]) -> NoReturn:
     stop(f"{', '.join(show(f) for f in files)}: no results in there: {rule}", FAULT)
 
 
-def _joined(segments: Iterable[Segment]) -> Iterator[Segment]:
-    """Join short segments: a fold has a cost of its own, whatever it folds."""
+def _joined(segments: Iterable[Segment]) -> Iterator[tuple[Segment, Begins]]:
+    """Join short segments: a fold has a cost of its own, whatever it folds. With each comes where its files begin in it."""
     joined: Segment | None = None
+    begins: Begins = []
     for segment in segments:
         if joined is not None and (segment.declarations or len(joined.events) >= CHUNK_CELLS):
-            yield joined
+            yield joined, begins
             joined = None
         if joined is None:
-            joined = segment
+            joined, begins = segment, [(0, segment.path)]
         else:
+            begins.append((len(joined.events), segment.path))
             joined.events.extend(segment.events)
             joined.rejects.extend(segment.rejects)
     if joined is not None:
-        yield joined
+        yield joined, begins
 
 
 def _name(source: str, line: int | None, field: str, found: str, reason: str) -> None:

@@ -87,7 +87,7 @@ def _destination(to: str, settings: Settings, token_file: Path | None, *, packed
             return _Destination(url, lambda: _http(url, token))
         addresses, named = split_url(to)
     except ValueError as error:
-        stop(f"--to: {error}", USAGE)
+        stop(f"--to: {error}, or http(s)://host:port of a monitor", USAGE)
     topic = named or settings.topic
     return _Destination(f"kafka://{addresses}/{topic}", lambda: _kafka(addresses, topic, settings))
 

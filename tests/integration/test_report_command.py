@@ -379,7 +379,7 @@ def test_a_later_contradiction_is_refused_with_the_reason_and_counted(tmp_path):
     benchmark, errors = declared(
         tmp_path, {"items": 70}, records, {"declare": "bench", "items": 60}, {"declare": "bench", "items": 70, "power": 0.9}
     )  # fmt: skip
-    assert "items: found items=60" in errors
+    assert 'items: found {"items":60}' in errors
     assert "can no longer be declared" in errors
     assert "made after seeing data" in errors
     assert benchmark["rejected"] == 1

@@ -238,7 +238,7 @@ def as_latches(found):
     """Verdict changes in the form of `by_oracle`."""
     return {
         (c["model_a"], c["model_b"], c["procedure"], c["kind"]): (
-            c["model_a"] if c["after"] == "a" else c["model_b"],
+            c["model_a"] if (c["after"] or c["before"]) == "a" else c["model_b"],
             *(c["evidence"][name] for name in ("n", "b", "c")),
         )
         for c in found

@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 import signal
+import socket
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -99,10 +100,11 @@ def test_during_the_imports(scene, tmp_path):
 
 
 def test_while_no_broker_answers(scene):
-    worker = scene.worker("kafka://127.0.0.1:1/events")
-    until(lambda: catches(worker.process, signal.SIGINT), "the first handler")
-    time.sleep(2)
-    stops(worker)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and never says a word
+        worker = scene.worker(f"kafka://127.0.0.1:{silent.getsockname()[1]}/events")
+        until(lambda: catches(worker.process, signal.SIGINT), "the first handler")
+        time.sleep(2)
+        stops(worker)
 
 
 def test_while_redis_hangs_as_the_state_is_loaded(scene):

@@ -246,7 +246,7 @@ def test_a_declaration_is_in_force_before_the_first_score(served):
     assert put(served, {"items": 50, "alpha": 0.01, "power": 0.9}).status == 202
     refused = put(served, {"items": 51, "alpha": 0.01})
     assert refused.status == 409
-    assert "items=51" in refused.json["detail"]
+    assert '{"items":51}' in refused.json["detail"]
     assert "before the first score" in refused.json["detail"]
     assert served.get("declarations?benchmark=bench").json["power"] == 0.9
 

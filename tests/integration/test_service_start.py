@@ -67,6 +67,8 @@ def test_a_missing_topic_is_not_made_unless_that_is_asked_for(kafka, topic, star
         assert (found.partitions, found.replicas) == (3, 1)
         assert (found.config["retention.ms"], found.config["cleanup.policy"]) == ("86400000", "delete")
     assert worker.holds() == 3
+    until(lambda: "rankwatch_broker_up 1.0" in get(f"{worker.url()}/metrics")[1], "the brokers to be seen")
+    assert "rankwatch_source_gap 0.0" in get(f"{worker.url()}/metrics")[1]
 
 
 def test_what_the_service_writes_is_not_made_where_that_is_forbidden(kafka, topic, start):

@@ -247,3 +247,5 @@ class Packed(msgspec.Struct, gc=False):
     declare: list[dict[str, Any]] = []
     declared_at: list[int] = []
     rejected: list[Reject] = []
+    item_id: Any = msgspec.UNSET
+    """Set: the record is an event, with a field `events` that means nothing."""

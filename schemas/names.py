@@ -36,6 +36,8 @@ def name_fault(name: str) -> str | None:
     """
     if not name:
         return "is empty"
+    if len(name) <= MAX_NAME_LENGTH and name.isprintable():
+        return None  # most names: nothing that is forbidden is printable
     if len(name) > MAX_NAME_LENGTH:
         return f"has {len(name)} characters, more than {MAX_NAME_LENGTH}"
     found = _FORBIDDEN.search(name)

@@ -82,7 +82,6 @@ class Benchmark:
 
         self.values: list[int] = [0, MILLION]
         self.value_code: dict[int, int] = {0: ZERO, MILLION: ONE}
-        self.score_code: dict[float | None, int] = {None: SKIPPED, 0: ZERO, 1: ONE}
         self.width = 1
         self.scores: Codes = np.zeros((0, 0), np.uint8)
 

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from operator import attrgetter
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +20,6 @@ from schemas.decode import Fault, shorten
 from schemas.events import EventFields
 from schemas.names import name_fault
 from stats.graded import MAX_ITEMS
-
-_REMEMBERED_SCORES: Final = 100_000
-_ITEM, _MODEL, _SCORE, _REPEAT, _EPOCH = (attrgetter(name) for name in ("item_id", "model", "score", "repeat", "epoch"))
 
 Cells = tuple[Index, Index, NDArray[np.uint32]]
 """Row, contestant and code of new scores."""
@@ -110,12 +105,13 @@ def _locate(
     """Turn names and scores into rows, contestants and codes; name what is new."""
     namer = _Namer(benchmark, delta, limits)
     size = len(events)
-    rows = np.fromiter(map(benchmark.row_of.get, map(_ITEM, events), repeat(-1)), np.int64, size)
-    contestants = np.fromiter(map(benchmark.contestant_of.get, map(_MODEL, events), repeat(-1)), np.int64, size)
-    codes = np.fromiter(map(benchmark.score_code.get, map(_SCORE, events), repeat(-1)), np.int64, size)
+    row_of, contestant_of = benchmark.row_of.get, benchmark.contestant_of.get
+    # Comprehensions are faster here than `map` with `attrgetter`.
+    rows = np.array([row_of(event.item_id, -1) for event in events], np.int64)
+    contestants = np.array([contestant_of(event.model, -1) for event in events], np.int64)
+    codes = _known_codes(benchmark, [event.score for event in events])
     unknown = (rows < 0) | (contestants < 0) | (codes < 0)
-    if any(map(_REPEAT, events)) or any(map(_EPOCH, events)):
-        unknown |= np.fromiter((bool(e.repeat or e.epoch) for e in events), bool, size)
+    unknown[[place for place, event in enumerate(events) if event.repeat or event.epoch]] = True
     standing, cut, broken = benchmark.standing, size, ""
     for position in np.flatnonzero(unknown).tolist():
         place = namer.place(events[position], position)
@@ -123,6 +119,20 @@ def _locate(
         if standing and cut == size and not benchmark.standing:
             cut, broken = position, benchmark.broken
     return _Cells(rows, contestants, codes.astype(np.uint32), cut, broken), namer.faults
+
+
+def _known_codes(benchmark: Benchmark, scores: list[float | None]) -> Index:
+    """Return the code of each score, -1 for one that is new."""
+    millionths = np.array(scores, np.float64) * MILLION  # None becomes NaN
+    np.rint(millionths, out=millionths)
+    codes = np.full(len(scores), -1, np.int64)
+    codes[millionths == 0] = ZERO
+    codes[millionths == MILLION] = ONE
+    codes[np.isnan(millionths)] = SKIPPED
+    others = np.flatnonzero(codes < 0)
+    found = map(benchmark.value_code.get, millionths[others].astype(np.int64).tolist(), repeat(-1))
+    codes[others] = np.fromiter(found, np.int64, others.size)
+    return codes
 
 
 class _Namer:
@@ -134,106 +144,77 @@ class _Namer:
 
     def place(self, event: EventFields, position: int) -> tuple[int, int, int] | None:
         """Return (row, contestant, code) of an event, or None when it is refused: then nothing of it is entered."""
-        row, contestant, code = self._known(event)
+        benchmark, item, model = self.benchmark, event.item_id, event.model
+        # An event of the same batch may have entered them since.
+        row = benchmark.repeat_row_of.get((item, event.repeat)) if event.repeat else benchmark.row_of.get(item)
+        contestant = (
+            benchmark.epoch_contestant_of.get(Contestant(model, event.epoch))
+            if event.epoch
+            else benchmark.contestant_of.get(model)
+        )
+        millionths = None if event.score is None else round(event.score * MILLION)
+        code = SKIPPED if millionths is None else benchmark.value_code.get(millionths)
         if row is not None and contestant is not None and code is not None:
             return row, contestant, code
-        fault = self._fault(event)
-        if fault is not None:
+
+        fault = (
+            (row is None and self._row_fault(event))
+            or (contestant is None and self._contestant_fault(event))
+            or (code is None and self._value_fault(event))
+        )
+        if fault:
             self.faults.append((position, fault))
             return None
-        code = self._code(event.score)
-        row = self._row(event.item_id, event.repeat, event.cluster)
-        return row, self._contestant(event.model, event.epoch), code
-
-    def _known(self, event: EventFields) -> tuple[int | None, int | None, int | None]:
-        """Find names and score that have been entered before, perhaps by an event of the same batch."""
-        benchmark = self.benchmark
-        code = benchmark.score_code.get(event.score)
-        if event.repeat or event.epoch:
-            contestant = benchmark.epoch_contestant_of.get(Contestant(event.model, event.epoch))
-            return self._known_row(event.item_id, event.repeat), contestant, code
-        return benchmark.row_of.get(event.item_id), benchmark.contestant_of.get(event.model), code
-
-    def _fault(self, event: EventFields) -> Fault | None:
-        benchmark, limits, name = self.benchmark, self.limits, self.benchmark.name
-        new_row = self._known_row(event.item_id, event.repeat) is None
-        # The cluster is that of the event which names the row; later ones are not looked at, however the events are chunked.
-        for key in ("item_id", "model", "cluster") if new_row else ("item_id", "model"):
-            value = getattr(event, key)
-            if isinstance(value, str) and (reason := name_fault(value)):
-                return Fault(
-                    key,
-                    shorten(value),
-                    f"the name {reason}: use 1-200 characters without control or bidi characters",
-                    name,
-                )
-        if benchmark.listed is not None and event.item_id not in benchmark.listed:
-            return Fault(
-                "item_id",
-                shorten(event.item_id),
-                f"the item is none of the {len(benchmark.listed):,} that were declared: correct the id, or declare the whole list under "
-                "another benchmark name",
-                name,
-            )
-        most = min(limits.rows, MAX_ITEMS * benchmark.spec.repeats) if benchmark.graded else limits.rows
-        if new_row and len(benchmark.rows) >= most:
-            return Fault(
-                "item_id",
-                shorten(event.item_id),
-                f"the benchmark has {most:,} items already, its limit",
-                name,
-            )
-        model = (event.model, event.epoch)
-        if model not in benchmark.epoch_contestant_of and len(benchmark.contestants) >= limits.contestants:
-            return Fault(
-                "model",
-                shorten(event.model),
-                f"the benchmark has {limits.contestants:,} models already, its limit",
-                name,
-            )
-        if len(benchmark.values) >= limits.values and self._is_new(event.score):
-            return Fault(
-                "score",
-                shorten(event.score),
-                f"the benchmark has {limits.values:,} different scores already, its limit",
-                name,
-            )
-        return None
-
-    def _is_new(self, score: float | None) -> bool:
-        return score is not None and round(score * MILLION) not in self.benchmark.value_code
-
-    def _known_row(self, item: str, repeat: int) -> int | None:
-        return self.benchmark.repeat_row_of.get((item, repeat)) if repeat else self.benchmark.row_of.get(item)
-
-    def _row(self, item: str, repeat: int, cluster: str | None) -> int:
-        row = self._known_row(item, repeat)
         if row is None:
-            row = self.benchmark.add_row(item, repeat, cluster)
-            self.delta.rows.append(self.benchmark.rows[row])
-        return row
-
-    def _contestant(self, model: str, epoch: int) -> int:
-        known = self.benchmark.epoch_contestant_of.get(Contestant(model, epoch))
-        if known is None:
-            known = self.benchmark.add_contestant(model, epoch)
-            self.delta.contestants.append(self.benchmark.contestants[known])
-        return int(known)
-
-    def _code(self, score: float | None) -> int:
-        benchmark = self.benchmark
-        code = benchmark.score_code.get(score)
+            row = benchmark.add_row(item, event.repeat, event.cluster)
+            self.delta.rows.append(benchmark.rows[row])
+        if contestant is None:
+            contestant = benchmark.add_contestant(model, event.epoch)
+            self.delta.contestants.append(benchmark.contestants[contestant])
         if code is None:
-            assert score is not None
-            millionths = round(score * MILLION)
-            code = benchmark.value_code.get(millionths)
-            if code is None:
-                code = benchmark.add_value(millionths)
-                self.delta.values.append(millionths)
-            if len(benchmark.score_code) > _REMEMBERED_SCORES:
-                benchmark.score_code = {None: SKIPPED, 0: ZERO, 1: ONE}
-            benchmark.score_code[score] = code
-        return code
+            assert millionths is not None
+            code = benchmark.add_value(millionths)
+            self.delta.values.append(millionths)
+        return row, contestant, code
+
+    def _row_fault(self, event: EventFields) -> Fault | None:
+        # The cluster is that of the event which names the row; later ones are not looked at, however the events are chunked.
+        if fault := self._name_fault("item_id", event.item_id) or self._name_fault("cluster", event.cluster):
+            return fault
+        benchmark, limits = self.benchmark, self.limits
+        if benchmark.listed is not None and event.item_id not in benchmark.listed:
+            reason = (
+                f"the item is none of the {len(benchmark.listed):,} that were declared: correct the id, or declare the whole list under "
+                "another benchmark name"
+            )
+            return Fault("item_id", shorten(event.item_id), reason, benchmark.name)
+        most = min(limits.rows, MAX_ITEMS * benchmark.spec.repeats) if benchmark.graded else limits.rows
+        return self._limit_fault("item_id", event.item_id, "items", len(benchmark.rows), most)
+
+    def _contestant_fault(self, event: EventFields) -> Fault | None:
+        named = len(self.benchmark.contestants)
+        return self._name_fault("model", event.model) or self._limit_fault(
+            "model", event.model, "models", named, self.limits.contestants
+        )
+
+    def _value_fault(self, event: EventFields) -> Fault | None:
+        return self._limit_fault(
+            "score", event.score, "different scores", len(self.benchmark.values), self.limits.values
+        )
+
+    def _name_fault(self, field: str, name: str | None) -> Fault | None:
+        reason = None if name is None else name_fault(name)
+        if reason is None:
+            return None
+        remedy = "use 1-200 characters without control or bidi characters"
+        return Fault(field, shorten(name), f"the name {reason}: {remedy}", self.benchmark.name)
+
+    def _limit_fault(self, field: str, found: object, what: str, count: int, most: int) -> Fault | None:
+        if count < most:
+            return None
+        return Fault(
+            field, shorten(found), f"the benchmark has {most:,} {what} already, its limit", self.benchmark.name
+        )
 
 
 def _apply(

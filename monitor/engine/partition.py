@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +17,6 @@ from schemas.events import Declaration, EventFields, Packed, Spec
 
 _PACKED: Final = msgspec.json.Decoder(Packed)
 _RAW_LENGTH: Final = 2_000
-_BENCHMARK: Final = attrgetter("benchmark")
 Place = tuple[str, int]
 """A file and a line of it."""
 
@@ -139,24 +137,28 @@ class _Folding:
 
     def records(self, chunk: Chunk) -> Delta:
         """Fold every record in the order of the log."""
-        packed = {k for k, record in enumerate(chunk.records) if b'"events"' in record}
-        plain: list[int] = []
-        for k in range(len(chunk.records)) if packed or chunk.origins is not None else ():
-            if chunk.origins is not None and not self._first_copy(chunk.origins[k]):
-                continue
-            if k in packed:
-                self._plain([chunk.offsets[k] for k in plain], [chunk.records[k] for k in plain])
-                plain = []
-                self._packed(chunk, k)
-            else:
-                plain.append(k)
-        if packed or chunk.origins is not None:
-            self._plain([chunk.offsets[k] for k in plain], [chunk.records[k] for k in plain])
+        events = decode_records(chunk.records) if chunk.origins is None else None
+        if events is not None:
+            self.events(events, chunk.offsets, [0] * len(events))
         else:
-            self._plain(chunk.offsets, chunk.records)
+            self._mixed(chunk)
         self.partition.counters["records"] += len(chunk.records)
         self.flush()
         return self.finish()
+
+    def _mixed(self, chunk: Chunk) -> None:
+        """Read records of which some hold no event, or several, or are copies."""
+        plain: list[int] = []
+        for k, record in enumerate(chunk.records):
+            if chunk.origins is not None and not self._first_copy(chunk.origins[k]):
+                continue
+            if b'"events"' in record:
+                self._plain([chunk.offsets[k] for k in plain], [chunk.records[k] for k in plain])
+                plain = []
+                self._packed(chunk.offsets[k], record)
+            else:
+                plain.append(k)
+        self._plain([chunk.offsets[k] for k in plain], [chunk.records[k] for k in plain])
 
     def _first_copy(self, origin: Origin | None) -> bool:
         """Say whether a record is to be folded: a copy that came before is not. Copies from one partition come in its order."""
@@ -189,12 +191,14 @@ class _Folding:
         else:
             self.events([found], [offset], [index])
 
-    def _packed(self, chunk: Chunk, k: int) -> None:
-        offset, record = chunk.offsets[k], chunk.records[k]
+    def _packed(self, offset: int, record: bytes) -> None:
         try:
             packed = _PACKED.decode(record)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             self._packed_one_by_one(offset, record)
+            return
+        if packed.item_id is not msgspec.UNSET:  # an event, whatever else it holds
+            self._one(decode_message(record), offset, 0, record)
             return
         source = packed.source
         if source is not None:
@@ -228,7 +232,8 @@ class _Folding:
             data: Any = from_json(record, allow_inf_nan=True)
         except ValueError:
             data = None
-        if not isinstance(data, dict) or not isinstance(data.get("events"), list) or "source" in data:
+        is_packed = isinstance(data, dict) and isinstance(data.get("events"), list)
+        if not is_packed or data.keys() & {"source", "item_id"}:
             self._one(decode_message(record), offset, 0, record)
             return
         declared = data.get("declare")
@@ -253,7 +258,7 @@ class _Folding:
 
     def events(self, events: list[EventFields], offsets: Sequence[int], indices: Sequence[int]) -> None:
         """Sort events by benchmark, keeping their order."""
-        names = set(map(_BENCHMARK, events))
+        names = {event.benchmark for event in events}
         if self.partition.owner is not None:
             foreign = {name for name in names if not self._ours(name)}
             if foreign:
@@ -262,8 +267,13 @@ class _Folding:
         if len(names) == 1:
             self.pending.setdefault(names.pop(), Batch()).extend(events, offsets, indices)
             return
-        for event, offset, index in zip(events, offsets, indices, strict=True):
-            self.pending.setdefault(event.benchmark, Batch()).extend((event,), (offset,), (index,))
+        places: dict[str, list[int]] = {}
+        for place, event in enumerate(events):
+            places.setdefault(event.benchmark, []).append(place)
+        for name, of in places.items():
+            self.pending.setdefault(name, Batch()).extend(
+                [events[place] for place in of], [offsets[place] for place in of], [indices[place] for place in of]
+            )
 
     def _ours(self, benchmark: str) -> bool:
         partition = self.partition

@@ -76,6 +76,9 @@ ODD = {
     "declare": event(9, "a", 1, declare="bench"),
     "unknown": event(9, "a", 1, extra={"events": [1]}),
     "events": event(9, "a", 1, attributes={"events": [1]}, timestamp="yesterday"),
+    "both": event(9, "a", 1, events=[event(10, "a", 1)]),
+    "both, bad": event(9, "a", 7, events=[event(10, "a", 1)]),
+    "both, bad twice": event(9, "a", 7, events=[event(10, "a", 7)]),
     "long": event(9, "a", 1, attributes={"log": "x" * 1_000_001}),
     "two": json.dumps(event(9, "a", 1)).encode() + b"," + json.dumps(event(10, "a", 1)).encode(),
     "open": json.dumps(event(9, "a", 1)).encode() + b',{"benchmark":"bench","a":[1',
@@ -101,6 +104,13 @@ def test_what_a_record_is_does_not_depend_on_its_chunk(odd, beside):
     assert whole.bench.counters == apart.bench.counters
     assert whole.partition.counters == apart.partition.counters
     assert [letter[:8] for letter in whole.letters] == [letter[:8] for letter in apart.letters]
+
+
+def test_an_event_is_one_event_whatever_else_it_holds():
+    log = FoldLog()
+    log.send(event(1, "a", 1), ODD["both"], ODD["both, bad"], ODD["both, bad twice"])
+    assert [row.item for row in log.bench.rows] == ["1", "9"]
+    assert [letter.field for letter in log.letters] == ["score", "score"]
 
 
 POOL = [

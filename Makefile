@@ -7,6 +7,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+PEERS := .venv-peers
 JOBS ?= auto
 
 .PHONY: help install dev demo test lint types test-all lock schemas pin faults fuzz soak bench kafka clean
@@ -69,11 +70,16 @@ fuzz: dev  ## coverage-guided fuzzing of everything that is read, a minute (need
 soak: dev  ## ten minutes of a steady stream: memory, descriptors, keys, disk
 	$(BIN)/python -m tests.soak --minutes 10
 
-bench: dev  ## measure beside peers and limits; results in benchmarks/results
-	$(BIN)/python -m benchmarks
+bench: dev $(PEERS)/.installed  ## measure beside peers and limits (an hour or so); results in benchmarks/results and docs/benchmarks.md
+	$(BIN)/python -m benchmarks --peers $(PEERS)/bin/python
+
+$(PEERS)/.installed: benchmarks/peers.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/pip install --quiet --disable-pip-version-check -r benchmarks/peers.txt
+	@touch $@
 
 kafka: dev  ## run an Apache Kafka on port 9092 until Ctrl-C (needs Java and Maven)
 	$(BIN)/python -m tests.kafka.broker --port 9092
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) dist build .pytest_cache .mypy_cache .ruff_cache

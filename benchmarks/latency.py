@@ -1,11 +1,14 @@
 """Latency: from an event that was accepted to its verdict being visible.
 
-The embedded monitor runs in a process of its own: log with fsync, fold, Valkey with fsync at every write, HTTP. A sender posts ten batches
-a second; an event is accepted when the request is answered. A reader asks /metrics again and again; an event
-is visible when its benchmark's count of events in the answer, from which the verdicts beside it were made, holds it. So the time of
-the scrape itself is part of the latency. 29 models, order policy `trusted`.
+Embedded: log with fsync, fold, Valkey with fsync at every write; events are posted, and accepted when the request is answered. Kafka: a
+worker of the service with a Redis that fsyncs at every write; events are accepted when the broker has acknowledged them. The worker runs
+in a process of its own; a sender sends ten batches a second; a reader asks for its /metrics, and again 0.1 s after each answer. An event
+is visible when its benchmark's count of events in the answer, from which the verdicts beside it were made, holds it: so that pause, and
+the time of the scrape itself, are part of the latency. 29 models, order policy `trusted`. The maximum is what goes through when the next
+batch is sent as soon as the last one was accepted.
 """
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -13,17 +16,25 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
+
+from aiokafka import AIOKafkaProducer
 
 from benchmarks.events import MODELS, made_lines
 from benchmarks.folding import declaration
 from benchmarks.harness import Options, Table
+from benchmarks.servers import redis_server
+from tests.kafka.broker import KafkaCluster
 
 BATCHES_A_SECOND = 10
+LARGEST_BATCH = 2_000
+PAUSE_SECONDS = 0.1
 COUNT = re.compile(rb'^rankwatch_events_total\{benchmark="made"\} (\S+)', re.MULTILINE)
 
-MONITOR = """
+EMBEDDED = """
 import asyncio, sys
 from pathlib import Path
 from monitor.app import Monitor
@@ -34,64 +45,133 @@ async def main():
         await monitor.failed()
 asyncio.run(main())
 """
+SERVICE = """
+import asyncio, sys
+from monitor.app import Service
+from monitor.logs.kafka_settings import KafkaSettings
+from monitor.settings import Settings
+async def main():
+    addresses, topic, port = sys.argv[1:]
+    settings = Settings(redis_url="redis://127.0.0.1:" + port, topic=topic, group=topic, port=0)
+    async with Service(settings, KafkaSettings(addresses=addresses)) as worker:
+        while not worker.owned:
+            await asyncio.sleep(0.01)
+        print(worker.web.url, flush=True)
+        await worker.failed()
+asyncio.run(main())
+"""
+
+Send = Callable[[list[bytes]], None]
+"""Sends events; returns when they are accepted."""
 
 
 def measure(options: Options) -> Iterator[Table]:
-    """Send at two rates, and look."""
+    """Send at several rates, and look."""
     seconds = options.size(20, 3)
-    table = Table(
-        f"Accepted to visible in /metrics, {seconds} s at each rate",
-        [
-            "events/s asked",
-            "events/s sent",
-            "batches",
-            "post ms, p50",
-            "scrapes/s",
-            "visible ms, p50",
-            "p99",
-            "largest",
-        ],
-    )
-    for rate in (1_000, 20_000):
-        table.rows.append(at_rate(rate, seconds))
-    yield table
-
-
-def at_rate(rate: int, seconds: int) -> tuple[float, ...]:
-    """Run a monitor, a sender and a reader; return a row of the table."""
-    with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as folder:
-        process = subprocess.Popen(
-            [sys.executable, "-c", MONITOR, folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    for name, way in (("posted to an embedded monitor", embedded), ("to the service by Kafka", service)):
+        table = Table(
+            f"Accepted to visible in /metrics, {name}, {seconds} s at each rate",
+            ["rate", "events/s", "batches", "accepted ms, p50", "scrapes/s", "visible ms, p50", "p99", "largest"],
         )
+        with way() as (url, send):
+            most = maximum(url, send, options.size(600_000, 20_000))
+        for title, rate in (
+            ("1,000 events/s", 1_000),
+            ("20,000 events/s", 20_000),
+            ("80 % of the maximum", 0.8 * most),
+        ):
+            with way() as (url, send):
+                table.rows.append((title, *at_rate(url, send, round(rate), seconds)))
+        table.rows.append(("maximum", round(most), *[None] * 6))
+        yield table
+
+
+@contextmanager
+def worker(program: str, *words: str) -> Iterator[str]:
+    """Run a worker; gives the address of its page."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        assert process.stdout is not None
+        while not (url := process.stdout.readline().strip()).startswith("http"):
+            assert process.poll() is None, "the worker has ended"
+        yield url
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def embedded() -> Iterator[tuple[str, Send]]:
+    """Run an embedded monitor that is posted to."""
+    with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as folder, worker(EMBEDDED, folder) as url:
+
+        def post(lines: list[bytes]) -> None:
+            headers = {"Content-Type": "application/x-ndjson"}
+            request = urllib.request.Request(f"{url}/api/v1/events", b"\n".join(lines), headers)
+            with urllib.request.urlopen(request) as answer:
+                assert answer.status < 300, answer.read()
+
+        yield url, post
+
+
+@contextmanager
+def service() -> Iterator[tuple[str, Send]]:
+    """Run a worker of the service, its broker and its Redis."""
+    topic = uuid.uuid4().hex
+    with KafkaCluster(1) as cluster, redis_server() as port, asyncio.Runner() as runner:
+        runner.run(cluster.create_topic(topic, 1))
+        producer = runner.run(producing(cluster.addresses))
+
+        async def produce(lines: list[bytes]) -> None:
+            sent = [await producer.send(topic, line, b"made") for line in lines]
+            await asyncio.gather(*sent)
+
         try:
-            assert process.stdout is not None
-            while not (url := process.stdout.readline().strip()).startswith("http"):
-                assert process.poll() is None, "the monitor has ended"
-            return send_and_look(url, rate, seconds)
+            with worker(SERVICE, cluster.addresses, topic, str(port)) as url:
+                yield url, lambda lines: runner.run(produce(lines))
         finally:
-            process.terminate()
-            process.wait()
+            runner.run(producer.stop())
 
 
-def send_and_look(url: str, rate: int, seconds: int) -> tuple[float, ...]:
-    """Return a row of the table."""
+async def producing(addresses: str) -> AIOKafkaProducer:
+    """Return a producer that has started."""
+    producer = AIOKafkaProducer(bootstrap_servers=addresses, acks="all", enable_idempotence=True, linger_ms=2)
+    await producer.start()
+    return producer
+
+
+def maximum(url: str, send: Send, events: int) -> float:
+    """Return how many events a second go through from the first that is sent to the last that is visible."""
+    batches = batches_of(events, LARGEST_BATCH)
+    begin_with_declaration(send)
+    begin = time.perf_counter()
+    for batch in batches:
+        send(batch)
+    total = MODELS + sum(map(len, batches))
+    while count(url) < total:
+        time.sleep(0.02)
+    return (total - MODELS) / (time.perf_counter() - begin)
+
+
+def at_rate(url: str, send: Send, rate: int, seconds: int) -> tuple[float, ...]:
+    """Send at a rate; return a row of the table, but for its first cell."""
     size = rate // BATCHES_A_SECOND
-    lines = made_lines(MODELS, rate * seconds // MODELS + 1, by_item=True)
-    batches = [b"\n".join(islice(lines, size)) for _ in range(seconds * BATCHES_A_SECOND)]
-    post(url, declaration("made", order="trusted"))
-    post(url, b"\n".join(made_lines(MODELS, 1)))
+    batches = batches_of(size * BATCHES_A_SECOND * seconds, size)
+    begin_with_declaration(send)
     seen: list[tuple[float, int]] = []
     done = threading.Event()
     reader = threading.Thread(target=look, args=(url, seen, done))
     reader.start()
-    accepted, posts = [], []
+    accepted, sends = [], []
     begin = time.perf_counter()
     for number, batch in enumerate(batches):
         time.sleep(max(0.0, begin + number / BATCHES_A_SECOND - time.perf_counter()))
         asked = time.perf_counter()
-        post(url, batch)
+        send(batch)
         accepted.append(time.perf_counter())
-        posts.append(accepted[-1] - asked)
+        sends.append(accepted[-1] - asked)
     sent = size * len(batches) / (time.perf_counter() - begin)
     total = MODELS + size * len(batches)
     while not seen or seen[-1][1] < total:
@@ -102,30 +182,40 @@ def send_and_look(url: str, rate: int, seconds: int) -> tuple[float, ...]:
     waits = sorted(visible(seen, MODELS + size * (k + 1)) - at for k, at in enumerate(accepted))
     scrapes = len(seen) / (seen[-1][0] - seen[0][0])
     return (
-        rate,
         round(sent),
         len(batches),
-        *(round(value, 1) for value in (1000 * sorted(posts)[len(posts) // 2], scrapes)),
+        *(round(value, 1) for value in (1000 * sorted(sends)[len(sends) // 2], scrapes)),
         *(round(1000 * waits[min(len(waits) - 1, int(share * len(waits)))], 1) for share in (0.5, 0.99, 1)),
     )
 
 
-def visible(seen: list[tuple[float, int]], count: int) -> float:
+def batches_of(events: int, size: int) -> list[list[bytes]]:
+    """Make batches of events."""
+    lines = made_lines(MODELS, events // MODELS + 1, by_item=True)
+    return [list(islice(lines, size)) for _ in range(events // size)]
+
+
+def begin_with_declaration(send: Send) -> None:
+    """Declare the benchmark, and begin it with one event of each model."""
+    send([declaration("made", order="trusted")])
+    send(list(made_lines(MODELS, 1)))
+
+
+def visible(seen: list[tuple[float, int]], events: int) -> float:
     """Return when that many events were first seen."""
-    return next(at for at, found in seen if found >= count)
+    return next(at for at, found in seen if found >= events)
 
 
-def post(url: str, body: bytes) -> None:
-    """Post events, and wait until they are accepted."""
-    request = urllib.request.Request(f"{url}/api/v1/events", body, {"Content-Type": "application/x-ndjson"})
-    with urllib.request.urlopen(request) as answer:
-        assert answer.status < 300, answer.read()
+def count(url: str) -> int:
+    """Return how many events the metrics tell of."""
+    with urllib.request.urlopen(f"{url}/metrics") as answer:
+        found = COUNT.search(answer.read())
+    return int(float(found[1])) if found else 0
 
 
 def look(url: str, seen: list[tuple[float, int]], done: threading.Event) -> None:
     """Scrape until told to end."""
     while not done.is_set():
-        with urllib.request.urlopen(f"{url}/metrics") as answer:
-            found = COUNT.search(answer.read())
-        seen.append((time.perf_counter(), int(float(found[1])) if found else 0))
-        time.sleep(0.005)
+        found = count(url)
+        seen.append((time.perf_counter(), found))
+        time.sleep(PAUSE_SECONDS)

@@ -3,7 +3,8 @@
 100 models; the state is written as a worker writes it and the server is stopped. Then the server starts again and reads its append-only
 file, and a new process starts: it imports, connects, loads, builds the state, folds one new event and stores it. The table says how long
 each of the two took, and the largest resident memory of the new process; once with the snapshot of pair sums that a worker saves every few
-seconds, and once without, when the sums are made again from the scores.
+seconds, and once without, when the sums are made again from the scores. For the smallest size also from nothing but the log: an embedded
+monitor over the log of a data directory whose server has been lost folds all of it again.
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from benchmarks.harness import Options, Table, run_command
 from benchmarks.servers import redis_server
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.logs.filelog import FileLog
 from monitor.store.redis_store import RedisStore
 
 TOPIC = "bench"
@@ -33,6 +35,7 @@ WORKER = """
 import asyncio, sys
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.logs.filelog import FileLog
 from monitor.store.redis_store import RedisStore
 async def main():
     async with await RedisStore.open("redis://127.0.0.1:" + sys.argv[1], "bench") as store:
@@ -43,10 +46,22 @@ async def main():
 asyncio.run(main())
 """
 
+MONITOR = """
+import asyncio, sys
+from pathlib import Path
+from monitor.app import Monitor
+from monitor.settings import Settings
+async def main():
+    async with Monitor(Settings(data_dir=Path(sys.argv[1])), serve=False) as monitor:
+        await monitor.owned[0].moved_beyond(monitor.log.durable_end)
+asyncio.run(main())
+"""
+
 
 def measure(options: Options) -> Iterator[Table]:
-    """Recover states of one million and of ten million events."""
-    for events in (options.size(1_000_000, 20_000), options.size(10_000_000, 50_000)):
+    """Recover states of one, ten and fifty million events."""
+    sizes = (1_000_000, 10_000_000, 50_000_000) if not options.quick else (20_000, 50_000)
+    for events in sizes:
         table = Table(
             f"Restart over {events:,} events, {MODELS} models",
             ["pair sums", "server reads its file, s", "worker to first new event, s", "worker MB"],
@@ -60,7 +75,28 @@ def measure(options: Options) -> Iterator[Table]:
                 runs = [restarted(folder, snapshot=snapshot) for _ in range(min(options.runs, 3))]
                 server, worker, megabytes = (statistics.median(column) for column in zip(*runs, strict=True))
                 table.rows.append((title, round(server, 2), round(worker, 2), round(megabytes)))
+        if events == sizes[0]:
+            runs = [from_log(events // MODELS) for _ in range(min(options.runs, 3))]
+            worker, megabytes = (statistics.median(column) for column in zip(*runs, strict=True))
+            table.rows.append(("from the log, no state", None, round(worker, 2), round(megabytes)))
         yield table
+
+
+def from_log(items: int) -> tuple[float, float]:
+    """Fold the whole log of a data directory again; return the seconds and megabytes of the monitor."""
+    with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as name:
+        asyncio.run(append(Path(name) / "log.jsonl", items))
+        run = run_command([sys.executable, "-c", MONITOR, name])
+        return run.seconds, run.megabytes
+
+
+async def append(path: Path, items: int) -> None:
+    """Write events of all models into a log."""
+    log = FileLog.open(path)
+    lines = made_lines(MODELS, items)
+    while part := list(islice(lines, CHUNK)):
+        await log.append(part)
+    await log.close()
 
 
 def restarted(written: Path, *, snapshot: bool) -> tuple[float, float, float]:

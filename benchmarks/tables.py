@@ -37,9 +37,12 @@ def markdown(table: dict[str, Any]) -> str:
 
 
 def write_page(results: Path, names: Sequence[str]) -> None:
-    """Put the tables of the kept results between the markers of the page."""
+    """Put the tables and charts of the kept results between the markers of the page."""
+    from benchmarks.charts import draw
+
     text = PAGE.read_text(encoding="utf-8")
     machines = set()
+    drawn = draw(results)
     for name in names:
         file = results / f"{name}.json"
         if not file.exists():
@@ -48,6 +51,8 @@ def write_page(results: Path, names: Sequence[str]) -> None:
         machines.add(machine(result["environment"]))
         body = "\n\n".join(markdown(table) for table in result["tables"])
         body = f"Measured on {result['date']} with `python -m benchmarks {name}`, medians of {result['runs']} runs.\n\n{body}"
+        if name in drawn:
+            body += f"\n\n![{name}](charts/{name}.svg)"
         text = put(text, name, body)
     PAGE.write_text(put(text, "machine", "\n".join(sorted(machines))), encoding="utf-8")
 

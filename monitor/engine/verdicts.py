@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from monitor.engine.columns import Column
 from monitor.engine.pair_table import PairTable
 from monitor.engine.reasons import PairFacts, reason
+from monitor.engine.statuses import STATUSES, status_codes
 from schemas.report import Status
 
 _ASSUMPTIONS: Final = {
@@ -26,7 +27,6 @@ def verdicts(
 ) -> tuple[list[Status], list[str], list[int | None]]:
     """Status, sentence and place of decision of each listed pair."""
     benchmark, contestants = table.benchmark, table.benchmark.contestants
-    margin = benchmark.spec.margin
     missing = table.missing
     policy = "completion" if table.assumed_items is not None else benchmark.spec.order.policy
     assumption = (
@@ -36,31 +36,13 @@ def verdicts(
     )
     latched = {name: Column(listed).sides(sides) for name, sides in table.decided_anytime.items()}
     outside = _outside(table, listed)
-    statuses: list[Status] = []
+    low, high = (np.array(columns[f"gap_family_{end}"], np.float64) for end in ("low", "high"))
+    statuses = [STATUSES[code] for code in status_codes(table, listed, held, low, high).tolist()]
     reasons: list[str] = []
     decided_at: list[int | None] = []
     for r, q in enumerate(listed.tolist()):
-        side = latched["anytime_family"][r]
+        side, status = latched["anytime_family"][r], statuses[r]
         left = None if missing is None else int(missing[q])
-        inside = (
-            margin is not None
-            and columns["gap_family_low"][r] is not None
-            and -margin < columns["gap_family_low"][r]
-            and columns["gap_family_high"][r] < margin
-            and (policy in {"committed", "trusted"} or left == 0)
-        )
-        status: Status
-        if table.superseded is not None:
-            status = "superseded"
-        elif side is not None:
-            status = "invalidated" if held is not None and not benchmark.standing else "decided"
-        elif held is not None:
-            status = "held"
-        elif inside:
-            status = "equivalent"
-        else:
-            status = "exhausted" if left == 0 else "collecting"
-        statuses.append(status)
         reasons.append(
             reason(
                 PairFacts(

@@ -7,14 +7,14 @@ import numpy as np
 
 from monitor.engine.benchmark import Benchmark
 from monitor.engine.followed import Followed, follow
+from monitor.engine.live_pairs import LivePairs
 from monitor.engine.pairs import pair_count, pair_members
 from monitor.engine.partition import Partition
 from monitor.engine.report import Which, benchmark_report, held_reason, order_report
-from monitor.engine.view import View
 from schemas.api import BenchmarkSummary
 from schemas.report import BenchmarkReport, Report
 
-_VIEWS: Final = 8
+_PAIRS: Final = 8
 """Benchmarks whose pairs are kept at hand: those last asked for. A thousand models have half a million pairs."""
 
 
@@ -30,7 +30,7 @@ class Board:
     def __init__(self, partitions: Callable[[], Sequence[Partition]]) -> None:
         self._partitions = partitions
         self._kept: dict[tuple[str, str, bool], tuple[tuple[object, ...], BenchmarkReport]] = {}
-        self._views: dict[str, tuple[tuple[object, ...], View]] = {}
+        self._pairs: dict[str, tuple[tuple[object, ...], LivePairs]] = {}
         self._followed: dict[str, tuple[tuple[object, ...], Followed]] = {}
 
     @property
@@ -41,7 +41,7 @@ class Board:
     def forget(self) -> None:
         """Drop what is kept: benchmarks have gone."""
         self._kept.clear()
-        self._views.clear()
+        self._pairs.clear()
         self._followed.clear()
 
     def benchmarks(self) -> dict[str, Benchmark]:
@@ -76,19 +76,19 @@ class Board:
         reports = (self.benchmark(name, pairs, assert_complete=assert_complete) for name in sorted(self.benchmarks()))
         return Report(benchmarks=[r for r in reports if r is not None])
 
-    def view(self, name: str) -> View | None:
+    def pairs(self, name: str) -> LivePairs | None:
         """Return the pairs of a benchmark as they are now, or None if there is none of that name."""
         benchmark = self.benchmarks().get(name)
         if benchmark is None:
             return None
         state = _state(benchmark)
-        kept = self._views.get(name)
+        kept = self._pairs.get(name)
         if kept is None or kept[0] != state or kept[1].benchmark is not benchmark:
-            kept = (state, View(benchmark))
-        self._views.pop(name, None)
-        self._views[name] = kept
-        if len(self._views) > _VIEWS:
-            del self._views[next(iter(self._views))]
+            kept = (state, LivePairs(benchmark))
+        self._pairs.pop(name, None)
+        self._pairs[name] = kept
+        if len(self._pairs) > _PAIRS:
+            del self._pairs[next(iter(self._pairs))]
         return kept[1]
 
     def summaries(self) -> list[BenchmarkSummary]:

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse
 from numpy.typing import NDArray
 
+from monitor.engine.live_pairs import LivePairs, Procedure, Sort
 from monitor.engine.path import ORDER, pair_path
-from monitor.engine.view import STATUSES, Procedure, Sort, View
+from monitor.engine.statuses import STATUSES
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.board import Board
 from schemas.api import BenchmarkSummary, EarlyStop, Matrix, OpenPair, PairPage, PathReport
@@ -34,24 +35,24 @@ def reading_routes(board: Board) -> APIRouter:
     return routes
 
 
-def view_of(board: Board, name: str) -> View:
+def live_pairs(board: Board, name: str) -> LivePairs:
     """Return the pairs of a benchmark, or raise the 404 that says what to do."""
-    view = board.view(name)
-    if view is None:
+    live = board.pairs(name)
+    if live is None:
         raise ProblemError(
             404,
             f"{name!r} has no events here; GET /api/v1/summaries lists the benchmarks that this worker holds"
             " (each benchmark lives in one worker)",
         )
-    return view
+    return live
 
 
-def _place(view: View, model: str) -> int:
-    place = view.place(model)
+def _place(live: LivePairs, model: str) -> int:
+    place = live.place(model)
     if place is None:
         raise ProblemError(
             404,
-            f"no model {model!r} in {view.benchmark.name!r}; GET /api/v1/matrix?benchmark= lists its models",
+            f"no model {model!r} in {live.benchmark.name!r}; GET /api/v1/matrix?benchmark= lists its models",
         )
     return place
 
@@ -76,13 +77,13 @@ def _reports(routes: APIRouter, board: Board) -> None:
         return board.summaries()
 
 
-def _with_models(view: View, *models: str | None) -> NDArray[np.bool_]:
+def _with_models(live: LivePairs, *models: str | None) -> NDArray[np.bool_]:
     """Return which pairs have each of the named models; None names none."""
-    keep = np.ones(view.table.pair.size, bool)
+    keep = np.ones(live.table.pair.size, bool)
     for model in models:
         if model is not None:
-            _place(view, model)
-            keep &= view.of_model(model)
+            _place(live, model)
+            keep &= live.of_model(model)
     return keep
 
 
@@ -104,32 +105,32 @@ def _pairs(routes: APIRouter, board: Board) -> None:
 
         They are those of the latest epochs; with `status=superseded` those of older ones that were decided, by rank.
         """
-        view = view_of(board, benchmark)
+        live = live_pairs(board, benchmark)
         start = int(cursor or 0)
         end = start + limit
         if status == "superseded":
-            rows = [row for row in view.superseded() if _listed(row, model, decided, adjacent)]
+            rows = [row for row in live.superseded() if _listed(row, model, decided, adjacent)]
             return _page(rows[start:end], len(rows), end)
-        keep = _with_models(view, model, other)
+        keep = _with_models(live, model, other)
         if status is not None:
-            keep &= view.with_status(status)
+            keep &= live.with_status(status)
         if decided is not None:
-            keep &= view.sides(decided) != 0
+            keep &= live.sides(decided) != 0
         if adjacent is not None:
-            keep &= view.table.adjacent == adjacent
-        listed = view.sort(np.flatnonzero(keep), sort, descending=descending)
-        return _page(view.rows(listed[start:end]), listed.size, end)
+            keep &= live.table.adjacent == adjacent
+        listed = live.sort(np.flatnonzero(keep), sort, descending=descending)
+        return _page(live.rows(listed[start:end]), listed.size, end)
 
     @routes.get("/path")
     async def path(
         benchmark: Name, model_a: Name, model_b: Name, points: Annotated[int, Query(ge=2, le=2_000)] = 400
     ) -> PathReport:
         """Return the e-process of a pair along its shared items, and the anytime-valid interval closing in."""
-        view = view_of(board, benchmark)
-        one, other = (int(view.table.ranking[_place(view, model)]) for model in (model_a, model_b))
+        live = live_pairs(board, benchmark)
+        one, other = (int(live.table.ranking[_place(live, model)]) for model in (model_a, model_b))
         if one == other:
             raise ProblemError(422, f"model_a and model_b are both {model_a!r}: name two different models")
-        found = pair_path(view.benchmark, one, other, points)
+        found = pair_path(live.benchmark, one, other, points)
         lists: dict[str, Any] = {
             name: None if values is None else values.tolist()
             for name, values in found._asdict().items()
@@ -148,18 +149,18 @@ def _pairs(routes: APIRouter, board: Board) -> None:
     @routes.get("/matrix")
     async def matrix(benchmark: Name) -> Matrix:
         """Return every pair of a benchmark at once: who is decided to be better, and the status of each pair."""
-        view = view_of(board, benchmark)
-        if len(view.models) > MATRIX_MODELS:
+        live = live_pairs(board, benchmark)
+        if len(live.models) > MATRIX_MODELS:
             raise ProblemError(
                 409,
-                f"{benchmark!r} has {len(view.models):,} models, and a matrix holds {MATRIX_MODELS:,}: page through /api/v1/pairs",
+                f"{benchmark!r} has {len(live.models):,} models, and a matrix holds {MATRIX_MODELS:,}: page through /api/v1/pairs",
             )
         return Matrix(
             benchmark=benchmark,
-            models=view.models,
-            decided=view.decided_matrix().tolist(),
+            models=live.models,
+            decided=live.decided_matrix().tolist(),
             statuses=list(STATUSES),
-            status=view.status_matrix().tolist(),
+            status=live.status_matrix().tolist(),
         )
 
 
@@ -184,15 +185,15 @@ def _runs(routes: APIRouter, board: Board) -> None:
         Verdicts under the policies `completion` and `committed` stay valid whether or not the run stops here; under `trusted` a run must
         not stop because of what other models score on later items.
         """
-        view = view_of(board, benchmark)
-        _place(view, model)
-        rows = view.rows(np.flatnonzero(view.of_model(model)))
+        live = live_pairs(board, benchmark)
+        _place(live, model)
+        rows = live.rows(np.flatnonzero(live.of_model(model)))
         left = sum(row.status not in _SETTLED for row in rows)
         return EarlyStop(
             benchmark=benchmark,
             model=model,
             may_stop=bool(rows) and not left,
-            reason=_why(view, model, len(rows) - left, left),
+            reason=_why(live, model, len(rows) - left, left),
             decided=[_other(row, model) for row in rows if row.status == "decided"],
             undecided=[_left(row, model) for row in rows if row.status != "decided"],
         )
@@ -202,7 +203,7 @@ def _runs(routes: APIRouter, board: Board) -> None:
         """Return the committed order of a benchmark: item ids, one a line."""
         from stats.order import committed_order
 
-        spec = view_of(board, benchmark).benchmark.spec
+        spec = live_pairs(board, benchmark).benchmark.spec
         if spec.order.seed is None or spec.item_ids is None:
             raise ProblemError(
                 409, f"{benchmark!r} is declared under the order policy {spec.order.policy}, which commits to no order"
@@ -222,11 +223,11 @@ def _left(row: PairReport, model: str) -> OpenPair:
     )
 
 
-def _why(view: View, model: str, settled: int, left: int) -> str:
+def _why(live: LivePairs, model: str, settled: int, left: int) -> str:
     if not settled + left:
-        return f"{model} is the only model of {view.benchmark.name}: there is nothing to compare it with"
+        return f"{model} is the only model of {live.benchmark.name}: there is nothing to compare it with"
     if left:
         return f"stopping now would leave {left:,} of {settled + left:,} pairs of {model} open" + (
-            f": {view.held}" if view.held else ""
+            f": {live.held}" if live.held else ""
         )
     return f"each of the {settled:,} pairs of {model} is decided family-wise, equivalent, or has no items left"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from monitor.engine.benchmark import Benchmark
 from monitor.engine.cluster_table import ClusterColumns, cluster_columns
 from monitor.engine.graded_intervals import graded_intervals
-from monitor.engine.pair_table import PairTable, Sides
+from monitor.engine.pair_table import Floats, PairTable, Sides
 from monitor.engine.pairs import Index
 from monitor.engine.report import gap_bounds, held_reason, pair_rows, superseded_rows
 from monitor.engine.standings import ranking_of
+from monitor.engine.statuses import STATUSES, settled, status_codes
 from schemas.report import PairReport, Status
 
 Sort = Literal["rank", "gap", "log_e", "resolution_ratio"]
@@ -21,13 +22,8 @@ Procedure = Literal[
     "fixed_n", "bonferroni", "holm", "benjamini_hochberg", "clustered", "anytime", "anytime_family", "e_bh"
 ]
 
-STATUSES: Final[tuple[Status, ...]] = ("decided", "invalidated", "held", "equivalent", "exhausted", "collecting")
-"""What a status code stands for."""
 
-_DECIDED, _INVALIDATED, _HELD, _EQUIVALENT, _EXHAUSTED, _COLLECTING = range(len(STATUSES))
-
-
-class View:
+class LivePairs:
     """The pairs of a benchmark as they are now; use it before the benchmark changes.
 
     Attributes
@@ -54,19 +50,10 @@ class View:
     @cached_property
     def statuses(self) -> NDArray[np.int8]:
         """Index into `STATUSES` of each pair, the status that `report` gives it."""
-        table = self.table
-        left = table.missing
-        status = np.full(table.pair.size, _COLLECTING, np.int8)
-        if left is not None:
-            status[left == 0] = _EXHAUSTED
-        status[self._equivalent()] = _EQUIVALENT
-        if self.held is not None:
-            status[:] = _HELD
-        status[table.decided_anytime["anytime_family"] != 0] = _INVALIDATED if self._void else _DECIDED
-        return status
+        return status_codes(self.table, np.arange(self.table.pair.size), self.held, *self._family_bounds())
 
     def with_status(self, status: Status) -> NDArray[np.bool_]:
-        """Say for each pair whether it has a status (of `STATUSES`)."""
+        """Say for each pair whether it has a status."""
         return np.asarray(self.statuses == STATUSES.index(status))
 
     @property
@@ -74,22 +61,24 @@ class View:
         """Whether decisions that were made do not count."""
         return self.held is not None and not self.benchmark.standing
 
-    def _equivalent(self) -> Index:
-        """Pairs whose family-wise interval lies inside the declared margin, where that can no longer be undone."""
-        table, spec = self.table, self.benchmark.spec
-        if spec.margin is None or not table.bets:
-            return np.empty(0, np.int64)
-        settled = np.full(table.pair.size, spec.order.policy in {"committed", "trusted"})
-        if table.missing is not None:
-            settled |= table.missing == 0
-        threshold = table.log_family_threshold
-        near = np.flatnonzero(settled & np.isfinite(threshold) & (np.abs(table.moments[0]) < spec.margin))
+    def _family_bounds(self) -> tuple[Floats, Floats]:
+        """Bounds of the gap at alpha_j of the pairs that they may show to be equivalent; nan elsewhere."""
+        table, margin = self.table, self.benchmark.spec.margin
+        low, high = np.full(table.pair.size, np.nan), np.full(table.pair.size, np.nan)
+        if margin is None or self.held is not None or not table.bets:
+            return low, high
+        near = settled(table, np.arange(table.pair.size)) & np.isfinite(table.log_family_threshold) & (table.n > 0)
         if self.benchmark.binary:
-            low, high = gap_bounds(table, near, np.exp(-threshold[near]))
+            n, b, c, _, _ = table.evidence
+            near &= np.abs(b - c) < margin * n  # the interval holds the gap that it is an interval of
+        at = np.flatnonzero(near)
+        threshold = table.log_family_threshold[at]
+        if self.benchmark.binary:
+            low[at], high[at] = gap_bounds(table, at, np.exp(-threshold))
         else:
-            bounds = graded_intervals(table, near, threshold[near])
-            low, high = bounds["gap_family_low"], bounds["gap_family_high"]
-        return near[(-spec.margin < low) & (high < spec.margin)]
+            bounds = graded_intervals(table, at, threshold)
+            low[at], high[at] = bounds["gap_family_low"], bounds["gap_family_high"]
+        return low, high
 
     def sides(self, procedure: Procedure) -> Sides:
         """Which of each pair a procedure decides to be better; all 0 where it is not computed, or does not count."""

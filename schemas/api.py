@@ -59,8 +59,10 @@ class PathReport(_Answer):
     benchmark: str
     model_a: str
     model_b: str
-    order: str = Field(description="in which order the items stand: not the one in which the verdict saw them")
-    n: list[int]
+    order: str = Field(
+        description="in which order the items stand; but for a committed order not the one in which the verdict saw them"
+    )
+    n: list[int] = Field(description="shared items so far; of a committed order, items of the prefix, skipped ones too")
     log_e: list[float] | None
     log_e_a: list[float] | None
     log_e_b: list[float] | None

@@ -99,6 +99,10 @@ class Committed:
         """Length of the prefix of pairs."""
         return np.minimum(self.reached[i], self.reached[j])
 
+    def rows(self, one: int, other: int) -> Index:
+        """Return the rows of the prefix of a pair, in the committed order."""
+        return self._row_at[: int(np.minimum(self.reached[one], self.reached[other]))]
+
     def rebuild(self, rows: Sequence[RowKey], scores: Codes) -> None:
         """Bring fresh prefixes to where a score matrix stands."""
         contestants = np.arange(scores.shape[1])

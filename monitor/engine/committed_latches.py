@@ -36,6 +36,17 @@ def prefix_evidence(
     return for_first, for_second
 
 
+def prefix_log_e(b: Counts, c: Counts, c_worst: Counts, b_best: Counts, mixture: str) -> NDArray[np.float64]:
+    """Return ln of the two-sided evidence."""
+    log_e = log_e_value(b, c, mixture)
+    skipped = np.nonzero((c_worst != c) | (b_best != b))
+    if skipped[0].size:
+        log_e[skipped] = np.logaddexp(
+            *prefix_evidence(b[skipped], c[skipped], c_worst[skipped], b_best[skipped], mixture)
+        )
+    return log_e
+
+
 def crossings_along(benchmark: Benchmark, advance: Advance) -> list[Crossing]:
     """Close the latches that prefixes reach; the result is in the order of the log."""
     pair = pair_index(advance.i, advance.j)
@@ -83,7 +94,7 @@ def _path(benchmark: Benchmark, advance: Advance, some: NDArray[np.int64]) -> Pa
     standing = {name: advance.before[name][some] for name in SUMS}
     sums = {
         name: standing[name][:, None] + np.cumsum(happened & steps, axis=1, dtype=np.int32)
-        for name, steps in _steps(x, y).items()
+        for name, steps in item_steps(x, y).items()
     }
     for_first, for_second = prefix_evidence(
         sums["b"], sums["c"], sums["c_worst"], sums["b_best"], benchmark.spec.mixture
@@ -106,8 +117,8 @@ def _path(benchmark: Benchmark, advance: Advance, some: NDArray[np.int64]) -> Pa
     )
 
 
-def _steps(x: Codes, y: Codes) -> dict[str, NDArray[np.bool_]]:
-    """Say for each item of each pair which of the sums it adds to; all of them are present."""
+def item_steps(x: Codes, y: Codes) -> dict[str, NDArray[np.bool_]]:
+    """Say for each item of each pair which of the sums it adds to; all scores are there, or skipped."""
     maybe_right, maybe_wrong = (x == ONE) | (x == SKIPPED), (x == ZERO) | (x == SKIPPED)
     return {
         "n": (x >= ZERO) & (y >= ZERO),

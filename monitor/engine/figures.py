@@ -80,9 +80,9 @@ def _pairs(table: PairTable, at: Index) -> list[PairFigures]:
 
 
 def _path(table: PairTable, q: int) -> Path:
-    """Follow a pair along the items in the order in which they were first seen, from no evidence on.
+    """Follow a pair from no evidence on, along a committed order, or else the order in which the items were first seen.
 
-    That is one order among many: where a path ends does not depend on it, how it gets there does.
+    The latter is one order among many: where a path ends does not depend on it, how it gets there does.
     """
     n, log_e = evidence_path(table.benchmark, int(table.a[q]), int(table.b[q]), POINTS)
     return Path(np.concatenate([[0], n]), np.concatenate([[0.0], log_e]))

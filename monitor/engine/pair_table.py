@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.benchmark import Benchmark
-from monitor.engine.committed_latches import prefix_evidence
+from monitor.engine.committed_latches import prefix_log_e
 from monitor.engine.counts import ONE, ZERO
 from monitor.engine.graded_pairs import capital_of
 from monitor.engine.latches import log_thresholds
 from monitor.engine.pairs import Index, pair_index
-from stats.eprocess import anytime_required_n, log_completion_bound, log_e_halves, log_e_value
+from stats.eprocess import anytime_required_n, log_completion_bound, log_e_halves
 from stats.families import benjamini_hochberg, e_bh, holm
 from stats.graded import graded_completion_bound, graded_log_e, graded_log_e_halves
 from stats.mcnemar import exact_p
@@ -225,13 +225,7 @@ class PairTable:
         if not self.benchmark.binary:
             return graded_log_e(self.capital)
         _, b, c, c_worst, b_best = self.evidence
-        mixture = self.benchmark.spec.mixture
-        log_e = log_e_value(b, c, mixture)
-        skipped = np.flatnonzero((c_worst != c) | (b_best != b))
-        if skipped.size:
-            parts = prefix_evidence(b[skipped], c[skipped], c_worst[skipped], b_best[skipped], mixture)
-            log_e[skipped] = np.logaddexp(*parts)
-        return log_e
+        return prefix_log_e(b, c, c_worst, b_best, self.benchmark.spec.mixture)
 
     @cached_property
     def log_e_halves(self) -> tuple[Floats, Floats]:

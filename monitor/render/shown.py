@@ -11,8 +11,8 @@ from schemas.report import RESOLUTION_PROCEDURES, BenchmarkReport, ModelReport, 
 RESOLUTIONS: Final = tuple(key for key in form.PROCEDURES if key in RESOLUTION_PROCEDURES)
 
 PATH_ORDER: Final = (
-    "The path follows the items in the order in which they were first seen. Another order takes another way to the same end; verdicts do "
-    "not rest on this one."
+    "The path follows the items in the order in which they were first seen, or, where an order was committed to, in that order. Another "
+    "order takes another way to the same end; only a committed one is the way that its verdict took."
 )
 TWO_WORDS: Final = (
     "Decided: there is evidence which model is better. Resolved: the benchmark is large enough to detect a gap of this size (q = N/N* of 1 "

@@ -9,7 +9,7 @@ from fastapi.responses import PlainTextResponse
 from numpy.typing import NDArray
 
 from monitor.engine.live_pairs import LivePairs, Procedure, Sort
-from monitor.engine.path import ORDER, pair_path
+from monitor.engine.path import pair_path
 from monitor.engine.statuses import STATUSES
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.board import Board
@@ -134,13 +134,13 @@ def _pairs(routes: APIRouter, board: Board) -> None:
         lists: dict[str, Any] = {
             name: None if values is None else values.tolist()
             for name, values in found._asdict().items()
-            if not name.endswith("threshold")
+            if name != "order" and not name.endswith("threshold")
         }
         return PathReport(
             benchmark=benchmark,
             model_a=model_a,
             model_b=model_b,
-            order=ORDER,
+            order=found.order,
             **lists,
             log_threshold=found.log_threshold,
             log_family_threshold=found.log_family_threshold if isfinite(found.log_family_threshold) else None,

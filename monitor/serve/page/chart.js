@@ -71,7 +71,7 @@ function figure({ title, xs, read, caption, start }, picture) {
 }
 
 /** The e-process and its directional halves on a logarithmic scale, against 1/alpha and 1/alpha_j. */
-export function evidence(path, family) {
+export function evidence(path, policy) {
   const { n, log_e: e, log_e_a: a, log_e_b: b, log_threshold: alone, log_family_threshold: joint } = path;
   const lines = [...e, ...a, ...b];
   const top = Math.max(...lines, joint ?? alone, alone) * 1.06 + 0.5;
@@ -98,7 +98,8 @@ export function evidence(path, family) {
   const caption = [
     h("span", { class: "swatch-line main" }), " both directions ", h("span", { class: "swatch-line half-a" }), ` for ${isolated(path.model_a)} `,
     h("span", { class: "swatch-line half-b" }), ` for ${isolated(path.model_b)}. `,
-    `Items stand ${path.order}; the verdict itself follows the order policy (${family}), so it need not fall where the line crosses.`,
+    `Items stand ${path.order}. `,
+    policy === "committed" ? "The verdict falls where the line crosses." : `The verdict itself follows the order policy (${policy}), so it need not fall where the line crosses.`,
   ];
   return figure({ title: "Evidence against its thresholds", xs: n, read, caption, start }, picture);
 }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from monitor.engine.path import COMMITTED, evidence_path, pair_path
 from monitor.engine.report import benchmark_report
 from schemas.events import Declaration
 from stats import committed_order, log_e_halves, log_e_value
@@ -152,3 +153,63 @@ def test_declarations_that_cannot_be_right(spec, says):
 def test_a_list_implies_the_item_count_and_completion():
     spec = Declaration.model_validate({"declare": "bench", "item_ids": IDS}).spec()
     assert (spec.items, spec.order.policy) == (60, "completion")
+
+
+def skipping_stream(seed):
+    """Sixty items of three models in an order of their own, some skipped, some not there yet; and who answers what."""
+    rng = np.random.default_rng(seed)
+    scores = {
+        (item, m): None if rng.random() < 0.06 else int(rng.random() < skill)
+        for item in IDS
+        for m, skill in (("a", 0.9), ("b", 0.45), ("c", 0.4))
+    }
+    late = {(ORDER[52], "b"), (ORDER[40], "c")}
+    sent = [key for key in scores if key not in late]
+    rng.shuffle(sent)
+    return scores, [event(item, m, scores[item, m]) for item, m in map(tuple, sent)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("one", "other", "prefix"), [("a", "b", 52), ("b", "c", 40), ("c", "a", 40)])
+def test_a_path_is_the_evidence_item_by_item_of_the_committed_order(seed, one, other, prefix):
+    scores, events = skipping_stream(seed)
+    log = FoldLog(SPEC)
+    log.send(*events)
+    names = [c.model for c in log.bench.contestants]
+    path = pair_path(log.bench, names.index(one), names.index(other), 1_000)
+    assert path.order == COMMITTED
+    assert path.n.tolist() == list(range(1, prefix + 1))
+    b = c = c_worst = b_best = 0
+    for k, item in enumerate(ORDER[:prefix]):
+        x, y = scores[item, one], scores[item, other]
+        b, c = b + ((x, y) == (1, 0)), c + ((x, y) == (0, 1))
+        c_worst += x in {0, None} and y in {1, None}
+        b_best += x in {1, None} and y in {0, None}
+        assert path.log_e_a[k] == pytest.approx(log_e_halves(b, c_worst)[0])
+        assert path.log_e_b[k] == pytest.approx(log_e_halves(b_best, c)[1])
+        assert path.gap_low[k] <= path.gap[k] <= path.gap_high[k]
+    assert np.logaddexp(path.log_e_a, path.log_e_b) - math.log(2) == pytest.approx(path.log_e)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_path_crosses_where_its_verdict_fell_and_ends_at_the_report(seed):
+    _, events = skipping_stream(seed)
+    log = FoldLog(SPEC)
+    log.send(*events)
+    names = [c.model for c in log.bench.contestants]
+    crossed = 0
+    for pair in benchmark_report(log.bench, pairs="all").pairs:
+        path = pair_path(log.bench, names.index(pair.model_a), names.index(pair.model_b), 1_000)
+        ends = [getattr(path, name)[-1] for name in ("log_e", "log_e_a", "log_e_b", "gap_low", "gap_high")]
+        assert ends == pytest.approx([pair.log_e, pair.log_e_a, pair.log_e_b, pair.gap_low, pair.gap_high], abs=1e-9)
+        drawn = evidence_path(log.bench, names.index(pair.model_a), names.index(pair.model_b), 1_000)
+        assert np.array_equal(drawn[1], path.log_e)
+        assert (path.log_e.max() >= path.log_threshold) == (pair.decided.anytime is not None)
+        for change in log.bench.changes.values():
+            if {change.model_a, change.model_b} == {pair.model_a, pair.model_b} and change.kind == "decided":
+                limit = {"anytime": path.log_threshold, "anytime_family": path.log_family_threshold}[change.procedure]
+                at = int(np.argmax(path.log_e >= limit))
+                assert path.n[at] == change.evidence.n + change.evidence.missing
+                assert path.log_e[at] == pytest.approx(change.evidence.log_e)
+                crossed += 1
+    assert crossed

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from monitor.engine.live_pairs import LivePairs
-from monitor.engine.path import ORDER
+from monitor.engine.path import AS_STORED
 from monitor.engine.report import benchmark_report
 from monitor.engine.statuses import STATUSES
 from schemas.report import DECISION_PROCEDURES
@@ -188,7 +188,7 @@ def test_a_path_is_the_e_process_item_by_item(server, points):
     served = server.hold(folded(found, order="trusted"))
     path = served.get(f"path?{query(model_a='m 01', model_b='m 04', points=points)}").json
     counts = list(plain_path(found, "m 01", "m 04"))
-    assert path["order"] == ORDER
+    assert path["order"] == AS_STORED
     assert path["n"][0] == 1
     assert path["n"][-1] == len(counts)
     assert len(path["n"]) == min(points, len(counts))

@@ -7,6 +7,7 @@ zeroeval/events_all_uploads.jsonl.gz (60 models, every upload: repeats of what h
 import gzip
 import json
 import os
+from collections import defaultdict
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,9 @@ import pytest
 from monitor.engine.chunk import Chunk
 from monitor.engine.pairs import all_pairs
 from monitor.engine.partition import Partition
+from monitor.engine.report import benchmark_report
 from stats.eprocess import log_completion_bound
+from tests.memory_store import MemoryStore
 
 pytestmark = pytest.mark.data
 
@@ -32,11 +35,14 @@ def events_of(name):
         return [json.loads(line) for line in lines]
 
 
-def fold(events, *declarations, packed=20_000):
-    partition = Partition()
+def fold(events, *declarations, packed=20_000, restart=False):
+    partition, store = Partition(), MemoryStore()
     parts = [{"events": events[k : k + packed]} for k in range(0, len(events), packed)]
     for record in [*declarations, *parts]:
-        partition.fold(Chunk(0, partition.off, partition.off + 1, [partition.off], [msgspec.json.encode(record)]))
+        chunk = Chunk(0, partition.off, partition.off + 1, [partition.off], [msgspec.json.encode(record)])
+        store.commit(partition.fold(chunk))
+        if restart:
+            partition = Partition.restore(store.state)
     return partition
 
 
@@ -111,3 +117,42 @@ def test_re_uploads_overwrite_nothing_and_are_counted():
         for key in ("events", "duplicates", "conflicts")
     }
     assert total == {"events": 136_747, "duplicates": 7_353, "conflicts": 504}
+
+
+def test_uploads_as_epochs_supersede_what_was_decided():
+    events = events_of("zeroeval/events_all_uploads.jsonl.gz")
+    epoch, first, items = {}, {}, defaultdict(set)
+    for e in events:
+        uploads = epoch.setdefault((e["benchmark"], e["model"]), {})
+        e["epoch"] = uploads.setdefault(e["timestamp"], len(uploads))
+        first.setdefault((e["benchmark"], e["model"], e["epoch"]), {}).setdefault(e["item_id"], e["score"])
+        items[e["benchmark"]].add(e["item_id"])
+    declarations = [{"declare": name, "items": len(ids)} for name, ids in sorted(items.items())]
+    whole = fold(events, *declarations)
+    cut = fold(events, *declarations, packed=30_011, restart=True)
+    superseded = 0
+    for name, benchmark in whole.benchmarks.items():
+        told = benchmark_report(benchmark, pairs="all")
+        assert benchmark_report(cut.benchmarks[name], pairs="all") == told
+        places = {item: k for k, item in enumerate(sorted(items[name]))}
+        table = np.full((len(places), len(benchmark.contestants)), np.nan)
+        for k, contestant in enumerate(benchmark.contestants):
+            for item, score in first[name, contestant.model, contestant.epoch].items():
+                table[places[item], k] = score
+        i, j = all_pairs(table.shape[1])
+        d = table[:, i] - table[:, j]
+        n, b, c = ((~np.isnan(d)).sum(axis=0), (d > 0).sum(axis=0), (d < 0).sum(axis=0))
+        for mine, theirs in ((n, benchmark.n), (b, benchmark.b), (c, benchmark.c)):
+            assert (mine == theirs[: i.size]).all()
+        # Under `completion` the bound never falls, so what was ever decided is what the last bound decides.
+        bound = np.maximum(*log_completion_bound(b, c, len(places) - n, "beta(1,1)"))
+        model = np.array([x.model for x in benchmark.contestants])
+        last = np.array([len(epoch[name, x.model]) - 1 == x.epoch for x in benchmark.contestants])
+        decided = (bound >= np.log(20)) & (model[i] != model[j])
+        assert ((benchmark.latched["anytime"][: i.size] != 0) == decided).all()
+        rows = [pair for pair in told.pairs if pair.status == "superseded"]
+        family = benchmark.latched["anytime_family"][: i.size] != 0
+        assert len(rows) == int(((decided | family) & ~(last[i] & last[j])).sum())
+        superseded += len(rows)
+    print(f"{superseded} superseded")
+    assert superseded

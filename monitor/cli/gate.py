@@ -112,10 +112,12 @@ def _details(report: "BenchmarkReport", pair: "PairReport", *, swapped: bool) ->
         size = f"{exp(pair.log_e):.4g}" if pair.log_e < 700 else "beyond 1e304"
         lines.append(f"e = {size} (ln e {pair.log_e:.3f}) against 1/alpha = {1 / report.alpha:g}")
     if pair.resolution_ratio is not None:
-        large = "large" if pair.resolution_ratio >= 1 else "not large"
-        lines.append(
-            f"q = N/N* = {pair.resolution_ratio:.2f}: {large} enough for a gap of this size at a planned n (power {report.power:g})"
+        planned, watched = (
+            "large" if enough else "not large" for enough in (pair.resolved.fixed_n, pair.resolved.anytime)
         )
+        all_along = "" if pair.resolved.anytime is None else f", {watched} enough to be looked at all along"
+        ratio, power = f"{pair.resolution_ratio:.2f}", f"(power {report.power:g})"
+        lines.append(f"q = N/N* = {ratio}: {planned} enough for a gap of this size at a planned n {power}{all_along}")
     lines.append(f"order: {report.order.policy}{f' ({show(report.order.reason)})' if report.order.reason else ''}")
     lines.append(show(pair.reason))
     return lines

@@ -5,28 +5,17 @@ import io
 import json
 import re
 
-import numpy as np
 import pytest
 
-from tests.commands import rankwatch, write
+from tests.commands import rankwatch
+from tests.golden_pair import VERDICTS, verdicts_by_sign, verdicts_of, write_golden_pair
 from tests.html_tree import read_html
-
-NAMES = ("rank 5", "rank 6")
-DECISIONS = ("anytime_family", "anytime", "e_bh", "fixed_n", "bonferroni", "holm", "benjamini_hochberg", "clustered")
-RESOLUTIONS = ("anytime", "fixed_n", "bonferroni", "clustered")
 
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory):
     """What `report` prints of the published counts, by format."""
-    scores = np.repeat([[1, 0], [0, 1], [1, 1], [0, 0]], [1680, 1454, 5949, 2949], axis=0).tolist()
-    declaration = {"declare": "mmlu-pro", "items": 12_032, "family": {"policy": "capacity", "size": 9}}
-    events = [
-        {"benchmark": "mmlu-pro", "item_id": str(item), "model": name, "score": score}
-        for item, row in enumerate(scores)
-        for name, score in zip(NAMES, row, strict=True)
-    ]
-    path = write(tmp_path_factory.mktemp("golden") / "ranks.jsonl", [declaration, *events])
+    path = write_golden_pair(tmp_path_factory.mktemp("golden") / "ranks.jsonl")
     return {
         form: rankwatch("report", path, "--format", form).stdout
         for form in ("table", "json", "csv", "markdown", "html")
@@ -37,8 +26,7 @@ def verdicts_in(form, text):
     """(decided anytime, decided in the family, resolved at fixed n, resolved anytime) as the format shows them."""
     if form == "json":
         (pair,) = json.loads(text)["benchmarks"][0]["pairs"]
-        decided, resolved = pair["decided"], pair["resolved"]
-        return decided["anytime"] == "a", decided["anytime_family"] == "a", resolved["fixed_n"], resolved["anytime"]
+        return verdicts_of(pair)
     if form == "csv":
         (row,) = csv.DictReader(io.StringIO(text))
         decided = [row[f"decided_{name}"] == "a" for name in ("anytime", "anytime_family")]
@@ -58,14 +46,12 @@ def verdicts_in(form, text):
             if re.search("rank 5 \\\\?~ rank 6", found) and "12,032" in found and "○" in found and "●" in found
         )
         signs = re.findall("[●○·]", re.sub("[●○□] (exhausted|collecting|decided)", "", line))
-    found = dict(zip([("decided", d) for d in DECISIONS] + [("resolved", r) for r in RESOLUTIONS], signs, strict=True))
-    wanted = [("decided", "anytime"), ("decided", "anytime_family"), ("resolved", "fixed_n"), ("resolved", "anytime")]
-    return tuple(found[key] == "●" for key in wanted)
+    return verdicts_by_sign(signs)
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "html"])
 def test_ranks_5_and_6(said, form):
-    assert verdicts_in(form, said[form]) == (True, False, True, False)
+    assert verdicts_in(form, said[form]) == VERDICTS
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "html"])

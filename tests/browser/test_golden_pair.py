@@ -1,0 +1,49 @@
+"""MMLU-Pro ranks 5 and 6 on the page: see tests/golden_pair.py."""
+
+import pytest
+
+from tests.browser.pages import event_count, open_view
+from tests.commands import Watch, until
+from tests.golden_pair import BENCHMARK, ITEMS, NAMES, write_golden_pair
+
+pytestmark = pytest.mark.browser
+
+WORDS = {
+    "decided": {"anytime": "decided: rank 5 is better", "anytime_family": "undecided"},
+    "resolved": {"fixed_n": "resolved", "anytime": "not resolved"},
+}
+COLUMNS = [
+    *(
+        ("decided", name)
+        for name in (
+            "anytime_family",
+            "anytime",
+            "e_bh",
+            "fixed_n",
+            "bonferroni",
+            "holm",
+            "benjamini_hochberg",
+            "clustered",
+        )
+    ),
+    *(("resolved", name) for name in ("fixed_n", "bonferroni", "anytime", "clustered")),
+]
+
+
+def test_the_page_tells_the_four_verdicts_apart(page, tmp_path):
+    with Watch(tmp_path / "data", write_golden_pair(tmp_path / "ranks.jsonl")) as watch:
+        until(lambda: event_count(watch.url) == 2 * ITEMS, "all events")
+        open_view(page, watch.url, BENCHMARK, "pairs")
+        said = page.locator(".verdicts tbody tr .mark .sr").all_inner_texts()
+        found = dict(zip(COLUMNS, said, strict=True))
+        for kind, words in WORDS.items():
+            for procedure, expected in words.items():
+                assert found[kind, procedure] == expected
+        open_view(page, watch.url, BENCHMARK, "pair", *NAMES)
+        rows = dict(zip(COLUMNS, page.locator(".procedures li").all_inner_texts(), strict=True))
+        assert "for rank 5" in rows["decided", "anytime"]
+        assert "undecided" in rows["decided", "anytime_family"]
+        assert "not" not in rows["resolved", "fixed_n"].split("resolved")[0]
+        assert "not" in rows["resolved", "anytime"]
+        assert "not family-wise" in page.locator(".verdict-line").inner_text()
+        assert "q = 2.08" in page.locator("main").inner_text()

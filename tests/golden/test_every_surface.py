@@ -1,0 +1,109 @@
+"""MMLU-Pro ranks 5 and 6 on every surface of a monitor that runs; the formats of `report` are in test_every_format.py."""
+
+import io
+import json
+import re
+
+import pytest
+from rich.console import Console
+
+from monitor.serve.terminal_live import LiveView
+from monitor.serve.terminal_plain import LiveStatus
+from schemas.report import Report
+from tests.commands import Watch, changes, get, rankwatch, until
+from tests.golden_pair import BENCHMARK, ITEMS, NAMES, VERDICTS, verdicts_by_sign, verdicts_of, write_golden_pair
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return write_golden_pair(tmp_path_factory.mktemp("golden") / "ranks.jsonl")
+
+
+@pytest.fixture(scope="module")
+def told(results, tmp_path_factory):
+    """What a monitor says of them over HTTP, by path; "feed" holds its verdict changes."""
+    data = tmp_path_factory.mktemp("golden data")
+    query = f"benchmark={BENCHMARK}"
+    with Watch(data, results) as watch:
+        url = watch.url
+        until(lambda: ITEMS * 2 in [s["events"] for s in json.loads(get(f"{url}/api/v1/summaries")[1])], "the events")
+        until(lambda: changes(data), "the feed")
+        found = {path: get(f"{url}/{path}")[1] for path in (
+            "metrics", "api/v1/benchmarks", f"api/v1/benchmarks/{BENCHMARK}", f"api/v1/pairs?{query}", f"api/v1/matrix?{query}",
+            f"api/v1/changes?{query}",
+        )}  # fmt: skip
+        assert watch.stop() == 0
+        return found | {"feed": changes(data), "lines": watch.lines}
+
+
+def pair_of(told, path):
+    answer = json.loads(told[path])
+    (pair,) = answer["pairs"] if "pairs" in answer else answer["benchmarks"][0]["pairs"]
+    return pair
+
+
+@pytest.mark.parametrize("path", ["benchmarks", f"benchmarks/{BENCHMARK}", f"pairs?benchmark={BENCHMARK}"])
+def test_the_api(told, path):
+    pair = pair_of(told, f"api/v1/{path}")
+    assert verdicts_of(pair) == VERDICTS
+    assert pair["status"] == "exhausted"
+    assert "Decided for this pair by itself (rank 5 is better than rank 6), not family-wise" in pair["reason"]
+    matrix = json.loads(told[f"api/v1/matrix?benchmark={BENCHMARK}"])
+    assert matrix["decided"] == [[0, 0], [0, 0]]
+    assert matrix["statuses"][matrix["status"][0][1]] == "exhausted"
+
+
+def test_the_metrics(told):
+    def value(name, procedure):
+        labels = f'benchmark="{BENCHMARK}",model_a="rank 5",model_b="rank 6",procedure="{procedure}"'
+        (found,) = re.findall(rf"^rankwatch_pair_{name}{{{labels}}} (\S+)$", told["metrics"], re.MULTILINE)
+        return float(found)
+
+    assert [value("decided", name) for name in ("anytime", "anytime_family")] == [1, 0]
+    ratios = [value("resolution_ratio", name) for name in ("fixed_n", "anytime")]
+    assert ratios == pytest.approx([2.079, 0.796], abs=5e-4)
+    for kind, procedure, count in (
+        ("undecided", "anytime", 0),
+        ("undecided", "anytime_family", 1),
+        ("unresolved", "fixed_n", 0),
+        ("unresolved", "anytime", 1),
+    ):
+        series = f'rankwatch_adjacent_pairs_{kind}{{benchmark="{BENCHMARK}",procedure="{procedure}"}}'
+        assert f"{series} {count}.0" in told["metrics"]
+
+
+def test_the_feed(told):
+    (change,) = told["feed"]
+    (listed,) = json.loads(told[f"api/v1/changes?benchmark={BENCHMARK}"])["changes"]
+    for said in (change, listed):
+        assert (said["kind"], said["procedure"], said["after"]) == ("decided", "anytime", "a")
+        assert said["evidence"]["resolution_ratio"] > 1
+        assert said["sentence"].startswith(
+            f"rank 5 is better than rank 6 on {BENCHMARK}, decided for this pair by itself: of "
+        )
+        assert said["sentence"].endswith("Assumes that the benchmark has the declared number of items.")
+
+
+@pytest.mark.parametrize("width", [120, 200])
+def test_the_table_of_a_watch(told, width):
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, height=40, color_system=None)
+    view = LiveView(console)
+    view.update(Report.model_validate_json(told["api/v1/benchmarks"]), LiveStatus())
+    console.print(view)
+    lines = console.file.getvalue().splitlines()
+    (row,) = [line for line in lines if re.search("rank 5.*~.*rank 6", line) and "●" in line]
+    assert verdicts_by_sign(re.findall("[●○·]", row)) == VERDICTS
+    assert "□ exhausted" in row
+
+
+def test_the_gate(results):
+    text = rankwatch("gate", results, "--pair", *NAMES).stdout
+    assert text.startswith(f"decided: rank 5 is better than rank 6 on {BENCHMARK} (alpha = 0.05, this pair by itself)")
+    assert "not family-wise" in text
+    assert "q = N/N* = 2.08: large enough for a gap of this size at a planned n" in text
+    assert "not large enough to be looked at all along" in text
+    said = json.loads(rankwatch("gate", results, "--pair", *NAMES, "--format", "json").stdout)
+    assert (said["decided"], said["exit_code"]) == ("a", 0)
+    assert verdicts_of(said["pair"]) == VERDICTS
+    other = rankwatch("gate", results, "--pair", *reversed(NAMES), code=4).stdout
+    assert other.startswith("decided: rank 5 is better than rank 6")

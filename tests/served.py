@@ -52,7 +52,7 @@ class Served:
         self.log = FoldingLog(self.partitions[0])
         self.board = Board(lambda: self.partitions)
         intake = FileIntake(self.log, self.board.benchmarks().__contains__)
-        options = {"token": None, "loopback": True, "intake": intake} | options
+        options = {"token": None, "loopback": True, "low_coverage": 0.9, "intake": intake} | options
         self.web = make_web(self.board, CollectorRegistry(), lambda: None, **options)
         self._port = port
         self._loop = asyncio.new_event_loop()

@@ -162,6 +162,7 @@ class Running:
             self._waiting_for,
             token=token,
             loopback=settings.host in LOOPBACK,
+            low_coverage=settings.low_coverage,
             intake=self._intake(),
             body_bytes=settings.max_body_bytes,
         )

@@ -153,8 +153,8 @@ class PairTable:
         return mde(self.n, self.moments[1], self.benchmark.spec.alpha, self.benchmark.spec.power)
 
     def resolved(self, n_star: Floats) -> NDArray[np.bool_]:
-        """Whether q = n / N* >= 1."""
-        return np.asarray(self.n >= n_star) & (self.n > 0)
+        """Whether q = n / N* >= 1; not where N* is 0, as D is the same on every shared item: that tells nothing of its spread."""
+        return np.asarray(self.n >= n_star) & (n_star > 0)
 
     @cached_property
     def anytime_n_star(self) -> Floats:

@@ -64,12 +64,20 @@ def rounded(items: float) -> str:
     return f"{round(items / digit) * digit:,}"
 
 
-def _count(items: int) -> str:
-    return f"{items:,} item" if items == 1 else f"{items:,} items"
+def counted(count: int, noun: str) -> str:
+    """Write a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "pair"), counted(1_200, "item")
+    ('1 pair', '1,200 items')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _are(items: int) -> str:
-    return "is" if items == 1 else "are"
+def are(count: int) -> str:
+    """Return the verb that goes with a number of things."""
+    return "is" if count == 1 else "are"
 
 
 def reason(facts: PairFacts) -> str:
@@ -83,6 +91,8 @@ def reason(facts: PairFacts) -> str:
         if facts.no_family:
             parts.append(f"It has no family verdict: {facts.no_family}.")
         parts += _open(facts)
+        if facts.assumption and (facts.status == "equivalent" or _alone(facts)):
+            parts.append(f"Assumes that {facts.assumption}.")
     if facts.gap is not None and facts.gap < 0:
         parts.append(
             f"On the items they share {facts.model_b} leads, although {facts.model_a} has the higher mean over its own items: "
@@ -117,7 +127,7 @@ def _decided(facts: PairFacts) -> list[str]:
         wins, losses = (facts.wins, facts.losses) if side == "a" else (facts.losses, facts.wins)
         said += f": of {facts.n:,} shared items, {wins:,} are right in {better} alone and {losses:,} in {worse} alone"
     if facts.missing and facts.policy == "completion":
-        said += f"; the {_count(facts.missing)} still missing cannot undo it"
+        said += f"; the {counted(facts.missing, 'item')} still missing cannot undo it"
     parts = [f"{said}."]
     if facts.gap is not None and (facts.gap < 0 if side == "a" else facts.gap > 0):
         parts.append(
@@ -130,6 +140,11 @@ def _decided(facts: PairFacts) -> list[str]:
     return [*parts, f"Assumes that {facts.assumption}."]
 
 
+def _alone(facts: PairFacts) -> bool:
+    """Say whether a pair is decided by itself and not in its family."""
+    return facts.pair_side is not None and facts.status in {"collecting", "exhausted"}
+
+
 def _verdict(facts: PairFacts) -> str:
     texts = {
         "invalidated": f"It was decided, but {facts.held}: the decision no longer counts.",
@@ -137,8 +152,8 @@ def _verdict(facts: PairFacts) -> str:
         "equivalent": "A tie: the gap is smaller than the declared margin, in either direction.",
         "exhausted": "Every item has been scored, and the evidence does not decide which is better.",
     }
-    if facts.pair_side and facts.status in {"collecting", "exhausted"}:
-        better, worse = _sides(facts, facts.pair_side)
+    if _alone(facts):
+        better, worse = _sides(facts, facts.pair_side or "a")
         scored = "Every item has been scored. " if facts.status == "exhausted" else ""
         alone = f"{scored}Decided for this pair by itself ({better} is better than {worse})"
         if facts.no_family:
@@ -148,7 +163,8 @@ def _verdict(facts: PairFacts) -> str:
     if facts.status in texts:
         return texts[facts.status]
     if facts.missing:
-        return f"Undecided: {_count(facts.missing)} of the benchmark {_are(facts.missing)} still missing for this pair, and could turn it."
+        missing = f"{counted(facts.missing, 'item')} of the benchmark {are(facts.missing)} still missing"
+        return f"Undecided: {missing} for this pair, and could turn it."
     return "Undecided: the evidence so far does not tell which is better."
 
 
@@ -165,7 +181,7 @@ def _open(facts: PairFacts) -> list[str]:
             parts.append(f"The interval rules out {' and '.join(ruled)}.")
     if facts.discordant is not None:
         parts.append(
-            f"{facts.discordant:,} of {facts.n:,} shared items {_are(facts.discordant)} informative (exactly one of the two is right)."
+            f"{facts.discordant:,} of {facts.n:,} shared items {are(facts.discordant)} informative (exactly one of the two is right)."
         )
     if facts.status in {"collecting", "exhausted", "held"}:
         parts += _prospect(facts)
@@ -184,7 +200,7 @@ def _prospect(facts: PairFacts) -> list[str]:
         return []
     count = rounded(more) if more >= 1e6 else f"about {rounded(more)}"
     if left is not None and more > left:
-        rest = f"{left:,} {_are(left)} left" if left else "none are left"
+        rest = f"{left:,} {are(left)} left" if left else "none are left"
         small = "The benchmark is too small to settle a gap like this one"
         return [f"{small}: {count} further items would be needed, {rest}."]
     return [f"At the present estimate {count} further items would settle it."]

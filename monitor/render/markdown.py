@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from monitor.engine.reasons import counted
 from monitor.render.shown import (
     PLANNED,
     RESOLUTIONS,
@@ -131,7 +132,9 @@ def _summary(shown: Shown) -> str:
     rows = (
         [names[key], *(str(counts.get(key, "")) for counts in (summary.undecided, summary.unresolved))] for key in keys
     )
-    return _table([f"of {summary.pairs:,} pairs", "undecided (evidence)", "unresolved (q < 1)"], rows, right=(1, 2))
+    return _table(
+        [f"of {counted(summary.pairs, 'pair')}", "undecided (evidence)", "unresolved (q < 1)"], rows, right=(1, 2)
+    )
 
 
 def _checklists(shown: Shown) -> str:

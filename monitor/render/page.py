@@ -6,6 +6,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Final
 
+from monitor.engine.reasons import are, counted
 from monitor.render import charts
 from monitor.render.second_opinions import second_opinions
 from monitor.render.shown import (
@@ -251,7 +252,7 @@ def _matrix(shown: Shown) -> str:
     size = len(models)
     decided = int((matrix > 0).sum())
     pairs = size * (size - 1) // 2
-    title = f"{decided:,} of {pairs:,} pairs are decided family-wise; rows and columns by rank"
+    title = f"{decided:,} of {counted(pairs, 'pair')} {are(pairs)} decided family-wise; rows and columns by rank"
     rows = []
     for k, model in enumerate(models):
         better, worse = int((matrix[k] > 0).sum()), int((matrix[k] < 0).sum())
@@ -286,7 +287,7 @@ def _summary(shown: Shown) -> str:
         '<tr><th scope="col">Procedure</th><th scope="col" class="num">Undecided (evidence)</th>'
         '<th scope="col" class="num">Unresolved (q &lt; 1)</th></tr>'
     )
-    title = f"What each procedure leaves open, of the {summary.pairs:,} pairs listed."
+    title = f"What each procedure leaves open, of the {counted(summary.pairs, 'pair')} listed."
     return f"<h3>Procedures side by side</h3>{_table(title, head, _body(rows))}"
 
 

@@ -2,6 +2,7 @@
 
 from html import escape
 
+from monitor.engine.reasons import counted
 from monitor.render.shown import needed, p_value
 from monitor.serve import terminal_format as form
 from schemas.detail import CURRENT, PLANNED_N, AdjustedP, ClusterDetail, PairDetail
@@ -33,7 +34,7 @@ def _adjusted(family: AdjustedP | None) -> str:
         return form.MISSING
     names = {"sidak": "Sidak", "holm": "Holm", "benjamini_hochberg": "BH", "benjamini_yekutieli": "BY"}
     values = ", ".join(f"{name} {p_value(getattr(family, key))}" for key, name in names.items())
-    return f"{values} ({family.pairs:,} pairs; {PLANNED_N})"
+    return f"{values} ({counted(family.pairs, 'pair')}; {PLANNED_N})"
 
 
 def _cluster(cluster: ClusterDetail) -> list[tuple[str, str]]:

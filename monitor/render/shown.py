@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from monitor.engine.figures import Figures
+from monitor.engine.reasons import are, counted
 from monitor.serve import terminal_format as form
 from schemas.detail import BenchmarkDetail
 from schemas.report import RESOLUTION_PROCEDURES, BenchmarkReport, ModelReport, PairReport
@@ -52,13 +53,14 @@ def headline(shown: Shown) -> str:
     decided = sum(pair.decided.anytime_family is not None for pair in pairs)
     if not pairs:
         return "There is no pair to compare."
-    return f"{decided:,} of {len(pairs):,} neighbouring ranks are real: decided family-wise, however often one looks. The rest may be ties."
+    told = f"{decided:,} of {counted(len(pairs), 'neighbouring rank')} {are(len(pairs))} real"
+    return f"{told}: decided family-wise, however often one looks. The rest may be ties."
 
 
 def facts(shown: Shown) -> list[tuple[str, str]]:
     """List what was read, what is asserted and at which levels, as (name, value)."""
     b = shown.report
-    size = "size not fixed" if b.family.size is None else f"{b.family.size:,} pairs"
+    size = "size not fixed" if b.family.size is None else counted(b.family.size, "pair")
     alone, family = form.log_thresholds(b)
     needed = f"ln e of {alone:.2f} for a pair by itself"
     needed += (
@@ -67,7 +69,7 @@ def facts(shown: Shown) -> list[tuple[str, str]]:
         else ", a threshold of its own for each pair in the family"
     )
     return [
-        ("Read", f"{b.items:,} items, {len(b.models):,} models, {b.events:,} events"),
+        ("Read", form.read(b)),
         ("Put aside", f"{b.duplicates:,} duplicates, {b.conflicts:,} conflicts, {b.rejected:,} rejected"),
         ("Skipped", f"{sum(shown.figures.skipped):,} items without a score, over all models"),
         ("Order", f"{b.order.policy}: {form.order_sentence(b)}"),
@@ -153,7 +155,7 @@ def checklist(shown: Shown, position: int) -> list[tuple[str, str]]:
         star = f"{needed(drawn.required_n_low)} to {needed(drawn.required_n_high)}"
         if drawn.required_n_low <= pair.n <= drawn.required_n_high:
             star += ": N lies within, so whether N is enough is itself uncertain"
-    family = "all pairs" if b.family.size is None else f"{b.family.size:,} pairs"
+    family = "all pairs" if b.family.size is None else counted(b.family.size, "pair")
     decided = pair.decided
     families = {"anytime family": decided.anytime_family, "Bonferroni": decided.bonferroni}
     families["Benjamini-Hochberg"] = decided.benjamini_hochberg

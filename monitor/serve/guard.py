@@ -8,7 +8,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor.serve.api.problems import plain_problem
-from monitor.serve.page import assets
+from monitor.serve.page import page_paths
 
 LOOPBACK_NAMES: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 PROBES: Final = frozenset({"/healthz", "/readyz"})
@@ -41,7 +41,7 @@ class Guard:
         self.app = app
         self._token = None if token is None else token.encode()
         self._loopback = loopback
-        self._public = PROBES | assets().keys()
+        self._public = PROBES | page_paths().keys()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or hand on."""

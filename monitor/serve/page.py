@@ -37,24 +37,29 @@ class Asset(NamedTuple):
 
 
 @cache
-def assets() -> dict[str, Asset]:
-    """Return the files of the page by the path that each is served at; they are read once.
+def page_paths() -> dict[str, Path]:
+    """Return the files of the page by the path that each is served at.
 
-    They hold nothing but the program, so they are served without a token: the data never is.
+    They hold nothing but the program and one setting, so they are served without a token: the data never is.
     """
+    files = [file for file in sorted(_FOLDER.rglob("*")) if file.suffix in _MEDIA_TYPES]
+    return {"/" if f.name == "index.html" else f"/page/{f.relative_to(_FOLDER).as_posix()}": f for f in files}
+
+
+@cache
+def assets(low_coverage: float) -> dict[str, Asset]:
+    """Read the files of the page, once; the page marks models that have a smaller share of the items than `low_coverage`."""
     found = {}
-    for file in sorted(_FOLDER.rglob("*")):
-        if file.suffix in _MEDIA_TYPES:
-            body = file.read_bytes()
-            path = "/" if file.name == "index.html" else f"/page/{file.relative_to(_FOLDER).as_posix()}"
-            found[path] = Asset(body, _MEDIA_TYPES[file.suffix], f'"{sha256(body).hexdigest()[:32]}"')
+    for path, file in page_paths().items():
+        body = file.read_bytes().replace(b'data-low-coverage=""', b'data-low-coverage="%g"' % low_coverage)
+        found[path] = Asset(body, _MEDIA_TYPES[file.suffix], f'"{sha256(body).hexdigest()[:32]}"')
     return found
 
 
-def page_routes() -> APIRouter:
+def page_routes(low_coverage: float) -> APIRouter:
     """Make the routes of the page; only what is in the package has one, so no path leads out of it."""
     routes = APIRouter(include_in_schema=False)
-    for path, asset in assets().items():
+    for path, asset in assets(low_coverage).items():
         routes.add_api_route(path, _serve(asset), methods=["GET", "HEAD"])
     return routes
 

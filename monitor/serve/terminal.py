@@ -7,6 +7,7 @@ from typing import Final
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from monitor.engine.reasons import are, counted
 from monitor.serve import terminal_format as form
 from monitor.serve.terminal_format import HELD, UNDECIDED, Glyphs
 from monitor.serve.terminal_table import Extra, glyphs_for, legend, models_table, pairs_table, summary_table
@@ -66,13 +67,13 @@ def header(benchmark: BenchmarkReport) -> list[Text]:
     """Build the lines above a benchmark: what was read, what is asserted, and at which levels."""
     b = benchmark
     title = Text(form.safe(b.benchmark), style="bold")
-    counts = f"{b.items:,} items, {len(b.models):,} models, {b.events:,} events"
+    counts = form.read(b)
     faults = [(b.duplicates, "duplicates"), (b.conflicts, "conflicts"), (b.rejected, "rejected")]
     title.append(f"  {counts}", "not bold")
     for count, word in faults:
         title.append(f", {count:,} {word}", HELD if count and word != "duplicates" else "not bold")
     alone, family = form.log_thresholds(b)
-    size = "size not fixed" if b.family.size is None else f"{b.family.size:,} pairs"
+    size = "size not fixed" if b.family.size is None else counted(b.family.size, "pair")
     needed = f"decided at ln e >= {alone:.2f} for a pair by itself, "
     needed += f">= {family:.2f} in the family" if family is not None else "each pair at its own threshold in the family"
     levels = f"alpha {b.alpha:g}, power {b.power:g}, mixture {form.safe(b.mixture)}"
@@ -139,7 +140,7 @@ def _headline(benchmark: BenchmarkReport) -> Text:
         return Text()
     decided = summary.pairs - undecided
     return Text(
-        f"{decided:,} of {summary.pairs:,} pairs are decided (anytime family: valid however often you look).",
+        f"{decided:,} of {counted(summary.pairs, 'pair')} {are(summary.pairs)} decided (anytime family: valid however often you look).",
         style="bold",
     )
 

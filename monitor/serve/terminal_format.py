@@ -3,6 +3,7 @@
 from math import ceil, isfinite, log
 from typing import Final, NamedTuple
 
+from monitor.engine.reasons import counted
 from schemas.report import ASSERTED, BenchmarkReport, PairReport, Side
 
 MISSING: Final = "-"
@@ -51,6 +52,12 @@ ASCII: Final = Glyphs("*", "v", "o", ".", "#", "=", "o", "x", "~", "!")
 
 DECIDED, UNDECIDED, HELD = "dodger_blue1", "grey50", "dark_orange"
 """The colours of the product: blue decided, grey undecided, orange reversed or held; legible on black and on white."""
+
+
+def read(benchmark: BenchmarkReport) -> str:
+    """Say how much was read."""
+    b = benchmark
+    return f"{counted(b.items, 'item')}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}"
 
 
 def safe(text: str) -> str:

@@ -8,6 +8,7 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console, Group
 from rich.text import Text
 
+from monitor.engine.reasons import counted
 from monitor.serve import terminal_format as form
 from monitor.serve.terminal_format import ASCII, DECIDED, HELD, PROCEDURES, UNDECIDED, UNICODE, Glyphs
 from schemas.report import RESOLUTION_PROCEDURES, BenchmarkReport, ModelReport, PairReport
@@ -261,7 +262,7 @@ def summary_table(benchmark: BenchmarkReport, width: int, *, ascii_only: bool = 
     """Build the two rows of counts: how many pairs each procedure leaves undecided, and how many unresolved."""
     summary = benchmark.summary
     labels = [Text("undecided (evidence)"), Text("unresolved (q < 1)")]
-    columns = [Column(f"of {summary.pairs:,} pairs", labels)]
+    columns = [Column(f"of {counted(summary.pairs, 'pair')}", labels)]
     shorts = {key: short for key, (short, _) in PROCEDURES.items()}
     shorts |= {key: short for key, short in form.SUMMARY_ONLY.items() if key in summary.undecided}
     for key, short in shorts.items():

@@ -49,6 +49,7 @@ def make_web(
     *,
     token: str | None,
     loopback: bool,
+    low_coverage: float,
     intake: Intake | None = None,
     body_bytes: int = BODY_BYTES,
 ) -> FastAPI:
@@ -64,6 +65,8 @@ def make_web(
         Bearer token that every request but the probes has to carry.
     loopback : bool
         Whether it serves this machine only; see `monitor.serve.guard.Guard`.
+    low_coverage : float
+        Share of the items below which the page marks a model.
     intake : Intake, optional
         Where events that are posted go; none: they are refused.
     body_bytes : int
@@ -82,7 +85,7 @@ def make_web(
     add_problems(web)
     add_description(web)
     _add_probes(web, registry, ready)
-    web.include_router(page_routes())
+    web.include_router(page_routes(low_coverage))
     web.include_router(reading_routes(board))
     web.include_router(changes_routes(board, pulse))
     web.include_router(writing_routes(board, intake or Closed(), Bodies(body_bytes)))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.live_pairs import LivePairs, Procedure, Sort
 from monitor.engine.path import pair_path
+from monitor.engine.reasons import counted
 from monitor.engine.statuses import STATUSES
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.board import Board
@@ -227,7 +228,7 @@ def _why(live: LivePairs, model: str, settled: int, left: int) -> str:
     if not settled + left:
         return f"{model} is the only model of {live.benchmark.name}: there is nothing to compare it with"
     if left:
-        return f"stopping now would leave {left:,} of {settled + left:,} pairs of {model} open" + (
+        return f"stopping now would leave {left:,} of {counted(settled + left, 'pair')} of {model} open" + (
             f": {live.held}" if live.held else ""
         )
-    return f"each of the {settled:,} pairs of {model} is decided family-wise, equivalent, or has no items left"
+    return f"each of the {counted(settled, 'pair')} of {model} is decided family-wise, equivalent, or has no items left"

@@ -3,8 +3,8 @@
 import { h } from "./dom.js";
 import { count, more, share } from "./format.js";
 
-/** Below this share of the items a model is marked: its rank rests on fewer items than its neighbours'. */
-export const LOW_COVERAGE = 0.9;
+/** Below this share of the items a model is marked: its rank rests on fewer items than its neighbours'. The monitor's setting `low_coverage`. */
+export const LOW_COVERAGE = Number(document.documentElement.dataset.lowCoverage);
 
 export const DECISIONS = [
   { key: "anytime_family", short: "Family", name: "Anytime, family-wise", group: "any", about: "valid whenever you look, over all pairs: the headline" },

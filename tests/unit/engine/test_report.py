@@ -482,3 +482,39 @@ def test_no_cluster_columns_unless_every_item_has_one_of_several(clusters):
     (pair,) = whole.pairs
     assert (pair.cluster, pair.p_clustered, pair.decided.clustered, pair.resolved.clustered) == (None, None, None, None)
     assert "clustered" not in whole.summary.undecided | whole.summary.unresolved
+
+
+# --- what is said ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("items", [1, 5, 60])
+def test_a_gap_without_spread_resolves_nothing(items):
+    pair = only(of(np.tile([1, 0], (items, 1)), order="trusted"))
+    assert (pair.required_n, pair.resolution_ratio) == (0, None)
+    assert set(pair.resolved.model_dump().values()) == {False, None}
+    assert pair.resolved.fixed_n is False
+    assert (pair.decided.fixed_n == "a") == (items > 5)
+
+
+@pytest.mark.parametrize(
+    ("make", "assumption"),
+    [
+        (STATUSES["decided"], "the declared number of items is the whole benchmark"),
+        (STATUSES["equivalent"], "the arrival order does not depend on outcomes or clusters, as declared"),
+        (STATUSES["equivalent, not exhausted"], "the declared number of items is the whole benchmark"),
+        (STATUSES["decided, committed"], "the items are a sample, taken in the order that the seed committed to"),
+        (
+            lambda: of(CLEAR, items=100, family={"policy": "capacity", "pairs": [["a", "z"]]}),
+            "the declared number of items is the whole benchmark",
+        ),
+    ],
+)
+def test_every_verdict_says_what_it_assumes(make, assumption):
+    pair = only(make())
+    assert pair.status in {"decided", "equivalent"} or pair.decided.anytime
+    assert f"Assumes that {assumption}." in pair.reason
+
+
+@pytest.mark.parametrize("case", ["collecting", "exhausted", "held: nothing declared", "collecting, trusted"])
+def test_what_is_no_verdict_assumes_nothing(case):
+    assert "Assumes" not in only(STATUSES[case]()).reason

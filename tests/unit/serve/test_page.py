@@ -17,7 +17,7 @@ def served():
 
 
 def test_every_file_comes_with_its_type_a_strong_tag_and_a_policy(served):
-    for path, asset in assets().items():
+    for path, asset in assets(0.9).items():
         answer = served.request("GET", path)
         assert answer.status == 200
         assert answer.text.encode() == asset.body
@@ -45,7 +45,7 @@ def test_what_is_known_is_not_sent_again(served):
 
 def test_the_shell_needs_no_token_and_the_data_does():
     with Served(token="s3cret") as served:
-        for path in assets():
+        for path in assets(0.9):
             assert served.request("GET", path).status == 200
         for path in ("/api/v1/benchmarks", "/api/v1/summaries", "/metrics", "/page/", "/page/nothing.js"):
             assert served.request("GET", path).status == 401
@@ -59,7 +59,7 @@ def test_nothing_else_is_served(served, path):
 
 
 def test_the_page_asks_nobody_else_and_names_only_files_that_exist():
-    found = assets()
+    found = assets(0.9)
     for path, asset in found.items():
         text = asset.body.decode()
         urls = set(re.findall(r"https?://[^\s\"'`)]+", text))
@@ -70,3 +70,9 @@ def test_the_page_asks_nobody_else_and_names_only_files_that_exist():
             assert name in found
         for name in re.findall(r'^import .* from "([^"]+)";$', text, re.MULTILINE):
             assert "/" + str((Path(path.lstrip("/")).parent / name).resolve().relative_to(Path.cwd())) in found
+
+
+def test_the_page_marks_models_by_the_setting():
+    for share, said in ((0.9, "0.9"), (1.0, "1"), (0.755, "0.755")):
+        with Served(low_coverage=share) as served:
+            assert f'<html lang="en" data-low-coverage="{said}">' in served.request("GET", "/").text

@@ -3,7 +3,7 @@
 import { report } from "../api.js";
 import { h, s } from "../dom.js";
 import { count, percent, plural, points, ranks } from "../format.js";
-import { better, chip, coverage, isHeld, itemsLeft, link, lowCoverage, name, notice, orderNote, orderTrouble, prospect, sentence, size, table } from "../parts.js";
+import { LOW_COVERAGE, better, chip, coverage, isHeld, itemsLeft, link, lowCoverage, name, notice, orderNote, orderTrouble, prospect, sentence, size, table } from "../parts.js";
 
 export const title = ({ benchmark }) => benchmark;
 
@@ -63,7 +63,7 @@ function facts(b) {
     fact(count(b.models.length), b.models.length === 1 ? "model" : "models"),
     fact(count(groups), groups === 1 ? "tie group" : "tie groups"),
     fact(count(b.items), size(b) > b.items ? `of ${count(size(b))} items` : "items"),
-    fact(count(low), "with low coverage", low ? "low" : ""),
+    fact(count(low), `with under ${percent(LOW_COVERAGE, 0)} % of the items`, low ? "low" : ""),
     fact(count(b.conflicts), "conflicting scores", b.conflicts ? "low" : ""));
 }
 

@@ -24,8 +24,6 @@ _REMEDIES: Final = {
     "cluster": "give the cluster's name as a string, or leave it out",
     "repeat": "give a whole number from 0, or leave it out",
     "epoch": "give a whole number from 0, or leave it out",
-    "timestamp": "give a time as RFC 3339, like 2026-01-31T12:00:00Z, or leave it out",
-    "attributes": "give an object, or leave it out",
 }
 
 

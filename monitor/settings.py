@@ -8,6 +8,9 @@ from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 LOW_COVERAGE = 0.9
+LOG_NAME = "log.jsonl"
+"""The log of `watch`, in its data directory."""
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 

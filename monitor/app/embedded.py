@@ -19,7 +19,7 @@ from monitor.ingest.paths import DATA_MARK
 from monitor.logs.filelog import FileLog
 from monitor.logs.worker import WorkerApp, make_app
 from monitor.publish.feed_file import FeedFile
-from monitor.settings import Settings
+from monitor.settings import LOG_NAME, Settings
 from monitor.store.connection import Retries
 from monitor.store.embedded import EmbeddedValkey
 from monitor.store.errors import StoreError
@@ -80,7 +80,7 @@ class Monitor(Running):
         folder = self.settings.data_dir.absolute()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (folder / DATA_MARK).touch()
-        self.log = FileLog.open(folder / "log.jsonl")
+        self.log = FileLog.open(folder / LOG_NAME)
         self._cleanup.push_async_callback(self.log.close)
         if self.log.bytes_cut:
             log.warning("a torn last line was cut off the log", bytes=self.log.bytes_cut)
@@ -106,7 +106,7 @@ class Monitor(Running):
         self.owned[PARTITION] = owned
         await owned.relay.drain()
 
-        self._faust = self._make_faust(folder / "log.jsonl")
+        self._faust = self._make_faust(folder / LOG_NAME)
         await self._faust.start()
         self._cleanup.push_async_callback(self._stop_folding)
         self._tasks += [asyncio.create_task(owned.run_relays()), asyncio.create_task(self._snapshots())]

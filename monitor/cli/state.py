@@ -12,7 +12,9 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from monitor.cli.errors import FAULT, USAGE, stop
 from monitor.cli.watch import quiet_logs, read_settings
-from monitor.settings import Settings
+from monitor.engine.reasons import counted
+from monitor.ingest.paths import show as show_path
+from monitor.settings import LOG_NAME, Settings
 
 if TYPE_CHECKING:
     from monitor.store.summary import PartitionSummary
@@ -41,19 +43,28 @@ def export(file: str, flags: dict[str, Any]) -> None:
             return await transfer.write(out)
 
     count = _run(flags, work)
-    print(f"exported {count:,} benchmarks", file=sys.stderr)
+    print(f"exported {counted(count, 'benchmark')}", file=sys.stderr)
 
 
 def import_(file: str, flags: dict[str, Any], *, partitions: int | None, new_log: bool, offset: Sequence[str]) -> None:
     """Read a file whole, or leave nothing behind."""
     offsets = dict(_offset(each) for each in offset)
 
-    async def work(transfer: "Transfer") -> int:
+    async def work(transfer: "Transfer") -> tuple[int, set[str]]:
         with _read(file) as lines:
-            return await transfer.read(lines, partitions=partitions, offsets=offsets, new_log=new_log)
+            count = await transfer.read(lines, partitions=partitions, offsets=offsets, new_log=new_log)
+        return count, {each.log for each in await transfer.summarize() if each.log}
 
-    count = _run(flags, work, must_exist=False)
-    print(f"imported {count:,} benchmarks", file=sys.stderr)
+    count, logs = _run(flags, work, must_exist=False)
+    print(f"imported {counted(count, 'benchmark')}", file=sys.stderr)
+    settings = _settings(flags)
+    if logs and settings.redis_url is None and not (settings.data_dir / LOG_NAME).exists():
+        folder = show_path(str(settings.data_dir))
+        print(
+            f"It goes on with the log that it was folded from, which is not here yet: copy that {LOG_NAME} into {folder} before you start "
+            f"`watch`; or, to go on with a new log, delete {folder} and import again with --new-log",
+            file=sys.stderr,
+        )
 
 
 def _offset(text: str) -> tuple[int, int]:
@@ -63,12 +74,15 @@ def _offset(text: str) -> tuple[int, int]:
     return int(partition), int(number)
 
 
-def _run(flags: dict[str, Any], work: "Callable[[Transfer], Awaitable[T]]", *, must_exist: bool = True) -> T:
+def _settings(flags: dict[str, Any]) -> Settings:
     if "data_dir" in flags and "redis_url" in flags:
         stop("--data-dir and --redis-url are two places of a state: give one of them", USAGE)
     settings = read_settings(flags)
-    if "data_dir" in flags:
-        settings = settings.model_copy(update={"redis_url": None})
+    return settings.model_copy(update={"redis_url": None}) if "data_dir" in flags else settings
+
+
+def _run(flags: dict[str, Any], work: "Callable[[Transfer], Awaitable[T]]", *, must_exist: bool = True) -> T:
+    settings = _settings(flags)
     quiet_logs()
     from monitor.store.errors import StoreError
 
@@ -78,6 +92,8 @@ def _run(flags: dict[str, Any], work: "Callable[[Transfer], Awaitable[T]]", *, m
 
     try:
         return asyncio.run(opened())
+    except BrokenPipeError:
+        raise  # whoever read our output has had enough; the command line ends quietly
     except (StoreError, OSError, ValueError) as error:
         stop(str(error), FAULT)
 

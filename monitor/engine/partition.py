@@ -116,6 +116,10 @@ def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
         f"scores of {benchmark.name!r} have already come, so {', '.join(changed)} can no longer be declared: verdicts would "
         "rest on a choice made after seeing data; declare before the first score, under a new name or in a new data directory"
     )
+    if "items" in changed:
+        reason += (
+            "; for runs of different sizes say beforehand what holds: --items, or a rankwatch.toml beside the results"
+        )
     found = spec.model_dump_json(include=set(changed), exclude_none=True)
     return Fault(changed[0], shorten(found), reason, benchmark.name)
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 
@@ -177,7 +178,7 @@ def test_a_data_directory_goes_on_in_another_one_and_in_a_server(servers, tmp_pa
     archive = rankwatch("state", "export", "-", "--data-dir", source).stdout
     moved = tmp_path / "state.jsonl"
     moved.write_text(archive)
-    rankwatch("state", "import", moved, "--data-dir", target, "--new-log")
+    assert rankwatch("state", "import", moved, "--data-dir", target, "--new-log").stderr == "imported 1 benchmark\n"
     write(file, made[300:], "a")
     ours, theirs = (watch_once(folder, file, "--order", "trusted") for folder in (target, source))
     assert json.loads(ours) == json.loads(theirs)
@@ -186,3 +187,28 @@ def test_a_data_directory_goes_on_in_another_one_and_in_a_server(servers, tmp_pa
     rankwatch("state", "import", moved, "--redis-url", servers[1].url, "--topic", "from.files", "--partitions", 2)
     assert "imported" not in rankwatch("state", "export", os.devnull, "--data-dir", tmp_path / "none", code=1).stderr
     assert not (tmp_path / "none").exists()
+
+
+def test_an_import_says_what_log_has_to_come_with_it(tmp_path):
+    made = events(random.Random(4), MODELS, 60)
+    file = write(tmp_path / "results.jsonl", made[:200])
+    source, target, archive = (tmp_path / name for name in ("one", "two", "state.jsonl"))
+    watch_once(source, file, "--order", "trusted")
+    rankwatch("state", "export", archive, "--data-dir", source)
+    said = rankwatch("state", "import", archive, "--data-dir", target).stderr
+    assert f"copy that log.jsonl into {target} before you start `watch`" in said
+    assert "--new-log" in said
+    shutil.copy(source / "log.jsonl", target)
+    write(file, made[200:], "a")
+    ours, theirs = (watch_once(folder, file, "--order", "trusted") for folder in (target, source))
+    assert json.loads(ours) == json.loads(theirs)
+
+
+def test_an_export_into_a_closed_pipe_ends_quietly(tmp_path):
+    data = tmp_path / "data"
+    watch_once(data, write(tmp_path / "results.jsonl", events(random.Random(5), MODELS, 3)))
+    command = [RANKWATCH, "state", "export", "-", "--data-dir", str(data)]
+    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1

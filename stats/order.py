@@ -162,10 +162,21 @@ def order_test(
     >>> [round(float(p), 4) for p in order_test(0, 32, 20, 150, 0.5)]
     [0.0007, 0.0285]
     """
+    n, factor = np.asarray(items, np.float64), inverse_share(models, items)
+    return succession_p(n - 1, same, like_pairs) * factor, rank_correlation_p(n, correlation) * factor
+
+
+def inverse_share(models: ArrayLike, items: ArrayLike) -> FloatArray:
+    """Return what a p-value at a look is multiplied by in `order_test`.
+
+    Examples
+    --------
+    >>> float(inverse_share(0, 32)), float(inverse_share(1, 64))
+    (8.0, 72.0)
+    """
     (j,), n = non_negative(models=models), np.asarray(items, np.float64)
     look = np.log2(n / FIRST_LOOK) + 1
-    share = 2.0 * (j + 1) * (j + 2) * look * (look + 1)
-    return succession_p(n - 1, same, like_pairs) * share, rank_correlation_p(n, correlation) * share
+    return np.asarray(2.0 * (j + 1) * (j + 2) * look * (look + 1))
 
 
 class OrderFinding(NamedTuple):

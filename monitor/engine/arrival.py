@@ -10,6 +10,7 @@ nothing, since for the first model it is its arrival, and a second model may wel
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Final, NamedTuple, Self
 
 import numpy as np
@@ -18,32 +19,26 @@ from numpy.typing import NDArray
 from monitor.engine.counts import ABSENT, Codes
 from monitor.engine.delta import RowKey
 from monitor.engine.pairs import Index
-from stats.order import FIRST_LOOK, OrderFinding, arrival_correlation, order_test
+from stats.order import FIRST_LOOK, OrderFinding, arrival_correlation, inverse_share, order_test, succession_p
 
 ALPHA: Final = 0.01
 """Probability of ever suspecting a good order, over the whole life of a benchmark."""
+
+_REPEAT, _CLUSTER = attrgetter("repeat"), attrgetter("cluster")
 
 SEEN, LAST, SAME, MOMENT = range(4)
 """Columns of the state: items seen, cluster label + 1 of the last one, same-cluster successions, sum of arrival x place."""
 
 
-class Seen(NamedTuple):
-    """New cells of rows that count, in the order of the log within each contestant, and contestants in order."""
-
-    row: Index
-    contestant: Index
-    position: Index
-
-
 class _Look(NamedTuple):
-    """A model at a look: the event that brought it there, and what is tested."""
+    """A model at a look: its new cells up to there (where they stand among those sorted by contestant), and what they come to."""
 
-    position: int
     contestant: int
     items: int
     same: int
-    like_pairs: int
-    correlation: float
+    moment: int
+    start: int
+    end: int
 
 
 class Arrival:
@@ -61,7 +56,8 @@ class Arrival:
         self.state = np.zeros((0, 4), np.int64)
         self.finding: OrderFinding | None = None
         self._touched: set[int] = set()
-        self._label = np.zeros(0, np.int32)
+        self._label = np.zeros(0, np.int64)
+        """Cluster label + 1 of each row; 0 for a row that does not count."""
         self._place = np.zeros(0, np.int64)
         self._labels: dict[str | None, int] = {}
         self._labelled = 0
@@ -119,9 +115,13 @@ class Arrival:
         order = place[place >= 0]
         narrow = contestant.astype(np.uint16) if contestant.max() < 1 << 16 else contestant  # sorted by radix
         order = order[np.argsort(narrow[order], kind="stable")]
-        seen = Seen(row[order], contestant[order], position[order])
-        looks = self._advance(seen, scores)
-        return self._test(looks) if looks else None
+        row = row[order]
+        looks = self._worth_testing(self._advance(row, contestant[order]))
+        if not looks:
+            return None
+        looks.sort(key=lambda look: int(position[order[look.end - 1]]))
+        found = self._test(looks, row, scores)
+        return None if found is None else int(position[order[found.end - 1]])
 
     def _enter(self, rows: Sequence[RowKey], listed: dict[str, int] | None) -> None:
         """Label new rows with their cluster and place."""
@@ -129,9 +129,13 @@ class Arrival:
         if not fresh:
             return
         self._labelled = len(rows)
-        labels = self._labels
-        label = [labels.setdefault(row.cluster, len(labels)) if row.repeat == 0 else -1 for row in fresh]
-        self._label = np.concatenate([self._label, np.array(label, np.int32)])
+        counts = np.array(list(map(_REPEAT, fresh))) == 0
+        clusters = list(map(_CLUSTER, fresh)) if counts.all() else [row.cluster for row in fresh if row.repeat == 0]
+        for cluster in dict.fromkeys(clusters):
+            self._labels.setdefault(cluster, len(self._labels) + 1)
+        label = np.zeros(len(fresh), np.int64)
+        label[counts] = list(map(self._labels.__getitem__, clusters))
+        self._label = np.concatenate([self._label, label])
         if listed is not None:
             self._place = np.concatenate([self._place, np.array([listed[row.item] for row in fresh], np.int64)])
 
@@ -146,78 +150,105 @@ class Arrival:
         self.state[who, SAME] += new[who] - (before == 0)
         self._touched.update(who.tolist())
 
-    def _advance(self, seen: Seen, scores: Codes) -> list[_Look]:
-        """Add cells to the state of their contestants, and return the looks that were reached."""
-        contestants = int(seen.contestant[-1]) + 1
+    def _advance(self, row: Index, contestant: Index) -> list[_Look]:
+        """Add cells, sorted by contestant, to the state of their contestants, and return the looks that were reached."""
+        contestants = int(contestant[-1]) + 1
         if self.state.shape[0] < contestants:
             self.state = np.pad(self.state, ((0, contestants - self.state.shape[0]), (0, 0)))
-        label = self._label[seen.row].astype(np.int64) + 1
-        start = np.flatnonzero(np.diff(seen.contestant, prepend=-1))
-        who = seen.contestant[start]
-        size = np.diff(start, append=label.size)
+        label = self._label[row]
+        first = np.ones(contestant.size, bool)
+        np.not_equal(contestant[1:], contestant[:-1], out=first[1:])
+        start = np.flatnonzero(first)
+        who = contestant[start]
+        end = np.append(start[1:], label.size)
         before = self.state[who]
+        seen = before[:, SEEN]
         previous = np.empty_like(label)
         previous[1:] = label[:-1]
         previous[start] = before[:, LAST]
-        same = np.cumsum(label == previous)
-        same += np.repeat(before[:, SAME] - np.where(start > 0, same[start - 1], 0), size)
-        moment = None
+        alike = label == previous
+        moments = None
         if self._place.size:
-            arrival = np.arange(label.size) + np.repeat(before[:, SEEN] + 1 - start, size)
-            moment = np.cumsum(arrival * self._place[seen.row])
-            moment += np.repeat(before[:, MOMENT] - np.where(start > 0, moment[start - 1], 0), size)
+            arrival = np.arange(label.size) + np.repeat(seen + 1 - start, end - start)
+            moments = arrival * self._place[row]
 
         looks = []
-        following = _next_look(before[:, SEEN])
-        for g in np.flatnonzero(following <= before[:, SEEN] + size).tolist():
-            items = int(following[g])
-            while items <= before[g, SEEN] + size[g]:
-                end = start[g] + items - before[g, SEEN]
-                cells = Seen(*(x[start[g] : end] for x in seen))
-                tx = int(moment[end - 1]) if moment is not None else None
-                looks.append(self._look(cells, scores, items, int(same[end - 1]), tx))
+        for g in np.flatnonzero(_next_look(seen) <= seen + end - start).tolist():
+            had, same, moment, low = int(seen[g]), int(before[g, SAME]), int(before[g, MOMENT]), int(start[g])
+            items = int(_next_look(seen[g]))
+            while items <= had + int(end[g]) - low:
+                high = low + items - had
+                looks.append(
+                    _Look(
+                        int(who[g]),
+                        items,
+                        same + int(np.count_nonzero(alike[low:high])),
+                        moment + (0 if moments is None else int(moments[low:high].sum())),
+                        low,
+                        high,
+                    )
+                )
                 items *= 2
-        last = start + size - 1
-        self.state[who] = np.stack(
-            [before[:, SEEN] + size, label[last], same[last], before[:, MOMENT] if moment is None else moment[last]], 1
-        )
+        before[:, SEEN] += end - start
+        before[:, LAST] = label[end - 1]
+        before[:, SAME] += np.add.reduceat(alike, start, dtype=np.int64)
+        if moments is not None:
+            before[:, MOMENT] += np.add.reduceat(moments, start)
+        self.state[who] = before
         self._touched.update(who.tolist())
         return looks
 
-    def _look(self, cells: Seen, scores: Codes, items: int, same: int, moment: int | None) -> _Look:
-        """Count what a contestant has, with these new cells beside what it had before."""
-        contestant = int(cells.contestant[0])
-        had = np.flatnonzero(scores[: self._labelled, contestant] != ABSENT)
-        had = had[self._label[had] >= 0]
-        rows = np.concatenate([had, cells.row])
-        counts = np.bincount(self._label[rows])
-        correlation = 0.0
-        if moment is not None:
-            place = self._place[rows]
-            correlation = float(arrival_correlation(items, place.sum(), (place * place).sum(), moment))
-        like_pairs = int((counts * (counts - 1) // 2).sum())
-        return _Look(int(cells.position[-1]), contestant, items, same, like_pairs, correlation)
+    def _worth_testing(self, looks: list[_Look]) -> list[_Look]:
+        """Leave out the looks that cannot refute the order, whatever the clusters of their items.
 
-    def _test(self, looks: list[_Look]) -> int | None:
-        """Test looks in the order of the log; keep the first finding."""
-        looks.sort()
-        columns = np.array([look[1:] for look in looks]).T
-        p = np.stack(order_test(*columns))
+        Successions are the more surprising the less alike the items are, and n items of G clusters are least alike in equal shares. That
+        spares counting the clusters of nearly every look; where an item has a place, the count is needed anyway.
+        """
+        if not looks or self._place.size:
+            return looks
+        contestant, items, same = np.array([look[:3] for look in looks]).T
+        each, rest = np.divmod(items, len(self._labels))
+        like_pairs = len(self._labels) * (each * (each - 1) // 2) + rest * each
+        p = succession_p(items - 1, same, like_pairs) * inverse_share(contestant, items)
+        return [looks[k] for k in np.flatnonzero(p <= ALPHA * (1 + _SLACK)).tolist()]
+
+    def _counted(self, look: _Look, row: Index, scores: Codes) -> tuple[int, float]:
+        """Count the pairs of items of one cluster at a look, and correlate arrival with place."""
+        had = scores[: self._labelled, look.contestant] != ABSENT
+        fresh = row[look.start : look.end]
+        size = len(self._labels) + 1
+        counts = np.bincount(self._label[had], minlength=size) + np.bincount(self._label[fresh], minlength=size)
+        counts = counts[1:]
+        like_pairs = int((counts * (counts - 1) // 2).sum())
+        if not self._place.size:
+            return like_pairs, 0.0
+        place = np.concatenate([self._place[had & (self._label > 0)], self._place[fresh]])
+        return like_pairs, float(arrival_correlation(look.items, place.sum(), (place * place).sum(), look.moment))
+
+    def _test(self, looks: list[_Look], row: Index, scores: Codes) -> _Look | None:
+        """Test looks in the order of the log; keep the first finding, and return its look."""
+        contestant, items, same = np.array([look[:3] for look in looks]).T
+        like_pairs, correlation = np.array([self._counted(look, row, scores) for look in looks]).T
+        p = np.stack(order_test(contestant, items, same, like_pairs, correlation))
         suspects = np.flatnonzero(p.min(axis=0) <= ALPHA)
         if suspects.size == 0:
             return None
         at = int(suspects[0])
         look, which = looks[at], int(p[:, at].argmin())
         statistic, observed, expected = (
-            ("cluster successions", float(look.same), 2 * look.like_pairs / look.items),
-            ("item position", look.correlation, 0.0),
+            ("cluster successions", float(look.same), float(2 * like_pairs[at] / look.items)),
+            ("item position", float(correlation[at]), 0.0),
         )[which]
         self.finding = OrderFinding(
             float(p[which, at]), True, statistic, look.contestant, look.items, observed, expected
         )
         self.state = self.state[:0]  # where it stands now depends on the chunk, and nothing looks at it any more
         self._touched.clear()
-        return look.position
+        return look
+
+
+_SLACK: Final = 1e-9
+"""Rounding must not decide what is tested."""
 
 
 def _next_look(seen: Index) -> Index:

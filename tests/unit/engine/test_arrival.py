@@ -175,3 +175,35 @@ def test_more_items_than_declared_take_decisions_back_at_that_event():
     assert taken.id.startswith(f"{start}-")
     assert "more items have come than the 40 declared" in taken.sentence
     assert json.loads(taken.model_dump_json())["after"] is None
+
+
+def uneven(seed, *, models=3, items=600, clusters=6, leaning=0.0):
+    """Items of clusters of very different sizes in a random order that leans towards blocks, each scored by all models; some come twice."""
+    rng = np.random.default_rng(seed)
+    cluster = np.minimum(rng.geometric(0.5, items), clusters)
+    place = rng.random(items) + leaning * cluster
+    return [
+        event(f"q{k}", f"m{m}", 1, cluster=f"cluster {cluster[k]}")
+        for k in np.argsort(place).tolist()
+        for m in range(models)
+        if rng.random() < 0.8
+    ]
+
+
+@pytest.mark.parametrize("leaning", [0.0, 0.05, 0.1, 0.15, 0.2, 0.4])
+@pytest.mark.parametrize("seed", range(3))
+def test_looks_that_are_left_out_would_have_found_nothing(seed, leaning):
+    events = uneven(seed, leaning=leaning)
+    expected = reference(events)
+    for size in (7, 400, len(events)):
+        log = FoldLog()
+        for start in range(0, len(events), size):
+            log.send(*events[start : start + size])
+        finding = log.bench.arrival.finding
+        assert (finding is None) == (expected is None)
+        if expected is not None:
+            assert finding == expected[1]._replace(model=finding.model)
+            assert (
+                log.bench.contestants[finding.model].model
+                == list(dict.fromkeys(e["model"] for e in events))[expected[1].model]
+            )

@@ -109,12 +109,7 @@ class Arrival:
         if len(self._labels) == 1 and not self._place.size:
             self._advance_in_one_cluster(contestant)
             return None
-        # By arrival, then by contestant.
-        place = np.full(int(position.max()) + 1, -1, np.int64)
-        place[position] = np.arange(position.size)
-        order = place[place >= 0]
-        narrow = contestant.astype(np.uint16) if contestant.max() < 1 << 16 else contestant  # sorted by radix
-        order = order[np.argsort(narrow[order], kind="stable")]
+        order = np.argsort(contestant * (int(position.max()) + 1) + position)  # by contestant, then by arrival
         row = row[order]
         looks = self._worth_testing(self._advance(row, contestant[order]))
         if not looks:

@@ -149,7 +149,7 @@ class BenchmarkReport(StrictModel):
     order: OrderReport
     alpha: float
     power: float
-    mixture: str
+    mixture: str = Field(description="what the bets are of: the declared mixture, or `graded grid` for graded scores")
     family: FamilyReport
     models: list[ModelReport]
     summary: Summary

@@ -20,8 +20,8 @@ class EmpiricalBernstein:
 
     Attributes
     ----------
-    alpha : float
-        1 - coverage, uniformly over time.
+    alpha : float or array
+        1 - coverage, uniformly over time; an array broadcasts against the items, so (*P, 1) gives each pair its own.
     items : int
         Items seen.
     total, squares : ndarray
@@ -39,7 +39,7 @@ class EmpiricalBernstein:
 
     """
 
-    alpha: float
+    alpha: float | FloatArray
     items: int
     total: FloatArray
     squares: FloatArray
@@ -49,7 +49,7 @@ class EmpiricalBernstein:
     penalty_high: FloatArray
 
     @classmethod
-    def start(cls, alpha: float = 0.05, shape: tuple[int, ...] = ()) -> "EmpiricalBernstein":
+    def start(cls, alpha: float | FloatArray = 0.05, shape: tuple[int, ...] = ()) -> "EmpiricalBernstein":
         """State before the first item."""
         level(alpha=alpha)
         zero = np.zeros(shape)
@@ -84,15 +84,15 @@ class EmpiricalBernstein:
         return state, np.clip(low, 0, 1), np.clip(high, 0, 1)
 
 
-def empirical_bernstein(x: npt.ArrayLike, alpha: float = 0.05) -> tuple[FloatArray, FloatArray]:
+def empirical_bernstein(x: npt.ArrayLike, alpha: float | FloatArray = 0.05) -> tuple[FloatArray, FloatArray]:
     """Bound the mean at every item by the empirical Bernstein confidence sequence.
 
     Parameters
     ----------
     x : array_like, shape (*P, T)
         Scores in [0, 1], items along the last axis.
-    alpha : float
-        1 - coverage.
+    alpha : float or array
+        1 - coverage; of each pair its own if it has shape (*P, 1).
 
     Returns
     -------
@@ -199,7 +199,7 @@ def _hedged_gains(values: FloatArray, bets: FloatArray, m: FloatArray) -> tuple[
 
 
 def _plug_in(
-    values: FloatArray, seen: int, total_before: FloatArray, squares_before: FloatArray, alpha: float
+    values: FloatArray, seen: int, total_before: FloatArray, squares_before: FloatArray, alpha: float | FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Uncapped predictable bets, each from the items before it, and the running sums behind them."""
     t = seen + np.arange(1, values.shape[-1] + 1)

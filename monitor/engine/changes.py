@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.benchmark import Benchmark
+from monitor.engine.graded_pairs import GRADED_MIXTURE
 from monitor.engine.latches import STATISTICS_VERSION, Crossing
 from schemas.changes import Evidence, Kind, Procedure, Side, VerdictChange
 from stats.resolution import required_n, resolution_ratio
@@ -61,7 +62,7 @@ def describe(
         before=None if decided else other,
         after=side,
         order_policy=benchmark.spec.order.policy,
-        mixture="graded grid" if graded else benchmark.spec.mixture,
+        mixture=GRADED_MIXTURE if graded else benchmark.spec.mixture,
         statistics_version=STATISTICS_VERSION,
         evidence=Evidence(
             n=crossing.n,

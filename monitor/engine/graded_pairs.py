@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from monitor.engine.latches import Chunk, Crossing
 
 BETS: Final = 2 * len(LAMBDAS)
+GRADED_MIXTURE: Final = "graded grid"
+"""How reports and verdict changes call these bets, where 0/1 scores have the declared mixture."""
+
 _SLAB_CELLS: Final = 2_000_000
 _SLACK: Final = 1e-9
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from monitor.engine.benchmark import Benchmark
 from monitor.engine.committed_latches import prefix_log_e
 from monitor.engine.counts import ONE, ZERO
-from monitor.engine.graded_pairs import capital_of
+from monitor.engine.graded_pairs import GRADED_MIXTURE, capital_of
 from monitor.engine.latches import log_thresholds
 from monitor.engine.pairs import Index, pair_index
 from stats.eprocess import anytime_required_n, log_completion_bound, log_e_halves
@@ -168,6 +168,11 @@ class PairTable:
     def bets(self) -> bool:
         """Whether there is an e-process: not for scores that turned out graded under a declaration of 0/1 scores."""
         return self.benchmark.binary or self.benchmark.graded or self.asserted
+
+    @property
+    def mixture(self) -> str:
+        """What the bets are of: the declared mixture of 0/1 scores, or the fixed grid of graded ones."""
+        return self.benchmark.spec.mixture if self.benchmark.binary or not self.bets else GRADED_MIXTURE
 
     @cached_property
     def capital(self) -> NDArray[np.int64]:

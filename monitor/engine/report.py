@@ -103,7 +103,7 @@ def view_of(benchmark: Benchmark, *, pairs: Which | Select = "adjacent", assert_
         order=order_report(benchmark, held, asserted=asserted),
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,
-        mixture=benchmark.spec.mixture,
+        mixture=table.mixture,
         family=_family(benchmark, table, asserted=asserted),
         models=model_reports(table, held=void),
         summary=summary(table, rows, listed),

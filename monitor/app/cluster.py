@@ -11,7 +11,7 @@ from faust.types import TP
 
 from monitor.app.intake import KafkaIntake
 from monitor.app.owned import Owned
-from monitor.app.running import Running, end_tasks
+from monitor.app.running import Running, end_tasks, settle_heap
 from monitor.engine.keys import record_digest
 from monitor.engine.ownership import owner
 from monitor.logs.filelog import LogError, OffsetOutOfRange
@@ -160,6 +160,7 @@ class Service(Running):
             self.owned[number] = owned
             self.meters.take(number)
             self._relays[number] = asyncio.create_task(owned.run_relays())
+        settle_heap()
         self._assigned = True
         log.info("partitions assigned", partitions=sorted(tp.partition for tp in partitions))
 

@@ -109,7 +109,7 @@ def test_what_is_relied_on_is_still_done(caller, call):
 def test_after_a_fetch_was_entered_nobody_sees_it_before_it_is_in_runs():
     """The client goes on to the end of the fetch without waiting for anything."""
     source = inspect.getsource(KafkaFetcher._proc_fetch_request)
-    assert "await" not in source[source.index("fetch_offset = fetch_offsets[tp]") :]
+    assert "await " not in source[source.index("fetch_offset = fetch_offsets[tp]") :]
 
 
 def test_the_revocation_waits_after_the_flow_is_stopped():

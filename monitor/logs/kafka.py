@@ -305,6 +305,10 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         """Return the offset of the next chunk to be read, or None while that is not known."""
         return self._position.get(tp)
 
+    def has_read_on(self, tp: TP) -> bool:
+        """Whether the chunk behind the one that the agent has is at hand."""
+        return self._position.get(tp, 0) > self.app.in_hand.next.get(tp, 0)
+
     def highwater(self, tp: TP) -> int | None:
         """Return the end of the partition as of the last fetch, or None before the first."""
         end: int | None = self._kafka.highwater(TopicPartition(*tp))

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Mapping
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -11,7 +12,7 @@ from faust.types import TP
 
 from monitor.app.intake import KafkaIntake
 from monitor.app.owned import Owned
-from monitor.app.running import Running, end_tasks
+from monitor.app.running import Running, end_tasks, settle_heap
 from monitor.engine.keys import record_digest
 from monitor.engine.ownership import owner
 from monitor.logs.filelog import LogError, OffsetOutOfRange
@@ -113,8 +114,9 @@ class Service(Running):
         async def fold(stream: Any) -> None:  # noqa: ANN401 - a Faust stream of chunks
             async for chunk in stream:
                 owned = self.owned.get(chunk.partition)
-                if owned is not None and not await owned.fold(chunk):
-                    await app.consumer.seek_wait({TP(settings.topic, chunk.partition): owned.partition.off})
+                tp = TP(settings.topic, chunk.partition)
+                if owned is not None and not await owned.fold(chunk, partial(app.consumer.has_read_on, tp)):
+                    await app.consumer.seek_wait({tp: owned.partition.off})
 
         app.on_assigned, app.on_revoked, app.stored_offsets = self._take, self._release, self._offsets
         app.agent(app.chunks, name="fold")(fold)
@@ -160,6 +162,7 @@ class Service(Running):
             self.owned[number] = owned
             self.meters.take(number)
             self._relays[number] = asyncio.create_task(owned.run_relays())
+        settle_heap()
         self._assigned = True
         log.info("partitions assigned", partitions=sorted(tp.partition for tp in partitions))
 

@@ -23,6 +23,9 @@ OUTBOX_LIMIT = 50_000
 
 _OUTBOX_LOOK_SECONDS = 0.2
 
+_TURNS_TO_SEND = 3
+"""Turns of the event loop in which the client of the store puts a command on the wire: a fold that comes before holds it back."""
+
 
 class Store(Outbox, Protocol):
     """What a partition needs of the store."""
@@ -106,6 +109,10 @@ class Owned:
         self.relay = self._relays[0]
         self._folding = asyncio.Lock()
         self._moved = asyncio.Event()
+        self._commit: asyncio.Task[None] | None = None
+        """Of the last chunk that was folded, while it is on its way: never more than one, and the store gets them in order."""
+        self._outbox_most = OUTBOX_LIMIT
+        """Verdict changes that may be in the outbox: asking the store after each chunk would be a round trip to wait for."""
         self._saved: dict[str, int] = {}
 
     async def load(self) -> None:
@@ -118,10 +125,17 @@ class Owned:
         if self.partition.off == 0:
             self.partition.off = self._first_offset
         self.committed = self.partition.off
+        self._outbox_most = OUTBOX_LIMIT
         self._saved = {name: benchmark.off for name, benchmark in self.partition.benchmarks.items()}
 
-    async def fold(self, chunk: Chunk) -> bool:
+    async def fold(self, chunk: Chunk, follows: Callable[[], bool] = lambda: False) -> bool:
         """Fold a chunk, and store what it changed.
+
+        Parameters
+        ----------
+        chunk : Chunk
+        follows : callable, optional
+            Says whether the next chunk of this partition is at hand: then it may be folded while what this one changed is stored.
 
         Returns
         -------
@@ -137,30 +151,46 @@ class Owned:
                 delta = self.partition.fold(chunk)
             self._meters.chunk_records.observe(len(chunk.records))
             try:
-                with self._meters.commit_seconds.time():
-                    await self._store_delta(delta)
+                await self._stored()
+                await self._put_aside(delta)
+                self._commit = asyncio.create_task(self._store_delta(delta))
+                for _ in range(_TURNS_TO_SEND):
+                    await asyncio.sleep(0)
+                if not follows():
+                    await self._stored()
             except StaleState as error:
                 self._meters.stale_commits.inc()
                 log.warning("the stored state has moved: loading it again", partition=self.number, reason=str(error))
                 await self.load()
                 return False
-            self.committed = delta.off
-            self._note_times(delta)
-            self._moved.set()
-        if any(benchmark.changes for benchmark in delta.benchmarks):
-            self._wake()
-            await self._room_in_outbox()
+        if changes := sum(len(benchmark.changes) for benchmark in delta.benchmarks):
+            await self._room_in_outbox(changes)
         return True
 
-    async def _store_delta(self, delta: Delta) -> None:
-        """Write everything that has to be durable before the offset moves, then the delta with the offset."""
+    async def _stored(self) -> None:
+        """Wait until the commit that is on its way, if any, has ended; raise what it met."""
+        commit, self._commit = self._commit, None
+        if commit is not None:
+            await commit
+
+    async def _put_aside(self, delta: Delta) -> None:
+        """Make durable what has to be so before the offset moves."""
         if delta.misrouted:
             assert self._republish is not None
             await self._republish(self.number, delta.misrouted)
         if delta.dead_letters:
             self.dead_letters_kept += await self._dead_letters.keep(self.number, delta.dead_letters)
+
+    async def _store_delta(self, delta: Delta) -> None:
+        """Write the delta with the offset."""
         delta.at = time.time()
-        await self._store.commit(delta)
+        with self._meters.commit_seconds.time():
+            await self._store.commit(delta)
+        self.committed = delta.off
+        self._note_times(delta)
+        self._moved.set()
+        if any(benchmark.changes for benchmark in delta.benchmarks):
+            self._wake()
 
     def _note_times(self, delta: Delta) -> None:
         for changed in delta.benchmarks:
@@ -192,10 +222,13 @@ class Owned:
         self._meters.outbox.labels(str(self.number)).set(length)
         return length
 
-    async def _room_in_outbox(self) -> None:
-        while await self.outbox_length() > OUTBOX_LIMIT:
-            self._wake()
-            await asyncio.sleep(_OUTBOX_LOOK_SECONDS)
+    async def _room_in_outbox(self, more: int) -> None:
+        self._outbox_most += more
+        while self._outbox_most > OUTBOX_LIMIT:
+            self._outbox_most = await self.outbox_length()
+            if self._outbox_most > OUTBOX_LIMIT:
+                self._wake()
+                await asyncio.sleep(_OUTBOX_LOOK_SECONDS)
 
     async def moved_beyond(self, offset: int) -> None:
         """Wait until the log has been folded and stored up to an offset."""
@@ -205,6 +238,12 @@ class Owned:
 
     async def save_pairs(self) -> None:
         """Save the pair sums of benchmarks that have moved, so that a restart need not rebuild them."""
+        async with (
+            self._folding
+        ):  # between the fold of a chunk and its commit they are ahead of the store, which then refuses them
+            await self._save_pairs()
+
+    async def _save_pairs(self) -> None:
         for name, benchmark in list(self.partition.benchmarks.items()):
             if self._saved.get(name) != benchmark.off:
                 snapshot = benchmark.snapshot()
@@ -214,8 +253,12 @@ class Owned:
     async def let_go(self) -> None:
         """Finish the chunk in hand, relay what is in the outbox, and save the pair sums."""
         async with self._folding:
+            try:
+                await self._stored()
+            except StaleState as error:
+                log.warning("the stored state has moved: it stands", partition=self.number, reason=str(error))
             await self.relay.drain()
-            await self.save_pairs()
+            await self._save_pairs()
 
     def busy(self) -> asyncio.Lock:
         """Return the lock that is held while a chunk is on its way into the store."""

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import ConsumerStoppedError, KafkaError, NoOffsetForPartitionError
@@ -28,6 +28,7 @@ from faust.types import TP, ConsumerMessage
 from monitor.engine.chunk import Chunk
 from monitor.logs.filelog import OffsetOutOfRange
 from monitor.logs.kafka_records import chunks
+from monitor.logs.kafka_runs import Record, read_in_runs
 from monitor.logs.kafka_settings import KafkaSettings
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         except BaseException:
             await kafka.stop()
             raise
+        read_in_runs(kafka, self.app.chunk_records)
         self._started_kafka = kafka
 
     async def on_stop(self) -> None:
@@ -256,7 +258,7 @@ class Consumer(base.Consumer):  # type: ignore[misc]
             fetched = await self._kafka.getmany(
                 *(TopicPartition(*tp) for tp in active_partitions),
                 timeout_ms=round(1000 * timeout),
-                max_records=self.app.chunk_records,
+                max_records=1,  # run
             )
         except (FetchedOutOfRange, NoOffsetForPartitionError) as error:
             # A partition that comes back while this waits begins at no offset, or at what was committed, until it is sought.
@@ -266,9 +268,9 @@ class Consumer(base.Consumer):  # type: ignore[misc]
             self._rewind()
             return {}
         # Of a partition just read, the position is known: nothing is waited for.
-        return {TP(*tp): self._cut(TP(*tp), records, await self._kafka.position(tp)) for tp, records in fetched.items()}
+        return {TP(*tp): self._cut(TP(*tp), run, await self._kafka.position(tp)) for tp, (run,) in fetched.items()}
 
-    def _cut(self, tp: TP, records: list[ConsumerRecord], end: int) -> list[Chunk]:
+    def _cut(self, tp: TP, records: list[Record], end: int) -> list[Chunk]:
         start, self._position[tp] = self._position[tp], end
         return list(chunks(records, tp.partition, start, end, self.app.chunk_bytes))
 
@@ -302,6 +304,10 @@ class Consumer(base.Consumer):  # type: ignore[misc]
     async def position(self, tp: TP) -> int | None:
         """Return the offset of the next chunk to be read, or None while that is not known."""
         return self._position.get(tp)
+
+    def has_read_on(self, tp: TP) -> bool:
+        """Whether the chunk behind the one that the agent has is at hand."""
+        return self._position.get(tp, 0) > self.app.in_hand.next.get(tp, 0)
 
     def highwater(self, tp: TP) -> int | None:
         """Return the end of the partition as of the last fetch, or None before the first."""

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import Final
 
-from aiokafka import ConsumerRecord
-
 from monitor.engine.chunk import Chunk, Origin
+from monitor.logs.kafka_runs import Record
 
 ORIGIN_HEADER: Final = "rankwatch-origin"
 """Where a record stood that was published again, as `Origin.encode` writes it."""
@@ -15,7 +14,7 @@ _VALUE: Final = attrgetter("value")
 _HEADERS: Final = attrgetter("headers")
 
 
-def chunks(records: list[ConsumerRecord], partition: int, start: int, end: int, bound: int) -> Iterator[Chunk]:
+def chunks(records: list[Record], partition: int, start: int, end: int, bound: int) -> Iterator[Chunk]:
     """Cut records into chunks that follow each other from `start` to `end`.
 
     Parameters
@@ -48,7 +47,7 @@ def _cuts(values: list[bytes], bound: int) -> Iterator[int]:
         size += len(value)
 
 
-def _chunk(records: list[ConsumerRecord], values: list[bytes], partition: int, start: int, end: int) -> Chunk:
+def _chunk(records: list[Record], values: list[bytes], partition: int, start: int, end: int) -> Chunk:
     first, last = records[0].offset, records[-1].offset
     without_gaps = last - first == len(records) - 1
     origins = list(map(_origin, records)) if any(map(_HEADERS, records)) else None
@@ -62,5 +61,5 @@ def _chunk(records: list[ConsumerRecord], values: list[bytes], partition: int, s
     )
 
 
-def _origin(record: ConsumerRecord) -> Origin | None:
-    return next((Origin.parse(value) for name, value in record.headers if name == ORIGIN_HEADER), None)
+def _origin(record: Record) -> Origin | None:
+    return next((Origin.parse(value or b"") for name, value in record.headers if name == ORIGIN_HEADER), None)

@@ -8,7 +8,7 @@ import inspect
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.consumer.fetcher import Fetcher as KafkaFetcher
-from aiokafka.consumer.fetcher import FetchResult
+from aiokafka.consumer.fetcher import FetchResult, PartitionRecords
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from faust.app.base import App
@@ -44,6 +44,10 @@ def test_nothing_abstract_is_left_open():
         (consumer.Consumer, "commit", ["self", "topics", "start_new_transaction"]),
         (consumer.Consumer, "_commit", ["self", "offsets"]),
         (driver.Producer, "_new_producer", ["self", "transactional_id"]),
+        (KafkaFetcher, "_proc_fetch_request", ["self", "assignment", "node_id", "request"]),
+        (PartitionRecords, "_unpack_records", ["self"]),
+        (PartitionRecords, "_consume_aborted_up_to", ["self", "batch_offset"]),
+        (PartitionRecords, "_contains_abort_marker", ["self", "next_batch"]),
         (Sensor, "on_stream_event_in", ["self", "tp", "offset", "stream", "event"]),
         (Sensor, "on_stream_event_out", ["self", "tp", "offset", "stream", "event", "state"]),
     ],
@@ -86,12 +90,26 @@ def test_what_is_overridden_is_still_there(owner, name, expected):
         # What is read and the position behind it are taken in one step.
         (FetchResult.getall, "self._update_position()"),
         (AIOKafkaConsumer.position, "if not tp_state.has_valid_position"),
+        # Runs in the place of records: who asks for the next one, when nothing has been taken yet, and what is counted.
+        (KafkaFetcher._fetch_requests_routine, "self._proc_fetch_request(assignment, node_id, request)"),
+        (KafkaFetcher._proc_fetch_request, "self._records[tp] = FetchResult("),
+        (PartitionRecords.__init__, "self._records_iterator = self._unpack_records()"),
+        (PartitionRecords.__next__, "return next(self._records_iterator)"),
+        (FetchResult.getall, "for msg in self._partition_records:"),
+        (FetchResult.getall, "len(ret_list) >= max_records"),
+        (FetchResult._update_position, "consumed_to(self._partition_records.next_fetch_offset)"),
         # Why every worker has an assignor class of its own.
         (StickyPartitionAssignor.on_assignment, "cls.member_assignment = "),
     ],
 )
 def test_what_is_relied_on_is_still_done(caller, call):
     assert call in inspect.getsource(getattr(caller, "fun", caller))
+
+
+def test_after_a_fetch_was_entered_nobody_sees_it_before_it_is_in_runs():
+    """The client goes on to the end of the fetch without waiting for anything."""
+    source = inspect.getsource(KafkaFetcher._proc_fetch_request)
+    assert "await " not in source[source.index("fetch_offset = fetch_offsets[tp]") :]
 
 
 def test_the_revocation_waits_after_the_flow_is_stopped():

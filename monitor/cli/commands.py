@@ -1,5 +1,6 @@
 """The commands, their arguments and their help."""
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -102,6 +103,11 @@ RejectedOption = Annotated[
 ]
 
 
+def _one_thread() -> None:
+    """Keep the products of a report in this thread: they are small, and a library that starts more costs more than it saves."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def _pairs(pairs: Pairs | None, form: Format) -> Pairs:
     return pairs or (Pairs.all if form in {Format.json, Format.csv} else Pairs.adjacent)
 
@@ -143,6 +149,7 @@ def report(
 
     Example: rankwatch report results/ --format html > report.html
     """
+    _one_thread()
     from monitor.cli.errors import USAGE, stop
     from monitor.cli.report import run
 
@@ -176,6 +183,7 @@ def gate(
 
     Example: rankwatch gate results/ --pair candidate baseline --format github
     """
+    _one_thread()
     from monitor.cli.gate import run
 
     run(paths, pair, benchmark, form.value, max_rejected, Logs(metric, filters, scorer, None, None, columns))
@@ -565,15 +573,3 @@ def order(
     from monitor.cli.order import run
 
     run(items or [], item_file, seed, benchmark, form.value)
-
-
-def main() -> None:
-    """Run the command line."""
-    try:
-        app()
-    except BrokenPipeError:
-        import os
-        import sys
-
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(1) from None

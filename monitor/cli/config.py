@@ -17,7 +17,7 @@ _LOGIN: Final = re.compile(r"//[^/@]*@")
 
 def config(form: str) -> None:
     """Print every setting: its value, where it comes from, and what it means. Secrets are told to be set, never shown."""
-    from monitor.cli.watch import read_settings
+    from monitor.cli.settings import read_settings
     from monitor.settings import Settings
 
     settings = read_settings({})

@@ -7,7 +7,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from monitor.cli.errors import FAULT, stop
-from monitor.cli.watch import Rate, quiet_logs, read_settings
+from monitor.cli.settings import quiet_logs, read_settings
+from monitor.cli.watch import Rate
 
 if TYPE_CHECKING:
     from monitor.app import Monitor

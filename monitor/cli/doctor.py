@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from monitor.cli.errors import FAULT, USAGE, stop
-from monitor.cli.watch import read_settings
+from monitor.cli.settings import read_settings
 from monitor.settings import Settings
 
 if TYPE_CHECKING:

@@ -71,6 +71,6 @@ def _document(partitions: Iterable[Partition], form: str, which: "Which", *, det
 
 def low_coverage() -> float:
     """Return the setting; a wrong one ends the command."""
-    from monitor.cli.watch import read_settings
+    from monitor.cli.settings import read_settings
 
     return read_settings({}).low_coverage

@@ -10,7 +10,7 @@ import structlog
 
 from monitor.cli.errors import FAULT, USAGE, stop
 from monitor.cli.kafka import kafka_settings
-from monitor.cli.watch import read_settings
+from monitor.cli.settings import read_settings
 from monitor.settings import Settings
 
 

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from monitor.cli.errors import FAULT, USAGE, stop
 from monitor.cli.importing import Logs, importer
-from monitor.cli.watch import declarations, quiet_logs, read_settings
+from monitor.cli.settings import quiet_logs, read_settings
+from monitor.cli.watch import declarations
 from monitor.engine.ownership import owner
 from monitor.ingest.blocks import Open
 from monitor.ingest.limit import RejectLimit, TooManyRejected

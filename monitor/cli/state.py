@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from monitor.cli.errors import FAULT, USAGE, stop
-from monitor.cli.watch import quiet_logs, read_settings
+from monitor.cli.settings import quiet_logs, read_settings
 from monitor.engine.reasons import counted
 from monitor.ingest.paths import show as show_path
 from monitor.settings import LOG_NAME, Settings

@@ -285,8 +285,11 @@ def read_blocks(
             yield block
 
 
-def prefetch(items: Iterator[T], depth: int = 4) -> Iterator[T]:
-    """Run an iterator in a thread of its own, at most `depth` items ahead of whoever takes them."""
+def prefetch(items: Iterator[T], depth: int = 32) -> Iterator[T]:
+    """Run an iterator in a thread of its own, at most `depth` items ahead of whoever takes them.
+
+    Deep enough to last while whoever takes blocks folds them: the thread gets the interpreter a few times a fold at best.
+    """
     queue: Queue[tuple[T] | BaseException | None] = Queue(depth)
     stopped = Event()
 

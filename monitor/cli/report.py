@@ -127,11 +127,11 @@ def stop_without_results(files: Sequence[Path]) -> NoReturn:
 
 
 def _joined(segments: Iterable[Segment]) -> Iterator[tuple[Segment, Begins]]:
-    """Join short segments: a fold has a cost of its own, whatever it folds. With each comes where its files begin in it."""
+    """Join short segments while they fit one fold: it has a cost of its own, whatever it folds. With each comes where its files begin."""
     joined: Segment | None = None
     begins: Begins = []
     for segment in segments:
-        if joined is not None and (segment.declarations or len(joined.events) >= CHUNK_CELLS):
+        if joined is not None and (segment.declarations or len(joined.events) + len(segment.events) > CHUNK_CELLS):
             yield joined, begins
             joined = None
         if joined is None:

@@ -1,7 +1,6 @@
 """The commands, their arguments and their help."""
 
 import os
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,8 +15,25 @@ from monitor.cli.importing import (
     MetricOption,
     ScorerOption,
 )
-from monitor.cli.options import Listing
+from monitor.cli.options import (
+    DetailOption,
+    Format,
+    FormatOption,
+    GateFormat,
+    HostOption,
+    OrderOption,
+    Pairs,
+    PairsOption,
+    Paths,
+    PortOption,
+    RejectedOption,
+    RejectedSetting,
+    TopicOption,
+    data_option,
+    items_option,
+)
 from monitor.cli.state_commands import app as state
+from monitor.cli.study_commands import config, order, plan, reproduce, schema
 
 app = typer.Typer(
     name="rankwatch",
@@ -28,79 +44,6 @@ app = typer.Typer(
 )
 
 app.add_typer(state, name="state", rich_help_panel="Serve")
-
-Paths = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="PATH...",
-        help="files or folders: events (.jsonl), lm-eval samples, Inspect logs (.eval, .json), tables (.csv, .parquet); NAME=PATH names "
-        "the model of what is there",
-        show_default=False,
-    ),
-]
-
-
-class Format(StrEnum):
-    """How a report is written."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
-    markdown = "markdown"
-    html = "html"
-
-
-class Pairs(StrEnum):
-    """Which pairs a report lists."""
-
-    adjacent = "adjacent"
-    all = "all"
-
-
-class Order(StrEnum):
-    """The order policies that can be declared on the command line."""
-
-    completion = "completion"
-    committed = "committed"
-    trusted = "trusted"
-
-
-class GateFormat(StrEnum):
-    """How the answer of the gate is written."""
-
-    text = "text"
-    json = "json"
-    junit = "junit"
-    github = "github"
-
-
-FormatOption = Annotated[
-    Format,
-    typer.Option(
-        "--format",
-        help="table for the terminal, json and csv for programs, markdown and html (one file, with figures) for people",
-    ),
-]
-ListingOption = Annotated[Listing, typer.Option("--format", help="table for people, json for programs")]
-DetailOption = Annotated[
-    bool,
-    typer.Option(
-        "--detail", help="add second opinions: other families, bootstrap, cluster sensitivity (json, markdown, html)"
-    ),
-]
-PairsOption = Annotated[
-    Pairs | None,
-    typer.Option("--pairs", help="which pairs to list  \\[default: adjacent; json and csv: all]", show_default=False),
-]
-RejectedOption = Annotated[
-    float,
-    typer.Option(
-        "--max-rejected",
-        min=0,
-        max=1,
-        help="largest share of lines that may be unreadable (the first 20 are always allowed)",
-    ),
-]
 
 
 def _one_thread() -> None:
@@ -201,29 +144,16 @@ def watch(
     ] = None,
     items: Annotated[
         list[str] | None,
-        typer.Option(
-            "--items",
-            metavar="N | NAME=N",
-            help="item count of every new benchmark, or of one; declares the order policy completion",
-        ),
+        items_option("item count of every new benchmark, or of one; declares the order policy completion"),
     ] = None,
-    order: Annotated[Order | None, typer.Option("--order", help="order policy to declare for new benchmarks")] = None,
+    order: OrderOption = None,
     once: Annotated[bool, typer.Option("--once", help="read everything, print the report, exit")] = False,
     form: FormatOption = Format.table,
     pairs: PairsOption = None,
-    data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", help="log and state  \\[default: rankwatch-data]", show_default=False)
-    ] = None,
-    host: Annotated[
-        str | None, typer.Option("--host", help="address to serve on  \\[default: 127.0.0.1]", show_default=False)
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option("--port", min=0, max=65535, help="port to serve on  \\[default: 8642]", show_default=False),
-    ] = None,
-    max_rejected: Annotated[
-        float | None, typer.Option("--max-rejected", min=0, max=1, help="largest share of lines that may be unreadable")
-    ] = None,
+    data_dir: Annotated[Path | None, data_option("log and state  \\[default: rankwatch-data]")] = None,
+    host: HostOption = None,
+    port: PortOption = None,
+    max_rejected: RejectedSetting = None,
     metric: MetricOption = None,
     filters: FilterOption = None,
     scorer: ScorerOption = None,
@@ -278,25 +208,14 @@ def send(
     ] = None,
     items: Annotated[
         list[str] | None,
-        typer.Option(
-            "--items",
-            metavar="N | NAME=N",
-            help="item count to declare for every new benchmark, or for one; declares the order policy completion",
-        ),
+        items_option("item count to declare for every new benchmark, or for one; declares the order policy completion"),
     ] = None,
-    order: Annotated[Order | None, typer.Option("--order", help="order policy to declare for new benchmarks")] = None,
+    order: OrderOption = None,
     again: Annotated[bool, typer.Option("--again", help="send everything, as if nothing had been sent before")] = False,
     data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--data-dir",
-            help="where to remember what was sent  \\[default: $XDG_STATE_HOME/rankwatch]",
-            show_default=False,
-        ),
+        Path | None, data_option("where to remember what was sent  \\[default: $XDG_STATE_HOME/rankwatch]")
     ] = None,
-    max_rejected: Annotated[
-        float | None, typer.Option("--max-rejected", min=0, max=1, help="largest share of lines that may be unreadable")
-    ] = None,
+    max_rejected: RejectedSetting = None,
     metric: MetricOption = None,
     filters: FilterOption = None,
     scorer: ScorerOption = None,
@@ -338,17 +257,12 @@ def doctor(
             show_default=False,
         ),
     ] = None,
-    topic: Annotated[
-        str | None,
-        typer.Option("--topic", help="topic of the events  \\[default: rankwatch.events]", show_default=False),
-    ] = None,
+    topic: TopicOption = None,
     redis_url: Annotated[
         str | None,
         typer.Option("--redis-url", help="Redis or Valkey  \\[default: the setting redis_url]", show_default=False),
     ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", help="data directory  \\[default: rankwatch-data]", show_default=False)
-    ] = None,
+    data_dir: Annotated[Path | None, data_option("data directory  \\[default: rankwatch-data]")] = None,
 ) -> None:
     """Look at the brokers, the topic, Redis, the clock and the data directory, and say what to mend.
 
@@ -372,21 +286,13 @@ def run(
         str | None,
         typer.Option("--redis-url", metavar="URL", help="redis://host:port of the state", show_default=False),
     ] = None,
-    topic: Annotated[
-        str | None,
-        typer.Option("--topic", help="topic of the events  \\[default: rankwatch.events]", show_default=False),
-    ] = None,
+    topic: TopicOption = None,
     group: Annotated[
         str | None,
         typer.Option("--group", help="consumer group of the workers  \\[default: rankwatch]", show_default=False),
     ] = None,
-    host: Annotated[
-        str | None, typer.Option("--host", help="address to serve on  \\[default: 127.0.0.1]", show_default=False)
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option("--port", min=0, max=65535, help="port to serve on  \\[default: 8642]", show_default=False),
-    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
 ) -> None:
     """Run one worker of the service: events from Kafka, state in Redis, verdicts to a topic.
 
@@ -420,156 +326,6 @@ def demo(
     run(null=null, seconds=seconds, seed=seed, port=port)
 
 
-@app.command(rich_help_panel="Understand")
-def plan(
-    gap: Annotated[
-        float | None,
-        typer.Option("--gap", min=0, max=1, help="gap to detect, in score units: 0.02 is 2 points", show_default=False),
-    ] = None,
-    items: Annotated[
-        int | None,
-        typer.Option("--items", min=1, help="items there are: tells the gap that they detect", show_default=False),
-    ] = None,
-    accuracy: Annotated[
-        float | None, typer.Option("--accuracy", min=0, max=1, help="mean accuracy of the two", show_default=False)
-    ] = None,
-    rho: Annotated[
-        float | None,
-        typer.Option("--rho", min=-1, max=1, help="correlation of their 0/1 scores", show_default=False),
-    ] = None,
-    discordance: Annotated[
-        float | None,
-        typer.Option(
-            "--discordance",
-            min=0,
-            max=1,
-            help="share of items on which exactly one of them is right",
-            show_default=False,
-        ),
-    ] = None,
-    pilot: Annotated[
-        Path | None, typer.Option("--pilot", help="results to take all this from", show_default=False)
-    ] = None,
-    pair: Annotated[
-        tuple[str, str] | None, typer.Option("--pair", metavar="A B", help="the pilot's two models", show_default=False)
-    ] = None,
-    benchmark: Annotated[
-        str | None, typer.Option("--benchmark", help="the pilot's benchmark, if it has several", show_default=False)
-    ] = None,
-    family: Annotated[int, typer.Option("--family", min=1, help="pairs that share alpha")] = 1,
-    design_effect: Annotated[
-        float | None,
-        typer.Option(
-            "--design-effect", min=1, help="of items in clusters  \\[default: the pilot's]", show_default=False
-        ),
-    ] = None,
-    alpha: Annotated[float, typer.Option("--alpha", min=0.000001, max=0.5)] = 0.05,
-    power: Annotated[float, typer.Option("--power", min=0.5, max=0.999999)] = 0.8,
-    mixture: Annotated[str, typer.Option("--mixture", help="of the anytime procedures")] = "beta(1,1)",
-    form: ListingOption = Listing.table,
-) -> None:
-    """Tell how many items a gap needs, or which gap so many items detect, under each procedure.
-
-    Examples
-    --------
-    rankwatch plan --gap 0.02 --accuracy 0.6 --rho 0.5 --family 45
-
-    rankwatch plan --items 12032 --discordance 0.26
-
-    rankwatch plan --pilot pilot.jsonl --pair model-a model-b --gap 0.01
-    """
-    from monitor.cli.plan import Wanted, run
-
-    wanted = Wanted(
-        gap, accuracy, rho, discordance, pilot, pair, benchmark, items, family, design_effect, alpha, power, mixture
-    )
-    run(wanted, form.value)
-
-
-@app.command(rich_help_panel="Understand")
-def reproduce(
-    full: Annotated[bool, typer.Option("--full", help="run the simulations too (minutes)")] = False,
-    form: ListingOption = Listing.table,
-) -> None:
-    """Recompute every number of the paper that can be recomputed, beside the published one.
-
-    Example: rankwatch reproduce --full
-    """
-    from monitor.cli.reproduce import run
-
-    run(full=full, form=form.value)
-
-
-@app.command(rich_help_panel="Understand")
-def config(form: ListingOption = Listing.table) -> None:
-    """Show every setting: its value, where that comes from, and what it means.
-
-    A flag beats an environment variable RANKWATCH_*, that beats the TOML file that RANKWATCH_CONFIG names. Secrets are never shown.
-
-    Example: RANKWATCH_PORT=9000 rankwatch config
-    """
-    from monitor.cli.config import config as show_settings
-
-    show_settings(form.value)
-
-
-@app.command(rich_help_panel="Understand")
-def schema(
-    name: Annotated[
-        str | None, typer.Argument(help="event, declaration, verdict-change, report or report-detail; none: list them")
-    ] = None,
-) -> None:
-    """Print the JSON Schema of what crosses the border.
-
-    Example: rankwatch schema event
-    """
-    from monitor.cli.config import schema as print_schema
-
-    print_schema(name)
-
-
-class OrderFormat(StrEnum):
-    """How an order is written."""
-
-    list = "list"
-    json = "json"
-
-
-@app.command(rich_help_panel="Plan")
-def order(
-    seed: Annotated[
-        str, typer.Option("--seed", help="seed of the permutation, the one of the declaration", show_default=False)
-    ],
-    items: Annotated[
-        list[str] | None, typer.Argument(metavar="ITEM", help="ids of all items", show_default=False)
-    ] = None,
-    item_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--items",
-            metavar="FILE",
-            help="a file with one item id a line (-: standard input), or results that hold all items",
-            show_default=False,
-        ),
-    ] = None,
-    benchmark: Annotated[
-        str | None,
-        typer.Option(
-            "--benchmark", help="name of the benchmark, for --format json or for results of several", show_default=False
-        ),
-    ] = None,
-    form: Annotated[
-        OrderFormat,
-        typer.Option("--format", help="list: one id a line; json: the declaration to put before the first score"),
-    ] = OrderFormat.list,
-) -> None:
-    """Print the committed order of a benchmark's items, for a harness to follow.
-
-    The order is a function of the seed and the ids alone. Put the declaration (--format json) into the log before the first score; then
-    verdicts are given along this order, however the scores arrive.
-
-    Example: rankwatch order --seed 2026-leaderboard --items ids.txt
-    """
-    from monitor.cli.order import run
-
-    run(items or [], item_file, seed, benchmark, form.value)
+for command in (plan, reproduce, config, schema):
+    app.command(rich_help_panel="Understand")(command)
+app.command(rich_help_panel="Plan")(order)

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -11,62 +11,46 @@ from monitor.cli.errors import USAGE, stop
 if TYPE_CHECKING:
     from monitor.ingest.importer import Importer
 
+_TASKS: Final = "NAME | TASK=NAME"
+
+
+def _option(flag: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - what typer gives
+    return typer.Option(flag, metavar=metavar, help=text, show_default=False, rich_help_panel="Logs")
+
+
 MetricOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--metric",
-        metavar="NAME | TASK=NAME",
-        help="lm-eval: the metric that counts; NAME:lower counts 1 - its value",
-        rich_help_panel="Logs",
-    ),
+    _option("--metric", _TASKS, "lm-eval: the metric that counts; NAME:lower counts 1 - its value"),
 ]
 FilterOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--filter",
-        metavar="NAME | TASK=NAME",
-        help="lm-eval: the filter that counts  \\[default: the first]",
-        show_default=False,
-        rich_help_panel="Logs",
-    ),
+    list[str] | None, _option("--filter", _TASKS, "lm-eval: the filter that counts  \\[default: the first]")
 ]
 ScorerOption = Annotated[
     list[str] | None,
-    typer.Option(
+    _option(
         "--scorer",
-        metavar="NAME | TASK=NAME",
-        help="Inspect: the scorer that counts, SCORER.KEY if it gives several values  \\[default: the first]",
-        show_default=False,
-        rich_help_panel="Logs",
+        _TASKS,
+        "Inspect: the scorer that counts, SCORER.KEY if it gives several values  \\[default: the first]",
     ),
 ]
 ClusterOption = Annotated[
     str | None,
-    typer.Option(
+    _option(
         "--cluster",
-        metavar="FIELD",
-        help="the field of a document, sample or table that names the cluster; none for no clusters",
-        show_default=False,
-        rich_help_panel="Logs",
+        "FIELD",
+        "the field of a document, sample or table that names the cluster; none for no clusters",
     ),
 ]
 BenchmarkOption = Annotated[
     str | None,
-    typer.Option(
-        "--benchmark",
-        metavar="NAME",
-        help="the benchmark's name, instead of the task's, or where a table has none",
-        show_default=False,
-        rich_help_panel="Logs",
-    ),
+    _option("--benchmark", "NAME", "the benchmark's name, instead of the task's, or where a table has none"),
 ]
 ColumnsOption = Annotated[
     list[str] | None,
-    typer.Option(
+    _option(
         "--columns",
-        metavar="FIELD=COLUMN,...",
-        help="which columns of a table or fields of JSON lines are model, item_id, score, ...; models=* for a column a model",
-        rich_help_panel="Logs",
+        "FIELD=COLUMN,...",
+        "which columns of a table or fields of JSON lines are model, item_id, score, ...; models=* for a column a model",
     ),
 ]
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from monitor.cli.options import Listing
+from monitor.cli.options import Listing, ListingOption, data_option
 
 app = typer.Typer(
     no_args_is_help=True, help="Show the stored state, or move it to another server or number of partitions."
@@ -23,10 +23,7 @@ RedisOption = Annotated[
         metavar="URL",
     ),
 ]
-DataOption = Annotated[
-    Path | None,
-    typer.Option("--data-dir", help="data directory of `watch`  \\[default: rankwatch-data]", show_default=False),
-]
+DataOption = Annotated[Path | None, data_option("data directory of `watch`  \\[default: rankwatch-data]")]
 FileArgument = Annotated[
     str, typer.Argument(metavar="FILE|-", help="the file, or - for the terminal", show_default=False)
 ]
@@ -42,7 +39,7 @@ def show(
     topic: TopicOption = None,
     redis_url: RedisOption = None,
     data_dir: DataOption = None,
-    form: Annotated[Listing, typer.Option("--format", help="table for people, json for programs")] = Listing.table,
+    form: ListingOption = Listing.table,
 ) -> None:
     """Show each partition: how far its log is folded, what it holds, and how large it is.
 

@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from monitor.engine.followed import PAIR_CAP
-from monitor.serve.catalogue import CATALOGUE, render
+from monitor.serve.catalogue import CATALOGUE
+from monitor.serve.catalogue_page import render
 from monitor.serve.metrics import MODEL_CAP
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PEERS := .venv-peers
 JOBS ?= auto
 
-.PHONY: help install dev demo test lint types test-all lock schemas pin faults fuzz soak bench kafka clean
+.PHONY: help install dev demo test lint types test-all lock schemas pin faults fuzz soak audit sbom bench kafka clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -62,13 +62,20 @@ pin:  ## put the digests of the images into docker-compose.yml (needs docker bui
 	deploy/pin.sh
 
 faults: dev  ## every fault at full size: kills, frozen processes, full disks, brokers and stores that go away, hostile input (an hour or so)
-	RANKWATCH_SLOW=1 $(BIN)/pytest -s tests/fault tests/security tests/fuzz tests/contract tests/property
+	RANKWATCH_SLOW=1 $(BIN)/pytest -s tests/fault tests/security tests/fuzz tests/soak tests/contract tests/property tests/integration/test_service_*.py
 
 fuzz: dev  ## coverage-guided fuzzing of everything that is read, a minute (needs the package atheris)
 	$(BIN)/python -m tests.fuzz --seconds 60
 
 soak: dev  ## ten minutes of a steady stream: memory, descriptors, keys, disk
 	$(BIN)/python -m tests.soak --minutes 10
+
+audit: dev  ## known vulnerabilities of what is locked (needs an advisory service, and fails where a package cannot be looked up)
+	$(BIN)/uvx pip-audit@2.10.1 --strict --require-hashes --disable-pip -r deploy/requirements.lock
+
+sbom: dev  ## the software bill of materials of what is locked, into sbom.json (CycloneDX)
+	SOURCE_DATE_EPOCH=0 $(BIN)/uvx --from cyclonedx-bom==7.5.0 cyclonedx-py requirements deploy/requirements.lock \
+		--pyproject pyproject.toml --output-reproducible -o sbom.json
 
 bench: dev $(PEERS)/.installed  ## measure beside peers and limits (an hour or so); results in benchmarks/results and docs/benchmarks.md
 	$(BIN)/python -m benchmarks --peers $(PEERS)/bin/python

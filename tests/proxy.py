@@ -1,8 +1,9 @@
-"""A way to a server on which connections can be cut: before a command arrives, or after it did and before its reply comes back."""
+"""A way to a server that can be slow, fall silent, or be cut: before a command arrives, or after it did and before its reply comes back."""
 
 import contextlib
 import socket
 import threading
+import time
 
 
 class Proxy:
@@ -14,6 +15,8 @@ class Proxy:
         Once a client sends this, its connection ends when the server answers: the command has run, and nobody is told. Then None again.
     cuts : int
         How often that happened.
+    block, delay : int, float
+        Bytes that are taken at a time, and seconds that they are under way.
     """
 
     def __init__(self, port):
@@ -21,6 +24,9 @@ class Proxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self.cut_replies, self.cuts = None, 0
+        self.block, self.delay = 1 << 20, 0.0
+        self._flowing = threading.Event()
+        self._flowing.set()
         self._open = set()
 
     def __enter__(self):
@@ -33,9 +39,18 @@ class Proxy:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.cut()
+        self.resume()
+
+    def hold(self):
+        """Let nothing through any more, connections open: either side hears nothing from the other."""
+        self._flowing.clear()
+
+    def resume(self):
+        """Let through what was held, and what comes."""
+        self._flowing.set()
 
     def cut(self):
-        """Cut every connection."""
+        """Cut every connection; what is under way is lost."""
         for each in list(self._open):
             self._close(each)
 
@@ -55,21 +70,26 @@ class Proxy:
         silent = threading.Event()
         threading.Thread(target=self._back, args=[theirs, ours, silent], daemon=True).start()
         with contextlib.suppress(OSError):
-            while data := ours.recv(1 << 20):
+            while data := ours.recv(self.block):
                 if self.cut_replies is not None and self.cut_replies in data:
                     self.cut_replies = None
                     self.cuts += 1
                     silent.set()
-                theirs.sendall(data)
+                self._carry(data, theirs)
         self._close(ours)
         self._close(theirs)
 
     def _back(self, theirs, ours, silent):
         with contextlib.suppress(OSError):
-            while (data := theirs.recv(1 << 20)) and not silent.is_set():
-                ours.sendall(data)
+            while (data := theirs.recv(self.block)) and not silent.is_set():
+                self._carry(data, ours)
         self._close(ours)
         self._close(theirs)
+
+    def _carry(self, data, to):
+        time.sleep(self.delay)
+        self._flowing.wait()
+        to.sendall(data)
 
     def _close(self, connection):
         self._open.discard(connection)

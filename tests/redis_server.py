@@ -56,6 +56,18 @@ class RedisServer:
                 else:
                     return self
 
+    def client(self):
+        """A client of it."""
+        return client.Redis(port=self.port)
+
+    def forsake(self, replica):
+        """Follow no longer what a replica asks for: it keeps what it has, and does not get in again until it is started anew."""
+        with replica.client() as connection:
+            connection.config_set("masteruser", "nobody")
+            connection.config_set("masterauth", "nothing")
+        with self.client() as connection:
+            connection.client_kill_filter(_type="replica")
+
     def kill(self):
         """Kill it without a warning."""
         self.process.kill()
@@ -137,11 +149,30 @@ class RedisCluster:
                     return next(server for server in self.servers if server.port == port)
         raise AssertionError("no server has the slot")
 
+    def client(self):
+        """A client of the whole."""
+        return client.RedisCluster(
+            host="127.0.0.1", port=next(s.port for s in self.servers if s.process.poll() is None)
+        )
+
+    def replica_of(self, server):
+        """The server that follows another."""
+        for other in self.servers:
+            with other.client() as connection:
+                found = connection.info("replication")
+            if found["role"] == "slave" and found["master_port"] == server.port:
+                return other
+        raise AssertionError("it has no replica")
+
 
 class Sentinels:
-    """A primary, a replica, and three Sentinels that watch them under the name ``state``; a context manager."""
+    """A primary, a replica, and three Sentinels that watch them under the name ``state``; a context manager.
 
-    def __init__(self, folder):
+    A replica that has not heard of its primary for ten times `down_after` (milliseconds) takes no one's place.
+    """
+
+    def __init__(self, folder, down_after=500):
+        self._down_after = down_after
         paths = [folder / name for name in ("primary", "replica")]
         for path in paths:
             path.mkdir()
@@ -163,7 +194,7 @@ class Sentinels:
             file = self._folder / f"sentinel {port}.conf"
             file.write_text(
                 f"port {port}\nbind 127.0.0.1\nsentinel monitor state 127.0.0.1 {self.primary.port} 2\n"
-                "sentinel down-after-milliseconds state 500\nsentinel failover-timeout state 5000\n"
+                f"sentinel down-after-milliseconds state {self._down_after}\nsentinel failover-timeout state 5000\n"
             )
             command = [find_executable(), str(file), "--sentinel"]
             self._processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))
@@ -172,6 +203,18 @@ class Sentinels:
             assert time.monotonic() < end, "the Sentinels do not find each other"
             time.sleep(0.05)
         return self
+
+    def client(self):
+        """A client of the server that is the primary now."""
+        return client.Sentinel([("127.0.0.1", port) for port in self.ports]).master_for("state")
+
+    def primary_of(self, _key):
+        """The server that has a key."""
+        return self.primary
+
+    def replica_of(self, _server):
+        """The server that follows the primary."""
+        return self.replica
 
     def _ready(self, port):
         with client.Redis(port=port, decode_responses=True) as connection, contextlib.suppress(client.ConnectionError):

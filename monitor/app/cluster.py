@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any
 
 import structlog
+from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from monitor.app.intake import KafkaIntake
@@ -16,12 +17,12 @@ from monitor.app.running import Running, end_tasks, settle_heap
 from monitor.engine.keys import record_digest
 from monitor.engine.ownership import owner
 from monitor.logs.filelog import LogError, OffsetOutOfRange
-from monitor.logs.kafka import read_record
+from monitor.logs.kafka_records import read_record
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.logs.worker import make_app
 from monitor.publish.dead_letter_limit import DeadLetterLimit
 from monitor.publish.dead_letter_topic import SUFFIX, DeadLetterTopic
-from monitor.publish.kafka import KafkaProducer
+from monitor.publish.kafka import KafkaProducer, explain
 from monitor.publish.republisher import Republisher
 from monitor.publish.topics import Topic, Topics
 from monitor.publish.verdict_topic import VerdictTopic
@@ -141,6 +142,8 @@ class Service(Running):
         """Load the partitions that the group has given to this worker."""
         await self._release(partitions)
         consumer = self._faust.consumer
+        if not partitions:
+            await self._check_spare()
         first = await consumer.earliest_offsets(*partitions)
         for tp in sorted(partitions):
             number = tp.partition
@@ -168,6 +171,20 @@ class Service(Running):
 
     def _owner(self, benchmark: str) -> int:
         return owner(benchmark, self._partitions)
+
+    async def _check_spare(self) -> None:
+        """Refuse to wait for partitions of a topic that has gone: a spare is given none, but there are some."""
+        topic = self.settings.topic
+        if self._faust.consumer.topic_partitions(topic) is not None:
+            return
+        async with Topics(
+            self._kafka.client_options()
+        ) as topics:  # to be sure: a broker that has just started may not know of it yet
+            if await topics.find(topic) is None:
+                raise SourceGap(
+                    f"topic {topic} is gone from {self._kafka.addresses}: the brokers have lost it, or it was deleted; bring it back "
+                    "with its records, or make it anew and delete the state"
+                )
 
     async def _check_last(self, owned: Owned, first: int) -> None:
         """Refuse a topic that holds another record where the last one was folded: it was made anew under the same name."""
@@ -236,6 +253,8 @@ class Service(Running):
             log.error("the log cannot be read on", reason=str(error), ends_in_seconds=self.settings.linger_seconds)  # noqa: TRY400
             await asyncio.sleep(self.settings.linger_seconds)
             raise
+        except KafkaError as error:
+            raise explain(error, self._kafka.addresses) from error
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
         return [asyncio.create_task(self._watch())]

@@ -64,7 +64,7 @@ def _log_lines() -> None:
     """Log JSON lines on standard error."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
     # What Faust logs as an error it raises too, and then it is told in our own words.
-    for name in ("faust", "mode"):
+    for name in ("faust", "mode", "monitor.logs.worker"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     structlog.configure(
         processors=[

@@ -80,6 +80,7 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         self._readable = asyncio.Event()
         self._loading = asyncio.Lock()
         self._rebalances = 0
+        self._committing: asyncio.Task[bool] | None = None
 
     @property
     def _settings(self) -> KafkaSettings:
@@ -163,6 +164,17 @@ class Consumer(base.Consumer):  # type: ignore[misc]
                     await self.app.on_revoked(revoked)
         except TimeoutError:
             self.log.warning("a chunk was not finished when its partitions went to other workers: theirs will stand")
+        except Exception as error:  # noqa: BLE001 - whatever it is, aiokafka would only log it
+            await self.app.crash(error)
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Go on with what the group has agreed on; a spare, which gets nothing, is told so here."""
+        await super().on_partitions_assigned(assigned, generation_id)
+        if assigned or self.app.should_stop:
+            return
+        try:  # Faust seeks in no partition, so nobody would tell the application.
+            async with self._loading:
+                await self.app.on_assigned(set())
         except Exception as error:  # noqa: BLE001 - whatever it is, aiokafka would only log it
             await self.app.crash(error)
 
@@ -353,10 +365,16 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         return bool(offsets) and await self._commit(offsets)
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
+        if self._committing is None or self._committing.done():
+            self._committing = asyncio.create_task(self._tell(offsets))
+        # What takes longer is not cancelled: aiokafka goes on with it behind a shield, and its failure would be a traceback in the log.
+        done, _ = await asyncio.wait([self._committing], timeout=COMMIT_SECONDS)
+        return bool(done) and self._committing.result()
+
+    async def _tell(self, offsets: Mapping[TP, int]) -> bool:
         try:
-            async with asyncio.timeout(COMMIT_SECONDS):
-                await self._kafka.commit({TopicPartition(*tp): offset for tp, offset in offsets.items()})
-        except (KafkaError, TimeoutError) as error:
+            await self._kafka.commit({TopicPartition(*tp): offset for tp, offset in offsets.items()})
+        except KafkaError as error:
             self.log.info("the brokers were not told of the progress: %r", error)
             return False
         self._committed.update(offsets)
@@ -375,28 +393,6 @@ def _outside(tp: TP, offset: int, holds: str) -> str:
         f"offset {offset} is outside partition {tp.partition} of {tp.topic}, {holds}: its retention has passed, or the topic was "
         "made anew; import the state from an export, or start over under another topic name"
     )
-
-
-async def read_record(settings: KafkaSettings, topic: str, partition: int, offset: int) -> bytes | None:
-    """Return the record at an offset; None if the partition ends before it, or another record stands behind a gap there."""
-    tp = TopicPartition(topic, partition)
-    consumer = AIOKafkaConsumer(
-        **settings.client_options(),
-        auto_offset_reset="none",
-        enable_auto_commit=False,
-        isolation_level="read_committed",
-    )
-    await consumer.start()
-    try:
-        consumer.assign([tp])
-        (end,) = (await consumer.end_offsets([tp])).values()
-        if end <= offset:
-            return None
-        consumer.seek(tp, offset)
-        record = await consumer.getone(tp)
-        return (record.value or b"") if record.offset == offset else None
-    finally:
-        await consumer.stop()
 
 
 class Producer(driver.Producer):  # type: ignore[misc]

@@ -1,11 +1,14 @@
-"""From the records that a fetch brought to chunks."""
+"""From the records that a fetch brought to chunks; and one record, wherever it is."""
 
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Final
 
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
 from monitor.engine.chunk import Chunk, Origin
 from monitor.logs.kafka_runs import Record
+from monitor.logs.kafka_settings import KafkaSettings
 
 ORIGIN_HEADER: Final = "rankwatch-origin"
 """Where a record stood that was published again, as `Origin.encode` writes it."""
@@ -63,3 +66,25 @@ def _chunk(records: list[Record], values: list[bytes], partition: int, start: in
 
 def _origin(record: Record) -> Origin | None:
     return next((Origin.parse(value or b"") for name, value in record.headers if name == ORIGIN_HEADER), None)
+
+
+async def read_record(settings: KafkaSettings, topic: str, partition: int, offset: int) -> bytes | None:
+    """Return the record at an offset; None if the partition ends before it, or another record stands behind a gap there."""
+    tp = TopicPartition(topic, partition)
+    consumer = AIOKafkaConsumer(
+        **settings.client_options(),
+        auto_offset_reset="none",
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+    )
+    await consumer.start()
+    try:
+        consumer.assign([tp])
+        (end,) = (await consumer.end_offsets([tp])).values()
+        if end <= offset:
+            return None
+        consumer.seek(tp, offset)
+        record = await consumer.getone(tp)
+        return (record.value or b"") if record.offset == offset else None
+    finally:
+        await consumer.stop()

@@ -84,6 +84,7 @@ class Service:
         """Start again what has ended by itself, as a supervisor does."""
         for slot, worker in enumerate(self.slots):
             if worker.code is not None:
+                assert "Traceback" not in worker.told, worker.told[-3000:]
                 self.unasked.append((worker.code, worker.told.strip().splitlines()[-1][:300]))
                 self.say(f"worker {worker.number} had ended by itself with {self.unasked[-1]}")
                 self.start(slot)

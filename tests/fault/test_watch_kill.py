@@ -1,6 +1,6 @@
 """Kill `watch` and its server, really, at named points and at random, and start it again: the outcome is that of a run without a kill.
 
-Every kill is printed. RANKWATCH_SLOW=1 raises the number of random kills from 10 to 60.
+Every kill is printed. RANKWATCH_SLOW=1 raises the number of random kills from 10 to 200; RANKWATCH_SEED chooses other moments.
 """
 
 import contextlib
@@ -37,8 +37,9 @@ from tests.commands import (
 
 SKILLS = {"alpha": 0.95, "bravo": 0.8, "charlie": 0.5, "delta": 0.2}
 FILES, ITEMS = 24, 20
-RANDOM_KILLS = 60 if os.environ.get("RANKWATCH_SLOW") == "1" else 10
+RANDOM_KILLS = 200 if os.environ.get("RANKWATCH_SLOW") == "1" else 10
 KILLS_A_DIRECTORY = 5
+SEED = int(os.environ.get("RANKWATCH_SEED", "32"))
 FLAGS = ("--items", f"complete={FILES * ITEMS}")
 OFTEN = {"RANKWATCH_SNAPSHOT_SECONDS": "0.01"}
 """Pair sums are saved so often that a kill finds them in any state."""
@@ -139,23 +140,29 @@ def test_killed_at_a_named_point(results, undisturbed, tmp_path, point):
 
 def test_killed_at_random_moments(results, undisturbed, tmp_path):
     """Kills of one data directory, one after the other; a new directory once it has come to its end."""
-    folder, _ = results
-    seed, kills, ends = 32, 0, 0
-    rng = random.Random(seed)
+    folder, records = results
+    kills, ends = 0, 0
+    rng = random.Random(SEED)
     data = tmp_path / "data0"
+    whole = sum(len(json.dumps(event)) for some in records.values() for event in some)
     while kills < RANDOM_KILLS:
         with subprocess.Popen(
             command(data, folder), env=environment(**OFTEN), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         ) as process:
             # From opening the log on there is something to lose; before that a kill is a run that never was.
-            until(partial(opened_or_ended, process, data / "log.jsonl"), "the log to be opened")
-            delay = rng.uniform(0, 0.6)
+            until(partial(opened_or_ended, process, data / "log.jsonl"), "the log to be opened", 3 * PATIENCE)
+            # Some while it starts, loads and reads again; most while it folds, however slow the machine is.
+            target = 0 if rng.random() < 0.3 else rng.uniform(size_of(data / "log.jsonl"), whole)
+            until(partial(grown_or_ended, process, data / "log.jsonl", target), "the log to grow")
+            delay = rng.uniform(0, 0.1 if target else 0.6)
             time.sleep(delay)
             process.kill()
+            errors = process.stderr.read().decode()
         killed = process.returncode == -signal.SIGKILL
+        assert killed or process.returncode == 0, errors
         kills += killed
         print(
-            f"seed {seed}: {f'kill {kills}' if killed else 'it was faster'}, {delay * 1000:.0f} ms after opening, "
+            f"seed {SEED}: {f'kill {kills}' if killed else 'it was faster'}, {delay * 1000:.0f} ms after {target:,.0f} bytes, "
             f"log {size_of(data / 'log.jsonl'):,} bytes, feed {size_of(data / 'verdicts.jsonl'):,} bytes"
         )
         if not killed or kills % KILLS_A_DIRECTORY == 0:
@@ -171,6 +178,11 @@ def opened_or_ended(process, path):
     with contextlib.suppress(OSError):
         return any(link.readlink() == path for link in Path(f"/proc/{process.pid}/fd").iterdir())
     return False
+
+
+def grown_or_ended(process, path, size):
+    """Whether a file is longer than that, or the process has ended."""
+    return process.poll() is not None or size_of(path) >= size
 
 
 def test_a_server_that_is_killed_and_loses_the_end_of_its_file(results, undisturbed, tmp_path):

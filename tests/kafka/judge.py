@@ -4,7 +4,6 @@ import asyncio
 import time
 from typing import NamedTuple
 
-import redis as client
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from monitor.engine.partition import Partition
@@ -38,7 +37,7 @@ async def caught_up(cluster, redis, topic, partitions, said):
     """
     tps = [TopicPartition(topic, p) for p in range(partitions)]
     end = time.monotonic() + 2 * PATIENCE
-    with client.Redis(port=redis.port) as server:
+    with redis.client() as server:
         async with AIOKafkaConsumer(bootstrap_servers=cluster.addresses) as consumer:
             ends, offs = None, {}
             while offs != ends or ends != await consumer.end_offsets(tps):

@@ -1,9 +1,10 @@
 """A `rankwatch run` in a process of its own, and what it has logged."""
 
 import json
+import signal
 import subprocess
 
-from tests.commands import RANKWATCH, environment, until
+from tests.commands import PATIENCE, RANKWATCH, environment, until
 
 
 class RunWorker:
@@ -52,3 +53,59 @@ class RunWorker:
     def signal(self, number):
         """Send a signal."""
         self.process.send_signal(number)
+
+
+class Workers:
+    """The workers of a group; a context manager that kills, at the end, what still runs.
+
+    Parameters
+    ----------
+    broker_url, redis_url, env
+        What each of them is given.
+    folder
+        For what they log.
+    """
+
+    def __init__(self, broker_url, redis_url, folder, **env):
+        self._urls, self._folder, self._env = (broker_url, redis_url), folder, env
+        self.all = []
+
+    def start(self):
+        """Start one more."""
+        number = len(self.all)
+        self.all.append(RunWorker(*self._urls, self._folder / f"worker {number}.log", number, **self._env))
+        return self.all[-1]
+
+    @property
+    def running(self):
+        """Those that have not ended."""
+        return [worker for worker in self.all if worker.code is None]
+
+    def shares(self, *workers):
+        """The partitions of each of some workers, of all that run unless told."""
+        return [worker.partitions() for worker in workers or self.running]
+
+    def said(self):
+        """The last of what they have logged."""
+        return "\n".join(
+            f"--- worker {worker.number}, exit {worker.code}\n{worker.told[-2000:]}" for worker in self.all
+        )
+
+    def stop(self, *workers):
+        """Ask some to end, all that run unless told; each has to end with exit 0."""
+        workers = workers or self.running
+        for worker in workers:
+            worker.signal(signal.SIGTERM)
+        assert [worker.process.wait(PATIENCE) for worker in workers] == [0] * len(workers), self.said()
+
+    def kill(self, worker):
+        """Kill one without a warning."""
+        worker.process.kill()
+        worker.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for worker in self.running:
+            self.kill(worker)

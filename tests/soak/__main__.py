@@ -21,7 +21,8 @@ from tests.commands import PATIENCE, Counted, Watch, events, get, pairs_of, unti
 
 MODELS = {f"model {k}": 0.3 + 0.05 * k for k in range(10)}
 STEP = 20
-LOOK_SECONDS = 15
+LOOKS_A_RUN, LOOK_SECONDS = 6, 15
+"""At least so many looks, and one that often."""
 ALLOWED_GROWTH = 40 << 20
 """Bytes of memory that may come on top of what was held at the first look, besides the state itself."""
 
@@ -86,6 +87,7 @@ def ask(url, ending):
 def soak(data, minutes):
     """Load one for so many minutes; return what was looked at, and what was sent."""
     rng, sent, looks, ending = random.Random(1), [], [], threading.Event()
+    every = min(LOOK_SECONDS, 60 * minutes / LOOKS_A_RUN)
     with Watch(data, "--order", "trusted") as watch:
         url = watch.url
         post(url, sent := events(rng, MODELS, STEP))
@@ -98,7 +100,7 @@ def soak(data, minutes):
             again = some if rng.random() < 0.1 else []
             post(url, [*some, *again])
             sent += some
-            if not looks or now - looked > LOOK_SECONDS:
+            if not looks or now - looked > every:
                 looked = now
                 looks.append(Look(watch, data, len(sent)))
                 print(looks[-1], flush=True)

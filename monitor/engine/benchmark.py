@@ -11,7 +11,7 @@ from monitor.engine.counts import ABSENT, ONE, SKIPPED, ZERO, Codes, matrix_coun
 from monitor.engine.delta import BenchmarkDelta, Contestant, PairSnapshot, RowKey, StoredBenchmark
 from monitor.engine.graded_pairs import GradedPairs, capital_of
 from monitor.engine.keys import benchmark_key
-from monitor.engine.pairs import all_pairs, pair_count, pair_members
+from monitor.engine.pairs import Index, all_pairs, pair_count, pair_members
 from monitor.engine.repeats import Repeats
 from schemas.changes import VerdictChange
 from schemas.events import Spec
@@ -240,11 +240,13 @@ class Benchmark:
         """Say for each contestant whether it is the latest epoch of its model."""
         return np.array([c.epoch == self.latest_epoch[c.model] for c in self.contestants], bool)
 
-    def comparable(self) -> NDArray[np.bool_]:
+    def comparable(self, pair: Index) -> NDArray[np.bool_]:
         """Say for each pair whether its members are different models: two epochs of one model are no hypothesis."""
+        if len(self.latest_epoch) == len(self.contestants):
+            return np.ones(pair.shape, bool)
         ids = {model: k for k, model in enumerate(self.latest_epoch)}
         model = np.array([ids[c.model] for c in self.contestants], np.int64)
-        i, j = all_pairs(len(self.contestants))
+        i, j = pair_members(pair)
         return np.asarray(model[i] != model[j])
 
     def matrix(self) -> Codes:

@@ -117,7 +117,8 @@ def superseded_rows(benchmark: Benchmark, ranking: Index, held: str | None) -> l
     decided = np.zeros(benchmark.pairs, bool)
     for latch in benchmark.latched.values():
         decided |= latch[: benchmark.pairs] != 0
-    pairs = np.flatnonzero(decided & benchmark.comparable())
+    pairs = np.flatnonzero(decided)
+    pairs = pairs[benchmark.comparable(pairs)]
     i, j = pair_members(pairs)
     current = benchmark.current()
     old = ~(current[i] & current[j]) if pairs.size else np.zeros(0, bool)

@@ -173,10 +173,10 @@ def _turned(
     lowest = lead + np.minimum(differences, 0).sum(axis=1)
     highest = lead + np.maximum(differences, 0).sum(axis=1)
     reach = np.zeros(pair.shape, bool)
-    for procedure, latch in benchmark.latched.items():
-        side = np.where(benchmark.reversed[procedure][pair], 0, latch[pair])
+    for latch in benchmark.latched.values():
+        side = latch[pair]
         # A pair that is decided inside the chunk is replayed anyway.
-        reach |= ((side > 0) & (lowest < 0)) | ((side < 0) & (highest > 0))
+        reach |= ((side == 1) & (lowest < 0)) | ((side == -1) & (highest > 0))
     return reach
 
 

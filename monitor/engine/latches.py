@@ -282,8 +282,8 @@ def turned(
     (b0, c0), (b1, c1) = before, after
     reach = np.zeros(b0.shape, bool)
     for procedure in PROCEDURES:
-        side = benchmark.latched[procedure][pair] * ~benchmark.reversed[procedure][pair]
-        reach |= ((side > 0) & (b0 < c1)) | ((side < 0) & (b1 > c0))
+        side = benchmark.latched[procedure][pair]
+        reach |= ((side == 1) & (b0 < c1)) | ((side == -1) & (b1 > c0))
     return reach
 
 
@@ -357,16 +357,16 @@ def close(
     length = happened.shape[1]
     found: list[Crossing] = []
     for procedure in PROCEDURES:
-        latch, undone = benchmark.latched[procedure], benchmark.reversed[procedure]
         limit = threshold[procedure]
-        open_now = latch[pair] == 0
+        latch = benchmark.latched[procedure][pair]
+        open_now = latch == 0
         hit = happened & (evidence >= limit[:, None]) & open_now[:, None]
-        step = hit.argmax(axis=1)
-        since = np.where(open_now, np.where(hit.any(axis=1), step, length), -1)
-        latch[pair] = np.where(hit.any(axis=1), side[np.arange(pair.size), step], latch[pair])
-        against = latch[pair].astype(np.int64)[:, None] * np.sign(lead) < 0
-        turn = happened & against & (np.arange(length) > since[:, None]) & ~undone[pair][:, None]
-        undone[pair] |= turn.any(axis=1)
+        step, closes = hit.argmax(axis=1), hit.any(axis=1)
+        since = np.where(open_now, np.where(closes, step, length), -1)
+        latch = np.where(closes, side[np.arange(pair.size), step], latch)
+        against = np.where(np.abs(latch) == 1, latch, 0)[:, None] * np.sign(lead) < 0
+        turn = happened & against & (np.arange(length) > since[:, None])
+        benchmark.latched[procedure][pair] = np.where(turn.any(axis=1), 2 * latch, latch)
         for kind, closed in (("decided", hit), ("reversed", turn)):
             found += _closed(members, path, closed, procedure, kind, limit)
     return found

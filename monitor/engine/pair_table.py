@@ -320,7 +320,7 @@ class PairTable:
             }
             return {name: np.where(bound >= limit, side, 0).astype(np.int8) for name, limit in thresholds.items()}
         sign = np.where(self.flip, -1, 1)
-        return {name: (latch[self.pair] * sign).astype(np.int8) for name, latch in benchmark.latched.items()}
+        return {name: (np.sign(latch[self.pair]) * sign).astype(np.int8) for name, latch in benchmark.latched.items()}
 
     @cached_property
     def decided_e_bh(self) -> Sides:

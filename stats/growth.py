@@ -102,7 +102,7 @@ def _forecast(
         towards = np.clip(np.abs(gap) + move * error, 0, discordance)
         rate_b, rate_c = (discordance + sign * towards) / 2, (discordance - sign * towards) / 2
         row[undecided] = _crossing(seen, wins, losses, rate_b, rate_c, need, threshold, prior)
-    return tuple(out.reshape(-1, *shape))
+    return tuple(out.reshape(len(moves), *shape))
 
 
 def _crossing(

@@ -13,8 +13,8 @@ from benchmarks.harness import Options, Table, median_seconds, timed
 
 ITEMS = 12_032
 COLUMNS = {
-    "moments", "required_n", "mde", "resolution_ratio", "chi2_p", "exact_p", "mid_p", "log_e_value", "log_e_halves",
-    "anytime_required_n", "items_to_decision",
+    "moments", "required_n", "mde", "resolution_ratio", "chi2_p", "pair_evidence", "anytime_required_n",
+    "expected_items_to_decision",
 }  # fmt: skip
 
 
@@ -83,8 +83,10 @@ def calls_on(n: np.ndarray, b: np.ndarray, c: np.ndarray) -> dict[str, Callable[
         "log_e_value": lambda: stats.log_e_value(b, c),
         "log_e_value, grid98": lambda: stats.log_e_value(b, c, "grid98"),
         "log_e_halves": lambda: stats.log_e_halves(b, c),
+        "pair_evidence": lambda: stats.pair_evidence(b, c),
         "log_completion_bound": lambda: stats.log_completion_bound(b, c, missing),
         "anytime_required_n": lambda: stats.anytime_required_n(n, b, c),
+        "expected_items_to_decision": lambda: stats.expected_items_to_decision(n, b, c, np.log(20)),
         "items_to_decision": lambda: stats.items_to_decision(n, b, c, np.log(20)),
         "items_to_completion_decision": lambda: stats.items_to_completion_decision(n, b, c, missing, np.log(20)),
         "holm": lambda: stats.holm(p),

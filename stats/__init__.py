@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from stats.eprocess import log_completion_bound as log_completion_bound
     from stats.eprocess import log_e_halves as log_e_halves
     from stats.eprocess import log_e_value as log_e_value
+    from stats.evidence import PairEvidence as PairEvidence
+    from stats.evidence import pair_evidence as pair_evidence
     from stats.families import benjamini_hochberg as benjamini_hochberg
     from stats.families import benjamini_yekutieli as benjamini_yekutieli
     from stats.families import bonferroni as bonferroni
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from stats.graded import initial_capital as initial_capital
     from stats.graded import log_increments as log_increments
     from stats.graded import update_capital as update_capital
+    from stats.growth import expected_items_to_decision as expected_items_to_decision
     from stats.growth import items_to_decision as items_to_decision
     from stats.mcnemar import chi2_p as chi2_p
     from stats.mcnemar import corrected_p as corrected_p
@@ -188,7 +191,8 @@ _EXPORTS = {
         "log_increments",
         "update_capital",
     ),
-    "growth": ("items_to_decision",),
+    "evidence": ("PairEvidence", "pair_evidence"),
+    "growth": ("expected_items_to_decision", "items_to_decision"),
     "mcnemar": ("chi2_p", "corrected_p", "exact_p", "mid_p"),
     "means": ("mean_interval",),
     "mixtures": ("Mixture", "parse_mixture"),

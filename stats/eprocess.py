@@ -20,7 +20,7 @@ from stats.halfbeta import log_beta, log_half_beta, log_less, log_upper_beta
 from stats.mixtures import Mixture, parse_mixture
 from stats.resolution import required_n, z_sum
 from stats.rootfind import bracketed_root
-from stats.slabs import by_slab
+from stats.slabs import by_slab, distinct_counts
 from stats.special import ndtri
 
 _SLAB = 1024  # pairs at a time: 98 atoms x 1024 pairs of float64 are 0.8 MB, which stays in cache
@@ -127,7 +127,7 @@ def boundary_u(m: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, mixture: str | Mix
     (total,), (a,) = non_negative(m=m), level(alpha=alpha)
     prior = parse_mixture(mixture)
     if a.ndim == 0:
-        distinct, index = np.unique(total, return_inverse=True)  # counts repeat a lot among pairs
+        distinct, index = distinct_counts(total)
         return np.asarray(_boundary(distinct, np.broadcast_to(-np.log(a), distinct.shape), prior)[index])
     total, a = np.broadcast_arrays(total, a)
     return _boundary(total, -np.log(a), prior)

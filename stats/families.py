@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.checks import BoolArray, FloatArray, aligned, between, level, vector
+from stats.slabs import slabbed
 
 
 def bonferroni(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
@@ -169,6 +170,7 @@ def e_lond(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
 _SHIFT = 20.0
 
 
+@slabbed
 def spending_alpha(j: npt.ArrayLike, alpha: float = 0.05) -> FloatArray:
     """Level of the j-th hypothesis of a family that may grow without limit; all levels sum to at most alpha.
 

@@ -6,10 +6,10 @@ import numpy.typing as npt
 from stats.checks import FloatArray, aligned, finite, level, paired_counts
 from stats.eprocess import log_e_value
 from stats.mixtures import Mixture, parse_mixture
+from stats.slabs import slabbed
 from stats.special import ndtri
 
 _HORIZON = 1e4  # times the items seen: beyond this, "never" is the honest answer
-_SLAB = 8192  # pairs at a time: the temporaries of a slab stay in the processor's cache
 
 
 def items_to_decision(
@@ -50,39 +50,59 @@ def items_to_decision(
     (673, 1785, 20735)
 
     """
-    aligned(n=n, b=b, c=c, threshold_log=threshold_log)
-    items, wins, losses = paired_counts(n, b, c)
-    (threshold,) = finite(threshold_log=threshold_log)
     (mass,) = level(confidence=confidence)
-    prior = parse_mixture(mixture)
-    shape = np.broadcast_shapes(items.shape, wins.shape, losses.shape, threshold.shape)
-    items, wins, losses, threshold = (np.broadcast_to(x, shape).ravel() for x in (items, wins, losses, threshold))
     quantile = float(-ndtri((1 - mass) / 2))
-    out = np.empty((3, items.size))
-    for start in range(0, items.size, _SLAB):
-        at = slice(start, start + _SLAB)
-        out[:, at] = _forecast(items[at], wins[at], losses[at], threshold[at], quantile, prior)
-    low, mid, high = out.reshape(3, *shape)
+    low, mid, high = _forecast(n, b, c, threshold_log, mixture, (quantile, 0.0, -quantile))
     return low, mid, high
 
 
-def _forecast(
-    items: FloatArray, wins: FloatArray, losses: FloatArray, threshold: FloatArray, quantile: float, prior: Mixture
+def expected_items_to_decision(
+    n: npt.ArrayLike,
+    b: npt.ArrayLike,
+    c: npt.ArrayLike,
+    threshold_log: npt.ArrayLike,
+    mixture: str | Mixture = "beta(1,1)",
 ) -> FloatArray:
-    """Items at the largest, the observed and the smallest gap in question, shape (3, pairs)."""
-    out = np.zeros((3, items.size))
+    """Additional items until ln e reaches a threshold at the observed rates: ``mid`` of `items_to_decision`, alone.
+
+    Examples
+    --------
+    >>> round(float(expected_items_to_decision(1000, 60, 40, np.log(20))))
+    1785
+
+    """
+    return _forecast(n, b, c, threshold_log, mixture, (0.0,))[0]
+
+
+@slabbed
+def _forecast(
+    n: npt.ArrayLike,
+    b: npt.ArrayLike,
+    c: npt.ArrayLike,
+    threshold_log: npt.ArrayLike,
+    mixture: str | Mixture,
+    moves: tuple[float, ...],
+) -> tuple[FloatArray, ...]:
+    """Items at gaps that are moved away from 0 by so many standard errors; one array a move."""
+    aligned(n=n, b=b, c=c, threshold_log=threshold_log)
+    items, wins, losses = paired_counts(n, b, c)
+    (threshold,) = finite(threshold_log=threshold_log)
+    prior = parse_mixture(mixture)
+    shape = np.broadcast_shapes(items.shape, wins.shape, losses.shape, threshold.shape)
+    items, wins, losses, threshold = (np.broadcast_to(x, shape).ravel() for x in (items, wins, losses, threshold))
+    out = np.zeros((len(moves), items.size))
     need = threshold - log_e_value(wins, losses, prior)
     undecided = np.flatnonzero(need > 0)
     need, threshold, wins, losses = (x[undecided] for x in (need, threshold, wins, losses))
     seen = np.maximum(items[undecided], 1)
     gap, discordance = (wins - losses) / seen, (wins + losses) / seen
-    reach = quantile * np.sqrt(np.maximum(discordance - gap**2, 0) / seen)
-    size, sign = np.abs(gap), np.where(gap < 0, -1.0, 1.0)
-    towards_leader = (np.minimum(size + reach, discordance), size, np.maximum(size - reach, 0))
-    for row, towards in zip(out, towards_leader, strict=True):
+    error = np.sqrt(np.maximum(discordance - gap**2, 0) / seen)
+    sign = np.where(gap < 0, -1.0, 1.0)
+    for row, move in zip(out, moves, strict=True):
+        towards = np.clip(np.abs(gap) + move * error, 0, discordance)
         rate_b, rate_c = (discordance + sign * towards) / 2, (discordance - sign * towards) / 2
         row[undecided] = _crossing(seen, wins, losses, rate_b, rate_c, need, threshold, prior)
-    return out
+    return tuple(out.reshape(len(moves), *shape))
 
 
 def _crossing(

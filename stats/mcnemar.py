@@ -8,9 +8,11 @@ import numpy.typing as npt
 
 from stats.checks import FloatArray, non_negative
 from stats.halfbeta import half_beta_tail
+from stats.slabs import slabbed
 from stats.special import erfc
 
 
+@slabbed
 def chi2_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
     """P-value of the chi-squared test without continuity correction (McNemar, 1947).
 
@@ -24,6 +26,7 @@ def chi2_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
     return _normal_p(np.abs(wins - losses), wins + losses)
 
 
+@slabbed
 def corrected_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
     """P-value of the continuity-corrected chi-squared test, |b - c| reduced by 1 (never below 0).
 

@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.checks import FloatArray, aligned, between, finite, non_negative, paired_counts
+from stats.slabs import slabbed
 
 
+@slabbed
 def moments(n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Gap and standard deviation of the paired difference.
 
@@ -36,6 +38,7 @@ def moments(n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> tuple[Float
     return gap, np.sqrt(np.maximum((wins + losses) / items - gap**2, 0))
 
 
+@slabbed
 def moments_from_sums(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Gap and standard deviation of graded differences in [-1, 1] from ``s1 = sum D`` and ``s2 = sum D^2``.
 

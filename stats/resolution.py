@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from stats.checks import FloatArray, aligned, between, finite, level, non_negative, paired_counts
 from stats.paired import admissible_rho, difference_variance, hoeffding_bounds
+from stats.slabs import slabbed
 from stats.special import ndtri
 
 
@@ -26,6 +27,7 @@ def z_sum(alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8) -> FloatArray
     return np.asarray(ndtri(target) - ndtri(a / 2))
 
 
+@slabbed
 def required_n(
     n: npt.ArrayLike,
     b: npt.ArrayLike,
@@ -65,6 +67,7 @@ def required_n(
     return np.asarray(z_sum(alpha, power) ** 2 * np.maximum(ratio - 1, 0))
 
 
+@slabbed
 def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> FloatArray:
     """Resolution ratio q = n / N*: at least 1 when the benchmark is large enough; 0 where N* is infinite or n = 0.
 
@@ -86,6 +89,7 @@ def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> FloatArray:
         return np.where(items > 0, items / needed, 0.0)
 
 
+@slabbed
 def mde(n: npt.ArrayLike, sd: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8) -> FloatArray:
     """Smallest gap that n items detect at (alpha, power), in score units; infinite where n = 0 (paper, eq. mde).
 

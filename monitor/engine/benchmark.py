@@ -11,7 +11,7 @@ from monitor.engine.counts import ABSENT, ONE, SKIPPED, ZERO, Codes, matrix_coun
 from monitor.engine.delta import BenchmarkDelta, Contestant, PairSnapshot, RowKey, StoredBenchmark
 from monitor.engine.graded_pairs import GradedPairs, capital_of
 from monitor.engine.keys import benchmark_key
-from monitor.engine.pairs import all_pairs, pair_count, pair_members
+from monitor.engine.pairs import Index, all_pairs, pair_count, pair_members
 from monitor.engine.repeats import Repeats
 from schemas.changes import VerdictChange
 from schemas.events import Spec
@@ -22,17 +22,16 @@ MILLION: Final = 1_000_000
 NARROW: Final = 254
 """How many different scores fit beside `absent` and `skipped` in one byte."""
 
-_GROWTH: Final = 1.125
 COUNTERS: Final = ("events", "duplicates", "conflicts", "rejected")
 PROCEDURES: Final = ("anytime", "anytime_family")
 
 
 def _grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
-    """Return an array of at least this shape that begins with the given one; grows by an eighth, so that appending is cheap."""
+    """Return an array of at least this shape that begins with the given one; grows by a sixteenth, so that appending is cheap."""
     if all(have >= need for have, need in zip(array.shape, shape, strict=True)):
         return array
     target = [
-        have if have >= need else max(need, int(have * _GROWTH) + 8)
+        have if have >= need else max(need, have + have // 16 + 2)
         for have, need in zip(array.shape, shape, strict=True)
     ]
     result = np.zeros(target, array.dtype)
@@ -98,8 +97,7 @@ class Benchmark:
         """1-based place of a pair in its family; 0 for a pair outside it."""
         self.registered = 0
         self.latched = {procedure: np.zeros(0, np.int8) for procedure in PROCEDURES}
-        """+1: contestant i was decided to be better; -1: contestant j; 0: undecided."""
-        self.reversed = {procedure: np.zeros(0, bool) for procedure in PROCEDURES}
+        """+1: contestant i was decided to be better; -1: contestant j; 0: undecided; +2 and -2 once the lead has turned since."""
         self.changes: dict[str, VerdictChange] = {}
         self.at = 0.0
         """Wall clock of the last commit, and below of each change, for those who look: set by who commits, never read by the fold."""
@@ -193,9 +191,8 @@ class Benchmark:
         if self.n.size < pairs:
             for name in ("n", "b", "c", "family_index"):
                 setattr(self, name, _grown(getattr(self, name), pairs))
-            for table in (self.latched, self.reversed):
-                for procedure in PROCEDURES:
-                    table[procedure] = _grown(table[procedure], pairs)
+            for procedure in PROCEDURES:
+                self.latched[procedure] = _grown(self.latched[procedure], pairs)
         if self.repeats is not None:
             self.repeats.grow(contestants)
         if self.graded_pairs is not None:
@@ -240,11 +237,13 @@ class Benchmark:
         """Say for each contestant whether it is the latest epoch of its model."""
         return np.array([c.epoch == self.latest_epoch[c.model] for c in self.contestants], bool)
 
-    def comparable(self) -> NDArray[np.bool_]:
+    def comparable(self, pair: Index) -> NDArray[np.bool_]:
         """Say for each pair whether its members are different models: two epochs of one model are no hypothesis."""
+        if len(self.latest_epoch) == len(self.contestants):
+            return np.ones(pair.shape, bool)
         ids = {model: k for k, model in enumerate(self.latest_epoch)}
         model = np.array([ids[c.model] for c in self.contestants], np.int64)
-        i, j = all_pairs(len(self.contestants))
+        i, j = pair_members(pair)
         return np.asarray(model[i] != model[j])
 
     def matrix(self) -> Codes:
@@ -303,11 +302,9 @@ class Benchmark:
         self.at, self.times = stored.at, dict(stored.times)
         for field in self.changes:
             pair, procedure, kind = field.split(":")
-            change = self.changes[field]
             if kind == "decided":
-                self.latched[procedure][int(pair)] = self._side(int(pair), change)
-            elif kind == "reversed":
-                self.reversed[procedure][int(pair)] = True
+                turned = f"{pair}:{procedure}:reversed" in self.changes
+                self.latched[procedure][int(pair)] = (1 + turned) * self._side(int(pair), self.changes[field])
         self._restore_items()
         self._restore_sums(stored.pairs)
         if self.committed is not None:

@@ -1,39 +1,48 @@
 """Pair sums of a chunk by matrix products: how many shared items, and how many discordant ones, each pair gained."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.pairs import Index, all_pairs, pair_count, pairs_of
+from monitor.engine.pairs import Index, Places, all_pairs, pair_count, pair_index
 
 ABSENT, SKIPPED, ZERO, ONE = 0, 1, 2, 3
 """Codes of a cell of the score matrix; code 2 + k stands for entry k of the score table, which starts with 0 and 1."""
 
 CHUNK_CELLS = 4_000
-"""Most cells of one product: two counts of a chunk share a float32, which is exact below 2**24."""
+"""Most cells of one product: three counts of a chunk share a float64, which is exact below 2**53."""
 
-_SHIFT = 12
 _SLAB_ROWS = 8_192
 # A dense product spends about this many times less on a multiplication than a sparse one.
 _DENSE_ADVANTAGE = 40
+# Adding zeros to all pairs in place is cheaper than picking out those of so large a share of the contestants.
+_MANY = 1 / 8
 
 Codes = NDArray[np.uint8] | NDArray[np.uint32]
+Floats = NDArray[np.floating[Any]]
 
 
-def _packed(block: Codes) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Per cell: is it scored, and (2**12 beside it) is it wrong, respectively right."""
-    scored = (block >= ZERO).astype(np.float32)
-    packed = []
-    for kind in (ZERO, ONE):
-        cells = (block == kind).astype(np.float32)
-        cells *= 1 << _SHIFT
-        cells += scored
-        packed.append(cells)
-    return packed[0], packed[1]
+class Gains(NamedTuple):
+    """What a chunk of new cells adds to pairs; arrays of int32, shape (pairs,).
+
+    Attributes
+    ----------
+    pair : array of int64, or slice
+        Indices of the pairs, each once.
+    n, b, c : array
+        Items newly shared by pair (i, j); those of them that only i has right; only j.
+    """
+
+    pair: Places
+    n: NDArray[np.int32]
+    b: NDArray[np.int32]
+    c: NDArray[np.int32]
 
 
 def chunk_counts(
     before: Codes, after: Codes, row: NDArray[np.int64], contestant: NDArray[np.int64], code: NDArray[np.uint32]
-) -> tuple[Index, Index, NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+) -> Gains:
     """Count what a chunk of new cells adds to every pair it touches.
 
     Parameters
@@ -43,73 +52,90 @@ def chunk_counts(
     row, contestant, code : arrays, shape (cells,)
         The new, scored cells; at most 4,000 of them.
 
-    Returns
-    -------
-    i, j : arrays of int64, shape (pairs,)
-        The pairs that have a touched contestant, i < j.
-    n, b, c : arrays of int32, shape (pairs,)
-        Items newly shared; those of them that only i has right; only j.
-
     Notes
     -----
-    A new cell of contestant k meets every partner that is there *after* the chunk, and, transposed, every partner that was there
-    *before* it: so two new cells of one row meet exactly once.
+    A new cell of contestant k meets every partner p that was there *before* the chunk, and every new cell of p meets each k that is there
+    *after* it: so two new cells of one row meet exactly once. The three counts of a pair are digits of one number: shared items, then those
+    that p alone has right, then those that k alone has right.
     """
-    contestants = before.shape[1]
-    among = np.zeros(contestants, bool)
-    among[contestant] = True
-    touched = np.flatnonzero(among)
-    place = np.cumsum(among) - 1
-    group = place[contestant]
-    full = code >= ZERO
-    right, wrong = code == ONE, code == ZERO
-    graded = full & ~right & ~wrong
+    rows, contestants = before.shape
+    cells = np.bincount(contestant, minlength=contestants)
+    everyone = np.count_nonzero(cells) >= _MANY * contestants
+    members = np.arange(contestants) if everyone else np.flatnonzero(cells)
+    touched = slice(None) if everyone else members
+    place = (np.searchsorted(members, contestant), row)
+    # A pair gains no more items than are new of its two members.
+    few = min(rows, 2 * int(cells.max())) < 1 << 8
+    kind, shift = (np.float32, 8) if few else (np.float64, 12)
 
-    after_wrong, after_right = _packed(after)
-    before_wrong, before_right = _packed(before)
-    sums = _Sums(row, group, touched.size, before.shape[0])
-    new_right, old_right = sums(right, after_wrong), sums(right, before_wrong)
-    new_wrong, old_wrong = sums(wrong, after_right), sums(wrong, before_right)
+    graded = bool((after > ONE).any())
+    old, now = _kinds(before, kind, graded=graded), _kinds(after[:, touched], kind, graded=graded)
+    shape = (members.size, rows)
+    of_k = _meetings(code, place, shape, kind, (1 << shift, 1 << 2 * shift), graded=graded)
+    of_p = _meetings(code, place, shape, kind, (1 << 2 * shift, 1 << shift), graded=graded)
+    if everyone and isinstance(of_p, np.ndarray):
+        gained = np.hstack([of_k, now.T]) @ np.vstack([old, of_p.T])
+    else:
+        gained = of_k @ old
+        gained[:, touched] += (of_p @ now).T
 
-    i, j = pairs_of(touched, contestants)
-    where = np.where(among, place, touched.size)
-    at_i, at_j = where[i], where[j]
-    low = (1 << _SHIFT) - 1
-    n = (
-        (new_right & low)[at_i, j]
-        + (new_wrong & low)[at_i, j]
-        + (old_right & low)[at_j, i]
-        + (old_wrong & low)[at_j, i]
-    )
-    b = (new_right >> _SHIFT)[at_i, j] + (old_wrong >> _SHIFT)[at_j, i]
-    c = (new_wrong >> _SHIFT)[at_i, j] + (old_right >> _SHIFT)[at_j, i]
-    if graded.any():
-        n = n + (sums(graded, after_wrong) & low)[at_i, j] + (sums(graded, before_wrong) & low)[at_j, i]
-    return i, j, n, b, c
+    if everyone:
+        # Row j of the lower triangle holds the pairs (., j), which are neighbours: so this is the order of pair indices.
+        return Gains(
+            slice(0, pair_count(contestants)), *_digits(np.concatenate([gained[j, :j] for j in members]), shift)
+        )
+    # Two touched contestants met in both of their rows: the later one has all of it.
+    k, p = np.nonzero((gained > 0) & ((cells == 0) | (np.arange(contestants) < members[:, None])))
+    n, p_alone, k_alone = _digits(gained[k, p], shift)
+    k = members[k]
+    first = p < k
+    pair = pair_index(np.minimum(k, p), np.maximum(k, p))
+    return Gains(pair, n, np.where(first, p_alone, k_alone), np.where(first, k_alone, p_alone))
 
 
-class _Sums:
-    """Sums rows of a matrix by group, as a product with the indicator of the groups; one more row of zeros stands for `no group`."""
+def _kinds(block: Codes, kind: type[np.floating[Any]], *, graded: bool) -> Floats:
+    """Say of each cell whether it is right, then below whether it is wrong, then whether it is graded; shape (2 or 3 rows, contestants)."""
+    rows, contestants = block.shape
+    found = np.empty((2 + graded, rows, contestants), kind)
+    np.equal(block, ONE, out=found[0])
+    np.equal(block, ZERO, out=found[1])
+    if graded:
+        np.greater(block, ONE, out=found[2])
+    return found.reshape((2 + graded) * rows, contestants)
 
-    def __init__(self, row: NDArray[np.int64], group: NDArray[np.int64], groups: int, rows: int) -> None:
-        self.row, self.group, self.groups, self.rows = row, group, groups, rows
-        self.dense = groups * rows < _DENSE_ADVANTAGE * max(row.size, 1)
 
-    def __call__(self, mask: NDArray[np.bool_], matrix: NDArray[np.float32]) -> NDArray[np.int32]:
-        row, group = self.row[mask], self.group[mask]
-        result = np.zeros((self.groups + 1, matrix.shape[1]), np.int32)
-        if row.size == 0:
-            return result
-        if self.dense:
-            indicator = np.zeros((self.groups, self.rows), np.float32)
-            indicator[group, row] = 1
-            result[:-1] = indicator @ matrix
-        else:
-            from scipy.sparse import csr_array
+def _meetings(
+    code: NDArray[np.uint32],
+    place: tuple[Index, Index],
+    shape: tuple[int, int],
+    kind: type[np.floating[Any]],
+    digits: tuple[int, int],
+    *,
+    graded: bool,
+) -> Any:  # noqa: ANN401
+    """Return what each new cell counts for when it meets each kind of cell, as a matrix of shape (groups, 2 or 3 rows).
 
-            ones = np.ones(row.size, np.float32)
-            result[:-1] = csr_array((ones, (group, row)), shape=(self.groups, self.rows)) @ matrix
-        return result
+    The first digit counts it where it is wrong and the other right, the second one where it is right and the other wrong. The matrix is
+    dense or sparse, whichever multiplies sooner.
+    """
+    (group, row), (groups, rows) = place, shape
+    worth = [1 + digits[0] * (code == ZERO), 1 + digits[1] * (code == ONE)] + [np.ones(code.size)] * graded
+    weights = np.concatenate(worth).astype(kind)
+    group = np.tile(group, len(worth))
+    inner = np.concatenate([row + k * rows for k in range(len(worth))])
+    if groups * rows >= _DENSE_ADVANTAGE * code.size:
+        from scipy.sparse import csr_array
+
+        return csr_array((weights, (group, inner)), shape=(groups, len(worth) * rows))
+    dense = np.zeros((groups, len(worth) * rows), kind)
+    dense[group, inner] = weights
+    return dense
+
+
+def _digits(packed: Floats, shift: int) -> list[NDArray[np.int32]]:
+    whole: NDArray[Any] = packed.astype(np.int32 if shift == 8 else np.int64)
+    last = (1 << shift) - 1
+    return [np.asarray(x, np.int32) for x in (whole & last, whole >> shift & last, whole >> 2 * shift)]
 
 
 def matrix_counts(scores: Codes) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:

@@ -15,7 +15,7 @@ from monitor.engine.delta import BenchmarkDelta, Contestant
 from monitor.engine.graded_pairs import enter_graded
 from monitor.engine.latches import Chunk, Crossing, crossings, register
 from monitor.engine.limits import Limits
-from monitor.engine.pairs import Index, pair_index
+from monitor.engine.pairs import Index, chosen
 from schemas.decode import Fault, shorten
 from schemas.events import EventFields
 from schemas.names import name_fault
@@ -321,26 +321,22 @@ def _bet(
     row, contestant, code, position = cells
     if row.size == 0 or len(benchmark.contestants) < 2:
         return
-    i, j, n, b, c = chunk_counts(before, after, row, contestant, code)
-    changed = np.flatnonzero(n)
-    i, j, n, b, c = i[changed], j[changed], n[changed], b[changed], c[changed]
-    pair = pair_index(i, j)
-    start = (benchmark.n[pair], benchmark.b[pair], benchmark.c[pair])
-    for name, gained in (("n", n), ("b", b), ("c", c)):
-        getattr(benchmark, name)[pair] += gained
+    gains = chunk_counts(before, after, row, contestant, code)
+    held = benchmark.n[gains.pair]
+    fresh = chosen(gains.pair, np.flatnonzero((held == 0) & (gains.n > 0)))
+    for name in ("n", "b", "c"):
+        getattr(benchmark, name)[gains.pair] += getattr(gains, name)
 
-    fresh = np.flatnonzero(start[0] == 0)
     graded = benchmark.graded_pairs is not None
     if not fresh.size and not betting and not graded:
         return
     chunk = Chunk.of(before, after, row, contestant, position)
     if fresh.size:
-        joined = register(benchmark, chunk, i[fresh], j[fresh])
-        delta.registered = np.concatenate([delta.registered, joined])
+        delta.registered = np.concatenate([delta.registered, register(benchmark, chunk, fresh)])
     if graded:
-        _announce(benchmark, piece, enter_graded(benchmark, chunk, i, j, start[0], betting=betting), delta)
+        _announce(benchmark, piece, enter_graded(benchmark, chunk, gains, betting=betting), delta)
     elif betting:
-        _announce(benchmark, piece, crossings(benchmark, chunk, i, j, start), delta)
+        _announce(benchmark, piece, crossings(benchmark, chunk, gains), delta)
 
 
 def _announce(benchmark: Benchmark, piece: Batch, crossed: Sequence[Crossing], delta: BenchmarkDelta) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.counts import ZERO, Codes
-from monitor.engine.pairs import Index, pair_count, pair_index
+from monitor.engine.counts import ZERO, Codes, Gains
+from monitor.engine.pairs import Index, chosen, pair_count, pair_index, pair_members
 from stats.graded import (
     LAMBDAS,
     graded_completion_bound,
@@ -92,20 +92,18 @@ def capital_of(codes: Codes, values: NDArray[np.int64], unit: int, i: Index, j: 
     step = max(1, _SLAB_CELLS // max(1, codes.shape[0]))
     for start in range(0, i.size, step):
         some = slice(start, start + step)
-        differences = differences_of(codes[:, i[some]], codes[:, j[some]], values)
+        differences = differences_of(codes[:, i[some]].T, codes[:, j[some]].T, values)
         capital[some], _ = capital_gained(differences, unit)
         lead[some] = differences.sum(axis=1)
     return capital, lead
 
 
 def differences_of(first: Codes, second: Codes, values: NDArray[np.int64]) -> Differences:
-    """Return D of shared items and 0 elsewhere, transposed to (pairs, items), from codes of shape (items, pairs)."""
-    return np.where((first >= ZERO) & (second >= ZERO), values[first] - values[second], 0).T
+    """Return D of shared items and 0 elsewhere, shape (pairs, items), from codes of that shape."""
+    return np.where((first >= ZERO) & (second >= ZERO), values[first] - values[second], 0)
 
 
-def enter_graded(
-    benchmark: "Benchmark", chunk: "Chunk", i: Index, j: Index, start: NDArray[np.int32], *, betting: bool
-) -> "list[Crossing]":
+def enter_graded(benchmark: "Benchmark", chunk: "Chunk", gains: Gains, *, betting: bool) -> "list[Crossing]":
     """Add the items that a chunk lets pairs share to their capital, and close the latches they reach.
 
     Parameters
@@ -113,16 +111,18 @@ def enter_graded(
     benchmark : Benchmark
         With the counts of the chunk already added, and its new pairs registered.
     chunk : Chunk
-    i, j : arrays of int64, shape (pairs,)
-        The pairs whose counts changed.
-    start : array of int32, shape (pairs,)
-        Their shared items before the chunk.
+    gains : Gains
+        What the chunk added.
     betting : bool
         Whether latches may close.
     """
     assert benchmark.graded_pairs is not None
+    changed = np.flatnonzero(gains.n)
+    pair = chosen(gains.pair, changed)
+    i, j = pair_members(pair)
+    start = benchmark.n[pair] - gains.n[changed]
     found: list[Crossing] = []
-    step = max(1, _SLAB_CELLS // max(1, chunk.time.shape[0]))
+    step = max(1, _SLAB_CELLS // max(1, chunk.rows))
     for low in range(0, i.size, step):
         some = slice(low, low + step)
         found += _enter_some(benchmark, chunk, i[some], j[some], start[some], betting=betting)
@@ -138,7 +138,7 @@ def _enter_some(
     assert sums is not None
     times = chunk.shared(i, j)
     joined = (times >= 0) & (times < NEVER)
-    differences = np.where(joined, differences_of(chunk.after[:, i], chunk.after[:, j], benchmark.item_values), 0)
+    differences = np.where(joined, differences_of(chunk.after[i], chunk.after[j], benchmark.item_values), 0)
     gained, most = capital_gained(differences, benchmark.unit)
     pair = pair_index(i, j)
     capital, lead = sums.capital[pair], sums.lead[pair]
@@ -173,10 +173,10 @@ def _turned(
     lowest = lead + np.minimum(differences, 0).sum(axis=1)
     highest = lead + np.maximum(differences, 0).sum(axis=1)
     reach = np.zeros(pair.shape, bool)
-    for procedure, latch in benchmark.latched.items():
-        side = np.where(benchmark.reversed[procedure][pair], 0, latch[pair])
+    for latch in benchmark.latched.values():
+        side = latch[pair]
         # A pair that is decided inside the chunk is replayed anyway.
-        reach |= ((side > 0) & (lowest < 0)) | ((side < 0) & (highest > 0))
+        reach |= ((side == 1) & (lowest < 0)) | ((side == -1) & (highest > 0))
     return reach
 
 
@@ -184,7 +184,7 @@ def _replay(
     benchmark: "Benchmark",
     members: tuple[Index, Index],
     before: tuple[NDArray[np.int32], Capital, NDArray[np.int64]],
-    way: tuple[NDArray[np.int32], Differences],
+    way: tuple[NDArray[np.int16], Differences],
     threshold: dict[str, NDArray[np.float64]],
 ) -> "list[Crossing]":
     """Follow pairs event by event through a chunk."""

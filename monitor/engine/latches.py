@@ -4,25 +4,29 @@ Sums do not care about the order inside a chunk, latches do. ln e is convex in (
 (b, c) is at a corner: only a pair that could reach a threshold there is replayed event by event.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.benchmark import PROCEDURES, Benchmark
-from monitor.engine.counts import ONE, ZERO, Codes
-from monitor.engine.pairs import Index, pair_index
+from monitor.engine.counts import ONE, ZERO, Codes, Gains
+from monitor.engine.pairs import Index, Places, chosen, pair_index, pair_members
 from stats.eprocess import log_completion_bound, log_e_value
 from stats.families import capacity_alpha, spending_alpha
 
 STATISTICS_VERSION: Final = 3
 """Version of everything a latch rests on: a state made by another one is refused."""
 
-NEVER: Final = np.iinfo(np.int32).max
+Times = NDArray[np.int16]
+NEVER: Final = np.iinfo(np.int16).max
+"""Later than any position in a chunk, of which there are at most 4,000."""
 ALWAYS: Final = -1
-_SLAB_CELLS: Final = 2_000_000
+_SLAB_CELLS: Final = 500_000
+_SLAB_PAIRS: Final = 32_768
 _LN2: Final = log(2.0)
 _SLACK: Final = 1e-9
 """A corner this close below its threshold is replayed too: rounding must not decide what is looked at."""
@@ -32,43 +36,46 @@ Counts = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Chunk:
-    """The new counting cells of a chunk, beside the rows they are in.
+    """The new counting cells of a chunk, beside the rows they are in; a contestant's are neighbours in memory.
 
     Attributes
     ----------
-    time : array of int32, shape (rows, contestants)
+    time : array of int16, shape (contestants, rows)
         When each cell came: its position in the chunk, ALWAYS if it was there before, NEVER if it is absent or skipped.
-    after : array of codes, shape (rows, contestants)
+    after : array of codes, shape (contestants, rows)
         The rows with the new cells.
     """
 
-    time: NDArray[np.int32]
+    time: Times
     after: Codes
 
     @classmethod
     def of(cls, before: Codes, after: Codes, row: Index, contestant: Index, position: Index) -> "Chunk":
-        """Lay out the times of a chunk's cells."""
-        time = np.where(before >= ZERO, np.int32(ALWAYS), np.int32(NEVER))
-        time[row, contestant] = position
-        time[after < ZERO] = NEVER
-        return cls(time, after)
+        """Lay out the times of a chunk's new, scored cells; `before` and `after` are of shape (rows, contestants)."""
+        time = np.where(before.T.copy() >= ZERO, np.int16(ALWAYS), np.int16(NEVER))
+        time[contestant, row] = position
+        return cls(time, after.T.copy())
 
-    def shared(self, i: Index, j: Index) -> NDArray[np.int32]:
+    @property
+    def rows(self) -> int:
+        """How many rows the chunk touches."""
+        return int(self.time.shape[1])
+
+    def shared(self, i: Index, j: Index) -> Times:
         """When each row became shared by each pair, shape (pairs, rows)."""
-        return np.maximum(self.time[:, i], self.time[:, j]).T
+        times = self.time[i]
+        return np.maximum(times, self.time[j], out=times)
 
-    def first_shared(self, i: Index, j: Index) -> NDArray[np.int32]:
-        """When each pair got its first shared item in this chunk, shape (pairs,)."""
-        first = np.empty(i.size, np.int32)
-        step = max(1, _SLAB_CELLS // max(1, self.time.shape[0]))
+    def first_shared(self, i: Index, j: Index) -> Times:
+        """When each of some pairs that shared nothing before got its first shared item, shape (pairs,)."""
+        first = np.empty(i.size, np.int16)
+        step = max(1, _SLAB_CELLS // max(1, self.rows))
         for start in range(0, i.size, step):
-            times = self.shared(i[start : start + step], j[start : start + step])
-            first[start : start + step] = np.where(times >= 0, times, NEVER).min(axis=1)
+            self.shared(i[start : start + step], j[start : start + step]).min(axis=1, out=first[start : start + step])
         return first
 
 
-@dataclass(frozen=True)
-class Crossing:
+class Crossing(NamedTuple):
     """A latch that closed: pair (i, j), procedure, kind, the event, and the evidence at that event."""
 
     i: int
@@ -101,7 +108,7 @@ class Path:
         As they are after each step; see `Crossing`. `lead` is the sum of D: b - c, or in the units of graded scores, which have no b and c.
     """
 
-    when: NDArray[np.int32]
+    when: NDArray[np.integer[Any]]
     happened: NDArray[np.bool_]
     n: NDArray[np.int32]
     b: NDArray[np.int32]
@@ -112,21 +119,18 @@ class Path:
     side: NDArray[np.int64]
 
 
-def register(benchmark: Benchmark, chunk: Chunk, i: Index, j: Index) -> NDArray[np.uint32]:
+def register(benchmark: Benchmark, chunk: Chunk, pair: Index) -> NDArray[np.uint32]:
     """Give pairs with their first shared item their place in the family, in the order of arrival.
 
     Ties (one event that gives several pairs their first item) go by the order in which the models came. Never by rank or score: the
     family-wise error rate would not hold (statistics, families).
     """
-    pair = pair_index(i, j)
-    model = np.array([c.model for c in benchmark.contestants])
-    fresh = model[i] != model[j]
+    pair = pair[benchmark.comparable(pair)]
     if benchmark.spec.family.pairs is not None:
-        fresh &= np.isin(pair, declared_pairs(benchmark))
-    i, j, pair = i[fresh], j[fresh], pair[fresh]
+        pair = pair[np.isin(pair, declared_pairs(benchmark))]
     if pair.size == 0:
         return np.empty(0, np.uint32)
-    pair = pair[np.lexsort((pair, chunk.first_shared(i, j)))]
+    pair = pair[np.lexsort((pair, chunk.first_shared(*pair_members(pair))))]
     benchmark.family_index[pair] = np.arange(benchmark.registered + 1, benchmark.registered + 1 + pair.size)
     benchmark.registered += pair.size
     return np.asarray(pair, np.uint32)
@@ -157,14 +161,11 @@ def log_thresholds(benchmark: Benchmark, pair: Index) -> dict[str, NDArray[np.fl
     with np.errstate(divide="ignore"):
         family = np.where((place > 0) & (alpha_j > 0), -np.log(alpha_j), np.inf)
     alone = np.full(pair.shape, -log(spec.alpha))
-    if len(benchmark.latest_epoch) < len(benchmark.contestants):
-        alone[~benchmark.comparable()[pair]] = np.inf
+    alone[~benchmark.comparable(pair)] = np.inf
     return {"anytime": alone, "anytime_family": family}
 
 
-def crossings(
-    benchmark: Benchmark, chunk: Chunk, i: Index, j: Index, before: tuple[Counts, Counts, Counts]
-) -> list[Crossing]:
+def crossings(benchmark: Benchmark, chunk: Chunk, gains: Gains) -> list[Crossing]:
     """Close the latches that a chunk reaches.
 
     Parameters
@@ -173,28 +174,58 @@ def crossings(
         With the sums of the chunk already added, and its new pairs registered.
     chunk : Chunk
         The new cells.
-    i, j : arrays of int64, shape (pairs,)
-        The pairs whose sums changed.
-    before : three arrays of int32, shape (pairs,)
-        Their n, b and c before the chunk.
+    gains : Gains
+        What the chunk added.
 
     Returns
     -------
     list of Crossing
         In the order of the log. The latches of `benchmark` are set.
     """
-    n0, b0, c0 = before
-    pair = pair_index(i, j)
-    threshold = log_thresholds(benchmark, pair)
-    reach = _reach(benchmark, pair, (b0, c0), threshold)
-    candidates = np.flatnonzero(reach)
     found: list[Crossing] = []
-    step = max(1, _SLAB_CELLS // max(1, chunk.time.shape[0]))
-    for start in range(0, candidates.size, step):
-        some = candidates[start : start + step]
-        limits = {procedure: values[some] for procedure, values in threshold.items()}
-        found += _replay(benchmark, chunk, (i[some], j[some]), (n0[some], b0[some], c0[some]), limits)
+    step = max(1, _SLAB_CELLS // max(1, chunk.rows))
+    for near in _near(benchmark, gains):
+        pair = chosen(gains.pair, near)
+        after = (benchmark.n[pair], benchmark.b[pair], benchmark.c[pair])
+        n0, b0, c0 = (x - gain[near] for x, gain in zip(after, gains[1:], strict=True))
+        threshold = log_thresholds(benchmark, pair)
+        candidates = np.flatnonzero(_reach(benchmark, pair, (b0, c0), threshold))
+        for start in range(0, candidates.size, step):
+            some = candidates[start : start + step]
+            limits = {procedure: values[some] for procedure, values in threshold.items()}
+            members = pair_members(pair[some])
+            found += _replay(benchmark, chunk, members, (n0[some], b0[some], c0[some]), limits)
     return sorted(found, key=lambda x: (x.position, x.pair))
+
+
+def _near(benchmark: Benchmark, gains: Gains) -> Iterator[Index]:
+    """Yield where among the pairs those stand that may close a latch, some at a time: the others are ruled out by whole numbers.
+
+    No threshold is below ln 1/alpha, so what does not come near that needs none computed. See `may_reach`.
+    """
+    size = gains.n.size
+    ratio = np.float32(-log(benchmark.spec.alpha) / _LN2 * (1 - 1e-5))
+    for start in range(0, size, _SLAB_PAIRS):
+        part = slice(start, min(start + _SLAB_PAIRS, size))
+        pair = part if isinstance(gains.pair, slice) else gains.pair[part]
+        b1, c1 = benchmark.b[pair], benchmark.c[pair]
+        b0, c0 = b1 - gains.b[part], c1 - gains.c[part]
+        undecided = np.logical_or.reduce([benchmark.latched[procedure][pair] == 0 for procedure in PROCEDURES])
+        if benchmark.spec.order.policy == "completion":
+            near = undecided & (np.abs(b1 - c1) > benchmark.missing(benchmark.n[pair]))
+        else:
+            near = undecided & (_far_apart(b1, c0, ratio) | _far_apart(b0, c1, ratio))
+            near |= turned(benchmark, pair, (b0, c0), (b1, c1))
+        some = np.flatnonzero(near & (gains.n[part] > 0))
+        if some.size:
+            yield some + start
+
+
+def _far_apart(b: Counts, c: Counts, ratio: np.float32) -> NDArray[np.bool_]:
+    """`may_reach` in half the bits, with room for their rounding."""
+    difference = (b - c).astype(np.float32)
+    difference *= difference
+    return np.asarray(difference > ratio * (b + c).astype(np.float32))
 
 
 def may_reach(b: Counts, c: Counts, log_threshold: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -245,14 +276,14 @@ def open_limits(benchmark: Benchmark, pair: Index, threshold: dict[str, NDArray[
 
 
 def turned(
-    benchmark: Benchmark, pair: Index, before: tuple[Counts, Counts], after: tuple[Counts, Counts]
+    benchmark: Benchmark, pair: Places, before: tuple[Counts, Counts], after: tuple[Counts, Counts]
 ) -> NDArray[np.bool_]:
     """Say which decided pairs may have come to lean the other way somewhere between two pairs of counts (b, c)."""
     (b0, c0), (b1, c1) = before, after
-    reach = np.zeros(pair.shape, bool)
+    reach = np.zeros(b0.shape, bool)
     for procedure in PROCEDURES:
-        side = np.where(benchmark.reversed[procedure][pair], 0, benchmark.latched[procedure][pair])
-        reach |= ((side > 0) & (b0 < c1)) | ((side < 0) & (b1 > c0))
+        side = benchmark.latched[procedure][pair]
+        reach |= ((side == 1) & (b0 < c1)) | ((side == -1) & (b1 > c0))
     return reach
 
 
@@ -271,7 +302,7 @@ def _replay(
     if length == 0:
         return []
     order = np.argsort(np.where(joined, times, NEVER), axis=1, kind="stable")[:, :length]
-    first, second = chunk.after[:, i].T, chunk.after[:, j].T
+    first, second = chunk.after[i], chunk.after[j]
     happened = np.take_along_axis(joined, order, axis=1)
     wins = np.take_along_axis((first == ONE) & (second == ZERO) & joined, order, axis=1)
     losses = np.take_along_axis((first == ZERO) & (second == ONE) & joined, order, axis=1)
@@ -321,41 +352,39 @@ def close(
     threshold : dict of arrays of float64, shape (pairs,)
         See `log_thresholds`.
     """
-    i, j = members
-    pair = pair_index(i, j)
-    b, c, lead, evidence, side, happened = path.b, path.c, path.lead, path.evidence, path.side, path.happened
+    pair = pair_index(*members)
+    lead, evidence, side, happened = path.lead, path.evidence, path.side, path.happened
     length = happened.shape[1]
     found: list[Crossing] = []
     for procedure in PROCEDURES:
-        latch, undone = benchmark.latched[procedure], benchmark.reversed[procedure]
         limit = threshold[procedure]
-        open_now = latch[pair] == 0
+        latch = benchmark.latched[procedure][pair]
+        open_now = latch == 0
         hit = happened & (evidence >= limit[:, None]) & open_now[:, None]
-        step = hit.argmax(axis=1)
-        since = np.where(open_now, np.where(hit.any(axis=1), step, length), -1)
-        latch[pair] = np.where(hit.any(axis=1), side[np.arange(pair.size), step], latch[pair])
-        against = latch[pair].astype(np.int64)[:, None] * np.sign(lead) < 0
-        turn = happened & against & (np.arange(length) > since[:, None]) & ~undone[pair][:, None]
-        undone[pair] |= turn.any(axis=1)
+        step, closes = hit.argmax(axis=1), hit.any(axis=1)
+        since = np.where(open_now, np.where(closes, step, length), -1)
+        latch = np.where(closes, side[np.arange(pair.size), step], latch)
+        against = np.where(np.abs(latch) == 1, latch, 0)[:, None] * np.sign(lead) < 0
+        turn = happened & against & (np.arange(length) > since[:, None])
+        benchmark.latched[procedure][pair] = np.where(turn.any(axis=1), 2 * latch, latch)
         for kind, closed in (("decided", hit), ("reversed", turn)):
-            for q in np.flatnonzero(closed.any(axis=1)).tolist():
-                at = int(closed[q].argmax())
-                found.append(
-                    Crossing(
-                        i=int(i[q]),
-                        j=int(j[q]),
-                        pair=int(pair[q]),
-                        procedure=procedure,
-                        kind=kind,
-                        position=int(path.when[q, at]),
-                        side=int(side[q, at]),
-                        n=int(path.n[q, at]),
-                        b=int(b[q, at]),
-                        c=int(c[q, at]),
-                        lead=int(lead[q, at]),
-                        missing=int(path.missing[q, at]),
-                        log_e=float(evidence[q, at]),
-                        log_threshold=float(limit[q]),
-                    )
-                )
+            found += _closed(members, path, closed, procedure, kind, limit)
     return found
+
+
+def _closed(
+    members: tuple[Index, Index],
+    path: Path,
+    closed: NDArray[np.bool_],
+    procedure: str,
+    kind: str,
+    limit: NDArray[np.float64],
+) -> Iterator[Crossing]:
+    """Yield each pair's first step that closes a latch."""
+    some = np.flatnonzero(closed.any(axis=1))
+    at = closed[some].argmax(axis=1)
+    first, second = (x[some] for x in members)
+    steps = (path.when, path.side, path.n, path.b, path.c, path.lead, path.missing, path.evidence)
+    columns = (first, second, pair_index(first, second), *(x[some, at] for x in steps), limit[some])
+    for i, j, pair, *rest in zip(*(x.tolist() for x in columns), strict=True):
+        yield Crossing(i, j, pair, procedure, kind, *rest)

@@ -15,9 +15,11 @@ from monitor.engine.graded_pairs import GRADED_MIXTURE, capital_of
 from monitor.engine.latches import log_thresholds
 from monitor.engine.pairs import Index, pair_index
 from stats.eprocess import anytime_required_n, log_completion_bound, log_e_halves
+from stats.evidence import PairEvidence, pair_evidence
 from stats.families import benjamini_hochberg, e_bh, holm
 from stats.graded import graded_completion_bound, graded_log_e, graded_log_e_halves
-from stats.mcnemar import exact_p
+from stats.mcnemar import exact_p, mid_p
+from stats.mixtures import parse_mixture
 from stats.paired import moments, moments_from_sums
 from stats.resolution import mde, required_n
 
@@ -188,9 +190,21 @@ class PairTable:
     # --- evidence ---------------------------------------------------------------------------------------------------------------------
 
     @cached_property
+    def uniform(self) -> PairEvidence | None:
+        """The exact tests and the e-values together, where one integral gives both: of all shared items, under the uniform mixture."""
+        mixture = parse_mixture(self.benchmark.spec.mixture)
+        if not self.benchmark.binary or mixture.beta != (1.0, 1.0):
+            return None
+        return pair_evidence(self.wins, self.losses, mixture)
+
+    @cached_property
     def p_exact(self) -> Floats:
         """Exact McNemar p-values."""
-        return exact_p(self.wins, self.losses)
+        return exact_p(self.wins, self.losses) if self.uniform is None else self.uniform.p_exact
+
+    def p_mid(self, listed: Index) -> Floats:
+        """Mid-p values of some pairs."""
+        return mid_p(self.wins[listed], self.losses[listed]) if self.uniform is None else self.uniform.p_mid[listed]
 
     @cached_property
     def p_fixed(self) -> Floats:
@@ -229,6 +243,8 @@ class PairTable:
         """Logarithm of the two-sided mixture e-value at the current counts."""
         if not self.benchmark.binary:
             return graded_log_e(self.capital)
+        if self.benchmark.committed is None and self.uniform is not None:
+            return self.uniform.log_e
         _, b, c, c_worst, b_best = self.evidence
         return prefix_log_e(b, c, c_worst, b_best, self.benchmark.spec.mixture)
 
@@ -237,6 +253,8 @@ class PairTable:
         """Logarithms of the directional halves: a is better, b is better."""
         if not self.benchmark.binary:
             return graded_log_e_halves(self.capital)
+        if self.benchmark.committed is None and self.uniform is not None:
+            return self.uniform.log_e_a, self.uniform.log_e_b
         _, b, c, c_worst, b_best = self.evidence
         mixture = self.benchmark.spec.mixture
         if c_worst is c:
@@ -320,7 +338,7 @@ class PairTable:
             }
             return {name: np.where(bound >= limit, side, 0).astype(np.int8) for name, limit in thresholds.items()}
         sign = np.where(self.flip, -1, 1)
-        return {name: (latch[self.pair] * sign).astype(np.int8) for name, latch in benchmark.latched.items()}
+        return {name: (np.sign(latch[self.pair]) * sign).astype(np.int8) for name, latch in benchmark.latched.items()}
 
     @cached_property
     def decided_e_bh(self) -> Sides:

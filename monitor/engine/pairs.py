@@ -6,6 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Index = NDArray[np.int64]
+Places = Index | slice
+"""Indices of some pairs, or `slice(0, pairs)` for all: reading and adding in place is then free of copies."""
+
+
+def chosen(pair: Places, some: Index) -> Index:
+    """Return the indices of some of the pairs, from where they stand among them."""
+    return some if isinstance(pair, slice) else pair[some]
 
 
 def pair_count(contestants: int) -> int:

@@ -32,8 +32,8 @@ from schemas.report import (
 )
 from stats.completion import items_to_completion_decision
 from stats.confidence import gap_interval
-from stats.growth import items_to_decision
-from stats.mcnemar import chi2_p, mid_p
+from stats.growth import expected_items_to_decision
+from stats.mcnemar import chi2_p
 from stats.paired import correlation
 
 Which = Literal["adjacent", "all"]
@@ -117,7 +117,8 @@ def superseded_rows(benchmark: Benchmark, ranking: Index, held: str | None) -> l
     decided = np.zeros(benchmark.pairs, bool)
     for latch in benchmark.latched.values():
         decided |= latch[: benchmark.pairs] != 0
-    pairs = np.flatnonzero(decided & benchmark.comparable())
+    pairs = np.flatnonzero(decided)
+    pairs = pairs[benchmark.comparable(pairs)]
     i, j = pair_members(pairs)
     current = benchmark.current()
     old = ~(current[i] & current[j]) if pairs.size else np.zeros(0, bool)
@@ -242,7 +243,7 @@ def pair_rows(
             "rho": rho,
             "p_chi2": chi2_p(wins, losses),
             "p_exact": table.p_exact[listed],
-            "p_mid": mid_p(wins, losses),
+            "p_mid": table.p_mid(listed),
             "log_e": table.log_e[listed],
             "log_e_a": table.log_e_halves[0][listed],
             "log_e_b": table.log_e_halves[1][listed],
@@ -297,7 +298,7 @@ def _items_to_decision(table: PairTable, listed: NDArray[np.int64]) -> NDArray[n
     mixture = table.benchmark.spec.mixture
     n, wins, losses, _, _ = (column[listed] for column in table.evidence)
     threshold = table.log_family_threshold[listed]
-    more = items_to_decision(n, wins, losses, threshold, mixture)[1]
+    more = expected_items_to_decision(n, wins, losses, threshold, mixture)
     if table.missing is None or table.benchmark.spec.order.policy in {"committed", "trusted"}:
         return more
     left = table.missing[listed]

@@ -66,7 +66,7 @@ def _add_intervals(pair: PairReport, labels: tuple[str, ...], add: Add, *, swap:
 def _add_latches(benchmark: Benchmark, index: int, labels: tuple[str, ...], add: Add) -> None:
     for procedure in PROCEDURES:
         if benchmark.latched[procedure][index]:
-            add(catalogue.PAIR_REVERSED, benchmark.reversed[procedure][index], *labels, procedure)
+            add(catalogue.PAIR_REVERSED, abs(benchmark.latched[procedure][index]) > 1, *labels, procedure)
         for metric, kind in ((catalogue.DECIDED_TIME, "decided"), (catalogue.REVERSED_TIME, "reversed")):
             at = benchmark.times.get(f"{index}:{procedure}:{kind}")
             if at is not None:

@@ -138,7 +138,6 @@ def essence(partition):
         "pairs": [getattr(benchmark, name)[:pairs].tolist() for name in ("n", "b", "c", "family_index")],
         "sums": [getattr(benchmark, name)[:contestants].tolist() for name in ("scored", "skipped", "total")],
         "latched": {name: latch[:pairs].tolist() for name, latch in benchmark.latched.items()},
-        "reversed": {name: latch[:pairs].tolist() for name, latch in benchmark.reversed.items()},
         "changes": dict(sorted(benchmark.changes.items())),
         "counters": dict(benchmark.counters),
         "arrival": np.pad(benchmark.arrival.state, ((0, contestants - len(benchmark.arrival.state)), (0, 0))).tolist(),
@@ -178,8 +177,11 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
     )
     for event, place in zip(events, places, strict=True):
         oracle.event(event, place)
+    agree(partition.benchmarks["bench"], oracle)
 
-    benchmark = partition.benchmarks["bench"]
+
+def agree(benchmark, oracle):
+    """Assert that the fold came to the counters, sums, family and latches of the oracle."""
     assert benchmark.counters == {
         "events": oracle.events,
         "duplicates": oracle.duplicates,
@@ -219,6 +221,42 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
         found[(names[i], names[j]), procedure, kind] = ((offset, sequence >> 38), side, evidence.n, wins, losses)
     assert found == oracle.verdicts
     assert (benchmark.arrival.finding is not None) == (oracle.suspect_at is not None)
+
+
+@pytest.mark.parametrize(
+    ("order", "policy"),
+    [("models", "trusted"), ("items", "trusted"), ("random", "trusted"), ("random", "completion")],
+)
+def test_the_fold_of_many_models_agrees_with_the_oracle(order, policy):
+    """Many models at once take other ways through the sums of a chunk than few of them: here each chunk touches few, most, or all."""
+    rng, models, items = random.Random(order), 40, 24
+    strength = [rng.choice([0.1, 0.5, 0.6, 0.95]) for _ in range(models)]
+    turned = [p if rng.random() < 0.8 else 1 - p for p in strength]
+    events = [
+        {
+            "benchmark": "bench",
+            "item_id": str(item),
+            "model": f"model {model // 2}",
+            "epoch": model % 2,
+            "score": int(rng.random() < (strength if item < 12 else turned)[model]) if rng.random() < 0.98 else None,
+        }
+        for model in range(models)
+        for item in range(items)
+    ]
+    if order == "items":
+        events.sort(key=lambda e: int(e["item_id"]))
+    elif order == "random":
+        rng.shuffle(events)
+    events += events[100:120]
+    spec = {"declare": "bench", "order": policy, "alpha": 0.2} | ({"items": items} if policy == "completion" else {})
+    records, places, end = log_of(spec, events, [1])
+    partition, store = fold(records, end, [*range(3, 300, 37), 600], restart=False)
+    oracle = Oracle(alpha=0.2, policy=policy, items=spec.get("items"))
+    for event, place in zip(events, places, strict=True):
+        oracle.event(event, place)
+    agree(partition.benchmarks["bench"], oracle)
+    assert len(oracle.verdicts) > 200
+    assert essence(Partition.restore(store.state)) == essence(partition)
 
 
 @settings(max_examples=80, deadline=None)

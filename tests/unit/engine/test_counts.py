@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from monitor.engine import counts
 from monitor.engine.counts import ABSENT, CHUNK_CELLS, ONE, ZERO, chunk_counts, matrix_counts
-from monitor.engine.pairs import all_pairs, pair_count, pair_index, pair_members, pairs_of
+from monitor.engine.pairs import all_pairs, chosen, pair_count, pair_index, pair_members, pairs_of
 
 
 def brute_force(codes):
@@ -33,11 +33,12 @@ def split(rng, rows, contestants, codes, share):
 
 
 def gained(before, after, row, contestant, code):
-    i, j, n, b, c = chunk_counts(before, after, row, contestant, code)
-    assert (i < j).all()
+    gains = chunk_counts(before, after, row, contestant, code)
+    pair = chosen(gains.pair, np.arange(gains.n.size))
+    i, j = pair_members(pair)
     keys = list(zip(i.tolist(), j.tolist(), strict=True))
     assert len(set(keys)) == len(keys)
-    values = zip(n.tolist(), b.tolist(), c.tolist(), strict=True)
+    values = zip(*(array.tolist() for array in gains[1:]), strict=True)
     return {key: value for key, value in zip(keys, values, strict=True) if value != (0, 0, 0)}
 
 
@@ -54,13 +55,27 @@ def test_a_chunk_adds_what_the_tables_differ_by(seed, rows, contestants, share, 
     assert gained(*cells) == difference(*cells[:2])
 
 
-@pytest.mark.parametrize(("rows", "contestants", "share", "dense"), [(12, 30, 1.0, True), (160, 80, 0.013, False)])
-def test_both_kinds_of_product_agree_with_loops(rows, contestants, share, dense):
-    cells = split(np.random.default_rng(1), rows, contestants, [0, 1, 2, 3, 9], share)
-    _, _, row, contestant, _ = cells
-    touched, group = np.unique(contestant, return_inverse=True)
-    assert counts._Sums(row, group, touched.size, rows).dense == dense
-    assert gained(*cells) == difference(*cells[:2])
+@pytest.mark.parametrize("codes", [[0, 1, 2, 3], [0, 1, 2, 3, 9]])
+@pytest.mark.parametrize(
+    ("rows", "contestants", "share", "columns"),
+    [
+        (12, 30, 1.0, 30),  # all models, dense
+        (300, 12, 0.9, 12),  # counts that need wide digits
+        (160, 80, 0.013, 80),  # all models, sparse
+        (60, 80, 1.0, 3),  # few models
+        (300, 60, 1.0, 4),
+        (600, 80, 0.01, 6),  # few models, sparse
+    ],
+)
+def test_every_kind_of_product_agrees_with_loops(rows, contestants, share, columns, codes):
+    rng = np.random.default_rng(1)
+    before, after, row, contestant, code = split(rng, rows, contestants, codes, share)
+    kept = np.isin(contestant, rng.permutation(contestants)[:columns])
+    still = np.ones_like(after, bool)
+    still[row[kept], contestant[kept]] = False
+    after = np.where(still, before, after)
+    cells = before, after, row[kept], contestant[kept], code[kept]
+    assert gained(*cells) == difference(before, after)
 
 
 @pytest.mark.parametrize("contestants", [2, 3])

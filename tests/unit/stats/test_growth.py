@@ -51,3 +51,8 @@ def test_roots_of_functions_with_known_roots():
     target = np.array([1e-6, 0.3, 2.0, 50.0, 1e4])
     root = bracketed_root(lambda x: x**3 - target, np.zeros(5), np.full(5, 100.0))
     np.testing.assert_allclose(root, np.cbrt(target), rtol=1e-9)
+
+
+def test_no_pairs_have_no_forecast():
+    none = np.zeros(0)
+    assert [x.size for x in items_to_decision(none, none, none, none)] == [0, 0, 0]

@@ -1,0 +1,68 @@
+"""All that one integral says of a pair: the exact tests and the uniform mixture share it."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stats.checks import FloatArray, non_negative
+from stats.eprocess import log_e_halves, log_e_value
+from stats.halfbeta import log_beta, log_half_beta, log_less
+from stats.mcnemar import exact_p, mid_p
+from stats.mixtures import Mixture, parse_mixture
+from stats.slabs import slabbed
+
+_LOG2 = float(np.log(2))
+_NORM = 2 * _LOG2  # of the uniform density: 2^(1 + 1) B(1, 1)
+
+
+class PairEvidence(NamedTuple):
+    """Evidence of pairs; arrays of one shape.
+
+    Attributes
+    ----------
+    p_exact, p_mid : ndarray
+        See `exact_p` and `mid_p`.
+    log_e, log_e_a, log_e_b : ndarray
+        See `log_e_value` and `log_e_halves`.
+
+    """
+
+    p_exact: FloatArray
+    p_mid: FloatArray
+    log_e: FloatArray
+    log_e_a: FloatArray
+    log_e_b: FloatArray
+
+
+def pair_evidence(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)") -> PairEvidence:
+    """Exact and mid p-value, e-value and its halves, in less time than one by one.
+
+    Under ``beta(1,1)`` the losing half of the e-value is the lower tail of the mid-p test times the e-value, and the exact
+    p-value exceeds the mid-p value by the probability of the observed count: so one integral gives all.
+
+    Examples
+    --------
+    >>> [round(float(x), 4) for x in pair_evidence(295, 249)]
+    [0.0536, 0.0487, -0.9815, -0.313, -4.0037]
+
+    """
+    prior = parse_mixture(mixture)
+    if prior.beta != (1.0, 1.0):
+        return PairEvidence(exact_p(b, c), mid_p(b, c), log_e_value(b, c, prior), *log_e_halves(b, c, prior))
+    return PairEvidence(*_uniform(b, c))
+
+
+@slabbed
+def _uniform(b: npt.ArrayLike, c: npt.ArrayLike) -> tuple[FloatArray, ...]:
+    wins, losses = np.broadcast_arrays(*non_negative(b=b, c=c))
+    more, fewer = np.maximum(wins, losses) + 1, np.minimum(wins, losses) + 1
+    half, whole = log_half_beta(more, fewer), log_beta(more, fewer)
+    mid = np.minimum(2 * np.exp(half - whole), 1)
+    observed = 4 * np.exp(-whole) / (more + fewer - 1)
+    exact = np.where(more > fewer, np.minimum(mid + observed, 1), 1.0)
+    log_e, losing = whole - _NORM, half - _NORM
+    winning = log_less(log_e, losing) + _LOG2
+    losing = losing + _LOG2
+    ahead = wins >= losses
+    return exact, mid, log_e, np.where(ahead, winning, losing), np.where(ahead, losing, winning)

@@ -22,6 +22,7 @@ $(STAMP): pyproject.toml deploy/requirements.lock
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes -r deploy/requirements.lock -r deploy/requirements-build.lock
 	$(PIP) --no-build-isolation --editable .
+	$(BIN)/python -m compileall -q monitor schemas stats
 	@touch $(STAMP)
 
 dev: $(DEV_STAMP)  ## the same, and what the tests and checks need

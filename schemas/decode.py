@@ -66,17 +66,13 @@ def decode_block(block: bytes) -> list[EventFields] | None:
     >>> decode_block(b'{"benchmark":"x"}\n') is None
     True
     """
-    lines = block.count(b"\n")
-    # Every newline has to stand between two objects. Inside a record that is never good JSON: so no record reaches over its line.
-    if block.count(b"}\n{") != lines - 1:
-        return None
-    try:
-        if not block.isascii():
-            block.decode()
-        events = _EVENT.decode_lines(block)
-    except _BROKEN:
-        return None
-    return events if len(events) == lines else None
+    if not block.isascii():
+        try:
+            block.decode()  # also what no field of an event holds
+        except UnicodeDecodeError:
+            return None
+    *lines, rest = block.split(b"\n")
+    return None if rest else decode_records(lines)
 
 
 def decode_records(records: Sequence[bytes]) -> list[EventFields] | None:

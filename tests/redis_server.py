@@ -8,6 +8,8 @@ import subprocess
 import time
 
 import redis as client
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
 
 from monitor.store.embedded import find_executable
 from tests.kafka.broker import free_ports
@@ -205,8 +207,9 @@ class Sentinels:
         return self
 
     def client(self):
-        """A client of the server that is the primary now."""
-        return client.Sentinel([("127.0.0.1", port) for port in self.ports]).master_for("state")
+        """A client of the server that is the primary; it waits while there is none."""
+        sentinels = client.Sentinel([("127.0.0.1", port) for port in self.ports])
+        return sentinels.master_for("state", retry=Retry(ConstantBackoff(0.1), 200))
 
     def primary_of(self, _key):
         """The server that has a key."""

@@ -55,8 +55,9 @@ schemas: dev  ## write the generated files again: JSON Schemas, the metrics page
 	$(BIN)/python -m deploy.grafana.dashboards
 
 lock: dev  ## resolve the dependencies anew into deploy/*.lock
-	$(COMPILE) pyproject.toml -o deploy/requirements.lock
 	$(COMPILE) pyproject.toml --group dev -o deploy/requirements-dev.lock
+	# What is tested is what is shipped.
+	$(COMPILE) pyproject.toml --constraint deploy/requirements-dev.lock -o deploy/requirements.lock
 	printf 'hatchling>=1.27\neditables>=0.5' | $(COMPILE) - -o deploy/requirements-build.lock
 
 pin:  ## put the digests of the images into docker-compose.yml (needs docker buildx)

@@ -117,9 +117,9 @@ class Owned:
 
     async def load(self) -> None:
         """Take the state from the store, instead of whatever was here."""
-        for relay in self._relays:
-            await relay.join()
         stored = await self._store.load(self.number)
+        for relay in self._relays:  # not before: a state that is refused is left as it is
+            await relay.join()
         self.last = stored.last
         self.partition = Partition.restore(stored, self._limits, self._owner)
         if self.partition.off == 0:

@@ -50,7 +50,7 @@ def write_page(results: Path, names: Sequence[str]) -> None:
         result = json.loads(file.read_text(encoding="utf-8"))
         machines.add(machine(result["environment"]))
         body = "\n\n".join(markdown(table) for table in result["tables"])
-        body = f"Measured on {result['date']} with `python -m benchmarks {name}`, medians of {result['runs']} runs.\n\n{body}"
+        body = f"Measured on {result['date']} with `python -m benchmarks --runs {result['runs']} {name}`.\n\n{body}"
         if name in drawn:
             body += f"\n\n![{name}](charts/{name}.svg)"
         text = put(text, name, body)

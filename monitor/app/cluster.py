@@ -177,9 +177,8 @@ class Service(Running):
         topic = self.settings.topic
         if self._faust.consumer.topic_partitions(topic) is not None:
             return
-        async with Topics(
-            self._kafka.client_options()
-        ) as topics:  # to be sure: a broker that has just started may not know of it yet
+        # To be sure: a broker that has just started may not know of it yet.
+        async with Topics(self._kafka.client_options()) as topics:
             if await topics.find(topic) is None:
                 raise SourceGap(
                     f"topic {topic} is gone from {self._kafka.addresses}: the brokers have lost it, or it was deleted; bring it back "

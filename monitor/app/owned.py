@@ -238,9 +238,8 @@ class Owned:
 
     async def save_pairs(self) -> None:
         """Save the pair sums of benchmarks that have moved, so that a restart need not rebuild them."""
-        async with (
-            self._folding
-        ):  # between the fold of a chunk and its commit they are ahead of the store, which then refuses them
+        # Between the fold of a chunk and its commit they are ahead of the store, which then refuses them.
+        async with self._folding:
             await self._save_pairs()
 
     async def _save_pairs(self) -> None:

@@ -35,6 +35,7 @@ class RedisServer:
         self.port = port or free_ports(1)[0]
         self.url = f"redis://127.0.0.1:{self.port}"
         defaults = {"bind": "127.0.0.1", "appendonly": "yes", "appendfsync": "always", "save": ""}
+        defaults["repl-diskless-sync-delay"] = "0"  # a replica gets its first copy at once, not after 5 s
         self._options = {"port": str(self.port), "dir": str(folder), **defaults, **_named(options)}
         self.process = None
 
@@ -136,6 +137,8 @@ class RedisCluster:
         subprocess.run(["redis-cli", *arguments], check=True, capture_output=True, timeout=60)
         for server in self.servers:
             _until(server, "cluster", "info", found="cluster_state:ok")
+        for server in self.servers if self._replicas else ():
+            _until_copied(server)
         return self
 
     def __exit__(self, *_):
@@ -204,6 +207,7 @@ class Sentinels:
         while not all(self._ready(port) for port in self.ports):
             assert time.monotonic() < end, "the Sentinels do not find each other"
             time.sleep(0.05)
+        _until_copied(self.replica)
         return self
 
     def client(self):
@@ -255,6 +259,13 @@ def _until(server, *command, found):
     while found.encode() not in _raw(server, *command):
         assert time.monotonic() < end, f"no {found} in {' '.join(command)}"
         time.sleep(0.05)
+
+
+def _until_copied(server):
+    """Wait while a server is a replica without a copy of its primary: such a one takes no one's place."""
+    with server.client() as connection:
+        if connection.info("replication")["role"] == "slave":
+            _until(server, "info", "replication", found="master_link_status:up")
 
 
 def has_cli():

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from stats.eprocess import log_completion_bound as log_completion_bound
     from stats.eprocess import log_e_halves as log_e_halves
     from stats.eprocess import log_e_value as log_e_value
+    from stats.eprocess import log_leader_bound as log_leader_bound
     from stats.evidence import PairEvidence as PairEvidence
     from stats.evidence import pair_evidence as pair_evidence
     from stats.families import benjamini_hochberg as benjamini_hochberg
@@ -165,6 +166,7 @@ _EXPORTS = {
         "anytime_required_n",
         "boundary_u",
         "log_completion_bound",
+        "log_leader_bound",
         "log_e_halves",
         "log_e_value",
     ),

@@ -104,17 +104,12 @@ def _path(benchmark: Benchmark, advance: Advance, some: NDArray[np.int64]) -> Pa
     evidence[plain] = log_e_value(sums["b"][plain], sums["c"][plain], benchmark.spec.mixture)
     assert benchmark.committed is not None
     walked = benchmark.committed.prefix(i, j) - length
-    return Path(
-        when=np.maximum(times[index, first], times[index, second]),
-        happened=happened,
-        n=sums["n"],
-        b=sums["b"],
-        c=sums["c"],
-        lead=sums["b"] - sums["c"],
-        missing=(walked[:, None] + np.arange(1, index.shape[1] + 1) - sums["n"]).astype(np.int32),
-        evidence=evidence,
-        side=np.where(for_first >= for_second, 1, -1),
-    )
+    missing = (walked[:, None] + np.arange(1, index.shape[1] + 1) - sums["n"]).astype(np.int32)
+    when = np.maximum(times[index, first], times[index, second])
+    side = np.where(for_first >= for_second, 1, -1)
+    at = np.nonzero(happened)
+    n, b, c = (sums[name][at] for name in ("n", "b", "c"))
+    return Path(at[0], when[at], n, b, c, b - c, missing[at], evidence[at], side[at])
 
 
 def item_steps(x: Codes, y: Codes) -> dict[str, NDArray[np.bool_]]:

@@ -207,16 +207,8 @@ def _replay(
         evidence, side = np.maximum(for_first, for_second), np.where(for_first >= for_second, 1, -1)
     else:
         missing, evidence, side = np.zeros_like(n), graded_log_e(capital), np.sign(lead)
-    none = np.zeros_like(n)
-    path = Path(
-        when=np.take_along_axis(times, order, axis=1),
-        happened=happened,
-        n=n,
-        b=none,
-        c=none,
-        lead=lead,
-        missing=missing,
-        evidence=evidence,
-        side=side,
-    )
+    when = np.take_along_axis(times, order, axis=1)
+    at = np.nonzero(happened)
+    none = np.zeros(at[0].size, np.int32)
+    path = Path(at[0], when[at], n[at], none, none, lead[at], missing[at], evidence[at], side[at])
     return close(benchmark, members, path, threshold)

@@ -10,6 +10,7 @@ from stats import (
     log_completion_bound,
     log_e_halves,
     log_e_value,
+    log_leader_bound,
     parse_mixture,
     required_n,
     resolution_ratio,
@@ -163,6 +164,17 @@ def test_completion_bound_holds_for_every_completion():
             for losses in range(7 - wins):
                 final = log_e_value(12 + wins, 5 + losses, mixture)
                 assert final >= max(for_a, for_b) - 1e-12
+
+
+@pytest.mark.parametrize("mixture", [*MIXTURES, "beta(1,40)", "beta(40,1)"])
+def test_only_the_bound_of_the_leader_can_be_positive(mixture):
+    b, c, missing = (x.ravel() for x in np.meshgrid([*range(25), 300, 4000], [*range(25), 290, 3800], range(0, 60, 7)))
+    both = np.stack(log_completion_bound(b, c, missing, mixture))
+    leader = log_leader_bound(b, c, missing, mixture)
+    assert leader.tolist() == np.where(b >= c, *both).tolist()
+    assert np.where(b >= c, both[1], both[0]).max() < 1e-12
+    assert leader[np.maximum(b, c) <= np.minimum(b, c) + missing].max() < 1e-12
+    assert (leader > 3).any()
 
 
 def test_a_value_does_not_depend_on_its_batch():

@@ -15,6 +15,7 @@ CALLS = {
     "pair_evidence": {"b": 5, "c": 3},
     "log_e_halves": {"b": 5, "c": 3},
     "log_completion_bound": {"b": 5, "c": 3, "missing": 2},
+    "log_leader_bound": {"b": 5, "c": 3, "missing": 2},
     "boundary_u": {"m": 50, "alpha": 0.05},
     "anytime_inflation": {"m": 50, "alpha": 0.05, "power": 0.8},
     "anytime_required_n": {"n": 100, "b": 5, "c": 3, "alpha": 0.05, "power": 0.8},

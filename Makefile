@@ -35,10 +35,10 @@ demo: install  ## replay the paper's MMLU-Pro top ten through the real path (abo
 	$(BIN)/rankwatch demo
 
 test: dev lint types  ## lint, types, architecture, tests
-	$(BIN)/pytest -n $(JOBS) -q
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -q
 
 test-all: dev lint types  ## as test, with every simulation at full size (an hour or so)
-	RANKWATCH_SLOW=1 $(BIN)/pytest -n $(JOBS) -q
+	RANKWATCH_SLOW=1 $(BIN)/pytest -n $(JOBS) --dist worksteal -q
 
 lint: dev
 	$(BIN)/ruff check .

@@ -13,8 +13,8 @@ STATUSES: Final[tuple[Status, ...]] = (
     "superseded",
     "invalidated",
     "decided",
-    "held",
     "equivalent",
+    "held",
     "exhausted",
     "collecting",
 )
@@ -40,14 +40,14 @@ def status_codes(table: PairTable, listed: Index, held: str | None, low: Floats,
     missing = table.missing
     none_left = np.zeros(listed.size, bool) if missing is None else missing[listed] == 0
     equivalent = np.zeros(listed.size, bool)
-    if spec.margin is not None:
+    if spec.margin is not None and held is None:  # what holds verdicts back makes the interval worth nothing
         equivalent = settled(table, listed) & (-spec.margin < low) & (high < spec.margin)
     holds: dict[Status, NDArray[np.bool_] | bool] = {
         "superseded": table.superseded is not None,
         "invalidated": decided & void,
         "decided": decided,
-        "held": held is not None,
         "equivalent": equivalent,
+        "held": held is not None,
         "exhausted": none_left,
         "collecting": True,
     }

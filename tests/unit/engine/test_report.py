@@ -83,8 +83,8 @@ def test_ranks_5_and_6_are_decided_not_so_in_a_family_of_nine_resolved_and_not_r
 # --- statuses ---------------------------------------------------------------------------------------------------------------------------
 
 
-def overfull(scores):
-    log = of(scores, items=len(scores))
+def overfull(scores, **spec):
+    log = of(scores, items=len(scores), **spec)
     log.send(event("one more", "a", 1))
     return log
 
@@ -107,6 +107,8 @@ STATUSES = {
     "decided, committed": lambda: of(**COMMITTED),
     "exhausted, committed": lambda: of(CLOSE, **COMMITTED),
     "held: overfull": lambda: overfull(CLOSE),
+    "held: overfull and inside the margin": lambda: overfull(EQUAL, margin=0.05),
+    "held: nothing declared but a margin": lambda: of(EQUAL, margin=0.05),
     "held: graded": lambda: of([*CLOSE.tolist(), [0.5, 0]], order="trusted"),
     "invalidated: overfull": lambda: overfull(CLEAR),
     "decided, then graded": lambda: of([*CLEAR.tolist(), [0.5, 0]], order="trusted"),

@@ -21,12 +21,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 
-from aiokafka import AIOKafkaProducer
-
 from benchmarks.events import MODELS, made_lines
 from benchmarks.folding import declaration
 from benchmarks.harness import Options, Table
 from benchmarks.servers import redis_server
+from monitor.publish.kafka import KafkaProducer, Message
 from tests.kafka.broker import KafkaCluster
 
 BATCHES_A_SECOND = 10
@@ -122,24 +121,16 @@ def service() -> Iterator[tuple[str, Send]]:
     topic = uuid.uuid4().hex
     with KafkaCluster(1) as cluster, redis_server() as port, asyncio.Runner() as runner:
         runner.run(cluster.create_topic(topic, 1))
-        producer = runner.run(producing(cluster.addresses))
+        producer = KafkaProducer({"bootstrap_servers": cluster.addresses})
 
-        async def produce(lines: list[bytes]) -> None:
-            sent = [await producer.send(topic, line, b"made") for line in lines]
-            await asyncio.gather(*sent)
+        def produce(lines: list[bytes]) -> None:
+            runner.run(producer.deliver(topic, [Message(0, b"made", line) for line in lines]))
 
         try:
             with worker(SERVICE, cluster.addresses, topic, str(port)) as url:
-                yield url, lambda lines: runner.run(produce(lines))
+                yield url, produce
         finally:
-            runner.run(producer.stop())
-
-
-async def producing(addresses: str) -> AIOKafkaProducer:
-    """Return a producer that has started."""
-    producer = AIOKafkaProducer(bootstrap_servers=addresses, acks="all", enable_idempotence=True, linger_ms=2)
-    await producer.start()
-    return producer
+            runner.run(producer.close())
 
 
 def maximum(url: str, send: Send, events: int) -> float:

@@ -6,8 +6,6 @@ import threading
 import urllib.error
 import urllib.request
 
-from prometheus_client import CollectorRegistry
-
 from monitor.app.intake import FileIntake
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
@@ -53,7 +51,7 @@ class Served:
         self.board = Board(lambda: self.partitions)
         intake = FileIntake(self.log, self.board.benchmarks().__contains__)
         options = {"token": None, "loopback": True, "low_coverage": 0.9, "intake": intake} | options
-        self.web = make_web(self.board, CollectorRegistry(), lambda: None, **options)
+        self.web = make_web(self.board, lambda _: (b"", "text/plain"), lambda: None, **options)
         self._port = port
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)

@@ -18,7 +18,7 @@ from monitor.publish.webhook import Webhook
 from monitor.serve.api.writing import Intake
 from monitor.serve.board import Board
 from monitor.serve.meters import Meters
-from monitor.serve.metrics import StateCollector, Worker
+from monitor.serve.metrics import Metrics, Worker
 from monitor.serve.web import WebServer, make_web
 from monitor.settings import LOOPBACK, Settings
 from monitor.store.errors import StoreError
@@ -169,12 +169,10 @@ class Running:
             log_end=self._log_ends,
             ready=lambda: self._waiting_for() is None,
         )
-        registry = self.meters.registry
-        registry.register(StateCollector(self.board, worker))
         token = settings.token.get_secret_value() if settings.token else None
         web = make_web(
             self.board,
-            registry,
+            Metrics(self.board, worker, self.meters.registry).scrape,
             self._waiting_for,
             token=token,
             loopback=settings.host in LOOPBACK,

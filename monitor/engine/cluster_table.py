@@ -15,7 +15,10 @@ CELL_BUDGET: Final = 20_000_000
 
 @dataclass(frozen=True)
 class ClusterColumns:
-    """Cluster statistics, shape (pairs,) each; nan where a pair has too few clusters for them, or was not computed."""
+    """Cluster statistics, shape (pairs,) each; nan where a pair has too few clusters for them, or was not computed.
+
+    Only `p` and `decided` are of every pair: those that are not listed are in the family too.
+    """
 
     clusters: NDArray[np.int64]
     icc: Floats
@@ -80,13 +83,15 @@ def cluster_columns(table: PairTable, listed: Index) -> ClusterColumns | None:
     if sums is None:
         return None
     spec = table.benchmark.spec
-    clusters = np.zeros(pairs, np.int64)
-    clusters[at] = (sums.n > 0).sum(axis=1)
     n_star, p, icc, effect = (np.full(pairs, np.nan) for _ in range(4))
-    n_star[at] = cluster_required_n(sums.n, sums.s1, sums.s2, spec.alpha, spec.power)
     p[at] = clustered_p(sums.n, sums.s1)
-    icc[at] = cluster_icc(sums.n, sums.s1, sums.s2)
-    effect[at] = design_effect(icc[at], np.maximum(table.n[at] / np.maximum(clusters[at], 1), 1.0))
+    shown = listed if at.size == pairs else np.arange(at.size)
+    n, s1, s2 = sums.n[shown], sums.s1[shown], sums.s2[shown]
+    clusters = np.zeros(pairs, np.int64)
+    clusters[listed] = (n > 0).sum(axis=1)
+    n_star[listed] = cluster_required_n(n, s1, s2, spec.alpha, spec.power)
+    icc[listed] = cluster_icc(n, s1, s2)
+    effect[listed] = design_effect(icc[listed], np.maximum(table.n[listed] / np.maximum(clusters[listed], 1), 1.0))
     # A pair without a p-value stays in the family as p = 1: Holm's adjustment of the others can only grow by it.
     adjusted = np.ones(pairs)
     inside = table.in_family

@@ -2,16 +2,21 @@
 
 from dataclasses import dataclass
 from math import log
-from typing import Final
+from typing import Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.benchmark import PROCEDURES, Benchmark
-from monitor.engine.pair_table import Floats, PairTable
+from monitor.engine.cluster_table import ClusterColumns, cluster_columns
+from monitor.engine.pair_table import Floats, PairTable, Sides
 from monitor.engine.pairs import Index
-from monitor.engine.report import view_of
-from schemas.report import BenchmarkReport
+from monitor.engine.report import decided_sides, held_reason, live_columns
+from monitor.engine.standings import model_reports, ranking_of
+from monitor.engine.statuses import STATUSES, status_codes
+from schemas.changes import Kind
+from schemas.report import DECISION_PROCEDURES, ModelReport, Status
+from stats.eprocess import anytime_required_n
 
 PAIR_CAP: Final = 300
 """Most pairs of a benchmark with series of their own."""
@@ -23,68 +28,113 @@ class Followed:
 
     Attributes
     ----------
-    report : BenchmarkReport
-        Its pairs are those that are followed.
-    pair : array of int64, shape (followed,)
-        Index of each in the state.
-    omitted : int
-        Pairs that should be followed, and are not for the cap.
+    models : list of ModelReport
+        By rank.
     pairs : int
         Pairs of current models.
     decided : dict of str to int
         Pairs with a latched decision, by procedure.
+    changes : dict of (str, str) to int
+        Verdict changes by procedure and kind: all kinds, from 0 on, for an increase has to begin somewhere.
     exhausted : int
         Pairs that share every item and are not decided family-wise.
     beyond_capacity : int
         Pairs that came when the declared family was full.
-    single_threshold : float
-        ln 1/alpha.
-    log_threshold : array, shape (followed,)
-        ln 1/alpha_j; infinite for a pair without a place in the family.
+    adjacent_undecided, adjacent_unresolved : dict of str to int
+        What is open among the adjacent pairs that are followed, by procedure; a procedure that is not computed is left out.
+    omitted : int
+        Pairs that should be followed, and are not for the cap.
+    pair : array of int64, shape (followed,)
+        Index of each pair that is followed in the state.
+    names : list of tuple of two str
+        The better-ranked model of each, and the other.
+    n : array of int64, shape (followed,)
+        Shared items.
+    statuses : list of str
+    columns : dict of str to array, shape (followed,)
+        ``gap`` and what `monitor.engine.report.live_columns` returns.
+    sides : dict of str to array of int8, shape (followed,)
+        What is decided by procedure; all 0 where it is not computed.
+    log_threshold : dict of str to array, shape (followed,)
+        What log e is compared with, by procedure; infinite for a pair without a place in the family.
     resolution : dict of str to array, shape (followed,)
         q by procedure; not finite where it is not defined.
     """
 
-    report: BenchmarkReport
-    pair: Index
-    omitted: int
+    models: list[ModelReport]
     pairs: int
     decided: dict[str, int]
+    changes: dict[tuple[str, str], int]
     exhausted: int
     beyond_capacity: int
-    single_threshold: float
-    log_threshold: Floats
+    adjacent_undecided: dict[str, int]
+    adjacent_unresolved: dict[str, int]
+    omitted: int
+    pair: Index
+    names: list[tuple[str, str]]
+    n: NDArray[np.int64]
+    statuses: list[Status]
+    columns: dict[str, Floats]
+    sides: dict[str, Sides]
+    log_threshold: dict[str, Floats]
     resolution: dict[str, Floats]
 
 
 def follow(benchmark: Benchmark, cap: int = PAIR_CAP) -> Followed:
     """Choose the pairs to follow, and compute what is told of them and of all pairs."""
-    omitted = 0
-
-    def select(table: PairTable) -> Index:
-        nonlocal omitted
-        worth = _worth_following(table)
-        omitted = max(0, worth.size - cap)
-        return worth[:cap]
-
-    view = view_of(benchmark, pairs=select)
-    table, listed = view.table, view.listed
-    latched = {name: np.count_nonzero(benchmark.latched[name][table.pair]) for name in PROCEDURES}
-    open_family = benchmark.latched["anytime_family"][table.pair] == 0
+    table = PairTable(benchmark, ranking_of(benchmark))
+    held = held_reason(benchmark)
+    worth = _worth_following(table)
+    listed = worth[:cap]
+    clusters = cluster_columns(table, listed)
+    columns = live_columns(table, listed)
+    statuses = status_codes(table, listed, held, columns["gap_family_low"], columns["gap_family_high"])
+    decided = statuses == STATUSES.index("decided")
+    columns["items_to_decision"][decided] = np.nan
+    columns["gap"] = np.where(table.n[listed] > 0, table.moments[0][listed], np.nan)
+    sides = decided_sides(table, clusters, held)
+    needed = _required_n(table, clusters, listed)
+    names = [contestant.model for contestant in benchmark.contestants]
+    n = table.n[listed]
+    latched = {name: benchmark.latched[name][table.pair] != 0 for name in PROCEDURES}
     missing = table.missing
     capacity = benchmark.spec.family.capacity
+    single = np.full(listed.size, -log(benchmark.spec.alpha))
     return Followed(
-        report=view.report,
-        pair=table.pair[listed],
-        omitted=omitted,
+        models=model_reports(table, held=held is not None and not benchmark.standing),
         pairs=int(table.pair.size),
-        decided={name: int(count) for name, count in latched.items()},
-        exhausted=0 if missing is None else int(np.count_nonzero(open_family & (missing == 0) & (table.n > 0))),
+        decided={name: int(np.count_nonzero(pairs)) for name, pairs in latched.items()},
+        changes=_changes(benchmark),
+        exhausted=0
+        if missing is None
+        else int(np.count_nonzero(~latched["anytime_family"] & (missing == 0) & (table.n > 0))),
         beyond_capacity=0 if capacity is None else max(0, benchmark.registered - capacity),
-        single_threshold=-log(benchmark.spec.alpha),
-        log_threshold=table.log_family_threshold[listed],
-        resolution=_resolution(table, listed),
+        adjacent_undecided=_undecided(table, clusters, sides, listed),
+        adjacent_unresolved=_unresolved(table, needed, listed),
+        omitted=max(0, worth.size - cap),
+        pair=table.pair[listed],
+        names=[(names[a], names[b]) for a, b in zip(table.a[listed].tolist(), table.b[listed].tolist(), strict=True)],
+        n=n,
+        statuses=[STATUSES[code] for code in statuses.tolist()],
+        columns=columns,
+        sides={name: _listed(sides[name], listed) for name in DECISION_PROCEDURES},
+        log_threshold={"anytime": single, "anytime_family": table.log_family_threshold[listed]},
+        resolution=_resolution(n, needed, clusters, listed),
     )
+
+
+def _changes(benchmark: Benchmark) -> dict[tuple[str, str], int]:
+    """Count the verdict changes by what they leave behind, for there may be a million of them."""
+    counts = {(procedure, kind): 0 for procedure in PROCEDURES for kind in get_args(Kind)}
+    for procedure in PROCEDURES:
+        latch = benchmark.latched[procedure]
+        counts[procedure, "decided"] = int(np.count_nonzero(latch))
+        counts[procedure, "reversed"] = int(np.count_nonzero(np.abs(latch) > 1))
+    if len(benchmark.changes) > sum(counts.values()):
+        # All that was decided is taken back at once, and nothing is decided after that.
+        for procedure in PROCEDURES:
+            counts[procedure, "invalidated"] = counts[procedure, "decided"]
+    return counts
 
 
 def _worth_following(table: PairTable) -> Index:
@@ -99,10 +149,59 @@ def _worth_following(table: PairTable) -> Index:
     return np.asarray(worth[np.argsort(order[worth], kind="stable")], np.int64)
 
 
-def _resolution(table: PairTable, listed: NDArray[np.int64]) -> dict[str, Floats]:
-    spec = table.benchmark.spec
-    needed = {"fixed_n": table.n_star, "bonferroni": table.required_n(spec.alpha / table.family_size)}
-    if table.benchmark.binary:
-        needed["anytime"] = table.anytime_n_star
+def _listed(sides: Sides | None, listed: Index) -> Sides:
+    return np.zeros(listed.size, np.int8) if sides is None else sides[listed]
+
+
+def _undecided(
+    table: PairTable, clusters: ClusterColumns | None, sides: dict[str, Sides | None], listed: Index
+) -> dict[str, int]:
+    """Count the adjacent pairs that a procedure leaves undecided."""
+    computed = {name for name in sides if name not in {"clustered", "e_bh"}} if listed.size else set()
+    if table.bets and table.benchmark.spec.order.policy != "none" and listed.size:
+        computed.add("e_bh")
+    if clusters is not None and np.isfinite(clusters.p[listed]).any():
+        computed.add("clustered")
+    adjacent = listed[table.adjacent[listed]]
+    return {
+        name: adjacent.size if side is None else int(np.count_nonzero(side[adjacent] == 0))
+        for name, side in sides.items()
+        if name in computed
+    }
+
+
+def _required_n(table: PairTable, clusters: ClusterColumns | None, listed: Index) -> dict[str, Floats]:
+    """N* of some pairs by procedure, where it is computed."""
+    benchmark, alpha = table.benchmark, table.benchmark.spec.alpha
+    neighbours = max(int(table.adjacent.sum()), 1)
+    needed = {
+        "fixed_n": table.required_n(alpha, listed),
+        "bonferroni": table.required_n(alpha / table.family_size, listed),
+        "bonferroni_adjacent": table.required_n(alpha / neighbours, listed),
+    }
+    if benchmark.binary:
+        spec = benchmark.spec
+        counts = (table.n[listed], table.wins[listed], table.losses[listed])
+        needed["anytime"] = anytime_required_n(*counts, alpha, spec.power, spec.mixture)
+    if clusters is not None:
+        needed["clustered"] = clusters.required_n[listed]
+    return needed
+
+
+def _unresolved(table: PairTable, needed: dict[str, Floats], listed: Index) -> dict[str, int]:
+    """Count the adjacent pairs that are too few items for their gap, by procedure."""
+    if not listed.size:
+        return {}
+    adjacent, n = table.adjacent[listed], table.n[listed]
+    return {name: int(np.count_nonzero(adjacent & ~((n >= n_star) & (n_star > 0)))) for name, n_star in needed.items()}
+
+
+def _resolution(
+    n: NDArray[np.int64], needed: dict[str, Floats], clusters: ClusterColumns | None, listed: Index
+) -> dict[str, Floats]:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return {name: table.n[listed] / n_star[listed] for name, n_star in needed.items()}
+        q = {name: n / n_star for name, n_star in needed.items() if name != "bonferroni_adjacent"}
+    if clusters is not None:
+        known = np.isfinite(clusters.icc[listed]) & np.isfinite(needed["clustered"])
+        q["clustered"] = np.where(known, q["clustered"], np.nan)
+    return q

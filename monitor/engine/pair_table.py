@@ -134,15 +134,15 @@ class PairTable:
 
     # --- resolution -------------------------------------------------------------------------------------------------------------------
 
-    def required_n(self, alpha: float) -> Floats:
-        """N* at a level, fixed n."""
+    def required_n(self, alpha: float, listed: Index | slice = slice(None)) -> Floats:
+        """N* at a level, fixed n, of all pairs or some."""
         power = self.benchmark.spec.power
         if self.benchmark.binary:
-            return required_n(self.n, self.wins, self.losses, alpha, power)
+            return required_n(self.n[listed], self.wins[listed], self.losses[listed], alpha, power)
         from stats.resolution import required_n_paired
 
         gap, sd = self.moments
-        return required_n_paired(gap, sd, alpha, power)
+        return required_n_paired(gap[listed], sd[listed], alpha, power)
 
     @cached_property
     def n_star(self) -> Floats:

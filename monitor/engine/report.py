@@ -12,7 +12,7 @@ from monitor.engine.benchmark import Benchmark
 from monitor.engine.cluster_table import ClusterColumns, cluster_columns
 from monitor.engine.columns import Column, number
 from monitor.engine.graded_intervals import graded_intervals
-from monitor.engine.pair_table import PairTable
+from monitor.engine.pair_table import Floats, PairTable, Sides
 from monitor.engine.pairs import Index, pair_members
 from monitor.engine.partition import Partition
 from monitor.engine.reasons import NO_ORDER
@@ -185,7 +185,7 @@ def pair_rows(
     table: PairTable, clusters: ClusterColumns | None, listed: NDArray[np.int64], held: str | None
 ) -> list[PairReport]:
     """List pairs. Statistics that only the listed pairs need are computed for those alone."""
-    benchmark, spec = table.benchmark, table.benchmark.spec
+    benchmark = table.benchmark
     binary = benchmark.binary
     column = Column(listed)
     n, wins, losses = table.n[listed], table.wins[listed], table.losses[listed]
@@ -205,57 +205,19 @@ def pair_rows(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(table.n_star > 0, table.n / table.n_star, np.nan)
     columns["resolution_ratio"] = column.numbers(np.where(table.n > 0, ratio, np.nan))
-    evidence = (
-        "rho",
-        "p_chi2",
-        "p_exact",
-        "p_mid",
-        "log_e",
-        "log_e_a",
-        "log_e_b",
-        "gap_low",
-        "gap_high",
-        "gap_family_low",
-        "gap_family_high",
-    )
-    columns |= {name: [None] * listed.size for name in (*evidence, "items_to_decision")}
-    threshold = table.log_family_threshold[listed]
-    shared = n > 0
+    columns |= {name: [None] * listed.size for name in ("rho", "p_chi2", "p_exact", "p_mid")}
     everywhere = Column(np.arange(listed.size))
-    if not binary and table.bets:
-        computed = {
-            "log_e": table.log_e[listed],
-            "log_e_a": table.log_e_halves[0][listed],
-            "log_e_b": table.log_e_halves[1][listed],
-        } | graded_intervals(table, listed, threshold)
-        columns |= {name: everywhere.numbers(np.where(shared, values, np.nan)) for name, values in computed.items()}
+    computed = live_columns(table, listed)
     if binary:
+        shared = n > 0
         right = np.rint(np.nan_to_num(np.stack([mean_a[listed], mean_b[listed]])) * n)
         rho = np.full(listed.size, np.nan)
         rho[shared] = correlation(n[shared], wins[shared], losses[shared], right[0][shared], right[1][shared])
-        low, high = gap_bounds(table, listed, np.full(listed.size, spec.alpha))
-        placed = np.isfinite(threshold)
-        family_low, family_high = np.full(listed.size, np.nan), np.full(listed.size, np.nan)
-        family_low[placed], family_high[placed] = gap_bounds(table, listed[placed], np.exp(-threshold[placed]))
-        more = np.full(listed.size, np.nan)
-        more[placed] = _items_to_decision(table, listed[placed])
-        computed = {
-            "rho": rho,
-            "p_chi2": chi2_p(wins, losses),
-            "p_exact": table.p_exact[listed],
-            "p_mid": table.p_mid(listed),
-            "log_e": table.log_e[listed],
-            "log_e_a": table.log_e_halves[0][listed],
-            "log_e_b": table.log_e_halves[1][listed],
-            "gap_low": low,
-            "gap_high": high,
-            "gap_family_low": family_low,
-            "gap_family_high": family_high,
-            "items_to_decision": more,
-        }
-        columns |= {name: everywhere.numbers(np.where(shared, values, np.nan)) for name, values in computed.items()}
+        exact = {"p_chi2": chi2_p(wins, losses), "p_exact": table.p_exact[listed], "p_mid": table.p_mid(listed)}
+        computed |= {"rho": rho} | {name: np.where(shared, values, np.nan) for name, values in exact.items()}
+    columns |= {name: everywhere.numbers(values) for name, values in computed.items()}
 
-    decided = _decided(table, clusters, column, held)
+    decided = {name: column.sides(sides) for name, sides in decided_sides(table, clusters, held).items()}
     resolved = _resolved(table, clusters, column)
     cluster_rows = _cluster_rows(table, clusters, listed)
     names = [c.model for c in benchmark.contestants]
@@ -278,6 +240,32 @@ def pair_rows(
         )
         for r, q in enumerate(listed.tolist())
     ]
+
+
+def live_columns(table: PairTable, listed: Index) -> dict[str, Floats]:
+    """Return what may be looked at while results come in, of the listed pairs; nan where there is none, shape (listed,) each.
+
+    These are ``log_e``, ``log_e_a``, ``log_e_b``, ``gap_low``, ``gap_high``, ``gap_family_low``, ``gap_family_high`` (at alpha and at
+    alpha_j) and ``items_to_decision``.
+    """
+    names = ("gap_low", "gap_high", "gap_family_low", "gap_family_high", "items_to_decision")
+    threshold = table.log_family_threshold[listed]
+    columns = {name: np.full(listed.size, np.nan) for name in ("log_e", "log_e_a", "log_e_b", *names)}
+    if not table.bets:
+        return columns
+    columns["log_e"] = table.log_e[listed]
+    columns["log_e_a"], columns["log_e_b"] = (half[listed] for half in table.log_e_halves)
+    if table.benchmark.binary:
+        alpha = np.full(listed.size, table.benchmark.spec.alpha)
+        columns["gap_low"], columns["gap_high"] = gap_bounds(table, listed, alpha)
+        placed = np.isfinite(threshold)
+        columns["gap_family_low"][placed], columns["gap_family_high"][placed] = gap_bounds(
+            table, listed[placed], np.exp(-threshold[placed])
+        )
+        columns["items_to_decision"][placed] = _items_to_decision(table, listed[placed])
+    else:
+        columns |= graded_intervals(table, listed, threshold)
+    return {name: np.where(table.n[listed] > 0, values, np.nan) for name, values in columns.items()}
 
 
 def gap_bounds(
@@ -306,21 +294,18 @@ def _items_to_decision(table: PairTable, listed: NDArray[np.int64]) -> NDArray[n
     return np.where(np.isfinite(within), within, np.maximum(more, left + 1))
 
 
-def _decided(
-    table: PairTable, clusters: ClusterColumns | None, column: Column, held: str | None
-) -> dict[str, list[Any]]:
+def decided_sides(table: PairTable, clusters: ClusterColumns | None, held: str | None) -> dict[str, Sides | None]:
+    """Return by procedure what is decided of every pair of the table; None where nothing is computed, or counts."""
     fixed = table.decided_fixed if table.superseded is None else {}
     # An invalidated decision no longer counts: its status tells of it, the columns do not.
     anytime = table.decided_anytime if held is None or table.benchmark.standing else {}
     names = ("fixed_n", "bonferroni", "holm", "benjamini_hochberg", "bonferroni_adjacent")
-    decided = {name: column.sides(fixed.get(name)) for name in names}
-    decided["clustered"] = column.sides(clusters.decided if clusters else None)
-    for name in ("anytime", "anytime_family"):
-        decided[name] = column.sides(anytime.get(name))
-    decided["e_bh"] = column.sides(
-        table.decided_e_bh if table.bets and held is None and table.superseded is None else None
-    )
-    return decided
+    sides: dict[str, Sides | None] = {name: fixed.get(name) for name in names}
+    sides["clustered"] = clusters.decided if clusters else None
+    sides |= {name: anytime.get(name) for name in ("anytime", "anytime_family")}
+    current = table.bets and held is None and table.superseded is None
+    sides["e_bh"] = table.decided_e_bh if current else None
+    return sides
 
 
 def _resolved(table: PairTable, clusters: ClusterColumns | None, column: Column) -> dict[str, list[bool | None]]:

@@ -1,35 +1,30 @@
 """Prometheus metrics, computed from the state at each scrape, so that nothing goes stale."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from itertools import product
-from typing import Final, NamedTuple, get_args
+from math import nan
+from typing import Final, NamedTuple
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
-from prometheus_client.core import Metric as Family
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
 
-from monitor.engine.benchmark import PROCEDURES, Benchmark
+from monitor.engine.benchmark import Benchmark
 from monitor.engine.delta import STATE_VERSION
 from monitor.engine.followed import PAIR_CAP, Followed
 from monitor.engine.latches import STATISTICS_VERSION
 from monitor.engine.partition import Partition
 from monitor.serve import catalogue
 from monitor.serve.board import Board
-from monitor.serve.catalogue import Metric
+from monitor.serve.exposition import Exposition, labelled
 from monitor.serve.pair_series import add_pairs
-from schemas.changes import Kind
-from schemas.report import BenchmarkReport
+from schemas.report import ModelReport
 
 MODEL_CAP: Final = 500
 """Most models of a benchmark with series of their own."""
 
-Add = Callable[..., None]
-
 
 class Worker(NamedTuple):
-    """What the collector asks of the worker it is in."""
+    """What the metrics ask of the worker they are in."""
 
     mode: str
     topic: str
@@ -42,52 +37,34 @@ class Worker(NamedTuple):
     ready: Callable[[], bool]
 
 
-class StateCollector(Collector):
-    """Collects from the board every family of the catalogue that is not among the worker's own meters."""
+class Metrics:
+    """Everything of the catalogue: what the board and the worker tell, and what is in the registry of the worker's own meters."""
 
-    def __init__(self, board: Board, worker: Worker) -> None:
-        self._board, self._worker = board, worker
+    def __init__(self, board: Board, worker: Worker, meters: CollectorRegistry) -> None:
+        self._board, self._worker, self._meters = board, worker, meters
 
-    def collect(self) -> Iterator[Family]:
-        """Yield the families."""
-        families = {m.name: _family(m) for m in catalogue.CATALOGUE if m in _OF_STATE}
+    def scrape(self, accept: str) -> tuple[bytes, str]:
+        """Return the metrics in the format that an Accept header asks for, and the type of that content."""
+        encode, content_type = choose_encoder(accept)
+        openmetrics = content_type.startswith("application/openmetrics-text")
+        # The meters come last: what the client writes of them ends with the mark of the end.
+        return self._collect().text(openmetrics=openmetrics) + encode(self._meters), content_type
 
-        def add(metric: Metric, value: float, *labels: str) -> None:
-            families[metric.name].add_metric(labels, value)
-
-        ends = self._worker.log_end()
-        rejected = 0
-        for partition in self._board.partitions:
-            _add_partition(partition, ends.get(partition.number), add)
-            rejected += partition.counters["rejected"]
-        add(catalogue.REJECTED, rejected, "")
-        add(catalogue.PARTITIONS, self._worker.partitions())
-        add(catalogue.READY, self._worker.ready())
-        for name, benchmark in sorted(self._board.benchmarks().items()):
-            _add_benchmark(benchmark, self._board.followed(name), add)
-        yield from families.values()
-        yield self._build()
-        yield self._configuration()
-
-    @staticmethod
-    def _build() -> InfoMetricFamily:
-        value = {
-            "version": program_version(),
-            "statistics_version": str(STATISTICS_VERSION),
-            "state_version": str(STATE_VERSION),
-        }
-        return InfoMetricFamily(catalogue.BUILD.name, catalogue.BUILD.help, value=value)
-
-    def _configuration(self) -> InfoMetricFamily:
+    def _collect(self) -> Exposition:
+        told = Exposition(metric for metric in catalogue.CATALOGUE if metric not in _OF_PROCESS)
         worker = self._worker
-        value = {
-            "mode": worker.mode,
-            "topic": worker.topic,
-            "group": worker.group,
-            "pair_series_cap": str(PAIR_CAP),
-            "webhook": "yes" if worker.webhook else "no",
-        }
-        return InfoMetricFamily(catalogue.CONFIGURATION.name, catalogue.CONFIGURATION.help, value=value)
+        ends = worker.log_end()
+        for partition in self._board.partitions:
+            _add_partition(partition, ends.get(partition.number), told)
+        told.add(catalogue.REJECTED, sum(p.counters["rejected"] for p in self._board.partitions), "")
+        told.add(catalogue.PARTITIONS, worker.partitions())
+        told.add(catalogue.READY, worker.ready())
+        for name, benchmark in sorted(self._board.benchmarks().items()):
+            _add_benchmark(benchmark, self._board.followed(name), told)
+        told.add(catalogue.BUILD, 1, program_version(), str(STATISTICS_VERSION), str(STATE_VERSION))
+        webhook = "yes" if worker.webhook else "no"
+        told.add(catalogue.CONFIGURATION, 1, worker.mode, worker.topic, worker.group, str(PAIR_CAP), webhook)
+        return told
 
 
 _OF_PROCESS: Final = {
@@ -102,86 +79,70 @@ _OF_PROCESS: Final = {
     catalogue.RELAY_FAILURES,
     catalogue.SOURCE_GAP,
 }
-_OF_STATE: Final = set(catalogue.CATALOGUE) - _OF_PROCESS - {catalogue.BUILD, catalogue.CONFIGURATION}
 
 
-def _add_partition(partition: Partition, end: int | None, add: Add) -> None:
+def _add_partition(partition: Partition, end: int | None, told: Exposition) -> None:
     number = str(partition.number)
     counters = partition.counters
-    add(catalogue.PARTITION_OWNED, 1, number)
-    add(catalogue.LOG_POSITION, partition.off, number)
+    told.add(catalogue.PARTITION_OWNED, 1, number)
+    told.add(catalogue.LOG_POSITION, partition.off, number)
     if end is not None:
-        add(catalogue.LOG_END, end, number)
-        add(catalogue.LOG_LAG, max(0, end - partition.off), number)
-    add(catalogue.RECORDS, counters["records"], number)
-    add(catalogue.MISROUTED, counters["misrouted"], number)
-    add(catalogue.REPUBLISHED, counters["republished"], number)
+        told.add(catalogue.LOG_END, end, number)
+        told.add(catalogue.LOG_LAG, max(0, end - partition.off), number)
+    told.add(catalogue.RECORDS, counters["records"], number)
+    told.add(catalogue.MISROUTED, counters["misrouted"], number)
+    told.add(catalogue.REPUBLISHED, counters["republished"], number)
     rejected = counters["rejected"] + sum(b.counters["rejected"] for b in partition.benchmarks.values())
-    add(catalogue.DEAD_LETTERS, rejected, number)
+    told.add(catalogue.DEAD_LETTERS, rejected, number)
 
 
-def _add_benchmark(benchmark: Benchmark, followed: Followed, add: Add) -> None:
-    report, spec, name = followed.report, benchmark.spec, benchmark.name
+def _add_benchmark(benchmark: Benchmark, followed: Followed, told: Exposition) -> None:
+    spec, name = benchmark.spec, benchmark.name
     for counter in (catalogue.EVENTS, catalogue.DUPLICATES, catalogue.CONFLICTS, catalogue.REJECTED):
-        add(counter, benchmark.counters[counter.name.removeprefix("rankwatch_")], name)
-    add(catalogue.BENCHMARK_INFO, 1, name, spec.order.policy, spec.family.policy, spec.mixture)
-    add(catalogue.OWNED, 1, name)
+        told.add(counter, benchmark.counters[counter.name.removeprefix("rankwatch_")], name)
+    told.add(catalogue.BENCHMARK_INFO, 1, name, spec.order.policy, spec.family.policy, spec.mixture)
+    told.add(catalogue.OWNED, 1, name)
     if benchmark.at:
-        add(catalogue.LAST_EVENT, benchmark.at, name)
-    add(catalogue.ITEMS, report.items, name)
+        told.add(catalogue.LAST_EVENT, benchmark.at, name)
+    told.add(catalogue.ITEMS, benchmark.items, name)
     if spec.items is not None:
-        add(catalogue.ITEMS_DECLARED, spec.items, name)
-    add(catalogue.ALPHA, spec.alpha, name)
-    add(catalogue.MODELS, len(report.models), name)
-    add(catalogue.PAIRS, followed.pairs, name)
-    add(catalogue.HELD, not benchmark.betting, name)
-    for procedure, count in followed.decided.items():
-        add(catalogue.PAIRS_DECIDED, count, name, procedure)
-    add(catalogue.PAIRS_EXHAUSTED, followed.exhausted, name)
-    add(catalogue.BEYOND_CAPACITY, followed.beyond_capacity, name)
-    _add_adjacent(report, add)
-    changes: Counter[tuple[str, str]] = Counter((c.procedure, c.kind) for c in benchmark.changes.values())
-    # All kinds, from 0 on: an increase has to begin somewhere.
-    for procedure, kind in product(PROCEDURES, get_args(Kind)):
-        add(catalogue.VERDICTS, changes[procedure, kind], name, procedure, kind)
-    _add_models(report, add)
-    add(catalogue.PAIR_SERIES_OMITTED, followed.omitted, name)
-    add_pairs(benchmark, followed, add)
+        told.add(catalogue.ITEMS_DECLARED, spec.items, name)
+    told.add(catalogue.ALPHA, spec.alpha, name)
+    told.add(catalogue.MODELS, len(followed.models), name)
+    told.add(catalogue.PAIRS, followed.pairs, name)
+    told.add(catalogue.HELD, not benchmark.betting, name)
+    for metric, counts in (
+        (catalogue.PAIRS_DECIDED, followed.decided),
+        (catalogue.ADJACENT_UNDECIDED, followed.adjacent_undecided),
+        (catalogue.ADJACENT_UNRESOLVED, followed.adjacent_unresolved),
+    ):
+        for procedure, count in counts.items():
+            told.add(metric, count, name, procedure)
+    told.add(catalogue.PAIRS_EXHAUSTED, followed.exhausted, name)
+    told.add(catalogue.BEYOND_CAPACITY, followed.beyond_capacity, name)
+    for (procedure, kind), count in followed.changes.items():
+        told.add(catalogue.VERDICTS, count, name, procedure, kind)
+    _add_models(name, followed.models, told)
+    told.add(catalogue.PAIR_SERIES_OMITTED, followed.omitted, name)
+    add_pairs(benchmark, followed, told)
 
 
-def _add_adjacent(report: BenchmarkReport, add: Add) -> None:
-    """Count what is open among the adjacent pairs; the summary says which procedures were computed."""
-    adjacent = [pair for pair in report.pairs if pair.adjacent]
-    for procedure, count in report.summary.undecided.items():
-        if procedure != "bonferroni_adjacent":  # which counts adjacent pairs alone as it is
-            count = sum(getattr(pair.decided, procedure) is None for pair in adjacent)  # noqa: PLW2901
-        add(catalogue.ADJACENT_UNDECIDED, count, report.benchmark, procedure)
-    for procedure, count in report.summary.unresolved.items():
-        if procedure != "bonferroni_adjacent":
-            count = sum(not getattr(pair.resolved, procedure) for pair in adjacent)  # noqa: PLW2901
-        add(catalogue.ADJACENT_UNRESOLVED, count, report.benchmark, procedure)
-
-
-def _add_models(report: BenchmarkReport, add: Add) -> None:
-    add(catalogue.MODELS_OMITTED, max(0, len(report.models) - MODEL_CAP), report.benchmark)
-    for model in report.models[:MODEL_CAP]:
-        for metric, value in (
-            (catalogue.MODEL_RANK, model.rank),
-            (catalogue.MODEL_RANK_LOW, model.rank_low),
-            (catalogue.MODEL_RANK_HIGH, model.rank_high),
-            (catalogue.MODEL_TIES, model.tie_group),
-            (catalogue.MODEL_MEAN, model.mean),
-            (catalogue.MODEL_MEAN_LOW, model.mean_low),
-            (catalogue.MODEL_MEAN_HIGH, model.mean_high),
-            (catalogue.MODEL_ITEMS, model.items),
-        ):
-            if value is not None:
-                add(metric, value, report.benchmark, model.model)
-
-
-def _family(metric: Metric) -> CounterMetricFamily | GaugeMetricFamily:
-    kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
-    return kind(metric.name if metric.kind == "counter" else metric.exposed, metric.help, labels=metric.labels)
+def _add_models(benchmark: str, models: list[ModelReport], told: Exposition) -> None:
+    told.add(catalogue.MODELS_OMITTED, max(0, len(models) - MODEL_CAP), benchmark)
+    shown = models[:MODEL_CAP]
+    series = [f"{labelled('benchmark', benchmark)},{labelled('model', model.model)}" for model in shown]
+    for metric, field in (
+        (catalogue.MODEL_RANK, "rank"),
+        (catalogue.MODEL_RANK_LOW, "rank_low"),
+        (catalogue.MODEL_RANK_HIGH, "rank_high"),
+        (catalogue.MODEL_TIES, "tie_group"),
+        (catalogue.MODEL_MEAN, "mean"),
+        (catalogue.MODEL_MEAN_LOW, "mean_low"),
+        (catalogue.MODEL_MEAN_HIGH, "mean_high"),
+        (catalogue.MODEL_ITEMS, "items"),
+    ):
+        values = (getattr(model, field) for model in shown)
+        told.add_column(metric, series, (nan if value is None else float(value) for value in values))
 
 
 def program_version() -> str:

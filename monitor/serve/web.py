@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
 from starlette.types import ASGIApp
 
 from monitor.serve.api.bodies import Bodies
@@ -44,7 +42,7 @@ class _Guarded(FastAPI):
 
 def make_web(
     board: Board,
-    registry: CollectorRegistry,
+    scrape: Callable[[str], tuple[bytes, str]],
     ready: Callable[[], str | None],
     *,
     token: str | None,
@@ -58,7 +56,8 @@ def make_web(
     Parameters
     ----------
     board : Board
-    registry : CollectorRegistry
+    scrape : callable
+        Returns the metrics in the format that an Accept header asks for, and the type of that content.
     ready : callable
         Returns None when the monitor is ready, else what it is waiting for.
     token : str or None
@@ -84,7 +83,7 @@ def make_web(
     pulse = web.state.pulse = Pulse(board)
     add_problems(web)
     add_description(web)
-    _add_probes(web, registry, ready)
+    _add_probes(web, scrape, ready)
     web.include_router(page_routes(low_coverage))
     web.include_router(reading_routes(board))
     web.include_router(changes_routes(board, pulse))
@@ -92,7 +91,7 @@ def make_web(
     return web
 
 
-def _add_probes(web: FastAPI, registry: CollectorRegistry, ready: Callable[[], str | None]) -> None:
+def _add_probes(web: FastAPI, scrape: Callable[[str], tuple[bytes, str]], ready: Callable[[], str | None]) -> None:
     @web.get("/healthz", include_in_schema=False)
     async def healthz() -> Response:
         return Response("ok\n", media_type="text/plain")
@@ -104,8 +103,8 @@ def _add_probes(web: FastAPI, registry: CollectorRegistry, ready: Callable[[], s
 
     @web.get("/metrics", include_in_schema=False)
     async def metrics(request: Request) -> Response:
-        encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(registry), headers={"content-type": content_type})
+        text, content_type = scrape(request.headers.get("accept", ""))
+        return Response(text, headers={"content-type": content_type})
 
 
 class _Server(uvicorn.Server):

@@ -1,11 +1,12 @@
 """Latency: from an event that was accepted to its verdict being visible.
 
 Embedded: log with fsync, fold, Valkey with fsync at every write; events are posted, and accepted when the request is answered. Kafka: a
-worker of the service with a Redis that fsyncs at every write; events are accepted when the broker has acknowledged them. The worker runs
+worker of the service with a Redis that fsyncs at every write; one message an event, sent as the service itself sends, accepted when the
+broker has acknowledged all of a batch. The worker runs
 in a process of its own; a sender sends ten batches a second; a reader asks for its /metrics, and again 0.1 s after each answer. An event
 is visible when its benchmark's count of events in the answer, from which the verdicts beside it were made, holds it: so that pause, and
 the time of the scrape itself, are part of the latency. 29 models, order policy `trusted`. The maximum is what goes through when the next
-batch is sent as soon as the last one was accepted.
+batch is sent as soon as the last one was accepted; the reader looks only once all are sent, and then with the same pause.
 """
 
 import asyncio
@@ -142,7 +143,7 @@ def maximum(url: str, send: Send, events: int) -> float:
         send(batch)
     total = MODELS + sum(map(len, batches))
     while count(url) < total:
-        time.sleep(0.02)
+        time.sleep(PAUSE_SECONDS)
     return (total - MODELS) / (time.perf_counter() - begin)
 
 

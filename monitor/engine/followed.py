@@ -55,6 +55,8 @@ class Followed:
         ``gap`` and what `monitor.engine.report.live_columns` returns.
     sides : dict of str to array of int8, shape (followed,)
         What is decided by procedure; all 0 where it is not computed.
+    latched : dict of str to array of int8, shape (followed,)
+        The latches of the anytime procedures, as `monitor.engine.benchmark.Benchmark` has them.
     log_threshold : dict of str to array, shape (followed,)
         What log e is compared with, by procedure; infinite for a pair without a place in the family.
     resolution : dict of str to array, shape (followed,)
@@ -76,6 +78,7 @@ class Followed:
     statuses: list[Status]
     columns: dict[str, Floats]
     sides: dict[str, Sides]
+    latched: dict[str, Sides]
     log_threshold: dict[str, Floats]
     resolution: dict[str, Floats]
 
@@ -118,6 +121,7 @@ def follow(benchmark: Benchmark, cap: int = PAIR_CAP) -> Followed:
         statuses=[STATUSES[code] for code in statuses.tolist()],
         columns=columns,
         sides={name: _listed(sides[name], listed) for name in DECISION_PROCEDURES},
+        latched={name: benchmark.latched[name][table.pair[listed]] for name in PROCEDURES},
         log_threshold={"anytime": single, "anytime_family": table.log_family_threshold[listed]},
         resolution=_resolution(n, needed, clusters, listed),
     )

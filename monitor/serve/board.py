@@ -1,6 +1,7 @@
 """The reports behind every surface, computed from the state when they are asked for and kept until it changes."""
 
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,12 @@ from schemas.report import BenchmarkReport, Report
 _PAIRS: Final = 8
 """Benchmarks whose pairs are kept at hand: those last asked for. A thousand models have half a million pairs."""
 
+QUICK_SECONDS: Final = 0.2
+"""Statistics for the metrics that take no longer are computed for every scrape: those of a few hundred models."""
+
+PATIENCE: Final = 10
+"""What takes longer is kept for so many times what is beyond, or those who scrape would have the worker to themselves."""
+
 
 class Board:
     """Reports of the benchmarks that this worker owns.
@@ -31,7 +38,7 @@ class Board:
         self._partitions = partitions
         self._kept: dict[tuple[str, str, bool], tuple[tuple[object, ...], BenchmarkReport]] = {}
         self._pairs: dict[str, tuple[tuple[object, ...], LivePairs]] = {}
-        self._followed: dict[str, tuple[tuple[object, ...], Followed]] = {}
+        self._followed: dict[str, tuple[tuple[object, ...], Followed, float]] = {}
 
     @property
     def partitions(self) -> Sequence[Partition]:
@@ -63,12 +70,14 @@ class Board:
         return kept[1]
 
     def followed(self, name: str) -> Followed:
-        """Return what the metrics tell of a benchmark that is there."""
+        """Return what the metrics tell of a benchmark that is there; of a large one, as it was shortly before."""
         benchmark = self.benchmarks()[name]
-        state = _state(benchmark)
+        state, begin = _state(benchmark), monotonic()
         kept = self._followed.get(name)
-        if kept is None or kept[0] != state:
-            kept = self._followed[name] = (state, follow(benchmark))
+        if kept is None or (kept[0] != state and begin >= kept[2]):
+            followed = follow(benchmark)
+            end = monotonic()
+            kept = self._followed[name] = state, followed, end + PATIENCE * max(0.0, end - begin - QUICK_SECONDS)
         return kept[1]
 
     def report(self, pairs: Which = "adjacent", *, assert_complete: bool = False) -> Report:

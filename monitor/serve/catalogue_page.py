@@ -14,6 +14,8 @@ _HEAD: Final = """\
 from the state when it is scraped, and only by the worker that owns the benchmark: nothing goes stale, and nothing is counted twice after a
 crash, since the counters are part of the state.
 
+- Statistics of a benchmark that take longer than {quick:g} s to compute (some 300 models) are kept for {patience} times what is beyond
+  that, so that whoever scrapes leaves the worker its time; its counters of events are still those of the scrape.
 - A series names a pair in **name order**, so labels never swap when ranks do; a sign or a side says who leads.
 - **Followed pairs** have series of their own: adjacent pairs first, then declared ones, then decided ones, up to {pairs:,} a benchmark.
   What was left out stands in `rankwatch_pair_series_omitted`. **Shown models** are the first {models:,} by rank.
@@ -31,22 +33,23 @@ Procedures: `fixed_n`, `bonferroni`, `holm`, `benjamini_hochberg`, `clustered` (
 """
 
 
-def render(pairs: int, models: int) -> str:
+def render() -> str:
     """Return docs/metrics.md."""
+    from monitor.engine.followed import PAIR_CAP
+    from monitor.serve.board import PATIENCE, QUICK_SECONDS
+    from monitor.serve.metrics import MODEL_CAP
+
     lines = [
         f"| `{m.exposed}` | {m.kind} | {m.unit} | {', '.join(m.labels)} | {m.series} | {m.help}"
         f"{' Only of `rankwatch run`.' if m.service_only else ''} |\n"
         for m in CATALOGUE
     ]
-    return _HEAD.format(pairs=pairs, models=models) + "".join(lines)
+    return _HEAD.format(pairs=PAIR_CAP, models=MODEL_CAP, quick=QUICK_SECONDS, patience=PATIENCE) + "".join(lines)
 
 
 def main() -> None:
     """Write docs/metrics.md."""
-    from monitor.engine.followed import PAIR_CAP
-    from monitor.serve.metrics import MODEL_CAP
-
-    Path("docs/metrics.md").write_text(render(PAIR_CAP, MODEL_CAP), "utf-8")
+    Path("docs/metrics.md").write_text(render(), "utf-8")
 
 
 if __name__ == "__main__":

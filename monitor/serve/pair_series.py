@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from monitor.engine.benchmark import PROCEDURES, Benchmark
+from monitor.engine.benchmark import Benchmark
 from monitor.engine.followed import Followed
 from monitor.serve import catalogue
 from monitor.serve.exposition import Exposition, labelled
@@ -42,10 +42,12 @@ def add_pairs(benchmark: Benchmark, followed: Followed, told: Exposition) -> Non
 
 
 def _add_latches(benchmark: Benchmark, followed: Followed, series: list[str], told: Exposition) -> None:
-    for procedure in PROCEDURES:
-        latch = np.abs(benchmark.latched[procedure][followed.pair].astype(float))
-        turned = np.where(latch > 0, latch > 1, np.nan)
+    for procedure, latch in followed.latched.items():
+        closed = latch != 0
+        turned = np.where(closed, np.abs(latch) > 1, np.nan)
         told.add_column(catalogue.PAIR_REVERSED, series, turned.tolist(), ("procedure", procedure))
+        # The commit that a time is of may have come since the rest was computed.
+        pairs = [(text, pair) for text, pair, decided in zip(series, followed.pair, closed, strict=True) if decided]
         for metric, kind in ((catalogue.DECIDED_TIME, "decided"), (catalogue.REVERSED_TIME, "reversed")):
-            times = (benchmark.times.get(f"{pair}:{procedure}:{kind}", np.nan) for pair in followed.pair.tolist())
-            told.add_column(metric, series, times, ("procedure", procedure))
+            times = [benchmark.times.get(f"{pair}:{procedure}:{kind}", np.nan) for _, pair in pairs]
+            told.add_column(metric, [text for text, _ in pairs], times, ("procedure", procedure))

@@ -2,19 +2,22 @@
 
 import json
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
-from prometheus_client import CollectorRegistry
-from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.parser import text_string_to_metric_families as families_of_plain_text
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.followed import follow
 from monitor.engine.partition import Partition
 from monitor.engine.report import benchmark_report
+from monitor.serve import board
 from monitor.serve.board import Board
-from monitor.serve.metrics import StateCollector, Worker
+from monitor.serve.catalogue import CATALOGUE
+from monitor.serve.meters import Meters
+from monitor.serve.metrics import Metrics, Worker
 from stats.eprocess import anytime_required_n
 
 
@@ -33,18 +36,30 @@ def scored(skills, items, seed=1):
             yield {"benchmark": "bench", "item_id": f"i{item}", "model": model, "score": int(rng.random() < skill)}
 
 
-def samples(made):
-    """Samples by (name, labels), through OpenMetrics and its own parser."""
-    registry = CollectorRegistry()
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+
+
+def metrics(made, kept=None):
     worker = Worker("run", "evals", "group", False, lambda: 8, lambda: {4: made.off + 7}, lambda: True)
-    registry.register(StateCollector(Board(lambda: [made]), worker))
+    meters = Meters()
+    meters.add_broker()
+    return Metrics(kept or Board(lambda: [made]), worker, meters.registry)
+
+
+def by_name_and_labels(families):
     found = {}
-    for family in text_string_to_metric_families(generate_latest(registry).decode()):
+    for family in families:
         for sample in family.samples:
             key = (sample.name, frozenset(sample.labels.items()))
             assert key not in found
             found[key] = sample.value
     return found
+
+
+def samples(made):
+    """Samples by (name, labels), through OpenMetrics and its own parser."""
+    text, _ = metrics(made).scrape(OPENMETRICS)
+    return by_name_and_labels(text_string_to_metric_families(text.decode()))
 
 
 def value(found, name, **labels):
@@ -109,9 +124,11 @@ def test_beyond_the_cap_neighbours_come_first_and_the_rest_is_counted():
     all_of_them = follow(benchmark)
     assert all_of_them.omitted == 0
     capped = follow(benchmark, cap=12)
-    adjacent = {tuple(sorted((p.model_a, p.model_b))) for p in capped.report.pairs if p.adjacent}
+    adjacent = {tuple(sorted((p.model_a, p.model_b))) for p in benchmark_report(benchmark).pairs}
     assert len(adjacent) == 9
-    others = {tuple(sorted((p.model_a, p.model_b))) for p in capped.report.pairs} - adjacent
+    followed = {tuple(sorted(names)) for names in capped.names}
+    assert adjacent < followed
+    others = followed - adjacent
     assert len(others) == 3 and others <= decided  # noqa: PT018
     assert capped.omitted == len(decided | adjacent) - 12
     assert capped.decided == all_of_them.decided
@@ -120,7 +137,7 @@ def test_beyond_the_cap_neighbours_come_first_and_the_rest_is_counted():
 def test_declared_pairs_are_followed_and_a_full_family_is_counted():
     events = list(scored({"a": 0.9, "b": 0.6, "c": 0.3}, 10))
     declared = partition(events, items=100, family={"policy": "capacity", "pairs": [["a", "c"]]})
-    assert {(p.model_a, p.model_b) for p in follow(declared.benchmarks["bench"]).report.pairs} == {
+    assert set(follow(declared.benchmarks["bench"]).names) == {
         ("a", "b"),
         ("b", "c"),
         ("a", "c"),
@@ -133,3 +150,93 @@ def test_a_pair_that_shares_everything_and_is_undecided_is_exhausted():
     found = samples(partition(scored({"a": 0.5, "b": 0.5}, 20), items=20))
     assert value(found, "pairs_exhausted_undecided", benchmark="bench") == 1
     assert value(found, "pair_status", benchmark="bench", model_a="a", model_b="b", status="exhausted") == 1
+
+
+def test_both_formats_tell_the_same_of_every_metric_of_the_catalogue():
+    made = partition(scored(SKILLS, 40), items=60)
+    read = {}
+    for accept, parse in ((OPENMETRICS, text_string_to_metric_families), ("", families_of_plain_text)):
+        text, content_type = metrics(made).scrape(accept)
+        assert content_type.startswith("application/openmetrics-text" if accept else "text/plain; version=0.0.4")
+        families = list(parse(text.decode()))
+        read[accept] = {
+            key: found for key, found in by_name_and_labels(families).items() if not key[0].endswith("_created")
+        }
+        described = {family.name: (family.type, family.documentation) for family in families}
+        for metric in CATALOGUE:
+            name = metric.name if metric.kind == "counter" or accept else metric.exposed
+            kind = "gauge" if metric.kind == "info" and not accept else metric.kind
+            assert described[name] == (kind, metric.help)
+    assert read[""] == read[OPENMETRICS]
+
+
+def clustered(events):
+    return [{**event, "cluster": f"c{int(event['item_id'][1:]) % 4}"} for event in events]
+
+
+def graded(events):
+    return [{**event, "score": (event["score"] + int(event["item_id"][1:]) % 3) / 4} for event in events]
+
+
+CLOSE = {"alpha": 0.5, "beta": 0.58, "gamma": 0.66, "delta": 0.9}
+STATES = {
+    "nothing declared": lambda: partition(scored(CLOSE, 60)),
+    "half of the items": lambda: partition(scored(CLOSE, 80), items=160, margin=0.2),
+    "too many items": lambda: partition(scored(SKILLS, 80), items=70),
+    "clusters": lambda: partition(clustered(scored(CLOSE, 120)), order={"policy": "trusted"}),
+    "graded": lambda: partition(graded(scored(CLOSE, 80)), items=90, scores="graded"),
+    "turned graded": lambda: partition([*scored(SKILLS, 60), *graded(scored(CLOSE, 90))], items=100),
+    "another mixture": lambda: partition(scored(CLOSE, 80), items=160, mixture="grid98"),
+    "a family of one": lambda: partition(
+        scored(CLOSE, 80), items=160, family={"policy": "capacity", "pairs": [["alpha", "delta"]]}
+    ),
+    "one model": lambda: partition(scored({"alpha": 0.5}, 5), items=10),
+    "no events": lambda: partition([], items=10),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_what_is_told_is_what_the_report_says(state):
+    benchmark = STATES[state]().benchmarks["bench"]
+    report = benchmark_report(benchmark, pairs="all")
+    rows = {(pair.model_a, pair.model_b): pair for pair in report.pairs}
+    told = follow(benchmark)
+    assert told.models == report.models
+    assert told.pairs == len(rows)
+    assert told.decided["anytime_family"] == sum(int(latch != 0) for latch in benchmark.latched["anytime_family"])
+    counted = Counter((change.procedure, change.kind) for change in benchmark.changes.values())
+    assert {key: count for key, count in told.changes.items() if count} == counted
+    assert len(told.changes) == 6
+    for place, names in enumerate(told.names):
+        pair = rows[names]
+        assert told.statuses[place] == pair.status
+        assert told.n[place] == pair.n
+        for name, values in told.columns.items():
+            expected = getattr(pair, name)
+            assert values[place] == expected if expected is not None else not np.isfinite(values[place])
+        for procedure, side in pair.decided:
+            assert told.sides[procedure][place] == {"a": 1, None: 0, "b": -1}[side]
+        q = told.resolution.get("clustered", np.full(len(told.names), np.nan))[place]
+        expected = None if pair.cluster is None else pair.cluster.resolution_ratio
+        assert q == expected if expected is not None else not np.isfinite(q)
+    adjacent = benchmark_report(benchmark, pairs="adjacent")
+    assert told.adjacent_undecided == adjacent.summary.undecided
+    assert told.adjacent_unresolved == adjacent.summary.unresolved
+
+
+def test_what_takes_long_is_kept_a_while_and_the_counters_are_not(monkeypatch):
+    monkeypatch.setattr(board, "QUICK_SECONDS", 0.0)
+    monkeypatch.setattr(board, "PATIENCE", 1e9)
+    made = partition(scored(SKILLS, 30), items=90)
+    kept = Board(lambda: [made])
+    metrics(made, kept).scrape("")
+    more = [json.dumps(event).encode() for event in scored(SKILLS, 60) if int(event["item_id"][1:]) >= 30]
+    made.fold(Chunk(4, made.off, made.off + len(more), range(made.off, made.off + len(more)), more))
+    after = metrics(made, kept).scrape("")[0].decode()
+    assert 'rankwatch_events_total{benchmark="bench"} 180.0\n' in after
+    assert 'rankwatch_model_items{benchmark="bench",model="worse"} 30.0\n' in after
+    monkeypatch.setattr(board, "PATIENCE", 0)
+    kept.forget()
+    assert kept.followed("bench").models[0].items == 60
+    made.fold(Chunk(4, made.off, made.off + 1, range(made.off, made.off + 1), [more[0]]))
+    assert kept.followed("bench").n[0] == 60

@@ -30,7 +30,7 @@ class ClusterColumns:
 
 @dataclass(frozen=True)
 class ClusterSums:
-    """Sums of some pairs by cluster, shape (pairs, clusters) each."""
+    """Sums of some pairs by cluster, shape (pairs, clusters) each; `s2` may be of fewer of them."""
 
     names: list[str]
     label: NDArray[np.int64]
@@ -40,8 +40,8 @@ class ClusterSums:
     s2: Floats
 
 
-def cluster_sums(table: PairTable, at: Index) -> ClusterSums | None:
-    """Return the sums of the pairs `at` over each cluster.
+def cluster_sums(table: PairTable, at: Index, squared: Index | slice = slice(None)) -> ClusterSums | None:
+    """Return the sums of the pairs `at` over each cluster, those of squares only of the places `squared` in `at`.
 
     None unless every item carries a cluster, there are at least two of them, and they fit the budget.
     """
@@ -56,8 +56,9 @@ def cluster_sums(table: PairTable, at: Index) -> ClusterSums | None:
     x, scored = table.scores
     order = np.argsort(label, kind="stable")
     bounds = np.searchsorted(label[order], np.arange(groups + 1))
-    n, s1, s2 = (np.zeros((at.size, groups)) for _ in range(3))
     a, b = table.a[at], table.b[at]
+    c, d = a[squared], b[squared]
+    n, s1, s2 = (np.zeros((pairs, groups)) for pairs in (a.size, a.size, c.size))
     for g in range(groups):
         rows = order[bounds[g] : bounds[g + 1]]
         values, present = x[rows], scored[rows]
@@ -65,7 +66,7 @@ def cluster_sums(table: PairTable, at: Index) -> ClusterSums | None:
         on_shared = values.T @ present
         squares = on_shared if benchmark.binary else on_shared_squares(values, present)
         s1[:, g] = on_shared[a, b] - on_shared[b, a]
-        s2[:, g] = squares[a, b] + squares[b, a] - 2 * (values.T @ values)[a, b]
+        s2[:, g] = squares[c, d] + squares[d, c] - 2 * (values.T @ values)[c, d]
     return ClusterSums(names.tolist(), label, n, s1, np.maximum(s2, 0))
 
 
@@ -76,17 +77,17 @@ def cluster_columns(table: PairTable, listed: Index) -> ClusterColumns | None:
 
     pairs = table.pair.size
     at = np.arange(pairs)
-    sums = cluster_sums(table, at)
+    shown: Index | slice = listed
+    sums = cluster_sums(table, at, shown)
     if sums is None:
-        at = listed
+        at, shown = listed, slice(None)
         sums = cluster_sums(table, at)
     if sums is None:
         return None
     spec = table.benchmark.spec
     n_star, p, icc, effect = (np.full(pairs, np.nan) for _ in range(4))
     p[at] = clustered_p(sums.n, sums.s1)
-    shown = listed if at.size == pairs else np.arange(at.size)
-    n, s1, s2 = sums.n[shown], sums.s1[shown], sums.s2[shown]
+    n, s1, s2 = sums.n[shown], sums.s1[shown], sums.s2
     clusters = np.zeros(pairs, np.int64)
     clusters[listed] = (n > 0).sum(axis=1)
     n_star[listed] = cluster_required_n(n, s1, s2, spec.alpha, spec.power)

@@ -1,6 +1,7 @@
 """Prometheus metrics, computed from the state at each scrape, so that nothing goes stale."""
 
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from math import nan
 from typing import Final, NamedTuple
@@ -145,6 +146,7 @@ def _add_models(benchmark: str, models: list[ModelReport], told: Exposition) -> 
         told.add_column(metric, series, (nan if value is None else float(value) for value in values))
 
 
+@cache
 def program_version() -> str:
     """Return the version of the installed distribution."""
     try:

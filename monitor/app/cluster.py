@@ -34,6 +34,9 @@ log = structlog.get_logger()
 
 _LOOK_SECONDS = 1.0
 
+LATE_RECORDS = 20_000
+"""Records that may wait to be folded while a worker calls itself ready."""
+
 
 class SourceGap(LogError):  # noqa: N818 - the state of the log is its name
     """The log is not the one that the state was folded from, or no longer holds what comes next."""
@@ -234,7 +237,7 @@ class Service(Running):
             return "waiting for partitions to be assigned"
         if not self._store_answers:
             return "the store does not answer"
-        late = self.behind > 10 * self._faust.chunk_records
+        late = self.behind > LATE_RECORDS
         return f"catching up: {self.behind:,} records are not folded yet" if late else None
 
     # --- watching ---------------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The Faust transport ``kafka://host:port[,host:port]/topic``: one message is one chunk of records of one partition.
 
-Stock Faust spends about 0.1 ms on a message, so a message here carries up to 2,000 records. It is registered under the name `kafka`
+Stock Faust spends about 0.1 ms on a message, so a message here carries up to 6,000 records. It is registered under the name `kafka`
 in the group ``faust.transports`` of entry points, which Faust lets go before its own transports; what Faust brings along is still
 there as ``aiokafka://``. Unlike Faust's, this consumer lives in the application's event loop: no chunk is handed from thread to
 thread, and a worker that hangs stops its heartbeats. Whatever is relied on beyond Faust's documentation is pinned by

@@ -13,7 +13,9 @@ from monitor.logs.filelog import FileLog
 from monitor.logs.kafka_settings import KafkaSettings
 
 KAFKA_CHUNK_BYTES = 1 << 20
-"""Messages may be packed: what bounds a chunk of them is their bytes."""
+KAFKA_CHUNK_RECORDS = 6000
+"""Messages may be packed: what bounds a chunk of them is their bytes. As many single events as fit into those, when they have piled up: each
+chunk waits for the store once."""
 
 
 class ChunkSchema(faust.Schema):  # type: ignore[misc]
@@ -178,5 +180,6 @@ def make_app(url: str, topic: str, *, app_id: str, kafka: KafkaSettings | None =
     if over_kafka:
         app.kafka = kafka or KafkaSettings.from_url(url)
         app.chunk_bytes = KAFKA_CHUNK_BYTES
+        app.chunk_records = KAFKA_CHUNK_RECORDS
     app.chunks = app.topic(topic, schema=ChunkSchema(value_serializer="raw"), acks=False, partitions=1)
     return app

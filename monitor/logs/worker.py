@@ -14,8 +14,8 @@ from monitor.logs.kafka_settings import KafkaSettings
 
 KAFKA_CHUNK_BYTES = 1 << 20
 KAFKA_CHUNK_RECORDS = 6000
-"""Messages may be packed: what bounds a chunk of them is their bytes. As many single events as fit into those, when they have piled up: each
-chunk waits for the store once."""
+"""Messages may be packed: what bounds a chunk of them is their bytes. As many single events as fit into those, where they have piled up:
+each chunk waits for the store once."""
 
 
 class ChunkSchema(faust.Schema):  # type: ignore[misc]

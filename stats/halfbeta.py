@@ -7,13 +7,11 @@ carry the factor 2^(p + q), which keeps them near 1 where the evidence is.
 import numpy as np
 
 from stats.checks import FloatArray
+from stats.mills import LEAST, half_sech
 from stats.slabs import by_slab
 from stats.special import betainc, gammaln
 
-_FEW = 100  # below so many p + q the regularised incomplete beta function is quicker
-_DEPTH = 36.0  # nats after which the integrand counts for nothing: exp(-36) = 2e-16
-_NODES, _WEIGHTS = (x / 2 for x in np.polynomial.legendre.leggauss(20))
-_NODES = _NODES + 0.5
+_DEPTH = 36.0  # nats: exp(-36) = 2e-16
 
 
 def log_beta(p: FloatArray, q: FloatArray) -> FloatArray:
@@ -28,9 +26,8 @@ def log_beta(p: FloatArray, q: FloatArray) -> FloatArray:
 def log_half_beta(p: FloatArray, q: FloatArray) -> FloatArray:
     """Logarithm of 2^(p + q) times the integral of t^(p-1) (1-t)^(q-1) over (0, 1/2), elementwise, for p >= q > 0.
 
-    With t = (1 - s) / 2 it is 2 times the integral of (1-s)^(p-1) (1+s)^(q-1) over (0, 1). The integrand starts at 1
-    and falls at least as fast as exp(-(p-q) s - (p+q-2) s^2 / 2); where that has reached exp(-36) the range is cut, and
-    20 Gauss-Legendre nodes give 13 digits, however small the result: it neither cancels nor underflows.
+    With t = (1 - tanh u) / 2 it is 2 times the integral of exp(-(p-q) u) sech(u)^(p+q) over u > 0, which `stats.mills` looks up to 13
+    digits, however small the result: it neither cancels nor underflows.
     """
     return by_slab(_log_half, p, q)
 
@@ -62,14 +59,18 @@ def half_beta_tail(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def _log_half(p: FloatArray, q: FloatArray) -> FloatArray:
-    few = p + q < _FEW
+    few = p + q < LEAST
     if not few.any():
-        return _quadrature(p, q)
+        return _many(p, q)
     out = np.empty(p.shape)
-    out[~few] = _quadrature(p[~few], q[~few])
+    out[~few] = _many(p[~few], q[~few])
     x, y = p[few], q[few]
     out[few] = np.log(betainc(x, y, 0.5)) + _log_beta(x, y)
     return out
+
+
+def _many(p: FloatArray, q: FloatArray) -> FloatArray:
+    return np.asarray(np.log(2 * half_sech(p - q, p + q)))
 
 
 def _log_upper(p: FloatArray, q: FloatArray) -> FloatArray:
@@ -83,24 +84,6 @@ def _log_upper(p: FloatArray, q: FloatArray) -> FloatArray:
     whole[near] = log_less(whole[near], _log_half(p[near], q[near]))
     out[ahead] = whole
     return out
-
-
-def _quadrature(p: FloatArray, q: FloatArray) -> FloatArray:
-    slope, bend = p - q, p + q - 2
-    reach = 2 * _DEPTH / (slope + np.sqrt(slope**2 + 2 * bend * _DEPTH))
-    up, down = q - 1, p - 1
-    total, s, term = np.zeros(p.shape), np.empty(p.shape), np.empty(p.shape)
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-        np.multiply(reach, node, out=s)
-        np.log1p(s, out=term)
-        term *= up
-        np.log1p(np.negative(s, out=s), out=s)
-        s *= down
-        term += s
-        np.exp(term, out=term)
-        term *= weight
-        total += term
-    return np.asarray(np.log(2 * reach * total))
 
 
 def _log_beta(p: FloatArray, q: FloatArray) -> FloatArray:

@@ -16,17 +16,18 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.checks import FloatArray, aligned, level, non_negative
-from stats.halfbeta import log_beta, log_half_beta, log_less, log_upper_beta
+from stats.halfbeta import log_beta, log_half_and_whole, log_less, log_upper_beta
 from stats.mixtures import Mixture, parse_mixture
 from stats.resolution import required_n, z_sum
 from stats.rootfind import bracketed_root
-from stats.slabs import by_slab, distinct_counts
+from stats.slabs import by_slab, distinct_counts, slabbed
 from stats.special import ndtri
 
 _SLAB = 1024  # pairs at a time: 98 atoms x 1024 pairs of float64 are 0.8 MB, which stays in cache
 _LOG2 = float(np.log(2))
 
 
+@slabbed
 def log_e_value(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)") -> FloatArray:
     """Logarithm of the two-sided mixture e-value.
 
@@ -62,6 +63,7 @@ def log_e_value(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "be
     return _mean_over(prior.theta, wins, losses)
 
 
+@slabbed
 def log_e_halves(
     b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)"
 ) -> tuple[FloatArray, FloatArray]:
@@ -87,6 +89,7 @@ def log_e_halves(
     return _mean_over(prior.above, wins, losses), _mean_over(prior.below, wins, losses)
 
 
+@slabbed
 def log_completion_bound(
     b: npt.ArrayLike, c: npt.ArrayLike, missing: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)"
 ) -> tuple[FloatArray, FloatArray]:
@@ -242,8 +245,10 @@ def _prior(prior: Mixture) -> tuple[float, float, float]:
 def _beta_halves(wins: FloatArray, losses: FloatArray, prior: Mixture) -> tuple[FloatArray, FloatArray]:
     a, b, norm = _prior(prior)
     p, q = wins + a, losses + b
-    losing = log_half_beta(np.maximum(p, q), np.minimum(p, q)) - norm
-    winning = log_less(log_beta(p, q) - norm, losing)
+    more, fewer = np.maximum(p, q), np.minimum(p, q)
+    losing, whole = log_half_and_whole(more.ravel(), fewer.ravel())
+    losing, whole = losing.reshape(p.shape) - norm, whole.reshape(p.shape) - norm
+    winning = log_less(whole, losing)
     weight = prior.weight_a
     plus = np.where(p >= q, winning, losing) - np.log(weight)
     minus = np.where(p >= q, losing, winning) - np.log1p(-weight)

@@ -40,6 +40,7 @@ def corrected_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
     return _normal_p(np.maximum(np.abs(wins - losses) - 1, 0), wins + losses)
 
 
+@slabbed
 def exact_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
     """P-value of the exact conditional binomial test: the smaller count is Binomial(b + c, 1/2).
 
@@ -56,6 +57,7 @@ def exact_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
     return np.where(more > fewer, np.minimum(2 * half_beta_tail(np.maximum(more, fewer + 1), fewer + 1), 1), 1.0)
 
 
+@slabbed
 def mid_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
     """Mid-p value: the exact p-value less the probability of the observed count (Liddell, 1983).
 

@@ -16,7 +16,8 @@ def finite(**named: npt.ArrayLike) -> list[FloatArray]:
             array = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must be numeric, got {value!r}") from error
-        if not np.isfinite(array).all():
+        whole = isinstance(value, np.ndarray) and value.dtype.kind in "iub"
+        if not whole and not np.isfinite(array).all():
             raise ValueError(f"{name} must be finite, got NaN or infinity: remove or impute missing values first")
         arrays.append(array)
     aligned(**dict(zip(named, arrays, strict=True)))

@@ -20,7 +20,7 @@ from stats.halfbeta import log_beta, log_half_and_whole, log_less, log_upper_bet
 from stats.mixtures import Mixture, parse_mixture
 from stats.resolution import required_n, z_sum
 from stats.rootfind import bracketed_root
-from stats.slabs import by_slab, distinct_counts, slabbed
+from stats.slabs import by_distinct, by_slab, slabbed
 from stats.special import ndtri
 
 _SLAB = 1024  # pairs at a time: 98 atoms x 1024 pairs of float64 are 0.8 MB, which stays in cache
@@ -56,10 +56,16 @@ def log_e_value(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "be
 
     """
     wins, losses = np.broadcast_arrays(*non_negative(b=b, c=c))
-    prior = parse_mixture(mixture)
+    return log_e_of_counts(wins, losses, parse_mixture(mixture))
+
+
+def log_e_of_counts(wins: FloatArray, losses: FloatArray, prior: Mixture) -> FloatArray:
+    """`log_e_value` of arrays that have been checked, of one shape."""
     if prior.beta is not None:
-        a, b_prior, norm = _prior(prior)
-        return log_beta(wins + a, losses + b_prior) - norm
+        a, b, norm = _prior(prior)
+        value = log_beta(wins + a, losses + b)
+        value -= norm
+        return value
     return _mean_over(prior.theta, wins, losses)
 
 
@@ -157,8 +163,7 @@ def boundary_u(m: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, mixture: str | Mix
     (total,), (a,) = non_negative(m=m), level(alpha=alpha)
     prior = parse_mixture(mixture)
     if a.ndim == 0:
-        distinct, index = distinct_counts(total)
-        return np.asarray(_boundary(distinct, np.broadcast_to(-np.log(a), distinct.shape), prior)[index])
+        return by_distinct(lambda x: _boundary(x, np.broadcast_to(-np.log(a), x.shape), prior), total)
     total, a = np.broadcast_arrays(total, a)
     return _boundary(total, -np.log(a), prior)
 
@@ -166,7 +171,7 @@ def boundary_u(m: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, mixture: str | Mix
 def _boundary(m: FloatArray, threshold: FloatArray, prior: Mixture) -> FloatArray:
     def excess(square: FloatArray) -> FloatArray:  # ln e is nearly linear in d^2, which the search likes
         d = np.minimum(np.sqrt(square), m)
-        return np.asarray(log_e_value((m + d) / 2, (m - d) / 2, prior) - threshold)
+        return log_e_of_counts((m + d) / 2, (m - d) / 2, prior) - threshold
 
     largest = m**2
     near = np.minimum(largest, m * (2 * threshold + np.log1p(m) + 2))
@@ -188,6 +193,13 @@ def anytime_inflation(
 
     """
     aligned(m=m, alpha=alpha, power=power)
+    (total,) = non_negative(m=m)
+    if np.ndim(alpha) == np.ndim(power) == 0:
+        return by_distinct(lambda x: _inflation(x, alpha, power, mixture), total)
+    return _inflation(total, alpha, power, mixture)
+
+
+def _inflation(m: FloatArray, alpha: npt.ArrayLike, power: npt.ArrayLike, mixture: str | Mixture) -> FloatArray:
     u = boundary_u(m, alpha, mixture)
     (target,) = level(power=power)
     return np.asarray((u + ndtri(target)) ** 2 / z_sum(alpha, power) ** 2)
@@ -212,12 +224,30 @@ def anytime_required_n(
 
     """
     aligned(n=n, b=b, c=c, alpha=alpha, power=power)
+    factor = anytime_inflation(_discordant(b, c), alpha, power, mixture)
+    return _inflated_n(n, b, c, factor, alpha, power)
+
+
+@slabbed
+def _discordant(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
     wins, losses = non_negative(b=b, c=c)
-    fixed = required_n(n, wins, losses, alpha, power)
-    # N* is 0 when every item is discordant in one direction: 0 x inf is still "cannot be reached".
-    factor = anytime_inflation(wins + losses, alpha, power, mixture)
+    return np.asarray(wins + losses)
+
+
+@slabbed
+def _inflated_n(
+    n: npt.ArrayLike,
+    b: npt.ArrayLike,
+    c: npt.ArrayLike,
+    factor: FloatArray,
+    alpha: npt.ArrayLike,
+    power: npt.ArrayLike,
+) -> FloatArray:
     with np.errstate(invalid="ignore"):
-        return np.where(np.isinf(factor), np.inf, fixed * factor)
+        needed = np.asarray(required_n(n, b, c, alpha, power) * factor)
+    # N* is 0 when every item is discordant in one direction: 0 x inf is still "cannot be reached".
+    np.copyto(needed, np.inf, where=np.isnan(needed))
+    return needed
 
 
 def _mean_over(theta: FloatArray, wins: FloatArray, losses: FloatArray) -> FloatArray:

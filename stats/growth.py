@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.checks import FloatArray, aligned, finite, level, paired_counts
-from stats.eprocess import log_e_value
+from stats.eprocess import log_e_of_counts
 from stats.mixtures import Mixture, parse_mixture
 from stats.slabs import slabbed
 from stats.special import ndtri
@@ -91,16 +91,19 @@ def _forecast(
     shape = np.broadcast_shapes(items.shape, wins.shape, losses.shape, threshold.shape)
     items, wins, losses, threshold = (np.broadcast_to(x, shape).ravel() for x in (items, wins, losses, threshold))
     out = np.zeros((len(moves), items.size))
-    need = threshold - log_e_value(wins, losses, prior)
+    need = threshold - log_e_of_counts(wins, losses, prior)
     undecided = np.flatnonzero(need > 0)
-    need, threshold, wins, losses = (x[undecided] for x in (need, threshold, wins, losses))
-    seen = np.maximum(items[undecided], 1)
+    need, threshold, wins, losses, items = (x[undecided] for x in (need, threshold, wins, losses, items))
+    seen = np.maximum(items, 1)
     gap, discordance = (wins - losses) / seen, (wins + losses) / seen
-    error = np.sqrt(np.maximum(discordance - gap**2, 0) / seen)
-    sign = np.where(gap < 0, -1.0, 1.0)
+    size = np.abs(gap)
     for row, move in zip(out, moves, strict=True):
-        towards = np.clip(np.abs(gap) + move * error, 0, discordance)
-        rate_b, rate_c = (discordance + sign * towards) / 2, (discordance - sign * towards) / 2
+        towards = size
+        if move:
+            error = np.sqrt(np.maximum(discordance - gap**2, 0) / seen)
+            towards = np.clip(size + move * error, 0, discordance)
+        towards = np.copysign(towards, gap)
+        rate_b, rate_c = (discordance + towards) / 2, (discordance - towards) / 2
         row[undecided] = _crossing(seen, wins, losses, rate_b, rate_c, need, threshold, prior)
     return tuple(out.reshape(len(moves), *shape))
 
@@ -126,7 +129,7 @@ def _crossing(
     for _ in range(2):
         k = (need + loss * np.log1p(k / items)) / rate
     k = np.minimum(k, 2 * _HORIZON * items)
-    missing = threshold - log_e_value(wins + k * rate_b, losses + k * rate_c, prior)
+    missing = threshold - log_e_of_counts(wins + k * rate_b, losses + k * rate_c, prior)
     k = np.maximum(k + missing / np.maximum(rate - loss / (items + k), rate / 2), 0)
     return np.where(growing & (k <= _HORIZON * items), k, np.inf)
 

@@ -6,7 +6,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from stats.checks import FloatArray, IntArray
+from stats.checks import FloatArray
 
 _SLAB = 12_288
 P = ParamSpec("P")
@@ -58,16 +58,18 @@ def by_slab(
     return out.reshape(x.shape)
 
 
-def distinct_counts(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the distinct values, ascending, and where each value is among them: counts repeat a lot among pairs.
+def by_distinct(function: Callable[[FloatArray], FloatArray], values: FloatArray) -> FloatArray:
+    """Apply an elementwise function of numbers >= 0, of any shape, to the distinct ones, ascending: counts repeat a lot among pairs.
 
-    Whole numbers, few of them large, are found in a table of flags instead of by sorting.
+    Whole numbers, few of them large, are found and looked up in a table instead of by sorting.
     """
     few = values.size > 0 and values.max() <= 4 * values.size
-    whole = values.astype(np.int64) if few else None
+    whole = values.astype(np.intp) if few else None
     if whole is None or not np.array_equal(whole, values):
         distinct, index = np.unique(values, return_inverse=True)
-        return distinct, index
-    seen = np.zeros(int(whole.max()) + 1, bool)
-    seen[whole] = True
-    return np.flatnonzero(seen).astype(np.float64), (np.cumsum(seen) - 1)[whole]
+        return function(distinct)[index]
+    table = np.zeros(int(whole.max()) + 1)
+    table[whole] = 1
+    seen = np.flatnonzero(table)
+    table[seen] = function(seen.astype(np.float64))
+    return table.take(whole)

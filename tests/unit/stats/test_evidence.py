@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import stats
-from stats.slabs import distinct_counts
+from stats.slabs import by_distinct
 
 
 @pytest.mark.parametrize("mixture", ["beta(1,1)", "beta(2,2)", "grid98"])
@@ -57,8 +57,17 @@ def test_long_vectors_are_cut_into_slabs_without_a_trace():
 
 
 @pytest.mark.parametrize("values", [[], [0.0], [3.0, 1.0, 3.0, 7.0], [0.5, 2.0, 0.5], [1e15, 2.0], [1e300, 1.0]])
-def test_distinct_counts_are_those_of_sorting(values):
+def test_what_is_computed_once_for_equal_counts_is_found_again(values):
     values = np.array(values, float)
-    distinct, index = distinct_counts(values)
-    assert distinct.tolist() == sorted(set(values.tolist()))
-    assert distinct[index].tolist() == values.tolist()
+    asked = []
+
+    def square(x):
+        asked.append(x.tolist())
+        return x**2 + 1
+
+    with np.errstate(over="ignore"):
+        found = by_distinct(square, values)
+        assert found.tolist() == (values**2 + 1).tolist()
+    assert asked == [sorted(set(values.tolist()))]
+    table = by_distinct(square, np.array([[3.0, 1.0], [1.0, 1.0]]))
+    assert table.tolist() == [[10.0, 2.0], [2.0, 2.0]]

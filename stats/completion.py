@@ -3,12 +3,14 @@
 import numpy as np
 import numpy.typing as npt
 
-from stats.checks import BoolArray, FloatArray, aligned, finite, non_negative
-from stats.eprocess import log_completion_bound
+from stats.checks import FloatArray, IntArray, aligned, finite, non_negative
+from stats.eprocess import leading_bound
 from stats.mixtures import Mixture, parse_mixture
 from stats.rootfind import bracketed_root
+from stats.slabs import slabbed
 
 
+@slabbed
 def items_to_completion_decision(
     n: npt.ArrayLike,
     b: npt.ArrayLike,
@@ -42,22 +44,26 @@ def items_to_completion_decision(
     aligned(n=n, b=b, c=c, missing=missing, threshold_log=threshold_log)
     items, wins, losses, rest = non_negative(n=n, b=b, c=c, missing=missing)
     (need,) = finite(threshold_log=threshold_log)
-    items, wins, losses, rest, need = np.broadcast_arrays(items, wins, losses, rest, need)
+    columns = np.broadcast_arrays(items, wins, losses, rest, need)
+    shape = columns[0].shape
+    items, wins, losses, rest, need = (x.ravel() for x in columns)
     prior = parse_mixture(mixture)
 
-    def excess(more: FloatArray, at: BoolArray) -> FloatArray:  # grows with more: the leader's bound rises all along
-        grown = 1 + more / np.maximum(items[at], 1)
-        return (
-            np.maximum(*log_completion_bound(wins[at] * grown, losses[at] * grown, rest[at] - more, prior)) - need[at]
-        )
+    lead = np.abs(wins - losses)
 
-    seen = np.asarray(items > 0)
-    decided, possible = seen.copy(), seen.copy()
-    decided[seen] = excess(np.zeros(seen.sum()), seen) >= 0
-    possible[seen] = excess(rest[seen], seen) >= 0
-    undecided = possible & ~decided
-    out = np.where(decided, 0.0, np.inf)
-    if undecided.any():
-        low = np.zeros(undecided.sum())
-        out[undecided] = bracketed_root(lambda more: excess(more, undecided), low, rest[undecided], tolerance=1e-5)
-    return out
+    def excess(more: FloatArray, at: IntArray) -> FloatArray:  # grows with more: the leader's bound rises all along
+        grown = 1 + more / items[at]
+        return leading_bound(wins[at] * grown, losses[at] * grown, rest[at] - more, prior) - need[at]
+
+    out = np.full(items.shape, np.inf)
+    possible = np.flatnonzero(items > 0)
+    possible = possible[excess(rest[possible], possible) >= 0]
+    decided = excess(np.zeros(possible.size), possible) >= 0
+    out[possible[decided]] = 0
+    at = possible[~decided]
+    if at.size:
+        # With every missing item against it the leader still trails, or ties: then the bound is below 0, and no threshold above 0 is reached.
+        tied = (rest[at] - lead[at]) / (1 + lead[at] / items[at])
+        low = np.where(need[at] > 0, np.clip(tied, 0, rest[at]), 0)
+        out[at] = bracketed_root(lambda more: excess(more, at), low, rest[at], tolerance=1e-5)
+    return out.reshape(shape)

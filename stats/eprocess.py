@@ -113,7 +113,18 @@ def log_completion_bound(
 
     """
     wins, losses, rest = np.broadcast_arrays(*non_negative(b=b, c=c, missing=missing))
-    prior = parse_mixture(mixture)
+    return _bounds(wins, losses, rest, parse_mixture(mixture))
+
+
+def leading_bound(wins: FloatArray, losses: FloatArray, rest: FloatArray, prior: Mixture) -> FloatArray:
+    """Larger one of `log_completion_bound`, of arrays that have been checked, of one shape."""
+    if prior.beta is None or prior.beta[0] != prior.beta[1]:
+        return np.maximum(*_bounds(wins, losses, rest, prior))
+    p, q, norm = _prior(prior)  # by symmetry it is the leader's
+    return log_upper_beta(np.maximum(wins, losses) + p, np.minimum(wins, losses) + rest + q) - norm
+
+
+def _bounds(wins: FloatArray, losses: FloatArray, rest: FloatArray, prior: Mixture) -> tuple[FloatArray, FloatArray]:
     if prior.beta is not None:
         p, q, norm = _prior(prior)
         return log_upper_beta(wins + p, losses + rest + q) - norm, log_upper_beta(losses + q, wins + rest + p) - norm

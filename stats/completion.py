@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stats.checks import FloatArray, IntArray, aligned, finite, non_negative
-from stats.eprocess import leading_bound
+from stats.eprocess import log_leader_bound
 from stats.mixtures import Mixture, parse_mixture
 from stats.rootfind import bracketed_root
 from stats.slabs import slabbed
@@ -49,11 +49,9 @@ def items_to_completion_decision(
     items, wins, losses, rest, need = (x.ravel() for x in columns)
     prior = parse_mixture(mixture)
 
-    lead = np.abs(wins - losses)
-
     def excess(more: FloatArray, at: IntArray) -> FloatArray:  # grows with more: the leader's bound rises all along
         grown = 1 + more / items[at]
-        return leading_bound(wins[at] * grown, losses[at] * grown, rest[at] - more, prior) - need[at]
+        return log_leader_bound(wins[at] * grown, losses[at] * grown, rest[at] - more, prior) - need[at]
 
     out = np.full(items.shape, np.inf)
     possible = np.flatnonzero(items > 0)
@@ -62,8 +60,6 @@ def items_to_completion_decision(
     out[possible[decided]] = 0
     at = possible[~decided]
     if at.size:
-        # With every missing item against it the leader still trails, or ties: then the bound is below 0, and no threshold above 0 is reached.
-        tied = (rest[at] - lead[at]) / (1 + lead[at] / items[at])
-        low = np.where(need[at] > 0, np.clip(tied, 0, rest[at]), 0)
+        low = np.zeros(at.size)
         out[at] = bracketed_root(lambda more: excess(more, at), low, rest[at], tolerance=1e-5)
     return out.reshape(shape)

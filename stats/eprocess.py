@@ -113,18 +113,7 @@ def log_completion_bound(
 
     """
     wins, losses, rest = np.broadcast_arrays(*non_negative(b=b, c=c, missing=missing))
-    return _bounds(wins, losses, rest, parse_mixture(mixture))
-
-
-def leading_bound(wins: FloatArray, losses: FloatArray, rest: FloatArray, prior: Mixture) -> FloatArray:
-    """Larger one of `log_completion_bound`, of arrays that have been checked, of one shape."""
-    if prior.beta is None or prior.beta[0] != prior.beta[1]:
-        return np.maximum(*_bounds(wins, losses, rest, prior))
-    p, q, norm = _prior(prior)  # by symmetry it is the leader's
-    return log_upper_beta(np.maximum(wins, losses) + p, np.minimum(wins, losses) + rest + q) - norm
-
-
-def _bounds(wins: FloatArray, losses: FloatArray, rest: FloatArray, prior: Mixture) -> tuple[FloatArray, FloatArray]:
+    prior = parse_mixture(mixture)
     if prior.beta is not None:
         p, q, norm = _prior(prior)
         return log_upper_beta(wins + p, losses + rest + q) - norm, log_upper_beta(losses + q, wins + rest + p) - norm
@@ -132,6 +121,7 @@ def _bounds(wins: FloatArray, losses: FloatArray, rest: FloatArray, prior: Mixtu
     return for_a + np.log(prior.weight_a), for_b + np.log1p(-prior.weight_a)
 
 
+@slabbed
 def log_leader_bound(
     b: npt.ArrayLike, c: npt.ArrayLike, missing: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)"
 ) -> FloatArray:
@@ -149,10 +139,11 @@ def log_leader_bound(
     wins, losses, rest = np.broadcast_arrays(*non_negative(b=b, c=c, missing=missing))
     prior = parse_mixture(mixture)
     for_a = wins >= losses
-    lead, trail = np.where(for_a, wins, losses), np.where(for_a, losses, wins) + rest
+    lead, trail = np.maximum(wins, losses), np.minimum(wins, losses) + rest
     if prior.beta is not None:
         p, q, norm = _prior(prior)
-        return log_upper_beta(lead + np.where(for_a, p, q), trail + np.where(for_a, q, p)) - norm
+        of_lead, of_trail = (p, q) if p == q else (np.where(for_a, p, q), np.where(for_a, q, p))
+        return log_upper_beta(lead + of_lead, trail + of_trail) - norm
     bound = np.empty(lead.shape)
     bound[for_a] = _mean_over(prior.above, lead[for_a], trail[for_a]) + np.log(prior.weight_a)
     bound[~for_a] = _mean_over(prior.below, trail[~for_a], lead[~for_a]) + np.log1p(-prior.weight_a)

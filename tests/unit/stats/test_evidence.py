@@ -25,8 +25,8 @@ def test_together_is_as_one_by_one(mixture, most):
 
 def test_long_vectors_are_cut_into_slabs_without_a_trace():
     rng = np.random.default_rng(1)
-    n = rng.integers(50, 90, 30_000)
-    b, c = rng.integers(0, 25, (2, n.size))
+    n = rng.integers(50, 190, 30_000)
+    b, c = (n[:, None] * rng.random((n.size, 2)) / 2).astype(int).T
     calls = {
         "moments": (n, b, c),
         "required_n": (n, b, c),
@@ -35,6 +35,13 @@ def test_long_vectors_are_cut_into_slabs_without_a_trace():
         "resolution_ratio": (n, n / 2),
         "anytime_required_n": (n, b, c),
         "pair_evidence": (b, c),
+        "exact_p": (b, c),
+        "mid_p": (b, c),
+        "log_e_value": (b, c),
+        "log_e_halves": (b, c),
+        "log_completion_bound": (b, c, n - b - c + 9),
+        "log_leader_bound": (b, c, n - b - c + 9),
+        "items_to_completion_decision": (n, b, c, n, 3.0),
         "expected_items_to_decision": (n, b, c, 3.0),
         "spending_alpha": (np.arange(1, n.size + 1),),
     }

@@ -24,6 +24,9 @@ from stats.slabs import by_distinct, by_slab, slabbed
 from stats.special import ndtri
 
 _SLAB = 1024  # pairs at a time: 98 atoms x 1024 pairs of float64 are 0.8 MB, which stays in cache
+_NOTHING = (
+    -600.0
+)  # beside a term of 1; the exponential of what is lower still would underflow, which takes ten times as long
 _LOG2 = float(np.log(2))
 
 
@@ -260,6 +263,7 @@ def _mean_over(theta: FloatArray, wins: FloatArray, losses: FloatArray) -> Float
         terms += np.multiply.outer(x, np.log(2 * (1 - theta)))
         peak = terms.max(axis=1)
         terms -= peak[:, None]
+        np.maximum(terms, _NOTHING, out=terms)
         np.exp(terms, out=terms)
         return np.asarray(peak + np.log(terms.sum(axis=1) / theta.size))
 

@@ -17,7 +17,7 @@ from monitor.engine.counts import ZERO, Codes
 from monitor.engine.pairs import Index, Places, pair_index, pair_members
 from stats.families import capacity_alpha, spending_alpha
 
-STATISTICS_VERSION: Final = 3
+STATISTICS_VERSION: Final = 4
 """Version of everything a latch rests on: a state made by another one is refused."""
 
 Times = NDArray[np.int16]

@@ -63,6 +63,7 @@ def measure(options: Options) -> Iterator[Table]:
     )
     yield table
     yield graded(options)
+    yield clustered(options)
 
 
 def calls_on(n: np.ndarray, b: np.ndarray, c: np.ndarray) -> dict[str, Callable[[], object]]:
@@ -128,3 +129,27 @@ def graded(options: Options) -> Table:
         for name, call in calls.items()
     ]
     return Table("Of displayed pairs and of graded scores", ["what", "ms"], rows)
+
+
+def clustered(options: Options) -> Table:
+    """Time the statistics of clustered items, from the sums of every pair by cluster."""
+    table = Table(
+        "Clustered items, milliseconds of processor time",
+        ["pairs", "clusters", "clustered p", "its N*", "ICC", "design effect", "e-process of clusters"],
+    )
+    rng = np.random.default_rng(4)
+    for models, clusters in ((29, 14), (100, 14), (100, 300), (1_000, 14)):
+        pairs = options.size(models * (models - 1) // 2, 45)
+        n = np.full((pairs, clusters), ITEMS // clusters)
+        discordant = rng.binomial(n, 0.2)
+        s1, s2 = 2.0 * rng.binomial(discordant, 0.52) - discordant, discordant.astype(float)
+        calls: list[Callable[[], object]] = [
+            lambda n=n, s1=s1: stats.clustered_p(n, s1),
+            lambda n=n, s1=s1, s2=s2: stats.cluster_required_n(n, s1, s2),
+            lambda n=n, s1=s1, s2=s2: stats.cluster_icc(n, s1, s2),
+            lambda n=n, s1=s1, s2=s2: stats.robust_design_effect(n, s1, s2),
+            lambda n=n, s1=s1: stats.cluster_e_process(n, s1),
+        ]
+        seconds = [median_seconds(call, min(options.runs, 3), time.process_time) for call in calls]
+        table.rows.append((pairs, clusters, *(round(1000 * each, 1) for each in seconds)))
+    return table

@@ -21,13 +21,17 @@ def right_answers(models: int, items: int, seed: int = SEED) -> np.ndarray:
 
 
 def made_lines(
-    models: int = MODELS, items: int = ITEMS, *, benchmark: str = "made", by_item: bool = False
+    models: int = MODELS, items: int = ITEMS, *, benchmark: str = "made", by_item: bool = False, graded: bool = False
 ) -> Iterator[bytes]:
     """Yield events as lines, in blocks of models as evaluations are run, or all models of an item together.
 
-    Clusters are mixed: a trusted order of clusters in blocks is refuted, and gives no verdicts.
+    Graded scores are the share of four judges who find the answer right. Clusters are mixed: a trusted order of clusters in blocks is
+    refuted, and gives no verdicts.
     """
-    right = right_answers(models, items).astype(int).tolist()
+    if graded:
+        right = (sum(right_answers(models, items, SEED + judge).astype(int) for judge in range(4)) / 4).tolist()
+    else:
+        right = right_answers(models, items).astype(int).tolist()
     order = (
         ((m, i) for i in range(items) for m in range(models))
         if by_item

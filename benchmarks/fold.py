@@ -1,13 +1,13 @@
 """The fold alone: decode, check and fold lines that lie in memory, in chunks, as a worker does; and what the state takes.
 
-Models come one after another, each with all items. Without an order policy pairs are counted and no verdict is given; under `trusted`
+Models come one after another, each with all items. Without an order policy pairs are counted and no verdict is given; under the others
 every pair is tested for its latches as it comes, and each verdict is a change that is written out: made models differ much, so most pairs
 get two. Speeds are per second of processor time. A pair update is a score that meets the score of another model on the same item. Bytes
 are those of the arrays of the state.
 """
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,23 @@ from benchmarks.harness import Options, Table
 from monitor.engine.benchmark import Benchmark
 
 EVENTS = 300_000
+POLICIES: dict[str, Callable[[int], dict[str, Any]]] = {
+    "none": lambda _: {},
+    "trusted": lambda _: {"order": "trusted"},
+    "completion": lambda items: {"items": items},
+    "committed": lambda items: {
+        "order": {"policy": "committed", "seed": "made"},
+        "item_ids": [str(item) for item in range(items)],
+    },
+    "trusted, graded": lambda _: {"order": "trusted", "scores": "graded"},
+}
+"""What is declared of a benchmark with so many items."""
+
+CASES = [
+    *(("none", models) for models in (10, 29, 100, 300, 1_000, 2_000)),
+    *(("trusted", models) for models in (10, 29, 100, 300, 1_000)),
+    *((policy, models) for policy in ("completion", "committed", "trusted, graded") for models in (29, 100)),
+]
 
 
 def measure(options: Options) -> Iterator[Table]:
@@ -26,24 +43,17 @@ def measure(options: Options) -> Iterator[Table]:
         f"Fold, chunks of {CHUNK:,} events",
         ["models", "items", "order", "verdicts", "events/s", "pair updates/s", "B a pair", "B an (item, model)"],
     )
-    held = [(models, None) for models in (10, 29, 100, 300, 1_000, 2_000)]
-    for models, order in (
-        *held,
-        (10, "trusted"),
-        (29, "trusted"),
-        (100, "trusted"),
-        (300, "trusted"),
-        (1_000, "trusted"),
-    ):
+    for policy, models in CASES:
         items = max(20, options.size(EVENTS, 10_000) // models)
-        folds = folded(models, items, CHUNK, 1 if order and models >= 300 else min(options.runs, 3), order)
+        slow = models >= 300 and policy != "none"
+        folds = folded(models, items, CHUNK, 1 if slow else min(options.runs, 3), policy)
         (benchmark,) = folds[0].partition.benchmarks.values()
         pairs = models * (models - 1) // 2
         table.rows.append(
             (
                 models,
                 items,
-                order or "none",
+                policy,
                 len(benchmark.changes),
                 round(statistics.median(each.events / each.seconds for each in folds)),
                 round(statistics.median(each.pair_updates / each.seconds for each in folds)),
@@ -68,9 +78,10 @@ def measure(options: Options) -> Iterator[Table]:
     yield sizes
 
 
-def folded(models: int, items: int, chunk: int, runs: int, order: str | None = None) -> list[Folded]:
+def folded(models: int, items: int, chunk: int, runs: int, policy: str = "none") -> list[Folded]:
     """Fold the same events several times."""
-    lines = [declaration("made", order=order), *made_lines(models, items)]
+    made = made_lines(models, items, graded="graded" in policy)
+    lines = [declaration("made", **POLICIES[policy](items)), *made]
     return [fold(lines, chunk) for _ in range(runs)]
 
 

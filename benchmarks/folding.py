@@ -25,10 +25,9 @@ class Folded:
         return sum(int(each.n.sum()) for each in self.partition.benchmarks.values())
 
 
-def declaration(benchmark: str, items: int | None = None, order: str | None = None) -> bytes:
+def declaration(benchmark: str, **spec: object) -> bytes:
     """Return a line that declares a benchmark."""
-    spec = {"declare": benchmark} | ({"items": items} if items else {}) | ({"order": order} if order else {})
-    return json.dumps(spec).encode()
+    return json.dumps({"declare": benchmark, **spec}).encode()
 
 
 def fold(lines: Sequence[bytes], chunk: int = CHUNK, partition: Partition | None = None) -> Folded:

@@ -10,8 +10,9 @@ nothing, since for the first model it is its arrival, and a second model may wel
 """
 
 from collections.abc import Sequence
+from math import exp, lgamma, log, log1p
 from operator import attrgetter
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,13 +200,31 @@ class Arrival:
         Successions are the more surprising the less alike the items are, and n items of G clusters are least alike in equal shares. That
         spares counting the clusters of nearly every look; where an item has a place, the count is needed anyway.
         """
-        if not looks or self._place.size:
+        if self._place.size:
+            return looks
+        looks = [look for look in looks if not self._is_usual(look)]
+        if not looks:
             return looks
         contestant, items, same = np.array([look[:3] for look in looks]).T
-        each, rest = np.divmod(items, len(self._labels))
-        like_pairs = len(self._labels) * (each * (each - 1) // 2) + rest * each
-        p = succession_p(items - 1, same, like_pairs) * inverse_share(contestant, items)
+        p = succession_p(items - 1, same, self._least_alike(items)) * inverse_share(contestant, items)
         return [looks[k] for k in np.flatnonzero(p <= ALPHA * (1 + _SLACK)).tolist()]
+
+    def _least_alike(self, items: Any) -> Any:  # noqa: ANN401 - of one look, or of many
+        """Return the pairs of items of one cluster when as many items are spread evenly over all clusters."""
+        each, rest = divmod(items, len(self._labels))
+        return len(self._labels) * (each * (each - 1) // 2) + rest * each
+
+    def _is_usual(self, look: _Look) -> bool:
+        """Say whether a look is so clearly no finding that one term of the binomial tail shows it: nearly every look is."""
+        trials, hits = look.items - 1, look.same
+        share = 2 * self._least_alike(look.items) / (look.items * trials)
+        if hits == 0 or share == 1:
+            return True
+        if share == 0:
+            return False
+        choices = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
+        term = exp(choices + hits * log(share) + (trials - hits) * log1p(-share))
+        return term * _LEAST_FACTOR > 2 * ALPHA  # twice: far beyond any rounding
 
     def _counted(self, look: _Look, row: Index, scores: Codes) -> tuple[int, float]:
         """Count the pairs of items of one cluster at a look, and correlate arrival with place."""
@@ -241,6 +260,8 @@ class Arrival:
         self._touched.clear()
         return look
 
+
+_LEAST_FACTOR: Final = float(inverse_share(0, FIRST_LOOK))
 
 _SLACK: Final = 1e-9
 """Rounding must not decide what is tested."""

@@ -16,8 +16,8 @@ CHUNK_CELLS = 4_000
 _SLAB_ROWS = 8_192
 # A dense product spends about this many times less on a multiplication than a sparse one.
 _DENSE_ADVANTAGE = 40
-# Adding zeros to all pairs in place is cheaper than picking out those of so large a share of the contestants.
-_MANY = 1 / 8
+# Adding zeros to all pairs in place is cheaper than picking out those of so large a share of the contestants, unless they are few.
+_MANY, _FEW = 1 / 6, 16
 
 Codes = NDArray[np.uint8] | NDArray[np.uint32]
 Floats = NDArray[np.floating[Any]]
@@ -60,24 +60,29 @@ def chunk_counts(
     """
     rows, contestants = before.shape
     cells = np.bincount(contestant, minlength=contestants)
-    everyone = np.count_nonzero(cells) >= _MANY * contestants
-    members = np.arange(contestants) if everyone else np.flatnonzero(cells)
-    touched = slice(None) if everyone else members
-    place = (np.searchsorted(members, contestant), row)
+    members = np.flatnonzero(cells)
+    everyone = members.size >= max(_MANY * contestants, _FEW)
+    if everyone:
+        members = np.arange(contestants)
+    place = np.searchsorted(members, np.arange(contestants))[contestant], row
     # A pair gains no more items than are new of its two members.
     few = min(rows, 2 * int(cells.max())) < 1 << 8
     kind, shift = (np.float32, 8) if few else (np.float64, 12)
 
-    graded = bool((after > ONE).any())
-    old, now = _kinds(before, kind, graded=graded), _kinds(after[:, touched], kind, graded=graded)
+    graded = bool(after.max() > ONE)
     shape = (members.size, rows)
     of_k = _meetings(code, place, shape, kind, (1 << shift, 1 << 2 * shift), graded=graded)
-    of_p = _meetings(code, place, shape, kind, (1 << 2 * shift, 1 << shift), graded=graded)
-    if everyone and isinstance(of_p, np.ndarray):
-        gained = np.hstack([of_k, now.T]) @ np.vstack([old, of_p.T])
+    old = _kinds(before, kind, graded=graded)
+    if members.size == 1:
+        gained = of_k @ old  # all its partners were there before
     else:
-        gained = of_k @ old
-        gained[:, touched] += (of_p @ now).T
+        of_p = _meetings(code, place, shape, kind, (1 << 2 * shift, 1 << shift), graded=graded)
+        now = _kinds(after if everyone else after[:, members], kind, graded=graded)
+        if everyone and isinstance(of_p, np.ndarray):
+            gained = np.hstack([of_k, now.T]) @ np.vstack([old, of_p.T])
+        else:
+            gained = of_k @ old
+            gained[:, members] += (of_p @ now).T
 
     if everyone:
         # Row j of the lower triangle holds the pairs (., j), which are neighbours: so this is the order of pair indices.
@@ -120,16 +125,18 @@ def _meetings(
     """
     (group, row), (groups, rows) = place, shape
     worth = [1 + digits[0] * (code == ZERO), 1 + digits[1] * (code == ONE)] + [np.ones(code.size)] * graded
-    weights = np.concatenate(worth).astype(kind)
-    group = np.tile(group, len(worth))
-    inner = np.concatenate([row + k * rows for k in range(len(worth))])
+    kinds = len(worth)
+    at = group * (kinds * rows) + row
     if groups * rows >= _DENSE_ADVANTAGE * code.size:
         from scipy.sparse import csr_array
 
-        return csr_array((weights, (group, inner)), shape=(groups, len(worth) * rows))
-    dense = np.zeros((groups, len(worth) * rows), kind)
-    dense[group, inner] = weights
-    return dense
+        inner = np.concatenate([row + k * rows for k in range(kinds)])
+        weights = np.concatenate(worth).astype(kind)
+        return csr_array((weights, (np.tile(group, kinds), inner)), shape=(groups, kinds * rows))
+    dense = np.zeros(groups * kinds * rows, kind)
+    for k, weights in enumerate(worth):
+        dense[at + k * rows] = weights
+    return dense.reshape(groups, kinds * rows)
 
 
 def _digits(packed: Floats, shift: int) -> list[NDArray[np.int32]]:

@@ -137,13 +137,13 @@ def _known_codes(benchmark: Benchmark, scores: list[float | None]) -> Index:
     """Return the code of each score, -1 for one that is new."""
     millionths = np.array(scores, np.float64) * MILLION  # None becomes NaN
     np.rint(millionths, out=millionths)
-    codes = np.full(len(scores), -1, np.int64)
-    codes[millionths == 0] = ZERO
-    codes[millionths == MILLION] = ONE
-    codes[np.isnan(millionths)] = SKIPPED
-    others = np.flatnonzero(codes < 0)
-    found = map(benchmark.value_code.get, millionths[others].astype(np.int64).tolist(), repeat(-1))
-    codes[others] = np.fromiter(found, np.int64, others.size)
+    right = millionths == MILLION
+    codes = np.where(right, ONE, ZERO)
+    others = np.flatnonzero(~right & (millionths != 0))
+    if others.size:
+        skipped = np.isnan(millionths[others])
+        known = map(benchmark.value_code.get, np.where(skipped, 0, millionths[others]).astype(np.int64).tolist(), repeat(-1))
+        codes[others] = np.where(skipped, SKIPPED, np.fromiter(known, np.int64, others.size))
     return codes
 
 
@@ -290,7 +290,7 @@ def _enter(benchmark: Benchmark, piece: Batch, cells: NewCells, delta: Benchmark
         _add_sums(benchmark, contestant[bets], code[bets])
         scored = bets & (code >= ZERO)
         contestants = len(benchmark.contestants)
-        before, after = (block[:, :contestants] for block in rows)
+        before, after = (np.ascontiguousarray(block[:, :contestants]) for block in rows)
         events = (at[scored], contestant[scored], code[scored], position[scored])
         _bet(benchmark, piece, (before, after), events, delta, betting=betting and benchmark.committed is None)
         if benchmark.committed is not None:
@@ -306,9 +306,11 @@ def _write(matrix: Codes, cells: NewCells) -> tuple[tuple[Codes, Codes], Index]:
     starts = np.ones(row.size, bool)
     starts[1:] = row[1:] != row[:-1]
     touched, at = row[starts], np.cumsum(starts) - 1
-    before = matrix[touched]
+    before = matrix.take(touched, axis=0)  # ten times as fast as indexing
+    after = before.copy()
+    after[at, contestant] = code
     matrix[row, contestant] = code
-    return (before, matrix[touched]), at
+    return (before, after), at
 
 
 def _add_sums(benchmark: Benchmark, contestant: Index, code: NDArray[np.uint32]) -> None:

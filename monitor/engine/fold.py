@@ -1,8 +1,8 @@
 """The fold of one benchmark: a run of events into its score matrix, pair sums, latches and counters."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import repeat
+from dataclasses import dataclass
+from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +33,18 @@ NewCells = tuple[Index, Index, NDArray[np.uint32], Index]
 class Batch:
     """Events of one benchmark in the order of the log, each with its place: record offset, and index in the record."""
 
-    events: list[EventFields] = field(default_factory=list)
-    offsets: list[int] = field(default_factory=list)
-    indices: list[int] = field(default_factory=list)
+    events: list[EventFields]
+    offsets: Sequence[int]
+    indices: Sequence[int]
 
-    def extend(self, events: Sequence[EventFields], offsets: Sequence[int], indices: Sequence[int]) -> None:
-        """Append a run of events."""
-        self.events.extend(events)
-        self.offsets.extend(offsets)
-        self.indices.extend(indices)
+    @classmethod
+    def joined(cls, runs: Sequence["Batch"]) -> "Batch":
+        """Return runs of events as one; a single run as it is."""
+        if len(runs) == 1:
+            return runs[0]
+        columns = zip(*((run.events, run.offsets, run.indices) for run in runs), strict=True)
+        events, offsets, indices = (list(chain.from_iterable(column)) for column in columns)
+        return cls(events, offsets, indices)
 
 
 @dataclass
@@ -112,14 +115,15 @@ def _locate(
     contestants = [contestant_of(event.model, -1) for event in events]
     row, contestant = np.fromiter(rows, np.int64, size), np.fromiter(contestants, np.int64, size)
     codes = _known_codes(benchmark, [event.score for event in events])
-    unknown = (row < 0) | (contestant < 0) | (codes < 0)
+    plain = codes >= 0
     if [event for event in events if event.repeat or event.epoch]:
-        unknown |= np.array([event.repeat > 0 or event.epoch > 0 for event in events])
+        plain &= np.array([not (event.repeat or event.epoch) for event in events])
+    unknown = np.flatnonzero((row < 0) | (contestant < 0) | ~plain)
     standing, cut, broken = benchmark.standing, size, ""
-    for position in np.flatnonzero(unknown).tolist():
+    for position, is_plain in zip(unknown.tolist(), plain[unknown].tolist(), strict=True):
         event = events[position]
         # Most of them have names that an event of this piece has just entered.
-        if codes[position] >= 0 and not (event.repeat or event.epoch):
+        if is_plain:
             rows[position] = row_of(event.item_id, -1)
             contestants[position] = contestant_of(event.model, -1)
             if rows[position] >= 0 and contestants[position] >= 0:
@@ -128,7 +132,7 @@ def _locate(
         rows[position], contestants[position], codes[position] = place or (0, 0, ABSENT)
         if standing and cut == size and not benchmark.standing:
             cut, broken = position, benchmark.broken
-    if unknown.any():
+    if unknown.size:
         row, contestant = np.fromiter(rows, np.int64, size), np.fromiter(contestants, np.int64, size)
     return _Cells(row, contestant, codes.astype(np.uint32), cut, broken), namer.faults
 
@@ -142,8 +146,9 @@ def _known_codes(benchmark: Benchmark, scores: list[float | None]) -> Index:
     others = np.flatnonzero(~right & (millionths != 0))
     if others.size:
         skipped = np.isnan(millionths[others])
-        known = map(benchmark.value_code.get, np.where(skipped, 0, millionths[others]).astype(np.int64).tolist(), repeat(-1))
-        codes[others] = np.where(skipped, SKIPPED, np.fromiter(known, np.int64, others.size))
+        values = np.where(skipped, 0, millionths[others]).astype(np.int64)
+        known = np.fromiter(map(benchmark.value_code.get, values.tolist(), repeat(-1)), np.int64, others.size)
+        codes[others] = np.where(skipped, SKIPPED, known)
     return codes
 
 
@@ -276,11 +281,12 @@ def _apply(
 
 def _enter(benchmark: Benchmark, piece: Batch, cells: NewCells, delta: BenchmarkDelta, *, betting: bool) -> None:
     """Enter new cells (sorted by row) into the matrix, then add what counts to the sums, and close latches."""
-    rows, at = _write(benchmark.scores, cells)
+    contestants = len(benchmark.contestants)
+    rows, at = _write(benchmark.scores, contestants, cells)
     if benchmark.repeats is not None:
         row, contestant, _, position = cells
         cells = benchmark.repeats.completed(benchmark.scores, benchmark.values, row, contestant, position)
-        rows, at = _write(benchmark.repeats.codes, cells)
+        rows, at = _write(benchmark.repeats.codes, contestants, cells)
         row, contestant, code, position = cells
         bets = np.ones(row.size, bool)
     else:
@@ -289,10 +295,8 @@ def _enter(benchmark: Benchmark, piece: Batch, cells: NewCells, delta: Benchmark
     if bets.any():
         _add_sums(benchmark, contestant[bets], code[bets])
         scored = bets & (code >= ZERO)
-        contestants = len(benchmark.contestants)
-        before, after = (np.ascontiguousarray(block[:, :contestants]) for block in rows)
         events = (at[scored], contestant[scored], code[scored], position[scored])
-        _bet(benchmark, piece, (before, after), events, delta, betting=betting and benchmark.committed is None)
+        _bet(benchmark, piece, rows, events, delta, betting=betting and benchmark.committed is None)
         if benchmark.committed is not None:
             counting = (row[bets], contestant[bets], position[bets])
             advance = benchmark.committed.advance(benchmark.rows, benchmark.matrix(), counting)
@@ -300,13 +304,14 @@ def _enter(benchmark: Benchmark, piece: Batch, cells: NewCells, delta: Benchmark
                 _announce(benchmark, piece, crossings_along(benchmark, advance), delta)
 
 
-def _write(matrix: Codes, cells: NewCells) -> tuple[tuple[Codes, Codes], Index]:
+def _write(matrix: Codes, contestants: int, cells: NewCells) -> tuple[tuple[Codes, Codes], Index]:
     """Write new cells; return the rows they touch, before and after, and which of these each cell is in."""
     row, contestant, code, _ = cells
     starts = np.ones(row.size, bool)
     starts[1:] = row[1:] != row[:-1]
     touched, at = row[starts], np.cumsum(starts) - 1
-    before = matrix.take(touched, axis=0)  # ten times as fast as indexing
+    held: Codes = matrix.take(touched, axis=0)  # ten times as fast as indexing
+    before = held[:, :contestants].copy()
     after = before.copy()
     after[at, contestant] = code
     matrix[row, contestant] = code

@@ -130,7 +130,7 @@ class _Folding:
     def __init__(self, partition: Partition, end: int) -> None:
         self.partition = partition
         self.delta = Delta(partition=partition.number, expected=partition.off, off=end)
-        self.pending: dict[str, Batch] = {}
+        self.pending: dict[str, list[Batch]] = {}
         self.waiting: list[str] = []
         """Benchmarks of rejected records whose first events are pending: where a reject counts must not depend on the chunking."""
         self.deltas: dict[str, BenchmarkDelta] = {}
@@ -269,15 +269,16 @@ class _Folding:
                 events, offsets, indices = self._turn_away(foreign, events, offsets, indices)
                 names -= foreign
         if len(names) == 1:
-            self.pending.setdefault(names.pop(), Batch()).extend(events, offsets, indices)
+            self.pending.setdefault(names.pop(), []).append(Batch(events, offsets, indices))
             return
         places: dict[str, list[int]] = {}
         for place, event in enumerate(events):
             places.setdefault(event.benchmark, []).append(place)
         for name, of in places.items():
-            self.pending.setdefault(name, Batch()).extend(
+            run = Batch(
                 [events[place] for place in of], [offsets[place] for place in of], [indices[place] for place in of]
             )
+            self.pending.setdefault(name, []).append(run)
 
     def _ours(self, benchmark: str) -> bool:
         partition = self.partition
@@ -306,8 +307,8 @@ class _Folding:
     def flush(self) -> None:
         """Fold what is pending."""
         pending, self.pending = self.pending, {}
-        for name, batch in pending.items():
-            self._fold(name, batch)
+        for name, runs in pending.items():
+            self._fold(name, Batch.joined(runs))
         waiting, self.waiting = self.waiting, []
         for name in waiting:
             self.count_reject(name)

@@ -46,11 +46,6 @@ app = typer.Typer(
 app.add_typer(state, name="state", rich_help_panel="Serve")
 
 
-def _one_thread() -> None:
-    """Keep the products of a report in this thread: they are small, and a library that starts more costs more than it saves."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-
 def _pairs(pairs: Pairs | None, form: Format) -> Pairs:
     return pairs or (Pairs.all if form in {Format.json, Format.csv} else Pairs.adjacent)
 
@@ -65,11 +60,13 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def common(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback acts
         bool, typer.Option("--version", callback=_version, is_eager=True, help="show the version and exit")
     ] = False,
 ) -> None:
     """Tell when a leaderboard ranking is real."""
+    # Products of matrices stay in their thread: they are small, and threads that wait for more of them double what a worker costs.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @app.command(rich_help_panel="Look")
@@ -92,7 +89,6 @@ def report(
 
     Example: rankwatch report results/ --format html > report.html
     """
-    _one_thread()
     from monitor.cli.errors import USAGE, stop
     from monitor.cli.report import run
 
@@ -126,7 +122,6 @@ def gate(
 
     Example: rankwatch gate results/ --pair candidate baseline --format github
     """
-    _one_thread()
     from monitor.cli.gate import run
 
     run(paths, pair, benchmark, form.value, max_rejected, Logs(metric, filters, scorer, None, None, columns))

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from monitor.engine.arrival import ALPHA
+from monitor.engine.arrival import ALPHA, Arrival, _Look
 from monitor.engine.report import benchmark_report
 from stats import OrderState
+from stats.order import inverse_share, succession_p
 from tests.fold_log import FoldLog, event
 
 
@@ -207,3 +208,15 @@ def test_looks_that_are_left_out_would_have_found_nothing(seed, leaning):
                 log.bench.contestants[finding.model].model
                 == list(dict.fromkeys(e["model"] for e in events))[expected[1].model]
             )
+
+
+@pytest.mark.parametrize("labels", [1, 2, 14, 500])
+@pytest.mark.parametrize("items", [32, 64, 1_024, 8_192])
+def test_a_look_that_passes_for_usual_is_far_from_a_finding(labels, items):
+    arrival = Arrival()
+    arrival._labels = {str(k): k for k in range(labels)}
+    usual = [arrival._is_usual(_Look(0, items, same, 0, 0, 0)) for same in range(items)]
+    corrected = succession_p(items - 1, np.arange(items), arrival._least_alike(items)) * inverse_share(0, items)
+    assert usual[0]
+    assert corrected[usual].min() > 1.5 * ALPHA
+    assert labels == 1 or not all(usual)

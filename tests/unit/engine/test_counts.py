@@ -60,10 +60,13 @@ def test_a_chunk_adds_what_the_tables_differ_by(seed, rows, contestants, share, 
     ("rows", "contestants", "share", "columns"),
     [
         (12, 30, 1.0, 30),  # all models, dense
-        (300, 12, 0.9, 12),  # counts that need wide digits
+        (300, 12, 0.9, 12),  # counts that need wide digits, all of few models
+        (200, 30, 0.6, 30),  # the same, all models
         (160, 80, 0.013, 80),  # all models, sparse
         (60, 80, 1.0, 3),  # few models
         (300, 60, 1.0, 4),
+        (60, 80, 1.0, 1),  # one model
+        (300, 5, 1.0, 1),
         (600, 80, 0.01, 6),  # few models, sparse
     ],
 )

@@ -1,5 +1,6 @@
 """Pair sums of a chunk by matrix products: how many shared items, and how many discordant ones, each pair gained."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ CHUNK_CELLS = 4_000
 """Most cells of one product: three counts of a chunk share a float64, which is exact below 2**53."""
 
 _SLAB_ROWS = 8_192
+_BLOCK_CELLS = 1 << 15
 # A dense product spends about this many times less on a multiplication than a sparse one.
 _DENSE_ADVANTAGE = 40
 # Adding zeros to all pairs in place is cheaper than picking out those of so large a share of the contestants, unless they are few.
@@ -79,16 +81,12 @@ def chunk_counts(
         of_p = _meetings(code, place, shape, kind, (1 << 2 * shift, 1 << shift), graded=graded)
         now = _kinds(after if everyone else after[:, members], kind, graded=graded)
         if everyone and isinstance(of_p, np.ndarray):
-            gained = np.hstack([of_k, now.T]) @ np.vstack([old, of_p.T])
-        else:
-            gained = of_k @ old
-            gained[:, members] += (of_p @ now).T
-
+            left, right = np.hstack([of_k, now.T]), np.vstack([old, of_p.T])
+            return _triangle(lambda low, high: left[low:high] @ right[:, :high], contestants, shift)
+        gained = of_k @ old
+        gained[:, members] += (of_p @ now).T
     if everyone:
-        # Row j of the lower triangle holds the pairs (., j), which are neighbours: so this is the order of pair indices.
-        return Gains(
-            slice(0, pair_count(contestants)), *_digits(np.concatenate([gained[j, :j] for j in members]), shift)
-        )
+        return _triangle(lambda low, high: gained[low:high], contestants, shift)
     # Two touched contestants met in both of their rows: the later one has all of it.
     k, p = np.nonzero((gained > 0) & ((cells == 0) | (np.arange(contestants) < members[:, None])))
     n, p_alone, k_alone = _digits(gained[k, p], shift)
@@ -137,6 +135,22 @@ def _meetings(
     for k, weights in enumerate(worth):
         dense[at + k * rows] = weights
     return dense.reshape(groups, kinds * rows)
+
+
+def _triangle(rows: Callable[[int, int], Floats], contestants: int, shift: int) -> Gains:
+    """Take the digits of a whole table of pairs, block by block while it is in the cache.
+
+    Row j of its lower triangle holds the pairs (., j), which are neighbours: so that is the order of pair indices.
+    """
+    found = [np.empty(pair_count(contestants), np.int32) for _ in range(3)]
+    step = max(1, _BLOCK_CELLS // contestants)
+    for low in range(0, contestants, step):
+        high = min(low + step, contestants)
+        block = rows(low, high)
+        packed = np.concatenate([block[j - low, :j] for j in range(low, high)])
+        for each, digit in zip(found, _digits(packed, shift), strict=True):
+            each[pair_count(low) : pair_count(high)] = digit
+    return Gains(slice(0, pair_count(contestants)), *found)
 
 
 def _digits(packed: Floats, shift: int) -> list[NDArray[np.int32]]:

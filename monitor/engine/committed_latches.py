@@ -58,7 +58,7 @@ def crossings_along(benchmark: Benchmark, advance: Advance) -> list[Crossing]:
     for start in range(0, candidates.size, step):
         some = candidates[start : start + step]
         limits = {procedure: values[some] for procedure, values in threshold.items()}
-        path = _path(benchmark, advance, some)
+        path = _path(benchmark, advance, some, open_limits(benchmark, pair[some], limits))
         found += close(benchmark, (advance.i[some], advance.j[some]), path, limits)
     return sorted(found, key=lambda x: (x.position, x.pair))
 
@@ -71,8 +71,7 @@ def _reach(
     before, limit = advance.before, open_limits(benchmark, pair, threshold)
     assert benchmark.committed is not None
     b1, c1 = (benchmark.committed.sums[name][pair] for name in ("b", "c"))
-    # The sum of two parts reaches a limit only if the larger one reaches half of it.
-    reach = may_reach(b1, before["c_worst"], limit - _LN2) | may_reach(before["b_best"], c1, limit - _LN2)
+    reach = _may_reach(b1, before["c_worst"], before["b_best"], c1, limit)
     some = np.flatnonzero(reach)
     for_first = log_completion_bound(b1[some], before["c_worst"][some], 0, mixture)[0]
     for_second = log_completion_bound(before["b_best"][some], c1[some], 0, mixture)[1]
@@ -80,8 +79,19 @@ def _reach(
     return reach | turned(benchmark, pair, (before["b"], before["c"]), (b1, c1))
 
 
-def _path(benchmark: Benchmark, advance: Advance, some: NDArray[np.int64]) -> Path:
-    """Lay out the way of some pairs along the permutation, one column an item."""
+def _may_reach(
+    b: NDArray[np.int32],
+    c_worst: NDArray[np.int32],
+    b_best: NDArray[np.int32],
+    c: NDArray[np.int32],
+    limit: NDArray[np.float64],
+) -> NDArray[np.bool_]:
+    """Rule out most evidence that is below a limit: the sum of two parts reaches it only if the larger one reaches half of it."""
+    return may_reach(b, c_worst, limit - _LN2) | may_reach(b_best, c, limit - _LN2)
+
+
+def _path(benchmark: Benchmark, advance: Advance, some: NDArray[np.int64], limit: NDArray[np.float64]) -> Path:
+    """Lay out the way of some pairs along the permutation, item by item, as far as it may come to a limit or turn."""
     i, j, start = advance.i[some], advance.j[some], advance.start[some]
     length = advance.stop[some] - start
     index = start[:, None] + np.arange(int(length.max()))
@@ -96,20 +106,26 @@ def _path(benchmark: Benchmark, advance: Advance, some: NDArray[np.int64]) -> Pa
         name: standing[name][:, None] + np.cumsum(happened & steps, axis=1, dtype=np.int32)
         for name, steps in item_steps(x, y).items()
     }
-    for_first, for_second = prefix_evidence(
-        sums["b"], sums["c"], sums["c_worst"], sums["b_best"], benchmark.spec.mixture
-    )
-    plain = (sums["c_worst"] == sums["c"]) & (sums["b_best"] == sums["b"])
-    evidence = np.logaddexp(for_first, for_second)
-    evidence[plain] = log_e_value(sums["b"][plain], sums["c"][plain], benchmark.spec.mixture)
+    b, c, c_worst, b_best = (sums[name] for name in ("b", "c", "c_worst", "b_best"))
+    near = _may_reach(b, c_worst, b_best, c, limit[:, None])
+    near |= np.abs(b - c) == 1  # the lead goes by one: it changes hands nowhere else
+    near[:, 0] = True
+    at = np.nonzero(happened & near)
     assert benchmark.committed is not None
     walked = benchmark.committed.prefix(i, j) - length
-    missing = (walked[:, None] + np.arange(1, index.shape[1] + 1) - sums["n"]).astype(np.int32)
-    when = np.maximum(times[index, first], times[index, second])
-    side = np.where(for_first >= for_second, 1, -1)
-    at = np.nonzero(happened)
-    n, b, c = (sums[name][at] for name in ("n", "b", "c"))
-    return Path(at[0], when[at], n, b, c, b - c, missing[at], evidence[at], side[at])
+    n, b, c, c_worst, b_best = (sums[name][at] for name in ("n", "b", "c", "c_worst", "b_best"))
+    for_first, for_second = prefix_evidence(b, c, c_worst, b_best, benchmark.spec.mixture)
+    return Path(
+        of=at[0],
+        when=np.maximum(times[index, first][at], times[index, second][at]),
+        n=n,
+        b=b,
+        c=c,
+        lead=b - c,
+        missing=(walked[at[0]] + at[1] + 1 - n).astype(np.int32),
+        evidence=prefix_log_e(b, c, c_worst, b_best, benchmark.spec.mixture),
+        side=np.where(for_first >= for_second, 1, -1),
+    )
 
 
 def item_steps(x: Codes, y: Codes) -> dict[str, NDArray[np.bool_]]:

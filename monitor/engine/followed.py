@@ -41,7 +41,7 @@ class Followed:
     beyond_capacity : int
         Pairs that came when the declared family was full.
     adjacent_undecided, adjacent_unresolved : dict of str to int
-        What is open among the adjacent pairs that are followed, by procedure; a procedure that is not computed is left out.
+        What is open among the adjacent pairs, by procedure; a procedure that is not computed is left out.
     omitted : int
         Pairs that should be followed, and are not for the cap.
     pair : array of int64, shape (followed,)
@@ -88,15 +88,16 @@ def follow(benchmark: Benchmark, cap: int = PAIR_CAP) -> Followed:
     table = PairTable(benchmark, ranking_of(benchmark))
     held = held_reason(benchmark)
     worth = _worth_following(table)
+    looked_at = worth[: max(cap, int(np.count_nonzero(table.adjacent)))]  # all of them, and they come first
     listed = worth[:cap]
-    clusters = cluster_columns(table, listed)
+    clusters = cluster_columns(table, looked_at)
     columns = live_columns(table, listed)
     statuses = status_codes(table, listed, held, columns["gap_family_low"], columns["gap_family_high"])
     decided = statuses == STATUSES.index("decided")
     columns["items_to_decision"][decided] = np.nan
     columns["gap"] = np.where(table.n[listed] > 0, table.moments[0][listed], np.nan)
     sides = decided_sides(table, clusters, held)
-    needed = _required_n(table, clusters, listed)
+    needed = _required_n(table, clusters, looked_at)
     names = [contestant.model for contestant in benchmark.contestants]
     n = table.n[listed]
     latched = {name: benchmark.latched[name][table.pair] != 0 for name in PROCEDURES}
@@ -112,8 +113,8 @@ def follow(benchmark: Benchmark, cap: int = PAIR_CAP) -> Followed:
         if missing is None
         else int(np.count_nonzero(~latched["anytime_family"] & (missing == 0) & (table.n > 0))),
         beyond_capacity=0 if capacity is None else max(0, benchmark.registered - capacity),
-        adjacent_undecided=_undecided(table, clusters, sides, listed),
-        adjacent_unresolved=_unresolved(table, needed, listed),
+        adjacent_undecided=_undecided(table, clusters, sides, looked_at),
+        adjacent_unresolved=_unresolved(table, needed, looked_at),
         omitted=max(0, worth.size - cap),
         pair=table.pair[listed],
         names=[(names[a], names[b]) for a, b in zip(table.a[listed].tolist(), table.b[listed].tolist(), strict=True)],
@@ -123,7 +124,7 @@ def follow(benchmark: Benchmark, cap: int = PAIR_CAP) -> Followed:
         sides={name: _listed(sides[name], listed) for name in DECISION_PROCEDURES},
         latched={name: benchmark.latched[name][table.pair[listed]] for name in PROCEDURES},
         log_threshold={"anytime": single, "anytime_family": table.log_family_threshold[listed]},
-        resolution=_resolution(n, needed, clusters, listed),
+        resolution=_resolution(n, {name: x[: listed.size] for name, x in needed.items()}, clusters, listed),
     )
 
 

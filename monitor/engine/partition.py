@@ -17,6 +17,9 @@ from schemas.events import Declaration, EventFields, Packed, Spec
 
 _PACKED: Final = msgspec.json.Decoder(Packed)
 _RAW_LENGTH: Final = 2_000
+_AT_ONCE: Final = 2_000
+"""Records that are decoded and folded at a time: then their events are still in the processor's cache."""
+
 Place = tuple[str, int]
 """A file and a line of it."""
 
@@ -141,28 +144,32 @@ class _Folding:
 
     def records(self, chunk: Chunk) -> Delta:
         """Fold every record in the order of the log."""
-        events = decode_records(chunk.records) if chunk.origins is None else None
-        if events is not None:
-            self.events(events, chunk.offsets, [0] * len(events))
-        else:
-            self._mixed(chunk)
+        for start in range(0, len(chunk.records), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            offsets, records = chunk.offsets[part], chunk.records[part]
+            origins = None if chunk.origins is None else chunk.origins[part]
+            events = decode_records(records) if origins is None else None
+            if events is not None:
+                self.events(events, offsets, [0] * len(events))
+            else:
+                self._mixed(offsets, records, origins or [None] * len(records))
+            self.flush()
         self.partition.counters["records"] += len(chunk.records)
-        self.flush()
         return self.finish()
 
-    def _mixed(self, chunk: Chunk) -> None:
+    def _mixed(self, offsets: Sequence[int], records: Sequence[bytes], origins: Sequence[Origin | None]) -> None:
         """Read records of which some hold no event, or several, or are copies."""
         plain: list[int] = []
-        for k, record in enumerate(chunk.records):
-            if chunk.origins is not None and not self._first_copy(chunk.origins[k]):
+        for k, record in enumerate(records):
+            if not self._first_copy(origins[k]):
                 continue
             if b'"events"' in record:
-                self._plain([chunk.offsets[k] for k in plain], [chunk.records[k] for k in plain])
+                self._plain([offsets[at] for at in plain], [records[at] for at in plain])
                 plain = []
-                self._packed(chunk.offsets[k], record)
+                self._packed(offsets[k], record)
             else:
                 plain.append(k)
-        self._plain([chunk.offsets[k] for k in plain], [chunk.records[k] for k in plain])
+        self._plain([offsets[at] for at in plain], [records[at] for at in plain])
 
     def _first_copy(self, origin: Origin | None) -> bool:
         """Say whether a record is to be folded: a copy that came before is not. Copies from one partition come in its order."""

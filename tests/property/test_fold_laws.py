@@ -4,6 +4,7 @@ import json
 import random
 from dataclasses import replace
 from itertools import pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -260,12 +261,13 @@ def test_the_fold_of_many_models_agrees_with_the_oracle(order, policy):
 
 
 @settings(max_examples=80, deadline=None)
-@given(streams(), SIZES, CHUNKINGS, st.booleans())
-def test_chunking_and_restarts_change_nothing(stream, sizes, cuts, restart):
+@given(streams(), SIZES, CHUNKINGS, st.booleans(), st.integers(1, 40))
+def test_chunking_and_restarts_change_nothing(stream, sizes, cuts, restart, at_once):
     spec, events = stream
     records, _, end = log_of(spec, events, sizes)
     whole, _ = fold(records, end, [], restart=False)
-    cut, store = fold(records, end, cuts, restart=restart)
+    with patch("monitor.engine.partition._AT_ONCE", at_once):
+        cut, store = fold(records, end, cuts, restart=restart)
     assert essence(cut) == essence(whole)
     assert essence(Partition.restore(store.state)) == essence(whole)
 

@@ -166,8 +166,8 @@ def _near_stretches(
     limit = np.repeat(open_limits(benchmark, pair, threshold)[:, None], ends.size, axis=1)
     at_edges = _evidence(benchmark, edges, limit)
     most = at_edges[:, 1:] if final else _most(benchmark, low, high, limit[:, 1:])
-    # What had closed for certain before a stretch began does not close in it.
-    had = np.maximum.accumulate(at_edges[:, :-1], axis=1)
+    # What had closed for certain in a stretch before does not close again; what was open when the way began is not taken as closed.
+    had = np.maximum.accumulate(np.where(ends[:-1] > 0, at_edges[:, :-1], -np.inf), axis=1)
     near = np.zeros(most.shape, bool)
     level = (low.b <= high.c) & (low.c <= high.b)
     for procedure in PROCEDURES:

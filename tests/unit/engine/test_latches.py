@@ -339,3 +339,16 @@ def test_verdicts_do_not_depend_on_the_names_of_models_nor_on_their_order(policy
     assert {(better, worse) for _, _, better, worse, *_ in straight} >= {(0, 2), (0, 1)}
     assert verdicts([0, 1, 2], names) == straight
     assert verdicts([2, 0, 1], names) == straight
+
+
+@pytest.mark.parametrize("order", ["trusted", "completion"])
+def test_a_latch_that_is_open_above_its_threshold_closes_at_the_next_event(order):
+    log = FoldLog({"declare": "bench", "order": order, "items": 40})
+    log.send(packed(np.array([[1, 0]] * 38), "ab"))
+    for latch in log.bench.latched.values():
+        assert latch[0] == 1
+        latch[0] = 0
+    log.bench.changes.clear()
+    log.store.state.benchmarks[0].changes.clear()
+    log.send(packed(np.array([[1, 0]]), "ab", items=[38]))
+    assert {kind for _, kind in log.changes} == {"decided"}

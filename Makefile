@@ -51,7 +51,7 @@ types: dev
 
 schemas: dev  ## write the generated files again: JSON Schemas, the metrics page, the dashboards
 	$(BIN)/python -m schemas.generate
-	$(BIN)/python -m monitor.serve.catalogue_page
+	$(BIN)/python -m monitor.serve.metrics.catalogue_page
 	$(BIN)/python -m deploy.grafana.dashboards
 
 lock: dev  ## resolve the dependencies anew into deploy/*.lock

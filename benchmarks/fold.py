@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.events import made_lines
 from benchmarks.folding import CHUNK, Folded, declaration, fold
 from benchmarks.harness import Options, Table
-from monitor.engine.benchmark import Benchmark
+from monitor.engine.state.benchmark import Benchmark
 
 EVENTS = 300_000
 POLICIES: dict[str, Callable[[int], dict[str, Any]]] = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from monitor.engine.delta import StoredBenchmark, StoredState
+from monitor.engine.state.delta import StoredBenchmark, StoredState
 
 
 class MemoryStore:

@@ -7,8 +7,8 @@ import tempfile
 
 import numpy as np
 
-from monitor.engine.delta import BenchmarkDelta, Contestant, Delta, RowKey, Source
-from monitor.engine.keys import benchmark_key
+from monitor.engine.state.delta import BenchmarkDelta, Contestant, Delta, RowKey, Source
+from monitor.engine.state.keys import benchmark_key
 from schemas.changes import Evidence, VerdictChange
 from stats.order import OrderFinding
 

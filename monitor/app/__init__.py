@@ -2,4 +2,4 @@
 
 from monitor.app.cluster import Service as Service
 from monitor.app.embedded import Monitor as Monitor
-from monitor.app.running import start_faults as start_faults
+from monitor.app.service import start_faults as start_faults

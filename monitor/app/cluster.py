@@ -12,10 +12,10 @@ from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from monitor.app.intake import KafkaIntake
-from monitor.app.owned import Owned
-from monitor.app.running import Running, end_tasks, settle_heap
-from monitor.engine.keys import record_digest
+from monitor.app.partition_worker import Owned
+from monitor.app.service import Running, end_tasks, settle_heap
 from monitor.engine.ownership import owner
+from monitor.engine.state.keys import record_digest
 from monitor.logs.filelog import LogError, OffsetOutOfRange
 from monitor.logs.kafka_records import read_record
 from monitor.logs.kafka_settings import KafkaSettings

@@ -10,12 +10,12 @@ import structlog
 from faust.types import TP
 
 from monitor.app.intake import Declare, FileIntake
-from monitor.app.owned import Owned
-from monitor.app.running import Running
-from monitor.engine.delta import DeadLetter
+from monitor.app.partition_worker import Owned
+from monitor.app.service import Running
 from monitor.engine.partition import Partition
-from monitor.ingest.dead_letters import DeadLetterFile
-from monitor.ingest.paths import DATA_MARK
+from monitor.engine.state.delta import DeadLetter
+from monitor.ingest.dead_letter_file import DeadLetterFile
+from monitor.ingest.files.paths import DATA_MARK
 from monitor.logs.filelog import FileLog
 from monitor.logs.worker import WorkerApp, make_app
 from monitor.publish.feed_file import FeedFile

@@ -42,7 +42,7 @@ def config(form: str) -> None:
 def _table(rows: Sequence[dict[str, str | None]]) -> None:
     from rich.table import Table
 
-    from monitor.serve.terminal import output_console
+    from monitor.render.terminal.report import output_console
 
     table = Table(box=None, pad_edge=False)
     for heading in ("setting", "value", "from", "meaning"):

@@ -12,7 +12,7 @@ from monitor.cli.watch import Rate
 
 if TYPE_CHECKING:
     from monitor.app import Monitor
-    from monitor.demo.simulate import DemoStream
+    from monitor.paper.demo.simulate import DemoStream
 
 _TICKS_PER_SECOND = 10
 
@@ -35,12 +35,12 @@ def run(*, null: bool, seconds: float, seed: int, port: int) -> None:
 
 async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, port: int) -> None:
     from monitor.app import Monitor
-    from monitor.demo.naive import NaivePeeking
-    from monitor.demo.simulate import demo_stream
-    from monitor.demo.story import naive_column, render_story
-    from monitor.serve.terminal import output_console, render_report
-    from monitor.serve.terminal_live import LiveView
-    from monitor.serve.terminal_plain import PlainView
+    from monitor.paper.demo.naive import NaivePeeking
+    from monitor.paper.demo.simulate import demo_stream
+    from monitor.paper.demo.story import naive_column, render_story
+    from monitor.render.terminal.live import LiveView
+    from monitor.render.terminal.plain import PlainView
+    from monitor.render.terminal.report import output_console, render_report
 
     console = output_console()
     stream = demo_stream(null=null, seed=seed)
@@ -72,7 +72,7 @@ def _look(monitor: "Monitor", naive: Any, stream: "DemoStream") -> None:  # noqa
 
 
 def _status(monitor: "Monitor", stream: "DemoStream", rate: Rate) -> Any:  # noqa: ANN401
-    from monitor.serve.terminal_plain import LiveStatus
+    from monitor.render.terminal.plain import LiveStatus
 
     benchmark = monitor.board.benchmarks().get(stream.benchmark)
     events = benchmark.counters["events"] if benchmark else 0

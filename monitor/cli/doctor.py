@@ -8,7 +8,7 @@ from monitor.cli.settings import read_settings
 from monitor.settings import Settings
 
 if TYPE_CHECKING:
-    from monitor.doctor import Finding
+    from monitor.app.doctor import Finding
 
 _MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  "}
 
@@ -28,7 +28,7 @@ def run(flags: dict[str, Any]) -> None:
 
 
 async def _look(settings: Settings) -> "list[Finding]":
-    from monitor.doctor import Finding, judge_folder, look_at_redis
+    from monitor.app.doctor import Finding, judge_folder, look_at_redis
 
     findings = await _kafka(settings)
     if settings.redis_url is None:
@@ -41,12 +41,12 @@ async def _look(settings: Settings) -> "list[Finding]":
 
 
 async def _kafka(settings: Settings) -> "list[Finding]":
-    from monitor.doctor import Finding
+    from monitor.app.doctor import Finding
 
     if settings.broker_url is None:
         return [Finding("ok", "Kafka", "not looked at: no broker_url is set, so the log is a file")]
+    from monitor.app.doctor import look_at_kafka
     from monitor.cli.kafka import kafka_settings, quiet_kafka
-    from monitor.doctor import look_at_kafka
     from monitor.logs.kafka_settings import split_url
 
     quiet_kafka()

@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 from monitor.cli.errors import FAULT, USAGE, stop
 from monitor.cli.importing import Logs
 from monitor.cli.report import read_results
-from monitor.ingest.paths import show
+from monitor.ingest.files.paths import show
 
 if TYPE_CHECKING:
     from schemas.report import BenchmarkReport, PairReport, Report
@@ -46,7 +46,7 @@ def run(
     if models[0] == models[1]:
         stop(f"--pair names {show(models[0])} twice: name two different models", USAGE)
     partition = read_results(paths, max_rejected, logs)
-    from monitor.engine.report import build_report
+    from monitor.report.build import build_report
 
     report = build_report([partition], pairs="all", assert_complete=True)
     found = answer(_choose(report, models, benchmark), models)

@@ -75,7 +75,7 @@ def importer(logs: Logs, declare: Callable[[str], dict[str, Any] | None] | None 
     declare : callable, optional
         What the command line declares of a benchmark: that counts, and not what a log says of its item count.
     """
-    from monitor.ingest.choices import ChoiceError, Choices
+    from monitor.ingest.formats.choices import ChoiceError, Choices
     from monitor.ingest.importer import Importer
 
     try:

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from monitor.cli.errors import FAULT, USAGE, stop
+from monitor.ingest.files.paths import show
 from monitor.ingest.item_list import ItemListError, check_items, read_items
-from monitor.ingest.paths import show
 from schemas.events import MAX_LINE_BYTES
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from monitor.engine.partition import Partition
 
 if TYPE_CHECKING:
-    from monitor.engine.report import Which
+    from monitor.report.build import Which
 
 
 def print_report(partitions: Iterable[Partition], form: str, pairs: str, *, detail: bool = False) -> None:
@@ -22,14 +22,14 @@ def print_report(partitions: Iterable[Partition], form: str, pairs: str, *, deta
     detail : bool
         Whether the second opinions are computed, and shown where the format has room for them.
     """
-    from monitor.engine.report import build_report, views
+    from monitor.report.build import build_report, views
 
     which: Which = "all" if pairs == "all" else "adjacent"
     if isinstance(sys.stdout, TextIOWrapper) and form != "table":
         # A document is UTF-8 wherever it is made; a table speaks the encoding of its terminal.
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     if form == "json" and detail:
-        from monitor.engine.detail import detailed
+        from monitor.report.second_opinions import detailed
         from schemas.detail import DetailedReport
 
         found = [detailed(view) for view in views(partitions, pairs=which, assert_complete=True)]
@@ -41,28 +41,28 @@ def print_report(partitions: Iterable[Partition], form: str, pairs: str, *, deta
         if form == "json":
             print(report.model_dump_json())
         elif form == "csv":
-            from monitor.render.rows import render_csv
+            from monitor.render.csv import render_csv
 
             print(render_csv(report), end="")
         else:
-            from monitor.serve.terminal import output_console, render_report
+            from monitor.render.terminal.report import output_console, render_report
 
             render_report(report, output_console(), low_coverage=low_coverage())
 
 
 def _document(partitions: Iterable[Partition], form: str, which: "Which", *, detail: bool) -> str:
-    from monitor.engine.figures import figures_of
-    from monitor.engine.report import views
+    from monitor.render.document import Shown
+    from monitor.render.html import render_html
     from monitor.render.markdown import render_markdown
-    from monitor.render.page import render_html
-    from monitor.render.shown import Shown
+    from monitor.report.build import views
+    from monitor.report.chart_data import figures_of
 
     share = low_coverage()
     shown = []
     for view in views(partitions, pairs=which, assert_complete=True):
         more = None
         if detail:
-            from monitor.engine.detail import detailed
+            from monitor.report.second_opinions import detailed
 
             more = detailed(view).detail
         shown.append(Shown(view.report, figures_of(view), share, more))

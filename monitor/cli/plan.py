@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from monitor.cli.errors import USAGE, stop
 
 if TYPE_CHECKING:
-    from monitor.planning import Likeness
+    from monitor.report.planning import Likeness
     from schemas.report import BenchmarkReport, PairReport
 
 
@@ -30,7 +30,8 @@ class Wanted(NamedTuple):
 
 def run(wanted: Wanted, form: str) -> None:
     """Plan and print."""
-    from monitor.planning import plan_items, render_plan
+    from monitor.render.terminal.plan import render_plan
+    from monitor.report.planning import plan_items
 
     likeness, source, gap, effect = _likeness(wanted)
     if gap is None and wanted.items is None:
@@ -55,14 +56,14 @@ def run(wanted: Wanted, form: str) -> None:
     if isinstance(shown, str):
         print(shown)
         return
-    from monitor.serve.terminal import output_console
+    from monitor.render.terminal.report import output_console
 
     output_console().print(shown)
 
 
 def _likeness(wanted: Wanted) -> "tuple[Likeness, str, float | None, float | None]":
     """Return how alike the models are, who says so, the target gap and the design effect."""
-    from monitor.planning import Likeness
+    from monitor.report.planning import Likeness
 
     ways = [
         wanted.accuracy is not None or wanted.rho is not None,
@@ -91,9 +92,9 @@ def _likeness(wanted: Wanted) -> "tuple[Likeness, str, float | None, float | Non
 def _pilot(wanted: Wanted, path: Path) -> "tuple[Likeness, str, float | None, float | None]":
     from monitor.cli.importing import Logs
     from monitor.cli.report import read_results
-    from monitor.engine.report import build_report
-    from monitor.ingest.paths import show
-    from monitor.planning.needs import likeness_of
+    from monitor.ingest.files.paths import show
+    from monitor.report.build import build_report
+    from monitor.report.planning import likeness_of
 
     if wanted.pair is None:
         stop("--pilot needs --pair A B: which two models are to be compared", USAGE)

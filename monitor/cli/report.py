@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from monitor.cli.errors import FAULT, USAGE, stop
 from monitor.cli.importing import Logs, importer
 from monitor.cli.output import print_report
-from monitor.engine.counts import CHUNK_CELLS
 from monitor.engine.partition import Partition
-from monitor.ingest.blocks import Open
+from monitor.engine.state.counts import CHUNK_CELLS
+from monitor.ingest.files.blocks import Open
+from monitor.ingest.files.paths import PathError, show
+from monitor.ingest.files.segments import Segment, read_files
+from monitor.ingest.files.streams import open_stream
 from monitor.ingest.importer import named_path
-from monitor.ingest.limit import RejectLimit, TooManyRejected
-from monitor.ingest.paths import PathError, show
-from monitor.ingest.read import Segment, read_files
-from monitor.ingest.streams import open_stream
+from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
 from schemas.events import Declaration
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 import sys
 from typing import TYPE_CHECKING
 
-from monitor.reproduce import as_json, render_table
-from monitor.reproduce import run as recompute
+from monitor.paper.reproduce import as_json, render_table
+from monitor.paper.reproduce import run as recompute
 
 if TYPE_CHECKING:
-    from monitor.reproduce import Section
+    from monitor.paper.reproduce import Section
 
 
 def run(*, full: bool, form: str) -> None:
@@ -16,7 +16,7 @@ def run(*, full: bool, form: str) -> None:
     if form == "json":
         print(as_json(sections))
         return
-    from monitor.serve.terminal import output_console
+    from monitor.render.terminal.report import output_console
 
     output_console().print(render_table(sections))
 

@@ -14,17 +14,17 @@ from monitor.cli.importing import Logs, importer
 from monitor.cli.settings import quiet_logs, read_settings
 from monitor.cli.watch import declarations
 from monitor.engine.ownership import owner
-from monitor.ingest.blocks import Open
-from monitor.ingest.limit import RejectLimit, TooManyRejected
-from monitor.ingest.paths import PathError, show
-from monitor.ingest.send import Deliver, Progress, Sender
-from monitor.ingest.sent import Sent, default_folder
+from monitor.ingest.files.blocks import Open
+from monitor.ingest.files.paths import PathError, show
+from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
+from monitor.send.progress import Sent, default_folder
+from monitor.send.sender import Deliver, Progress, Sender
 from monitor.settings import Settings
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-    from monitor.ingest.outgoing import Outgoing
+    from monitor.send.messages import Outgoing
     from schemas.events import Reject
 
 _PATIENCE_SECONDS = 60.0
@@ -73,8 +73,8 @@ class _Destination(NamedTuple):
 
 
 def _destination(to: str, settings: Settings, token_file: Path | None, *, packed: bool) -> _Destination:
-    from monitor.ingest.http import checked_url
     from monitor.logs.kafka_settings import split_url
+    from monitor.send.http import checked_url
 
     try:
         if urlsplit(to).scheme in {"http", "https"}:
@@ -104,7 +104,7 @@ def _token(settings: Settings, file: Path | None) -> str | None:
 
 @asynccontextmanager
 async def _http(url: str, token: str | None) -> AsyncIterator[Deliver]:
-    from monitor.ingest.http import HttpDelivery
+    from monitor.send.http import HttpDelivery
 
     delivery = HttpDelivery(url, token, patience=_PATIENCE_SECONDS)
     try:

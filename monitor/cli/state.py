@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from monitor.cli.errors import FAULT, USAGE, stop
 from monitor.cli.settings import quiet_logs, read_settings
-from monitor.engine.reasons import counted
-from monitor.ingest.paths import show as show_path
+from monitor.ingest.files.paths import show as show_path
+from monitor.report.sentences import counted
 from monitor.settings import LOG_NAME, Settings
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from schemas.events import Declaration, Spec
 if TYPE_CHECKING:
     from monitor.app import Monitor
     from monitor.cli.stopping import Stopping
+    from monitor.ingest.files.tail import Tailer
     from monitor.ingest.importer import Importer
-    from monitor.ingest.tail import Tailer
 
 _REFRESH_SECONDS = 0.5
 
@@ -102,9 +102,9 @@ async def _watch(
 ) -> None:
     from monitor.app import Monitor
     from monitor.cli.stopping import Stopping
-    from monitor.ingest.limit import RejectLimit
-    from monitor.ingest.paths import PathError
-    from monitor.ingest.tail import Tailer
+    from monitor.ingest.files.paths import PathError
+    from monitor.ingest.files.tail import Tailer
+    from monitor.ingest.reject_limit import RejectLimit
 
     try:
         files = reader.find(paths)
@@ -168,7 +168,7 @@ def _shown(value: object) -> str:
 
 
 async def _once(monitor: "Monitor", tailer: "Tailer", once: tuple[str, str], files: Sequence[Path]) -> None:
-    from monitor.ingest.limit import TooManyRejected
+    from monitor.ingest.reject_limit import TooManyRejected
 
     form, pairs = once
     try:
@@ -226,7 +226,7 @@ class Rate:
 
 
 def _status(monitor: "Monitor", tailer: "Tailer", rate: Rate) -> Any:  # noqa: ANN401
-    from monitor.serve.terminal_plain import LiveStatus
+    from monitor.render.terminal.plain import LiveStatus
 
     progress = tailer.progress
     events = sum(benchmark.counters["events"] for benchmark in monitor.board.benchmarks().values())
@@ -245,13 +245,13 @@ def _status(monitor: "Monitor", tailer: "Tailer", rate: Rate) -> Any:  # noqa: A
 
 
 def _view(settings: Settings) -> Any:  # noqa: ANN401
-    from monitor.serve.terminal import output_console
+    from monitor.render.terminal.report import output_console
 
     console = output_console()
     if console.is_terminal and not console.is_dumb_terminal:
-        from monitor.serve.terminal_live import LiveView
+        from monitor.render.terminal.live import LiveView
 
         return LiveView(console, low_coverage=settings.low_coverage)
-    from monitor.serve.terminal_plain import PlainView
+    from monitor.render.terminal.plain import PlainView
 
     return PlainView()

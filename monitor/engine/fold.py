@@ -7,16 +7,16 @@ from itertools import chain, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.benchmark import MILLION, Benchmark
-from monitor.engine.binary_latches import crossings
-from monitor.engine.changes import describe, describe_invalidated, resolution_ratios
-from monitor.engine.committed_latches import crossings_along
-from monitor.engine.counts import ABSENT, CHUNK_CELLS, ONE, SKIPPED, ZERO, Codes, chunk_counts
-from monitor.engine.delta import BenchmarkDelta, Contestant
-from monitor.engine.graded_pairs import enter_graded
-from monitor.engine.latches import Chunk, Crossing, register
+from monitor.engine.latch.base import Chunk, Crossing, register
+from monitor.engine.latch.binary import crossings
+from monitor.engine.latch.changes import describe, describe_invalidated, resolution_ratios
+from monitor.engine.latch.committed import crossings_along
+from monitor.engine.latch.graded import enter_graded
 from monitor.engine.limits import Limits
-from monitor.engine.pairs import Index, chosen
+from monitor.engine.state.benchmark import MILLION, Benchmark
+from monitor.engine.state.counts import ABSENT, CHUNK_CELLS, ONE, SKIPPED, ZERO, Codes, chunk_counts
+from monitor.engine.state.delta import BenchmarkDelta, Contestant
+from monitor.engine.state.pairs import Index, chosen
 from schemas.decode import Fault, shorten
 from schemas.events import EventFields
 from schemas.names import name_fault

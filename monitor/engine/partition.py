@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import msgspec
 
-from monitor.engine.benchmark import Benchmark
 from monitor.engine.chunk import Chunk, Origin
-from monitor.engine.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Source, StoredState
 from monitor.engine.fold import Batch, Cells, fold_batch, record_cells
-from monitor.engine.keys import record_digest
 from monitor.engine.limits import Limits
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Source, StoredState
+from monitor.engine.state.keys import record_digest
 from schemas.decode import Fault, check_object, decode_message, decode_records, read_object, shorten
 from schemas.events import Declaration, EventFields, Packed, Spec
 

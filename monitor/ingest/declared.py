@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from monitor.ingest.files.paths import show
 from monitor.ingest.item_list import ItemListError, read_items
-from monitor.ingest.paths import show
 from schemas.decode import shorten
 from schemas.events import MAX_LINE_BYTES, Declaration, Spec
 

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from monitor.ingest.choices import Choices
-from monitor.ingest.contents import LineStream, WholeStream
-from monitor.ingest.formats import Format, format_of, looks_like_results
-from monitor.ingest.paths import SUFFIXES, PathError, find_files, show
-from monitor.ingest.reading import Notes, Reading
-from monitor.ingest.runs import Runs
-from monitor.ingest.streams import Stream, open_stream
+from monitor.ingest.files.paths import SUFFIXES, PathError, find_files, show
+from monitor.ingest.files.streams import Stream, open_stream
+from monitor.ingest.formats.choices import Choices
+from monitor.ingest.formats.detect import Format, format_of, looks_like_results
+from monitor.ingest.formats.reading import Notes, Reading
+from monitor.ingest.formats.runs import Runs
+from monitor.ingest.formats.translator import LineStream, WholeStream
 
 FOUND: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 """What a file of results is called inside a folder; one that is named itself may be called anything."""
@@ -83,19 +83,19 @@ class Importer:
     def _open(self, reading: Reading) -> Stream:
         match format_of(reading.path):
             case Format.INSPECT:
-                from monitor.ingest import inspect_log
+                from monitor.ingest.formats import inspect_log
 
                 return WholeStream(reading.path, lambda: inspect_log.read(reading))
             case Format.PARQUET:
-                from monitor.ingest import parquet
+                from monitor.ingest.formats import parquet
 
                 return WholeStream(reading.path, lambda: parquet.read(reading))
             case Format.TABLE:
-                from monitor.ingest.tables import Table
+                from monitor.ingest.formats.tables import Table
 
                 return LineStream(open_stream(reading.path), lambda header: Table(header, reading))
             case Format.LINES:
-                from monitor.ingest.json_lines import choose
+                from monitor.ingest.formats.json_lines import choose
 
                 return LineStream(open_stream(reading.path), lambda first: choose(first, reading))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from monitor.ingest.paths import SUFFIXES, show
+from monitor.ingest.files.paths import SUFFIXES, show
 from schemas.decode import shorten
 from schemas.names import name_fault
 
@@ -86,8 +86,8 @@ def read_items(path: Path, benchmark: str | None = None) -> tuple[list[str], str
 
 
 def _from_results(path: Path, benchmark: str | None) -> tuple[list[str], str]:
-    from monitor.ingest.paths import PathError, find_files
-    from monitor.ingest.read import read_files
+    from monitor.ingest.files.paths import PathError, find_files
+    from monitor.ingest.files.segments import read_files
 
     found: dict[str, dict[str, None]] = {}
     try:

@@ -17,8 +17,8 @@ from operator import add
 from pathlib import Path
 from typing import Self
 
+from monitor.crash_points import armed, crash_point
 from monitor.engine.chunk import Chunk
-from monitor.faults import armed, crash_point
 
 VERSION = 1
 _HEADER_LIMIT = 4096

@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from monitor.engine.delta import DeadLetter
+from monitor.engine.state.delta import DeadLetter
 
 WINDOW: Final = 10_000
 """Records over which the share is taken: long enough to tell 10 % from 5 %, short enough to notice today's mistake in a year's log."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from monitor.engine.delta import DeadLetter
+from monitor.engine.state.delta import DeadLetter
 from monitor.publish.dead_letter_limit import DeadLetterLimit
 from monitor.publish.kafka import KafkaProducer, Message
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from monitor.faults import crash_point
+from monitor.crash_points import crash_point
 from schemas.changes import VerdictChange
 
 _BATCH = 500

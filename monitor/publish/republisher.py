@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from monitor.engine.chunk import Origin
-from monitor.engine.delta import Misrouted
 from monitor.engine.ownership import owner
+from monitor.engine.state.delta import Misrouted
 from monitor.publish.kafka import KafkaProducer, Message
 
 ORIGIN: Final = "rankwatch-origin"

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.figures import PairFigures
+from monitor.report.chart_data import PairFigures
 
 _WIDTH: Final = 200
 _HEIGHT: Final = 16

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from monitor.engine.reasons import counted
-from monitor.render.shown import (
+from monitor.render import numbers as form
+from monitor.render.document import (
     PLANNED,
     RESOLUTIONS,
     TWO_WORDS,
@@ -17,8 +17,8 @@ from monitor.render.shown import (
     notes,
     p_value,
 )
-from monitor.serve import terminal_format as form
-from monitor.serve.terminal_format import PROCEDURES, UNICODE
+from monitor.render.numbers import PROCEDURES, UNICODE
+from monitor.report.sentences import counted
 from schemas.detail import CURRENT, PLANNED_N, ClusterDetail
 from schemas.report import ModelReport, PairReport
 

@@ -2,9 +2,9 @@
 
 from html import escape
 
-from monitor.engine.reasons import counted
-from monitor.render.shown import needed, p_value
-from monitor.serve import terminal_format as form
+from monitor.render import numbers as form
+from monitor.render.document import needed, p_value
+from monitor.report.sentences import counted
 from schemas.detail import CURRENT, PLANNED_N, AdjustedP, ClusterDetail, PairDetail
 
 

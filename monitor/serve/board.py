@@ -6,12 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.benchmark import Benchmark
-from monitor.engine.followed import Followed, follow
-from monitor.engine.live_pairs import LivePairs
-from monitor.engine.pairs import pair_count, pair_members
 from monitor.engine.partition import Partition
-from monitor.engine.report import Which, benchmark_report, held_reason, order_report
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.pairs import pair_count, pair_members
+from monitor.report.build import Which, benchmark_report, held_reason, order_report
+from monitor.report.live_pairs import LivePairs
+from monitor.report.metrics_view import Followed, follow
 from schemas.api import BenchmarkSummary
 from schemas.report import BenchmarkReport, Report
 

@@ -19,9 +19,9 @@ from monitor.serve.api.reading import reading_routes
 from monitor.serve.api.writing import Closed, Intake, writing_routes
 from monitor.serve.board import Board
 from monitor.serve.guard import Guard
-from monitor.serve.metrics import program_version
-from monitor.serve.page import page_routes
+from monitor.serve.metrics.collector import program_version
 from monitor.serve.protocol import ImpatientProtocol
+from monitor.serve.static import page_routes
 
 BODY_BYTES: Final = 16_000_000
 """Bytes that the body of a request may have unless told otherwise."""

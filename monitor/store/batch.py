@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.delta import STATE_VERSION, BenchmarkDelta, Delta
-from monitor.engine.keys import benchmark_key
-from monitor.engine.latches import STATISTICS_VERSION
+from monitor.engine.latch.base import STATISTICS_VERSION
+from monitor.engine.state.delta import STATE_VERSION, BenchmarkDelta, Delta
+from monitor.engine.state.keys import benchmark_key
 from monitor.store.layout import Keys, code_type, dump_json, pack_lines
 
 Argument = bytes | str | int

@@ -1,7 +1,7 @@
 """Where the state of a partition lies: its keys, and how rows, score codes and pair arrays are written into them.
 
 All keys of a partition share the hash tag ``{<topic>:<partition>}``, so one script touches one slot. ``<b>`` is the digest of a
-benchmark's name (`monitor.engine.keys.benchmark_key`): names come from outside and never enter a key. Integers are little-endian.
+benchmark's name (`monitor.engine.state.keys.benchmark_key`): names come from outside and never enter a key. Integers are little-endian.
 
 =========================  ======  =====================================================================================
 ``:meta``                  HASH    off, writer, seq, log, state_version, statistics_version, counters (JSON),
@@ -14,7 +14,7 @@ benchmark's name (`monitor.engine.keys.benchmark_key`): names come from outside 
 ``:values:<b>``            STRING  uint32 millionths per score value after 0 and 1: codes 4, 5, ...
 ``:scores:<b>:<k>``        STRING  contestant k: one code (uint8, or uint32 where width is 4) per row; what is missing is absent
 ``:family:<b>``            STRING  uint32 pair indices in the order of joining
-``:arrival:<b>``           STRING  four int64 per contestant, see `monitor.engine.arrival`
+``:arrival:<b>``           STRING  four int64 per contestant, see `monitor.engine.state.arrival`
 ``:verdicts:<b>``          HASH    <pair>:<procedure>:<kind> -> verdict change (JSON), set once
 ``:times:<b>``             HASH    <pair>:<procedure>:<kind> -> wall clock of the commit of that change, set once
 ``:pairs:<b>``             STRING  a snapshot, see `pack_snapshot`
@@ -34,7 +34,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.delta import Contestant, PairSnapshot, RowKey
+from monitor.engine.state.delta import Contestant, PairSnapshot, RowKey
 
 SNAPSHOT_VERSION: Final = 1
 STRINGS: Final = ("rows", "models", "values", "family", "arrival")

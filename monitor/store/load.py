@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from monitor.engine.benchmark import MILLION
-from monitor.engine.delta import Contestant, PairSnapshot, RowKey, Source, StoredBenchmark, StoredState
+from monitor.engine.state.benchmark import MILLION
+from monitor.engine.state.delta import Contestant, PairSnapshot, RowKey, Source, StoredBenchmark, StoredState
 from monitor.store.connection import Calls
 from monitor.store.errors import StateRefused
 from monitor.store.layout import STRINGS, Keys, code_type, unpack_contestants, unpack_rows, unpack_snapshot

@@ -8,8 +8,8 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Final, Self
 
-from monitor.engine.delta import Delta, PairSnapshot, StoredState
-from monitor.faults import crash_point
+from monitor.crash_points import crash_point
+from monitor.engine.state.delta import Delta, PairSnapshot, StoredState
 from monitor.store.batch import VERSIONS, Batch, delta_batch
 from monitor.store.clients import ANSWER_SECONDS
 from monitor.store.connection import Connection, Retries

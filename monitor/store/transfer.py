@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from itertools import chain, islice
 from typing import IO, Any, Final, Self
 
-from monitor.engine.keys import benchmark_key
 from monitor.engine.ownership import owner
+from monitor.engine.state.keys import benchmark_key
 from monitor.store.archive import (
     ArchiveDamaged,
     ArchiveHeader,

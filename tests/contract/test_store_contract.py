@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.delta import Delta, PairSnapshot, Source, StoredState
-from monitor.engine.keys import benchmark_key
 from monitor.engine.partition import Partition
+from monitor.engine.state.delta import Delta, PairSnapshot, Source, StoredState
+from monitor.engine.state.keys import benchmark_key
 from monitor.store.connection import Retries
 from monitor.store.embedded import EmbeddedValkey
 from monitor.store.errors import StaleState, StateRefused, StoreError, StoreUnavailable

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from monitor.serve.catalogue import CATALOGUE
+from monitor.serve.metrics.catalogue import CATALOGUE
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "grafana"
 DASHBOARDS = {path.stem: json.loads(path.read_text()) for path in sorted((FOLDER / "dashboards").glob("*.json"))}

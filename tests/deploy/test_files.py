@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 import yaml
 
-from monitor.serve.catalogue import CATALOGUE
-from monitor.serve.catalogue_page import render
+from monitor.serve.metrics.catalogue import CATALOGUE
+from monitor.serve.metrics.catalogue_page import render
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from monitor.serve.catalogue import CATALOGUE
+from monitor.serve.metrics.catalogue import CATALOGUE
 from tests.commands import Watch, events, get, until, write
 from tests.deploy.monitoring import DEPLOY, Receiver, running
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from monitor.faults import VARIABLE
+from monitor.crash_points import VARIABLE
 from monitor.logs.filelog import FileLog
 
 BATCH = 7

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from monitor.engine.delta import PairSnapshot
-from monitor.faults import VARIABLE
+from monitor.crash_points import VARIABLE
+from monitor.engine.state.delta import PairSnapshot
 from monitor.store.embedded import EmbeddedValkey
 from monitor.store.redis_store import RedisStore
 from tests.store_model import one_row, verdict

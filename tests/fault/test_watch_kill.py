@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.faults import POINTS, VARIABLE
+from monitor.crash_points import POINTS, VARIABLE
 from tests.commands import (
     PATIENCE,
     RANKWATCH,

@@ -10,12 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.delta import DeadLetter
 from monitor.engine.partition import Partition
-from monitor.ingest.choices import Choices
+from monitor.engine.state.delta import DeadLetter
+from monitor.ingest.files.paths import PathError
+from monitor.ingest.files.segments import RAW_LENGTH, read_files
+from monitor.ingest.formats.choices import Choices
 from monitor.ingest.importer import Importer
-from monitor.ingest.paths import PathError
-from monitor.ingest.read import RAW_LENGTH, read_files
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.records import read_records
 from monitor.store.archive import ArchiveDamaged, read_archive

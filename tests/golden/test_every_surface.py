@@ -7,8 +7,8 @@ import re
 import pytest
 from rich.console import Console
 
-from monitor.serve.terminal_live import LiveView
-from monitor.serve.terminal_plain import LiveStatus
+from monitor.render.terminal.live import LiveView
+from monitor.render.terminal.plain import LiveStatus
 from schemas.report import Report
 from tests.commands import Watch, changes, get, rankwatch, until
 from tests.golden_pair import BENCHMARK, ITEMS, NAMES, VERDICTS, verdicts_by_sign, verdicts_of, write_golden_pair

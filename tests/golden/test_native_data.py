@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from monitor.ingest.choices import Choices
+from monitor.ingest.files.segments import read_files
+from monitor.ingest.formats.choices import Choices
 from monitor.ingest.importer import Importer
-from monitor.ingest.read import read_files
 
 pytestmark = pytest.mark.data
 

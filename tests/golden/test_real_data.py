@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from monitor.engine.partition import Partition
-from monitor.engine.report import benchmark_report
-from monitor.ingest.read import read_files
+from monitor.ingest.files.segments import read_files
+from monitor.report.build import benchmark_report
 
 pytestmark = pytest.mark.data
 

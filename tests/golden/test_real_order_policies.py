@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.pairs import all_pairs
 from monitor.engine.partition import Partition
-from monitor.engine.report import benchmark_report
+from monitor.engine.state.pairs import all_pairs
+from monitor.report.build import benchmark_report
 from stats.eprocess import log_completion_bound
 from tests.memory_store import MemoryStore
 

@@ -13,10 +13,10 @@ from numpy.testing import assert_allclose
 from rich.console import Console
 from scipy.stats import binom
 
-from monitor.reproduce import PAPER, Row, Section, as_json, counts, render_table, run, simulations
-from monitor.reproduce.lattice import bootstrap_power, bootstrap_rejects, bootstrap_tails
-from monitor.reproduce.rows import UNEXPLAINED, items, number, parse, proportion
-from monitor.reproduce.simulations import STREAMS, stopping_times
+from monitor.paper.reproduce import PAPER, Row, Section, as_json, counts, render_table, run, simulations
+from monitor.paper.reproduce.lattice import bootstrap_power, bootstrap_rejects, bootstrap_tails
+from monitor.paper.reproduce.rows import UNEXPLAINED, items, number, parse, proportion
+from monitor.paper.reproduce.simulations import STREAMS, stopping_times
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import json
 import os
 
 import pytest
-from native_tools import CORRECT, QUESTIONS, run_inspect, run_lm_eval
 
 from tests.commands import Counted, Watch, pairs_of, rankwatch, report, until, watch_once
+from tests.integration.native_tools import CORRECT, QUESTIONS, run_inspect, run_lm_eval
 
 ITEMS = 40
 

@@ -40,7 +40,7 @@ def test_help_loads_nothing_that_only_commands_need():
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_a_report_loads_no_server(form, results):
     modules = loaded("report", results, "--format", form)
-    assert "monitor.engine.report" in modules
+    assert "monitor.report.build" in modules
     assert not modules & {
         "monitor.cli.watch",
         "fastapi",

@@ -7,9 +7,9 @@ import pytest
 from aiokafka.partitioner import DefaultPartitioner
 
 from monitor.engine.chunk import Chunk, Origin
-from monitor.engine.delta import DeadLetter, Misrouted
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
+from monitor.engine.state.delta import DeadLetter, Misrouted
 from monitor.publish.dead_letter_limit import DeadLetterLimit, TooManyDeadLetters
 from monitor.publish.dead_letter_topic import DeadLetterTopic
 from monitor.publish.kafka import BATCH_BYTES, BrokerError, KafkaProducer, Message

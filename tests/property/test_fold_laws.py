@@ -299,7 +299,7 @@ def test_pair_snapshots_equal_what_the_rows_give(stream, cuts):
     partition, store = fold(records, end, cuts, restart=False)
     stored = store.state.benchmarks[0]
     stored_with = replace(stored, pairs=partition.benchmarks["bench"].snapshot())
-    from monitor.engine.benchmark import Benchmark
+    from monitor.engine.state.benchmark import Benchmark
 
     restored = Benchmark.restore(stored_with)
     rebuilt = Benchmark.restore(stored)

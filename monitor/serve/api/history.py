@@ -4,7 +4,7 @@ from bisect import bisect_right
 from itertools import islice
 from typing import Final
 
-from monitor.engine.benchmark import Benchmark
+from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.board import Board
 from schemas.changes import VerdictChange

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from monitor.engine.path import COMMITTED, evidence_path, pair_path
-from monitor.engine.report import benchmark_report
+from monitor.report.build import benchmark_report
+from monitor.report.evidence_path import COMMITTED, evidence_path, pair_path
 from schemas.events import Declaration
 from stats import committed_order, log_e_halves, log_e_value
 from tests.fold_log import FoldLog, event

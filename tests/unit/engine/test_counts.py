@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.engine import counts
-from monitor.engine.counts import ABSENT, CHUNK_CELLS, ONE, ZERO, chunk_counts, matrix_counts
-from monitor.engine.pairs import all_pairs, chosen, pair_count, pair_index, pair_members, pairs_of
+from monitor.engine.state import counts
+from monitor.engine.state.counts import ABSENT, CHUNK_CELLS, ONE, ZERO, chunk_counts, matrix_counts
+from monitor.engine.state.pairs import all_pairs, chosen, pair_count, pair_index, pair_members, pairs_of
 
 
 def brute_force(codes):

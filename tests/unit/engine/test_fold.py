@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from monitor.engine.benchmark import MILLION, NARROW
 from monitor.engine.limits import Limits
+from monitor.engine.state.benchmark import MILLION, NARROW
 from tests.fold_log import FoldLog, counts_of, event
 
 

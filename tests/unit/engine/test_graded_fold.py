@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from monitor.engine.benchmark import MILLION
-from monitor.engine.graded_pairs import capital_gained
+from monitor.engine.state.benchmark import MILLION
+from monitor.engine.state.graded import capital_gained
 from schemas.events import Spec
 from stats.graded import graded_log_e_halves
 from tests.fold_log import FoldLog, event

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.delta import Source
 from monitor.engine.limits import Limits
 from monitor.engine.partition import Partition
+from monitor.engine.state.delta import Source
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired
 
 

@@ -3,11 +3,10 @@
 import asyncio
 import json
 
-from result_lines import event
-
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
-from monitor.ingest.tail import Tailer
+from monitor.ingest.files.tail import Tailer
+from tests.unit.ingest.result_lines import event
 
 
 class Log:

@@ -6,9 +6,9 @@ import zlib
 
 import zstandard
 
-from monitor.ingest.choices import Choices
+from monitor.ingest.files.segments import read_files
+from monitor.ingest.formats.choices import Choices
 from monitor.ingest.importer import Importer
-from monitor.ingest.read import read_files
 
 TIME = "2026-01-02T03-04-05.678901"
 STORED, DEFLATED, ZSTANDARD = 0, 8, 93

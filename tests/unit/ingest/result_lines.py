@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from monitor.ingest.blocks import Block, read_blocks
+from monitor.ingest.files.blocks import Block, read_blocks
 from schemas.events import EventFields
 
 

@@ -9,10 +9,10 @@ import zlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from result_lines import blocks, event, lines
 
-from monitor.ingest.blocks import BlockReader, new_hash, prefetch, read_blocks
+from monitor.ingest.files.blocks import BlockReader, new_hash, prefetch, read_blocks
 from schemas.events import MAX_LINE_BYTES
+from tests.unit.ingest.result_lines import blocks, event, lines
 
 MANY = lines(*(event(i) for i in range(2_000)))
 SHUFFLED = lines(*(event(random.Random(i).random()) for i in range(5_000)))  # does not compress to nothing

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.engine.delta import DeadLetter
-from monitor.ingest.dead_letters import DeadLetterFile
+from monitor.engine.state.delta import DeadLetter
+from monitor.ingest.dead_letter_file import DeadLetterFile
 
 
 def letter(offset, index=0, raw="raw"):

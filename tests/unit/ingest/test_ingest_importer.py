@@ -1,10 +1,10 @@
 """What PATH arguments and choices may be."""
 
 import pytest
-from native_logs import Importer, lm_eval_run, sample
 
-from monitor.ingest.choices import ChoiceError, Choices
-from monitor.ingest.paths import PathError
+from monitor.ingest.files.paths import PathError
+from monitor.ingest.formats.choices import ChoiceError, Choices
+from tests.unit.ingest.native_logs import Importer, lm_eval_run, sample
 
 
 def test_a_name_may_stand_before_a_path(tmp_path):

@@ -3,8 +3,11 @@
 import json
 
 import pytest
-from memory_log import Log, look, once
-from native_logs import (
+
+from monitor.ingest.formats.translator import Broken
+from monitor.ingest.formats.zip_archive import Archive
+from tests.unit.ingest.memory_log import Log, look, once
+from tests.unit.ingest.native_logs import (
     DEFLATED,
     STORED,
     ZSTANDARD,
@@ -17,9 +20,6 @@ from native_logs import (
     inspect_sample,
     zipped,
 )
-
-from monitor.ingest.archive import Archive
-from monitor.ingest.contents import Broken
 
 VALUES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, True: 1.0, 0.25: 0.25, "0.75": 0.75, "yes": 1.0}
 
@@ -266,7 +266,7 @@ def test_a_damaged_entry_is_named(tmp_path):
 def test_an_entry_without_end_is_not_unpacked(tmp_path, monkeypatch):
     path = tmp_path / "a.zip"
     path.write_bytes(zipped({"bomb": b"0" * 100_000}, DEFLATED))
-    monkeypatch.setattr("monitor.ingest.archive.MAX_ENTRY_BYTES", 1_000)
+    monkeypatch.setattr("monitor.ingest.formats.zip_archive.MAX_ENTRY_BYTES", 1_000)
     with Archive(path) as archive, pytest.raises(Broken, match="unpacks to 100,000 bytes, more than 1,000"):
         archive.read("bomb")
 

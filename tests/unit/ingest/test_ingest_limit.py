@@ -1,6 +1,6 @@
 import pytest
 
-from monitor.ingest.limit import RejectLimit, TooManyRejected
+from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
 
 REJECT = {
     "source": "a\x1b.jsonl",

@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from memory_log import Log, look, once
-from native_logs import TIME, Choices, Importer, Read, lm_eval_run, sample, write_lines
+
+from tests.unit.ingest.memory_log import Log, look, once
+from tests.unit.ingest.native_logs import TIME, Choices, Importer, Read, lm_eval_run, sample, write_lines
 
 OUTCOMES = {"acme/one": [1, 0, 1, 1], "two": [0, 0, 1, 0]}
 

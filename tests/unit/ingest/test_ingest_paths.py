@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.ingest.paths import PathError, find_files, show
+from monitor.ingest.files.paths import PathError, find_files, show
 
 
 def write(path: Path) -> Path:

@@ -5,12 +5,12 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from result_lines import blocks, event, keys, lines
 
-from monitor.ingest.blocks import BOM, Block
-from monitor.ingest.paths import find_files
-from monitor.ingest.read import RAW_LENGTH, decode, read_files
+from monitor.ingest.files.blocks import BOM, Block
+from monitor.ingest.files.paths import find_files
+from monitor.ingest.files.segments import RAW_LENGTH, decode, read_files
 from schemas.decode import Checker
+from tests.unit.ingest.result_lines import blocks, event, keys, lines
 
 
 def read(path, data):

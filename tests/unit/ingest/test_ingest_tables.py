@@ -8,9 +8,10 @@ import random
 import sys
 
 import pytest
-from memory_log import Log, look, once
-from native_logs import Choices, Importer, Read, write_lines
-from result_lines import event
+
+from tests.unit.ingest.memory_log import Log, look, once
+from tests.unit.ingest.native_logs import Choices, Importer, Read, write_lines
+from tests.unit.ingest.result_lines import event
 
 ROWS = [
     {"task": "quiz", "question_id": k, "model": model, "correct": (k * len(model)) % 2, "category": "ab"[k % 2]}

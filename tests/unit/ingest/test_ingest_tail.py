@@ -11,13 +11,13 @@ import textwrap
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory_log import MANY, Log, look, once
-from result_lines import event, keys, lines
 
-from monitor.ingest.blocks import BOM, new_hash
-from monitor.ingest.limit import RejectLimit, TooManyRejected
-from monitor.ingest.paths import PathError
-from monitor.ingest.read import read_files
+from monitor.ingest.files.blocks import BOM, new_hash
+from monitor.ingest.files.paths import PathError
+from monitor.ingest.files.segments import read_files
+from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
+from tests.unit.ingest.memory_log import MANY, Log, look, once
+from tests.unit.ingest.result_lines import event, keys, lines
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
@@ -188,7 +188,7 @@ def test_links_to_a_file_are_the_same_source(tmp_path):
 
 
 def test_many_files_are_read_with_few_open(tmp_path, monkeypatch):
-    monkeypatch.setattr("monitor.ingest.tail._OPEN_FILES", 3)
+    monkeypatch.setattr("monitor.ingest.files.tail._OPEN_FILES", 3)
     log = Log()
     paths = [tmp_path / f"{k}.jsonl" for k in range(8)]
     for k, path in enumerate(paths):
@@ -296,8 +296,8 @@ def test_a_path_that_is_not_there_is_an_error_at_once(tmp_path):
 
 KILLED = """
     import asyncio, json, sys
-    from monitor.engine.delta import Source
-    from monitor.ingest.tail import Tailer
+    from monitor.engine.state.delta import Source
+    from monitor.ingest.files.tail import Tailer
 
     async def append(records):
         with open(sys.argv[2], "ab") as log:

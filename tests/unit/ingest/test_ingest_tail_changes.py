@@ -2,8 +2,9 @@ import gzip
 import os
 
 import pytest
-from memory_log import MANY, Log, look, once
-from result_lines import event, keys, lines
+
+from tests.unit.ingest.memory_log import MANY, Log, look, once
+from tests.unit.ingest.result_lines import event, keys, lines
 
 
 def replace(path, data):

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.cli.report import _joined
-from monitor.engine.counts import CHUNK_CELLS
-from monitor.ingest.read import Segment
+from monitor.engine.state.counts import CHUNK_CELLS
+from monitor.ingest.files.segments import Segment
 
 
 def segments(sizes):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.engine.delta import DeadLetter
+from monitor.engine.state.delta import DeadLetter
 from monitor.publish.dead_letter_limit import ALWAYS, RUN, WINDOW, DeadLetterLimit, TooManyDeadLetters
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from monitor.engine.detail import detailed
-from monitor.engine.figures import figures_of
-from monitor.engine.report import view_of
-from monitor.render.shown import Shown
+from monitor.render.document import Shown
+from monitor.report.build import view_of
+from monitor.report.chart_data import figures_of
+from monitor.report.second_opinions import detailed
 from tests.fold_log import FoldLog, packed
 
 NAMES = [

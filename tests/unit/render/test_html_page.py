@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from monitor.render.charts import matrix_chart, needed_bar
-from monitor.render.page import render_html
+from monitor.render.html import render_html
 from tests.fold_log import FoldLog, packed
 from tests.html_tree import read_html
 from tests.unit.render.hostile import NAMES, hostile_benchmark, shown

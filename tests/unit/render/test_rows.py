@@ -3,8 +3,8 @@
 import csv
 import io
 
-from monitor.engine.report import benchmark_report
-from monitor.render.rows import columns, render_csv
+from monitor.render.csv import columns, render_csv
+from monitor.report.build import benchmark_report
 from schemas.report import Report
 from tests.unit.render.hostile import NAMES, hostile_benchmark
 

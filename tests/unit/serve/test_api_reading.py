@@ -6,10 +6,10 @@ from urllib.parse import quote, urlencode
 import numpy as np
 import pytest
 
-from monitor.engine.live_pairs import LivePairs
-from monitor.engine.path import AS_STORED
-from monitor.engine.report import benchmark_report
-from monitor.engine.statuses import STATUSES
+from monitor.report.build import benchmark_report
+from monitor.report.evidence_path import AS_STORED
+from monitor.report.live_pairs import LivePairs
+from monitor.report.statuses import STATUSES
 from schemas.report import DECISION_PROCEDURES
 from stats.confidence import gap_interval
 from stats.graded import LAMBDAS

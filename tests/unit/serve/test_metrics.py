@@ -10,14 +10,14 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as families_of_plain_text
 
 from monitor.engine.chunk import Chunk
-from monitor.engine.followed import follow
 from monitor.engine.partition import Partition
-from monitor.engine.report import benchmark_report
+from monitor.report.build import benchmark_report
+from monitor.report.metrics_view import follow
 from monitor.serve import board
 from monitor.serve.board import Board
-from monitor.serve.catalogue import CATALOGUE
-from monitor.serve.meters import Meters
-from monitor.serve.metrics import Metrics, Worker
+from monitor.serve.metrics.catalogue import CATALOGUE
+from monitor.serve.metrics.collector import Metrics, Worker
+from monitor.serve.metrics.meters import Meters
 from stats.eprocess import anytime_required_n
 
 

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.engine.delta import RowKey
+from monitor.engine.state.delta import RowKey
 from monitor.store.layout import pack_lines
 
 plain = st.characters(max_codepoint=0x7F)

@@ -1,0 +1,286 @@
+"""The diagnostic of the arrival order, live: per model, and to the event at which the order was refuted.
+
+It reads no score. What it keeps of a model is a handful of integers that hang on the order of the log alone, never on the
+chunking: how many items came, the cluster of the last one, how often two of one cluster followed each other, and the sum of (arrival
+x place in the declared list). What does not hang on the order (how many items of each cluster a model has) is counted from the score
+matrix when a model stands at a look, which is rare. The tests, their looks and their corrections are those of `stats.order`.
+
+The place of an item is its place in the declared list of items. Without a list that test does not run: where an item was first seen says
+nothing, since for the first model it is its arrival, and a second model may well follow the same random order.
+"""
+
+from collections.abc import Sequence
+from math import exp, lgamma, log, log1p
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.counts import ABSENT, Codes
+from monitor.engine.state.delta import RowKey
+from monitor.engine.state.pairs import Index
+from stats.order import FIRST_LOOK, OrderFinding, arrival_correlation, inverse_share, order_test, succession_p
+
+ALPHA: Final = 0.01
+"""Probability of ever suspecting a good order, over the whole life of a benchmark."""
+
+_REPEAT, _CLUSTER = attrgetter("repeat"), attrgetter("cluster")
+
+SEEN, LAST, SAME, MOMENT = range(4)
+"""Columns of the state: items seen, cluster label + 1 of the last one, same-cluster successions, sum of arrival x place."""
+
+
+class _Look(NamedTuple):
+    """A model at a look: its new cells up to there (where they stand among those sorted by contestant), and what they come to."""
+
+    contestant: int
+    items: int
+    same: int
+    moment: int
+    start: int
+    end: int
+
+
+class Arrival:
+    """The arrival order of one benchmark.
+
+    Attributes
+    ----------
+    state : array of int64, shape (contestants, 4)
+        See `SEEN`, `LAST`, `SAME`, `MOMENT`; empty once there is a finding.
+    finding : OrderFinding or None
+        The first evidence against the order at level `ALPHA`; from then on nothing is looked at any more.
+    """
+
+    def __init__(self) -> None:
+        self.state = np.zeros((0, 4), np.int64)
+        self.finding: OrderFinding | None = None
+        self._touched: set[int] = set()
+        self._label = np.zeros(0, np.int64)
+        """Cluster label + 1 of each row; 0 for a row that does not count."""
+        self._place = np.zeros(0, np.int64)
+        self._labels: dict[str | None, int] = {}
+        self._labelled = 0
+
+    @classmethod
+    def restore(cls, state: NDArray[np.int64], finding: OrderFinding | None) -> Self:
+        """Go on from what was stored."""
+        self = cls()
+        if finding is None:
+            self.state = state.reshape(-1, 4).copy()
+        self.finding = finding
+        return self
+
+    def changed(self) -> tuple[Index, NDArray[np.int64]]:
+        """Return the contestants whose state has changed since the last call, and their state."""
+        touched = np.array(sorted(self._touched), np.int64)
+        self._touched.clear()
+        return touched, self.state[touched]
+
+    def observe(
+        self,
+        rows: Sequence[RowKey],
+        listed: dict[str, int] | None,
+        scores: Codes,
+        cells: tuple[Index, Index, Index],
+    ) -> int | None:
+        """Take in new cells.
+
+        Parameters
+        ----------
+        rows : sequence of RowKey
+            All rows of the benchmark.
+        listed : dict of str to int, optional
+            Place of each item in the declared list.
+        scores : array of codes
+            The score matrix before these cells.
+        cells : tuple of arrays of int64 (row, contestant, position), shape (cells,) each
+            New cells of rows that count, skipped ones too; `position` is where each stands in the log.
+
+        Returns
+        -------
+        int or None
+            The position of the first event at which the order is refuted; None if it is not, or was before.
+        """
+        if self.finding is not None or cells[0].size == 0:
+            return None
+        self._enter(rows, listed)
+        row, contestant, position = cells
+        if len(self._labels) == 1 and not self._place.size:
+            self._advance_in_one_cluster(contestant)
+            return None
+        order = np.argsort(contestant * (int(position.max()) + 1) + position)  # by contestant, then by arrival
+        row = row[order]
+        looks = self._worth_testing(self._advance(row, contestant[order]))
+        if not looks:
+            return None
+        looks.sort(key=lambda look: int(position[order[look.end - 1]]))
+        found = self._test(looks, row, scores)
+        return None if found is None else int(position[order[found.end - 1]])
+
+    def _enter(self, rows: Sequence[RowKey], listed: dict[str, int] | None) -> None:
+        """Label new rows with their cluster and place."""
+        fresh = rows[self._labelled :]
+        if not fresh:
+            return
+        self._labelled = len(rows)
+        counts = np.array(list(map(_REPEAT, fresh))) == 0
+        clusters = list(map(_CLUSTER, fresh)) if counts.all() else [row.cluster for row in fresh if row.repeat == 0]
+        for cluster in dict.fromkeys(clusters):
+            self._labels.setdefault(cluster, len(self._labels) + 1)
+        label = np.zeros(len(fresh), np.int64)
+        label[counts] = list(map(self._labels.__getitem__, clusters))
+        self._label = np.concatenate([self._label, label])
+        if listed is not None:
+            self._place = np.concatenate([self._place, np.array([listed[row.item] for row in fresh], np.int64)])
+
+    def _advance_in_one_cluster(self, contestant: Index) -> None:
+        """Do what `_advance` does where every item has the same label and no place: no order of them can be told from another."""
+        new = np.bincount(contestant, minlength=self.state.shape[0])
+        self.state = np.pad(self.state, ((0, new.size - self.state.shape[0]), (0, 0)))
+        who = np.flatnonzero(new)
+        before = self.state[who, SEEN]
+        self.state[who, SEEN] += new[who]
+        self.state[who, LAST] = 1
+        self.state[who, SAME] += new[who] - (before == 0)
+        self._touched.update(who.tolist())
+
+    def _advance(self, row: Index, contestant: Index) -> list[_Look]:
+        """Add cells, sorted by contestant, to the state of their contestants, and return the looks that were reached."""
+        contestants = int(contestant[-1]) + 1
+        if self.state.shape[0] < contestants:
+            self.state = np.pad(self.state, ((0, contestants - self.state.shape[0]), (0, 0)))
+        label = self._label[row]
+        first = np.ones(contestant.size, bool)
+        np.not_equal(contestant[1:], contestant[:-1], out=first[1:])
+        start = np.flatnonzero(first)
+        who = contestant[start]
+        end = np.append(start[1:], label.size)
+        before = self.state[who]
+        seen = before[:, SEEN]
+        previous = np.empty_like(label)
+        previous[1:] = label[:-1]
+        previous[start] = before[:, LAST]
+        alike = label == previous
+        moments = None
+        if self._place.size:
+            arrival = np.arange(label.size) + np.repeat(seen + 1 - start, end - start)
+            moments = arrival * self._place[row]
+
+        looks = []
+        for g in np.flatnonzero(_next_look(seen) <= seen + end - start).tolist():
+            had, same, moment, low = int(seen[g]), int(before[g, SAME]), int(before[g, MOMENT]), int(start[g])
+            items = int(_next_look(seen[g]))
+            while items <= had + int(end[g]) - low:
+                high = low + items - had
+                looks.append(
+                    _Look(
+                        int(who[g]),
+                        items,
+                        same + int(np.count_nonzero(alike[low:high])),
+                        moment + (0 if moments is None else int(moments[low:high].sum())),
+                        low,
+                        high,
+                    )
+                )
+                items *= 2
+        before[:, SEEN] += end - start
+        before[:, LAST] = label[end - 1]
+        before[:, SAME] += np.add.reduceat(alike, start, dtype=np.int64)
+        if moments is not None:
+            before[:, MOMENT] += np.add.reduceat(moments, start)
+        self.state[who] = before
+        self._touched.update(who.tolist())
+        return looks
+
+    def _worth_testing(self, looks: list[_Look]) -> list[_Look]:
+        """Leave out the looks that cannot refute the order, whatever the clusters of their items.
+
+        Successions are the more surprising the less alike the items are, and n items of G clusters are least alike in equal shares. That
+        spares counting the clusters of nearly every look; where an item has a place, the count is needed anyway.
+        """
+        if self._place.size:
+            return looks
+        looks = [look for look in looks if not self._is_usual(look)]
+        if not looks:
+            return looks
+        contestant, items, same = np.array([look[:3] for look in looks]).T
+        p = succession_p(items - 1, same, self._least_alike(items)) * inverse_share(contestant, items)
+        return [looks[k] for k in np.flatnonzero(p <= ALPHA * (1 + _SLACK)).tolist()]
+
+    def _least_alike(self, items: Any) -> Any:  # noqa: ANN401 - of one look, or of many
+        """Return the pairs of items of one cluster when as many items are spread evenly over all clusters."""
+        each, rest = divmod(items, len(self._labels))
+        return len(self._labels) * (each * (each - 1) // 2) + rest * each
+
+    def _is_usual(self, look: _Look) -> bool:
+        """Say whether a look is so clearly no finding that one term of the binomial tail shows it: nearly every look is."""
+        trials, hits = look.items - 1, look.same
+        share = 2 * self._least_alike(look.items) / (look.items * trials)
+        if hits == 0 or share == 1:
+            return True
+        if share == 0:
+            return False
+        choices = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
+        term = exp(choices + hits * log(share) + (trials - hits) * log1p(-share))
+        return term * _LEAST_FACTOR > 2 * ALPHA  # twice: far beyond any rounding
+
+    def _counted(self, look: _Look, row: Index, scores: Codes) -> tuple[int, float]:
+        """Count the pairs of items of one cluster at a look, and correlate arrival with place."""
+        had = scores[: self._labelled, look.contestant] != ABSENT
+        fresh = row[look.start : look.end]
+        size = len(self._labels) + 1
+        counts = np.bincount(self._label[had], minlength=size) + np.bincount(self._label[fresh], minlength=size)
+        counts = counts[1:]
+        like_pairs = int((counts * (counts - 1) // 2).sum())
+        if not self._place.size:
+            return like_pairs, 0.0
+        place = np.concatenate([self._place[had & (self._label > 0)], self._place[fresh]])
+        return like_pairs, float(arrival_correlation(look.items, place.sum(), (place * place).sum(), look.moment))
+
+    def _test(self, looks: list[_Look], row: Index, scores: Codes) -> _Look | None:
+        """Test looks in the order of the log; keep the first finding, and return its look."""
+        contestant, items, same = np.array([look[:3] for look in looks]).T
+        like_pairs, correlation = np.array([self._counted(look, row, scores) for look in looks]).T
+        p = np.stack(order_test(contestant, items, same, like_pairs, correlation))
+        suspects = np.flatnonzero(p.min(axis=0) <= ALPHA)
+        if suspects.size == 0:
+            return None
+        at = int(suspects[0])
+        look, which = looks[at], int(p[:, at].argmin())
+        statistic, observed, expected = (
+            ("cluster successions", float(look.same), float(2 * like_pairs[at] / look.items)),
+            ("item position", float(correlation[at]), 0.0),
+        )[which]
+        self.finding = OrderFinding(
+            float(p[which, at]), True, statistic, look.contestant, look.items, observed, expected
+        )
+        self.state = self.state[:0]  # where it stands now depends on the chunk, and nothing looks at it any more
+        self._touched.clear()
+        return look
+
+
+_LEAST_FACTOR: Final = float(inverse_share(0, FIRST_LOOK))
+
+_SLACK: Final = 1e-9
+"""Rounding must not decide what is tested."""
+
+
+def _next_look(seen: Index) -> Index:
+    """Items at the first look after so many."""
+    return FIRST_LOOK << np.maximum(np.frexp(seen / FIRST_LOOK)[1], 0).astype(np.int64)
+
+
+def describe_finding(finding: OrderFinding, model: str) -> str:
+    """Say in a sentence what was found in the order."""
+    tail = f"a random order does so with probability {finding.p_value:.1g} at most"
+    if finding.statistic == "cluster successions":
+        return (
+            f"the arrival order is suspect: of the first {finding.items:,} items of {model}, {finding.observed:,.0f} follow one of the "
+            f"same cluster, where a random order has about {finding.expected:,.0f} ({tail})"
+        )
+    return (
+        f"the arrival order is suspect: the first {finding.items:,} items of {model} follow their order in the declared list "
+        f"(correlation {finding.observed:.2f}; {tail})"
+    )

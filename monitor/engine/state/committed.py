@@ -1,0 +1,223 @@
+"""Prefixes of a committed order: how far each model has come along the permutation, and the sums of each pair up to there.
+
+A pair is complete up to the first item that either of its models lacks, so its prefix is the shorter one of the two models' own: all that
+has to be kept of the order is one number a model. Whatever a pair gains lies between its old and its new prefix, and when an item was
+gained is the latest arrival of anything up to it. A skipped score stands for any score in [0, 1]: beside the discordant counts b and c
+the sums hold `c_worst`, the items that might all count against the first model, and `b_best`, those that might all count for it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.counts import ABSENT, ONE, SKIPPED, ZERO, Codes
+from monitor.engine.state.delta import RowKey
+from monitor.engine.state.pairs import Index, all_pairs, pair_count, pair_index, pairs_of
+from stats.order import committed_order
+
+ALWAYS: Final = -1
+NEVER: Final = np.iinfo(np.int32).max
+SUMS: Final = ("n", "b", "c", "c_worst", "b_best")
+"""n: items of the prefix that both have scored."""
+
+_MIRROR: Final = {"n": "n", "b": "c", "c": "b", "c_worst": "b_best", "b_best": "c_worst"}
+_FIRST_LOOK_AHEAD: Final = 64
+_LOOK_AHEAD: Final = 4_096
+_SLAB_CELLS: Final = 2_000_000
+
+Sums = dict[str, NDArray[np.int32]]
+
+
+@dataclass(frozen=True)
+class Advance:
+    """What a chunk adds to the prefixes.
+
+    Attributes
+    ----------
+    i, j : arrays of int64, shape (pairs,)
+        The pairs whose prefix has grown.
+    start, stop : arrays of int64, shape (pairs,)
+        From where to where, as indices of `codes`.
+    before : dict of arrays of int32, shape (pairs,) each
+        Their sums before.
+    ranks : array of int64, shape (steps,)
+        The places in the committed order that any model has newly reached, ascending.
+    codes : array of codes, shape (steps, contestants)
+        The scores there.
+    """
+
+    i: Index
+    j: Index
+    start: Index
+    stop: Index
+    before: Sums
+    ranks: Index
+    codes: Codes
+    reached: tuple[Index, Index]
+    """How far each contestant had come, and has."""
+    cells: tuple[Index, Index, Index]
+    """Step, contestant and position in the chunk of the new cells among them."""
+
+    def times(self, contestants: Index) -> NDArray[np.int32]:
+        """When each step was reached by contestants (distinct, ascending): a position, ALWAYS or NEVER; shape (steps, contestants)."""
+        before, after = (reached[contestants] for reached in self.reached)
+        step, contestant, position = self.cells
+        some = np.isin(contestant, contestants)
+        times = np.full((self.ranks.size, contestants.size), np.int32(ALWAYS))
+        times[step[some], np.searchsorted(contestants, contestant[some])] = position[some]
+        np.maximum.accumulate(times, axis=0, out=times)
+        times[self.ranks[:, None] < before] = ALWAYS
+        times[self.ranks[:, None] >= after] = NEVER
+        return times
+
+
+class Committed:
+    """The prefixes of one benchmark.
+
+    Attributes
+    ----------
+    size : int
+        Items of the declared list.
+    reached : array of int64, shape (contestants,)
+        Length of each contestant's own complete prefix; a pair's is the smaller one.
+    sums : dict of arrays of int32, shape (pairs,) each
+        See `SUMS`; over the prefix of each pair.
+    """
+
+    def __init__(self, seed: str, item_ids: Sequence[str]) -> None:
+        self.size = len(item_ids)
+        self._rank_of = {item_ids[k]: rank for rank, k in enumerate(committed_order(seed, item_ids).tolist())}
+        self._row_at = np.full(self.size, -1, np.int64)
+        self._rank = np.zeros(0, np.int64)
+        self.reached = np.zeros(0, np.int64)
+        self.sums: Sums = {name: np.zeros(0, np.int32) for name in SUMS}
+
+    def prefix(self, i: Index, j: Index) -> Index:
+        """Length of the prefix of pairs."""
+        return np.minimum(self.reached[i], self.reached[j])
+
+    def rows(self, one: int, other: int) -> Index:
+        """Return the rows of the prefix of a pair, in the committed order."""
+        return self._row_at[: int(np.minimum(self.reached[one], self.reached[other]))]
+
+    def rebuild(self, rows: Sequence[RowKey], scores: Codes) -> None:
+        """Bring fresh prefixes to where a score matrix stands."""
+        contestants = np.arange(scores.shape[1])
+        self._enter(rows, contestants.size)
+        self._move(scores, contestants)
+        if contestants.size < 2:
+            return
+        ranks = np.arange(int(self.reached.max()))
+        i, j = all_pairs(contestants.size)
+        nowhere = np.zeros_like(self.reached)
+        self.sums = self._gained(scores[self._row_at[ranks]], ranks, nowhere, contestants, (i, j))
+
+    def advance(self, rows: Sequence[RowKey], scores: Codes, cells: tuple[Index, Index, Index]) -> Advance | None:
+        """Take in new cells of rows that count.
+
+        Parameters
+        ----------
+        rows : sequence of RowKey
+            All rows of the benchmark.
+        scores : array of codes, shape (rows, contestants)
+            The score matrix with the new cells.
+        cells : tuple of arrays of int64 (row, contestant, position)
+            The new cells, skipped ones too.
+
+        Returns
+        -------
+        Advance or None
+            None where no prefix of a pair has grown.
+        """
+        self._enter(rows, scores.shape[1])
+        row, contestant, position = cells
+        before = self.reached.copy()
+        self._move(scores, np.unique(contestant))
+        moved = np.flatnonzero(self.reached > before)
+        if moved.size == 0 or scores.shape[1] < 2:
+            return None
+        gone = np.zeros(self.size + 1, np.int64)
+        np.add.at(gone, before[moved], 1)
+        np.add.at(gone, self.reached[moved], -1)
+        ranks = np.flatnonzero(np.cumsum(gone))
+        codes = scores[self._row_at[ranks]]
+
+        i, j = pairs_of(moved, scores.shape[1])
+        old = np.minimum(before[i], before[j])
+        grown = self.prefix(i, j) > old
+        i, j, old = i[grown], j[grown], old[grown]
+        if i.size == 0:
+            return None
+        pair = pair_index(i, j)
+        standing = {name: values[pair] for name, values in self.sums.items()}
+        for name, gained in self._gained(codes, ranks, before, moved, (i, j)).items():
+            self.sums[name][pair] += gained
+        step = np.searchsorted(ranks, self._rank[row])
+        step[step == ranks.size] = 0
+        inside = ranks[step] == self._rank[row]
+        return Advance(
+            i, j, np.searchsorted(ranks, old), np.searchsorted(ranks, self.prefix(i, j)), standing, ranks, codes,
+            (before, self.reached.copy()), (step[inside], contestant[inside], position[inside]),
+        )  # fmt: skip
+
+    def _enter(self, rows: Sequence[RowKey], contestants: int) -> None:
+        """Find the places of new rows, and make room for new contestants."""
+        known = self._rank.size
+        fresh = [self._rank_of[row.item] if row.repeat == 0 else -1 for row in rows[known:]]
+        self._rank = np.concatenate([self._rank, np.array(fresh, np.int64)])
+        index = known + np.flatnonzero(self._rank[known:] >= 0)
+        self._row_at[self._rank[index]] = index
+        self.reached = np.pad(self.reached, (0, contestants - self.reached.size))
+        pairs = pair_count(contestants)
+        if self.sums["n"].size < pairs:
+            self.sums = {name: np.pad(values, (0, pairs - values.size)) for name, values in self.sums.items()}
+
+    def _move(self, scores: Codes, contestants: Index) -> None:
+        """Move contestants on to the first item that they lack, looking a few items ahead, then more."""
+        ahead = _FIRST_LOOK_AHEAD
+        while contestants.size:
+            ranks = self.reached[contestants][:, None] + np.arange(ahead)
+            rows = self._row_at[np.minimum(ranks, self.size - 1)]
+            there = (ranks < self.size) & (rows >= 0) & (scores[rows, contestants[:, None]] != ABSENT)
+            complete = there.all(axis=1)
+            self.reached[contestants] += np.where(complete, ahead, there.argmin(axis=1))
+            contestants = contestants[complete]
+            ahead = min(2 * ahead, _LOOK_AHEAD)
+
+    def _gained(
+        self, codes: Codes, ranks: Index, before: Index, moved: Index, pairs: tuple[Index, Index]
+    ) -> dict[str, NDArray[np.int32]]:
+        """Add up what pairs have gained: the sums of what both have now, less those of what both had."""
+        contestants = codes.shape[1]
+        total = {name: np.zeros((moved.size, contestants), np.int32) for name in SUMS}
+        step = max(1, _SLAB_CELLS // contestants)
+        for start in range(0, ranks.size, step):
+            slab = slice(start, start + step)
+            for reached, sign in ((self.reached, 1), (before, -1)):
+                mine = np.where(ranks[slab, None] < reached, codes[slab], ABSENT)
+                for name, values in _products(mine, moved).items():
+                    total[name] += sign * values
+        i, j = pairs
+        place = np.full(contestants, -1, np.int64)
+        place[moved] = np.arange(moved.size)
+        forward = place[i] >= 0
+        a, b = np.where(forward, place[i], place[j]), np.where(forward, j, i)
+        return {name: np.where(forward, total[name][a, b], total[_MIRROR[name]][a, b]) for name in SUMS}
+
+
+def _products(codes: Codes, some: Index) -> dict[str, NDArray[np.int32]]:
+    """Add up some contestants against all over rows; see `SUMS`. Absent cells count nowhere."""
+    right, wrong, skipped = ((codes == code).astype(np.float32) for code in (ONE, ZERO, SKIPPED))
+    scored = (codes >= ZERO).astype(np.float32)
+
+    def product(x: NDArray[np.float32], y: NDArray[np.float32]) -> NDArray[np.int32]:
+        return (x[:, some].T @ y).astype(np.int32)
+
+    sums = {"n": product(scored, scored), "b": product(right, wrong), "c": product(wrong, right)}
+    if skipped.any():
+        maybe_right, maybe_wrong = right + skipped, wrong + skipped
+        return sums | {"c_worst": product(maybe_wrong, maybe_right), "b_best": product(maybe_right, maybe_wrong)}
+    return sums | {"c_worst": sums["c"], "b_best": sums["b"]}

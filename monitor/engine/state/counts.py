@@ -1,0 +1,186 @@
+"""Pair sums of a chunk by matrix products: how many shared items, and how many discordant ones, each pair gained."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.pairs import Index, Places, all_pairs, pair_count, pair_index
+
+ABSENT, SKIPPED, ZERO, ONE = 0, 1, 2, 3
+"""Codes of a cell of the score matrix; code 2 + k stands for entry k of the score table, which starts with 0 and 1."""
+
+CHUNK_CELLS = 4_000
+"""Most cells of one product: three counts of a chunk share a float64, which is exact below 2**53."""
+
+_SLAB_ROWS = 8_192
+_BLOCK_CELLS = 1 << 15
+# A dense product spends about this many times less on a multiplication than a sparse one.
+_DENSE_ADVANTAGE = 40
+# Adding zeros to all pairs in place is cheaper than picking out those of so large a share of the contestants, unless they are few.
+_MANY, _FEW = 1 / 6, 16
+
+Codes = NDArray[np.uint8] | NDArray[np.uint32]
+Floats = NDArray[np.floating[Any]]
+
+
+class Gains(NamedTuple):
+    """What a chunk of new cells adds to pairs; arrays of int32, shape (pairs,).
+
+    Attributes
+    ----------
+    pair : array of int64, or slice
+        Indices of the pairs, each once.
+    n, b, c : array
+        Items newly shared by pair (i, j); those of them that only i has right; only j.
+    """
+
+    pair: Places
+    n: NDArray[np.int32]
+    b: NDArray[np.int32]
+    c: NDArray[np.int32]
+
+
+def chunk_counts(
+    before: Codes, after: Codes, row: NDArray[np.int64], contestant: NDArray[np.int64], code: NDArray[np.uint32]
+) -> Gains:
+    """Count what a chunk of new cells adds to every pair it touches.
+
+    Parameters
+    ----------
+    before, after : array of codes, shape (rows, contestants)
+        The rows that the chunk touches, without and with the new cells.
+    row, contestant, code : arrays, shape (cells,)
+        The new, scored cells; at most 4,000 of them.
+
+    Notes
+    -----
+    A new cell of contestant k meets every partner p that was there *before* the chunk, and every new cell of p meets each k that is there
+    *after* it: so two new cells of one row meet exactly once. The three counts of a pair are digits of one number: shared items, then those
+    that p alone has right, then those that k alone has right.
+    """
+    rows, contestants = before.shape
+    cells = np.bincount(contestant, minlength=contestants)
+    members = np.flatnonzero(cells)
+    everyone = members.size >= max(_MANY * contestants, _FEW)
+    if everyone:
+        members = np.arange(contestants)
+    place = np.searchsorted(members, np.arange(contestants))[contestant], row
+    # A pair gains no more items than are new of its two members.
+    few = min(rows, 2 * int(cells.max())) < 1 << 8
+    kind, shift = (np.float32, 8) if few else (np.float64, 12)
+
+    graded = bool(after.max() > ONE)
+    shape = (members.size, rows)
+    of_k = _meetings(code, place, shape, kind, (1 << shift, 1 << 2 * shift), graded=graded)
+    old = _kinds(before, kind, graded=graded)
+    if members.size == 1:
+        gained = of_k @ old  # all its partners were there before
+    else:
+        of_p = _meetings(code, place, shape, kind, (1 << 2 * shift, 1 << shift), graded=graded)
+        now = _kinds(after if everyone else after[:, members], kind, graded=graded)
+        if everyone and isinstance(of_p, np.ndarray):
+            left, right = np.hstack([of_k, now.T]), np.vstack([old, of_p.T])
+            return _triangle(lambda low, high: left[low:high] @ right[:, :high], contestants, shift)
+        gained = of_k @ old
+        gained[:, members] += (of_p @ now).T
+    if everyone:
+        return _triangle(lambda low, high: gained[low:high], contestants, shift)
+    # Two touched contestants met in both of their rows: the later one has all of it.
+    k, p = np.nonzero((gained > 0) & ((cells == 0) | (np.arange(contestants) < members[:, None])))
+    n, p_alone, k_alone = _digits(gained[k, p], shift)
+    k = members[k]
+    first = p < k
+    pair = pair_index(np.minimum(k, p), np.maximum(k, p))
+    return Gains(pair, n, np.where(first, p_alone, k_alone), np.where(first, k_alone, p_alone))
+
+
+def _kinds(block: Codes, kind: type[np.floating[Any]], *, graded: bool) -> Floats:
+    """Say of each cell whether it is right, then below whether it is wrong, then whether it is graded; shape (2 or 3 rows, contestants)."""
+    rows, contestants = block.shape
+    found = np.empty((2 + graded, rows, contestants), kind)
+    np.equal(block, ONE, out=found[0])
+    np.equal(block, ZERO, out=found[1])
+    if graded:
+        np.greater(block, ONE, out=found[2])
+    return found.reshape((2 + graded) * rows, contestants)
+
+
+def _meetings(
+    code: NDArray[np.uint32],
+    place: tuple[Index, Index],
+    shape: tuple[int, int],
+    kind: type[np.floating[Any]],
+    digits: tuple[int, int],
+    *,
+    graded: bool,
+) -> Any:  # noqa: ANN401
+    """Return what each new cell counts for when it meets each kind of cell, as a matrix of shape (groups, 2 or 3 rows).
+
+    The first digit counts it where it is wrong and the other right, the second one where it is right and the other wrong. The matrix is
+    dense or sparse, whichever multiplies sooner.
+    """
+    (group, row), (groups, rows) = place, shape
+    worth = [1 + digits[0] * (code == ZERO), 1 + digits[1] * (code == ONE)] + [np.ones(code.size)] * graded
+    kinds = len(worth)
+    at = group * (kinds * rows) + row
+    if groups * rows >= _DENSE_ADVANTAGE * code.size:
+        from scipy.sparse import csr_array
+
+        inner = np.concatenate([row + k * rows for k in range(kinds)])
+        weights = np.concatenate(worth).astype(kind)
+        return csr_array((weights, (np.tile(group, kinds), inner)), shape=(groups, kinds * rows))
+    dense = np.zeros(groups * kinds * rows, kind)
+    for k, weights in enumerate(worth):
+        dense[at + k * rows] = weights
+    return dense.reshape(groups, kinds * rows)
+
+
+def _triangle(rows: Callable[[int, int], Floats], contestants: int, shift: int) -> Gains:
+    """Take the digits of a whole table of pairs, block by block while it is in the cache.
+
+    Row j of its lower triangle holds the pairs (., j), which are neighbours: so that is the order of pair indices.
+    """
+    found = [np.empty(pair_count(contestants), np.int32) for _ in range(3)]
+    step = max(1, _BLOCK_CELLS // contestants)
+    for low in range(0, contestants, step):
+        high = min(low + step, contestants)
+        block = rows(low, high)
+        packed = np.concatenate([block[j - low, :j] for j in range(low, high)])
+        for each, digit in zip(found, _digits(packed, shift), strict=True):
+            each[pair_count(low) : pair_count(high)] = digit
+    return Gains(slice(0, pair_count(contestants)), *found)
+
+
+def _digits(packed: Floats, shift: int) -> list[NDArray[np.int32]]:
+    whole: NDArray[Any] = packed.astype(np.int32 if shift == 8 else np.int64)
+    last = (1 << shift) - 1
+    return [np.asarray(x, np.int32) for x in (whole & last, whole >> shift & last, whole >> 2 * shift)]
+
+
+def matrix_counts(scores: Codes) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Count every pair from the whole score matrix: two matrix products.
+
+    Parameters
+    ----------
+    scores : array of codes, shape (rows, contestants)
+
+    Returns
+    -------
+    n, b, c : arrays of int32, shape (contestants (contestants - 1) / 2,)
+        In the order of pair indices.
+    """
+    contestants = scores.shape[1]
+    shared = np.zeros((contestants, contestants), np.int64)
+    wins = np.zeros((contestants, contestants), np.int64)
+    for start in range(0, scores.shape[0], _SLAB_ROWS):
+        slab = scores[start : start + _SLAB_ROWS]
+        scored = (slab >= ZERO).astype(np.float32)
+        right = (slab == ONE).astype(np.float32)
+        wrong = (slab == ZERO).astype(np.float32)
+        shared += (scored.T @ scored).astype(np.int64)
+        wins += (right.T @ wrong).astype(np.int64)
+    i, j = all_pairs(contestants)
+    assert i.size == pair_count(contestants)
+    return shared[i, j].astype(np.int32), wins[i, j].astype(np.int32), wins[j, i].astype(np.int32)

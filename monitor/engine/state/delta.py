@@ -1,0 +1,192 @@
+"""What one chunk changed, as the store has to write it; and a whole state, as the store reads it back."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.changes import VerdictChange
+from stats.order import OrderFinding
+
+STATE_VERSION = 2
+"""Version of the stored layout."""
+
+
+class RowKey(NamedTuple):
+    """A row of the score matrix: one repeat of one item, and the cluster the item belongs to."""
+
+    item: str
+    repeat: int
+    cluster: str | None
+
+
+class Contestant(NamedTuple):
+    """A column of the score matrix: one epoch of one model."""
+
+    model: str
+    epoch: int
+
+
+class Source(NamedTuple):
+    """How far a watched file has been read: bytes and lines of its current content, and the hash of those bytes."""
+
+    generation: int
+    position: int
+    prefix: str
+    line: int
+
+
+class DeadLetter(NamedTuple):
+    """A record that was not read: where it stood in the log, where it came from, and why."""
+
+    offset: int
+    index: int  # type: ignore[assignment]  # shadows tuple.index, which nobody needs here
+    source: str
+    line: int | None
+    field: str
+    found: str
+    reason: str
+    benchmark: str | None
+    raw: str
+
+
+class Misrouted(NamedTuple):
+    """A record of another partition's benchmark: to be published again to its owner, before the state moves on."""
+
+    offset: int
+    place: int
+    benchmark: str
+    payload: bytes
+
+
+@dataclass
+class BenchmarkDelta:
+    """What a chunk changed in one benchmark. Everything is appended, except `spec` and `counters`, which replace.
+
+    Attributes
+    ----------
+    key : str
+        Digest of the benchmark's name (32 hexadecimal digits): names never enter a key.
+    name : str
+        The benchmark's name.
+    off : int
+        Offset behind the last chunk that touched this benchmark.
+    spec : str or None
+        The declaration as JSON when it changed.
+    rows : list of RowKey
+        New rows, in order: their indices follow the ones that exist.
+    contestants : list of Contestant
+        New columns, in order.
+    values : list of int
+        New entries of the score table, in millionths; code 2 + k stands for entry k, 0 for absent, 1 for skipped.
+    cells : tuple of arrays (row int32, contestant int32, code uint32), sorted by (contestant, row)
+        The new scores.
+    width : int
+        Bytes a code takes: 1, or 4 once there are more than 254 codes.
+    columns : NDArray or None
+        The whole score matrix (contestants x rows, uint32) when `width` has just changed: it replaces what is stored.
+    registered : NDArray of uint32
+        Pair indices that joined the family, in the order of joining.
+    changes : list of (field, VerdictChange)
+        Verdict changes in the order of the log, each with its field in the table of latches.
+    counters : dict of str to int
+        The counters of the benchmark as they stand now (events, duplicates, conflicts, rejected, ...).
+    arrival : tuple of arrays (contestant int64, state int64 of four columns)
+        What the diagnostic of the arrival order keeps of the contestants that had new scores (`monitor.engine.state.arrival`).
+    finding : OrderFinding or None
+        The finding against the arrival order, when it was made in this chunk.
+    """
+
+    key: str
+    name: str
+    off: int
+    spec: str | None = None
+    rows: list[RowKey] = field(default_factory=list)
+    contestants: list[Contestant] = field(default_factory=list)
+    values: list[int] = field(default_factory=list)
+    cells: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]] | None = None
+    width: int = 1
+    columns: NDArray[np.uint32] | None = None
+    registered: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    changes: list[tuple[str, VerdictChange]] = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+    arrival: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    finding: OrderFinding | None = None
+
+
+@dataclass
+class Delta:
+    """What one chunk changed in a partition.
+
+    `expected` is the offset the stored state must have for this delta to apply, `off` the offset it then has.
+    """
+
+    partition: int
+    expected: int
+    off: int
+    benchmarks: list[BenchmarkDelta] = field(default_factory=list)
+    sources: dict[str, Source] = field(default_factory=dict)
+    origins: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Offset and place of the last copy that came from each other partition."""
+    last: tuple[int, str] | None = None
+    """Offset of the last record, and its digest: a log that holds another record there is another log."""
+    counters: dict[str, int] = field(default_factory=dict)
+    at: float = 0.0
+    """Wall clock of the commit, in seconds since 1970, set by whoever commits: the fold has no clock, and nothing in it rests on this."""
+    dead_letters: list[DeadLetter] = field(default_factory=list)
+    misrouted: list[Misrouted] = field(default_factory=list)
+
+
+@dataclass
+class PairSnapshot:
+    """The pair arrays of a benchmark as of `off`, so that a restart need not rebuild them.
+
+    Pair (i, j) of contestants i < j has index j (j - 1) / 2 + i. `meta` travels along as JSON (item counts per model and the like).
+    """
+
+    off: int
+    arrays: dict[str, NDArray[Any]]
+    meta: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class StoredBenchmark:
+    """One benchmark as the store holds it (`changes` are all latched verdicts, by field)."""
+
+    key: str
+    name: str
+    off: int
+    spec: str | None
+    rows: list[RowKey]
+    contestants: list[Contestant]
+    values: list[int]
+    width: int
+    columns: list[NDArray[np.uint8] | NDArray[np.uint32]]
+    """One array of codes per contestant; shorter than the number of rows where the rest is absent."""
+    registered: NDArray[np.uint32]
+    changes: dict[str, VerdictChange]
+    counters: dict[str, int]
+    pairs: PairSnapshot | None
+    """None when there is no snapshot, or its offset is not the benchmark's."""
+    arrival: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 4), np.int64))
+    """Four numbers a contestant: see `monitor.engine.state.arrival`; shorter than the number of contestants where the rest is 0."""
+    finding: OrderFinding | None = None
+    at: float = 0.0
+    """Wall clock of the last commit that touched it; 0 when none was noted."""
+    times: dict[str, float] = field(default_factory=dict)
+    """Wall clock of the commit of each verdict change, by field."""
+
+
+@dataclass
+class StoredState:
+    """The state of a partition as the store holds it; `off` 0 and no log for a partition that was never written."""
+
+    partition: int
+    off: int = 0
+    log: str | None = None
+    benchmarks: list[StoredBenchmark] = field(default_factory=list)
+    sources: dict[str, Source] = field(default_factory=dict)
+    origins: dict[int, tuple[int, int]] = field(default_factory=dict)
+    last: tuple[int, str] | None = None
+    counters: dict[str, int] = field(default_factory=dict)

@@ -1,0 +1,96 @@
+"""Pairs of graded scores: the log capital of every bet, in fixed point.
+
+Each pair has its own row of `stats.graded`: one whole number a bet, so that no chunking, order or restart changes a bit of it.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.counts import ZERO, Codes
+from monitor.engine.state.pairs import Index, pair_count
+from stats.graded import (
+    LAMBDAS,
+    initial_capital,
+    log_increments,
+)
+
+BETS: Final = 2 * len(LAMBDAS)
+GRADED_MIXTURE: Final = "graded grid"
+"""How reports and verdict changes call these bets, where 0/1 scores have the declared mixture."""
+
+_SLAB_CELLS: Final = 2_000_000
+
+Capital = NDArray[np.int64]
+Differences = NDArray[np.int64]
+"""D in units of the benchmark, shape (pairs, items)."""
+
+
+class GradedPairs:
+    """What is kept of each pair, in the order of pair indices.
+
+    Attributes
+    ----------
+    capital : array of int64, shape (pairs, 2, L)
+        See `stats.graded`: 832 bytes a pair.
+    lead : array of int64, shape (pairs,)
+        Sum of D in the units of the benchmark.
+    """
+
+    def __init__(self) -> None:
+        self.capital = initial_capital((0,))
+        self.lead = np.zeros(0, np.int64)
+
+    def grow(self, contestants: int) -> None:
+        """Make room for the pairs of all contestants."""
+        pairs = pair_count(contestants)
+        if self.lead.size < pairs:
+            self.capital = np.concatenate([self.capital, initial_capital((pairs - self.lead.size,))])
+            self.lead = np.concatenate([self.lead, np.zeros(pairs - self.lead.size, np.int64)])
+
+
+def capital_gained(differences: Differences, unit: int) -> tuple[Capital, Capital]:
+    """Add up what items bring to the capital of each pair.
+
+    Parameters
+    ----------
+    differences : array of int64, shape (pairs, items)
+        0 where a pair does not share an item: that brings nothing.
+    unit : int
+        What stands for a difference of 1.
+
+    Returns
+    -------
+    gained, most : arrays of int64, shape (pairs, 2, L)
+        What all of them bring, and what those bring that raise a bet: no bet stands higher anywhere on the way.
+    """
+    from scipy.sparse import csr_array
+
+    pair, item = np.nonzero(differences)
+    distinct, index = np.unique(differences[pair, item], return_inverse=True)
+    steps = log_increments(distinct / unit).reshape(distinct.size, BETS)
+    counts = csr_array(
+        (np.ones(pair.size, np.int64), (pair, index)), shape=(differences.shape[0], max(distinct.size, 1))
+    )
+    if distinct.size == 0:
+        steps = np.zeros((1, BETS), np.int64)
+    shape = (differences.shape[0], 2, len(LAMBDAS))
+    return np.asarray(counts @ steps).reshape(shape), np.asarray(counts @ np.maximum(steps, 0)).reshape(shape)
+
+
+def capital_of(codes: Codes, values: NDArray[np.int64], unit: int, i: Index, j: Index) -> tuple[Capital, Differences]:
+    """Return capital and lead of pairs from a whole matrix of items."""
+    capital, lead = initial_capital((i.size,)), np.zeros(i.size, np.int64)
+    step = max(1, _SLAB_CELLS // max(1, codes.shape[0]))
+    for start in range(0, i.size, step):
+        some = slice(start, start + step)
+        differences = differences_of(codes[:, i[some]].T, codes[:, j[some]].T, values)
+        capital[some], _ = capital_gained(differences, unit)
+        lead[some] = differences.sum(axis=1)
+    return capital, lead
+
+
+def differences_of(first: Codes, second: Codes, values: NDArray[np.int64]) -> Differences:
+    """Return D of shared items and 0 elsewhere, shape (pairs, items), from codes of that shape."""
+    return np.where((first >= ZERO) & (second >= ZERO), values[first] - values[second], 0)

@@ -1,0 +1,111 @@
+"""Declared repeats: an item is scored by a model once all of its R repeats are, and its score is their mean.
+
+Repeats of one item are correlated, so each of them by itself is no bet. What bets is the matrix of items that is kept here beside the
+matrix of rows; its values are sums of R scores in millionths, so a mean of 0/1 repeats is an exact multiple of 1/R.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.counts import ABSENT, ONE, SKIPPED, ZERO, Codes
+from monitor.engine.state.pairs import Index
+
+ItemCells = tuple[Index, Index, NDArray[np.uint32], Index]
+"""Item, contestant, code and position of newly complete items, sorted by item."""
+
+
+class Repeats:
+    """The items of a benchmark of R repeats.
+
+    Attributes
+    ----------
+    row_at : array of int64, shape (items or more, R)
+        Row of each repeat; -1 where it has not come.
+    codes : array of uint32, shape (items or more, contestants or more)
+        ABSENT until all repeats are there, SKIPPED where any of them was skipped, else the code of their sum.
+    values : list of int
+        Sums of R scores in millionths; entry k has code 2 + k, and the first two are none right and all right.
+    clusters : list of (str or None)
+        Of each item: that of its first row.
+    """
+
+    def __init__(self, count: int, million: int) -> None:
+        self.count = count
+        self.values = [0, count * million]
+        self.clusters: list[str | None] = []
+        self.codes: NDArray[np.uint32] = np.zeros((0, 0), np.uint32)
+        self.row_at = np.zeros((0, count), np.int64)
+        self._code = {0: ZERO, count * million: ONE}
+        self._item_of: dict[str, int] = {}
+        self._item: list[int] = []
+
+    @property
+    def items(self) -> int:
+        """How many items have been named by one of their R repeats."""
+        return len(self.clusters)
+
+    def add_row(self, item: str, repeat: int, cluster: str | None) -> None:
+        """Take in the next row; a repeat behind the R declared belongs to no item."""
+        row = len(self._item)
+        if repeat >= self.count:
+            self._item.append(-1)
+            return
+        index = self._item_of.setdefault(item, len(self.clusters))
+        if index == len(self.clusters):
+            self.clusters.append(cluster)
+            if index == len(self.row_at):
+                spare = np.full((len(self.row_at) // 8 + 64, self.count), -1, np.int64)
+                self.row_at = np.concatenate([self.row_at, spare])
+        self._item.append(index)
+        self.row_at[index, repeat] = row
+
+    def grow(self, contestants: int) -> None:
+        """Make room for all items and contestants that have been named."""
+        rows, columns = self.codes.shape
+        if rows < self.items or columns < contestants:
+            grown = np.zeros((max(rows, len(self.row_at)), max(columns, contestants)), np.uint32)
+            grown[:rows, :columns] = self.codes
+            self.codes = grown
+
+    def completed(self, scores: Codes, values: list[int], row: Index, contestant: Index, position: Index) -> ItemCells:
+        """Find the items that new cells complete.
+
+        Parameters
+        ----------
+        scores : array of codes, shape (rows, contestants)
+            The score matrix with the new cells in it.
+        values : list of int
+            Its score table, in millionths.
+        row, contestant, position : arrays of int64, shape (cells,)
+            The new cells, each with its place in the piece; an item is complete at the last of its own.
+        """
+        item = np.array(self._item, np.int64)[row]
+        inside = np.flatnonzero(item >= 0)
+        inside = inside[np.lexsort((position[inside], contestant[inside], item[inside]))]
+        item, contestant, position = item[inside], contestant[inside], position[inside]
+        last = np.ones(item.size, bool)
+        last[:-1] = (item[1:] != item[:-1]) | (contestant[1:] != contestant[:-1])
+        item, contestant, position = item[last], contestant[last], position[last]
+
+        rows = self.row_at[item]
+        cells = np.where(rows >= 0, scores[rows, contestant[:, None]], ABSENT)
+        whole = (cells != ABSENT).all(axis=1)
+        item, contestant, position, cells = item[whole], contestant[whole], position[whole], cells[whole]
+        total = np.array([0, 0, *values], np.int64)[cells].sum(axis=1)
+        code = np.where((cells == SKIPPED).any(axis=1), SKIPPED, self._codes_of(total))
+        return item, contestant, code.astype(np.uint32), position
+
+    def _codes_of(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
+        distinct, index = np.unique(total, return_inverse=True)
+        codes = []
+        for value in distinct.tolist():
+            code = self._code.get(value)
+            if code is None:
+                self.values.append(value)
+                code = self._code[value] = len(self.values) + 1
+            codes.append(code)
+        return np.array(codes, np.int64)[index]
+
+    def matrix(self, contestants: int) -> NDArray[np.uint32]:
+        """Return the codes without their spare room, shape (items, contestants)."""
+        return self.codes[: self.items, :contestants]

@@ -1,0 +1,98 @@
+"""What kind of file a file is."""
+
+import json
+import re
+from enum import Enum, auto
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from monitor.ingest.files.blocks import is_record
+from monitor.ingest.files.streams import open_stream
+from monitor.ingest.formats.choices import Choices
+from monitor.ingest.formats.columns import ColumnError, Columns, flat
+
+TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_HEAD_BYTES: Final = 4_096
+_INSPECT: Final = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"')
+_TELLING: Final = frozenset({"declare", "events", "benchmark", "model", "score", "doc_hash", "doc"})
+
+
+class Format(Enum):
+    """How a file is read."""
+
+    LINES = auto()
+    TABLE = auto()
+    INSPECT = auto()
+    PARQUET = auto()
+
+
+def format_of(path: Path) -> Format:
+    """Tell the format of a file, by what it is called and how it begins.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    name = path.name.lower()
+    if name.endswith(TABLE_SUFFIXES):
+        return Format.TABLE
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if name.endswith(".parquet") or head.startswith(b"PAR1"):
+        return Format.PARQUET
+    if name.endswith(".eval") or head.startswith(b"PK\x03\x04") or _INSPECT.match(head):
+        return Format.INSPECT
+    first, newline, _ = head.partition(b"\n")
+    # JSON lines are JSON lines whatever they are called; all else that is called so is tried as a log, which says what is wrong with it.
+    return Format.INSPECT if name.endswith(".json") and not (newline and is_record(first)) else Format.LINES
+
+
+def looks_like_results(path: Path, choices: Choices) -> bool:
+    """Say whether a file that was found in a folder holds results, as far as its first bytes tell."""
+    name = path.name.lower()
+    if name.endswith((".eval", ".parquet")):
+        return True
+    try:
+        status = path.stat()
+        head = _head(path, status.st_ino, status.st_size, status.st_mtime_ns)
+    except OSError:
+        return False
+    if name.endswith(".json"):
+        return _INSPECT.match(head) is not None
+    first = head.partition(b"\n")[0]
+    return _is_table(path, first, choices) if name.endswith(TABLE_SUFFIXES) else not _is_foreign(first, choices)
+
+
+def _is_table(path: Path, header: bytes, choices: Choices) -> bool:
+    from monitor.ingest.formats.tables import split_header
+
+    return _has_columns(split_header(path, header), choices)
+
+
+def _is_foreign(first: bytes, choices: Choices) -> bool:
+    """Say whether the first of some JSON lines is certainly no result, but the question of a data set or the like."""
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and not record.keys() & _TELLING and not _has_columns(list(flat(record)), choices)
+
+
+def _has_columns(names: list[str], choices: Choices) -> bool:
+    try:
+        Columns(names, choices, "any model")
+    except ColumnError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=10_000)
+def _head(path: Path, *_: int) -> bytes:
+    """Read how a file begins; the status of the file says when it has to be read again."""
+    stream = open_stream(path)
+    try:
+        return stream.read(_HEAD_BYTES)
+    finally:
+        stream.close()

@@ -1,0 +1,74 @@
+"""The results file of a run of lm-evaluation-harness: what its samples do not say."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from monitor.ingest.files.paths import show
+from monitor.ingest.formats.translator import Refusal
+from schemas.decode import shorten
+
+
+class _Samples(msgspec.Struct):
+    effective: int | None = None
+    original: int | None = None
+
+
+class Results(msgspec.Struct):
+    """What is read of a results file."""
+
+    model: str | None = msgspec.field(default=None, name="model_name")
+    higher_is_better: dict[str, dict[str, Any]] = {}
+    versions: dict[str, Any] = {}
+    samples: dict[str, _Samples] = msgspec.field(default_factory=dict, name="n-samples")
+    configs: dict[str, dict[str, Any]] = {}
+
+    def items(self, task: str) -> int | None:
+        """Return how many documents the run covers."""
+        samples = self.samples.get(task)
+        count = (samples.effective or samples.original) if samples else None
+        return count if count is not None and count > 0 else None
+
+    def filters(self, task: str) -> list[str]:
+        """Return the names of the filters of a task."""
+        found = self.configs.get(task, {}).get("filter_list")
+        names = [each.get("name") for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+        return [name for name in names if isinstance(name, str)]
+
+
+def read_results(samples: Path, time: str) -> Results | None:
+    """Read the results file of the run that wrote a file of samples, or return None if there is none.
+
+    Parameters
+    ----------
+    samples : Path
+    time : str
+        Of the run, as it stands in the names of both files.
+
+    Raises
+    ------
+    Refusal
+        If there is one that cannot be read.
+    """
+    path = samples.with_name(f"results_{time}.json")
+    if not path.exists():
+        others = sorted(path.parent.glob(f"*_{time}.json"))
+        if not others:
+            return None
+        path = others[0]
+    try:
+        status = path.stat()
+        return _read(path, status.st_mtime_ns, status.st_size)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Refusal(
+            "results",
+            f"{show(path)}, which cannot be read ({shorten(str(error))})",
+            "the model of the samples stands there: mend it, or take it away and name the model with NAME=PATH",
+        ) from error
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, *_: int) -> Results:
+    return msgspec.json.decode(path.read_bytes(), type=Results)

@@ -1,0 +1,124 @@
+"""Entries of a zip archive, also where they are compressed with zstd, and also of an archive that breaks off."""
+
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Final, Self
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from monitor.ingest.formats.translator import Broken
+
+MAX_ENTRY_BYTES: Final = 1 << 30
+"""Largest entry that is unpacked: what a small file may unpack to is otherwise without limit."""
+
+_ZSTANDARD: Final = 93
+_RAW_DEFLATE: Final = -15
+_LOCAL: Final = struct.Struct("<4s5H3L2H")
+_SIGNATURE: Final = b"PK\x03\x04"
+_ENCRYPTED, _SIZES_FOLLOW, _UTF8 = 0x1, 0x8, 0x800
+
+
+class Archive:
+    """The entries of a zip archive, by name.
+
+    Attributes
+    ----------
+    damage : str or None
+        What is wrong with the archive; what is before the damage can be read.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.damage: str | None = None
+        self._file = path.open("rb")
+        try:
+            with ZipFile(path) as archive:
+                self._entries = {info.filename: info for info in archive.infolist()}
+        except (BadZipFile, NotImplementedError, ValueError, OverflowError, EOFError, struct.error) as error:
+            self._entries = {info.filename: info for info in _walk(self._file)}
+            self.damage = f"the zip archive breaks off after {len(self._entries):,} whole entries ({error})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def names(self) -> list[str]:
+        """Return the names of the entries, in the order in which they were written."""
+        return sorted(self._entries, key=lambda name: self._entries[name].header_offset)
+
+    def read(self, name: str) -> bytes:
+        """Unpack an entry.
+
+        Raises
+        ------
+        Broken
+            If it is damaged, too large, encrypted or compressed in a way that is not known.
+        """
+        info = self._entries[name]
+        if info.file_size > MAX_ENTRY_BYTES:
+            raise Broken(
+                f"entry {name!r} of the zip archive unpacks to {info.file_size:,} bytes, more than {MAX_ENTRY_BYTES:,}"
+            )
+        if info.flag_bits & _ENCRYPTED:
+            raise Broken(f"entry {name!r} of the zip archive is encrypted")
+        try:
+            data = _unpack(self._packed(info), info)
+        except (zlib.error, struct.error, EOFError) as error:
+            raise Broken(f"entry {name!r} of the zip archive is damaged ({error})") from error
+        if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
+            raise Broken(f"entry {name!r} of the zip archive is damaged (its checksum does not match)")
+        return data
+
+    def _packed(self, info: ZipInfo) -> bytes:
+        self._file.seek(info.header_offset)
+        fields = _LOCAL.unpack(self._file.read(_LOCAL.size))
+        if fields[0] != _SIGNATURE:
+            raise EOFError("it does not begin where it should")
+        self._file.seek(fields[-2] + fields[-1], 1)
+        data = self._file.read(info.compress_size)
+        if len(data) < info.compress_size:
+            raise EOFError("it breaks off")
+        return data
+
+
+def _unpack(data: bytes, info: ZipInfo) -> bytes:
+    if info.compress_type == ZIP_STORED:
+        return data
+    if info.compress_type == ZIP_DEFLATED:
+        return zlib.decompressobj(_RAW_DEFLATE).decompress(data, info.file_size + 1)
+    if info.compress_type == _ZSTANDARD:
+        import zstandard
+
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
+                return reader.read(info.file_size + 1)
+        except zstandard.ZstdError as error:
+            raise EOFError(str(error)) from error
+    raise EOFError(f"its compression method {info.compress_type} is unknown: write it with deflate or zstd")
+
+
+def _walk(file: BinaryIO) -> Iterator[ZipInfo]:
+    """Go from entry to entry where the directory at the end is missing."""
+    file.seek(0)
+    while len(head := file.read(_LOCAL.size)) == _LOCAL.size:
+        signature, _, flags, method, _, _, crc, packed, size, name_length, extra = _LOCAL.unpack(head)
+        if signature != _SIGNATURE or flags & _SIZES_FOLLOW or 0xFFFFFFFF in (packed, size):
+            return
+        offset = file.tell() - _LOCAL.size
+        name = file.read(name_length).decode("utf-8" if flags & _UTF8 else "cp437", "replace")
+        start = file.seek(extra, 1)
+        end = file.seek(0, 2)
+        if not name or start + packed > end:
+            return
+        file.seek(start + packed)
+        info = ZipInfo(name)
+        info.header_offset, info.flag_bits, info.compress_type = offset, flags, method
+        info.CRC, info.compress_size, info.file_size = crc, packed, size
+        yield info

@@ -1,0 +1,170 @@
+"""The stream of the demo: a joint table of ten models with the nine printed pairs, in a random order of arrival."""
+
+import json
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from monitor.paper.demo import top_ten
+
+Scores = npt.NDArray[np.uint8]
+
+BENCHMARK: Final = "mmlu-pro-top10"
+NULL_BENCHMARK: Final = "equal-models"
+
+DEFAULT_SEED: Final = 3
+"""The smallest seed under which no pair is decided on the way that its final counts do not decide.
+
+The replay then ends with the verdicts of the printed counts. Under other seeds 5 v 6 may cross the family's threshold
+and fall back below it, and its verdict stands.
+"""
+
+NULL_ACCURACY: Final = 0.65
+NULL_CORRELATION: Final = 0.6
+NULL_MODELS: Final = tuple(f"equal-{k:02d}" for k in range(1, 11))
+
+
+@dataclass(frozen=True)
+class DemoStream:
+    """What the demo replays.
+
+    Attributes
+    ----------
+    benchmark : str
+        Name of the benchmark.
+    declaration : bytes
+        The declaration as a JSON record without a newline; comes first.
+    events : list of bytes
+        The events in their order of arrival, each a JSON record without a newline.
+    pairs : tuple of (str, str)
+        The nine declared pairs, neighbours in rank, the better-ranked first.
+    note : str
+        What is simulated and what is asserted.
+    models : tuple of str
+        Names, by rank.
+    scores : ndarray of uint8, shape (items, models)
+        The same results as a table, items in their order of arrival.
+    """
+
+    benchmark: str
+    declaration: bytes
+    events: list[bytes]
+    pairs: tuple[tuple[str, str], ...]
+    note: str
+    models: tuple[str, ...]
+    scores: Scores
+
+
+def demo_stream(*, null: bool = False, seed: int = DEFAULT_SEED) -> DemoStream:
+    """Simulate the stream of the demo.
+
+    Parameters
+    ----------
+    null : bool
+        Ten models of equal accuracy in place of the paper's ten.
+    seed : int
+        Decides the joint table and the order of arrival; the counts of the nine pairs do not depend on it.
+
+    Examples
+    --------
+    >>> stream = demo_stream()
+    >>> len(stream.events)
+    120320
+    >>> stream.pairs[4]
+    ('Reflection-70B', 'Arcee-Blitz')
+    """
+    rng = np.random.default_rng(seed)
+    models = NULL_MODELS if null else top_ten.MODELS
+    scores = null_scores(rng) if null else published_scores(rng)
+    benchmark = NULL_BENCHMARK if null else BENCHMARK
+    pairs = tuple(pairwise(models))
+    item_order = rng.permutation(len(scores))
+    arrival = rng.permuted(np.tile(np.arange(len(models)), (len(scores), 1)), axis=1)
+    declaration = {
+        "declare": benchmark,
+        "items": len(scores),
+        "order": {"policy": "trusted"},
+        "family": {"policy": "capacity", "pairs": pairs},
+        "alpha": 0.05,
+        "power": 0.8,
+        "mixture": "beta(1,1)",
+    }
+    return DemoStream(
+        benchmark=benchmark,
+        declaration=json.dumps(declaration).encode(),
+        events=_events(benchmark, models, scores, item_order, arrival),
+        pairs=pairs,
+        note=_NULL_NOTE if null else _NOTE,
+        models=models,
+        scores=scores[item_order],
+    )
+
+
+_NOTE: Final = (
+    "Simulated: the joint table and the arrival order (items at random, so the order policy `trusted` is true here). "
+    "Only the nine pairs of neighbours are the paper's; the other 36 come from the simulated table."
+)
+_NULL_NOTE: Final = (
+    "Simulated: ten models of equal accuracy that find the same items hard, and a random arrival order "
+    "(so the order policy `trusted` is true here). Every verdict would be a false alarm."
+)
+
+
+def published_scores(rng: np.random.Generator) -> Scores:
+    """Draw a joint table with exactly the printed counts of the nine pairs and the printed accuracy of the first model.
+
+    From one rank to the next, b random items of those the model has right become wrong and c of those it has wrong
+    become right: the accuracies follow. They print as in the paper but for ranks 6 and 10, .6154 and .5946 for .6153 and
+    .5945: no whole number of right answers of the first model among 12,032 prints as all ten.
+
+    Returns
+    -------
+    ndarray of uint8, shape (12032, 10)
+        Models by rank.
+    """
+    scores = np.zeros((top_ten.ITEMS, len(top_ten.MODELS)), np.uint8)
+    right = round(top_ten.PAIRS[0].p_a * top_ten.ITEMS)
+    scores[rng.choice(top_ten.ITEMS, right, replace=False), 0] = 1
+    for rank, pair in enumerate(top_ten.PAIRS):
+        now = scores[:, rank]
+        lost = rng.choice(np.flatnonzero(now == 1), pair.b, replace=False)
+        won = rng.choice(np.flatnonzero(now == 0), pair.c, replace=False)
+        scores[:, rank + 1] = now
+        scores[lost, rank + 1] = 0
+        scores[won, rank + 1] = 1
+    return scores
+
+
+def null_scores(rng: np.random.Generator) -> Scores:
+    """Draw ten exchangeable models: right with a probability that is the item's own, Beta-distributed with mean .65.
+
+    Given the item the models are independent, so any two have equal accuracy and correlation .6: the variance of the
+    item's probability over that of a score.
+
+    Returns
+    -------
+    ndarray of uint8, shape (12032, 10)
+    """
+    weight = 1 / NULL_CORRELATION - 1
+    easiness = rng.beta(NULL_ACCURACY * weight, (1 - NULL_ACCURACY) * weight, (top_ten.ITEMS, 1))
+    return (rng.random((top_ten.ITEMS, len(NULL_MODELS))) < easiness).astype(np.uint8)
+
+
+def _events(
+    benchmark: str,
+    models: tuple[str, ...],
+    scores: Scores,
+    item_order: npt.NDArray[np.intp],
+    arrival: npt.NDArray[np.intp],
+) -> list[bytes]:
+    names = [json.dumps(model).encode() for model in models]
+    start = b'{"benchmark": %s, "item_id": "item-' % json.dumps(benchmark).encode()
+    rows = scores.tolist()
+    return [
+        b'%b%05d", "model": %b, "score": %d}' % (start, item + 1, names[model], rows[item][model])
+        for item, order in zip(item_order.tolist(), arrival.tolist(), strict=True)
+        for model in order
+    ]

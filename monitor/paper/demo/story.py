@@ -1,0 +1,250 @@
+"""How the demo ends: the paper's numbers beside what was computed, and what peeking would have said."""
+
+from collections.abc import Callable, Sequence
+from math import log
+from typing import Final
+
+from rich.console import Console, Group
+from rich.text import Text
+
+from monitor.paper.demo import top_ten
+from monitor.paper.demo.naive import LOOK_EVERY, NaivePeeking
+from monitor.render.numbers import (
+    HELD,
+    UNDECIDED,
+    Glyphs,
+    decimal,
+    decision_glyph,
+    in_name_order,
+    items,
+    ratio,
+    resolution_glyph,
+)
+from monitor.render.terminal.tables import Column, Extra, first_that_fits, glyphs_for, shorten, table
+from schemas.report import BenchmarkReport, PairReport, Report
+from stats.eprocess import anytime_required_n
+
+AVERAGE_FALSE_ALARMS: Final = 3.2
+"""Pairs of nine that peeking calls on equal models, on average over 300 seeds (standard error .1)."""
+
+FIFTH_CROSSES: Final = 0.48
+"""Share of 400 seeds (standard error .025) in which 5 v 6 crosses its family's threshold at some point of the replay."""
+
+_Sign = Callable[[PairReport, str, Glyphs], tuple[str, str]]
+
+_PRINTED: Final = "Its N* fit N = 12,031, rounded up; it prints no e-values."
+_NAME: Final = 12
+_FIFTH_AND_SIXTH: Final = 4
+_PROCEDURES: Final = {
+    "fixed_n": "fixed n",
+    "bonferroni": "Bonferroni / Holm",
+    "anytime": "anytime-valid",
+    "clustered": "clustered",
+}
+
+
+def naive_column(naive: NaivePeeking) -> Extra:
+    """Build a column for the pair table: the model that peeking calls better just now, and its changes of mind."""
+    cells = {}
+    for (a, b), word, verdict, flips in zip(naive.pairs, naive.words(), naive.verdicts, naive.flips, strict=True):
+        said = Text(shorten(word, _NAME, ".."), HELD) if verdict else Text(word, UNDECIDED)
+        cells[min(a, b), max(a, b)] = said.append(f", {flips}", "default")
+    return Extra("naive peeking\nverdict, flips", cells)
+
+
+def render_story(report: Report, naive: NaivePeeking, console: Console, null: bool) -> None:  # noqa: FBT001 - the demo's one switch
+    """Print the ending.
+
+    Parameters
+    ----------
+    report : Report
+        The report at the end of the replay; holds the nine pairs.
+    naive : NaivePeeking
+        What peeking said, after its last look.
+    console : Console
+        Where to.
+    null : bool
+        Whether the models were of equal accuracy.
+
+    Raises
+    ------
+    ValueError
+        If no benchmark of the report holds all the pairs.
+    """
+    benchmark, pairs = _find(report, naive)
+    parts = _null_story(benchmark, pairs, naive, console) if null else _paper_story(benchmark, pairs, naive, console)
+    for part in parts:
+        console.print(part, highlight=False)
+
+
+def _find(report: Report, naive: NaivePeeking) -> tuple[BenchmarkReport, list[PairReport]]:
+    wanted = [(min(pair), max(pair)) for pair in naive.pairs]
+    for benchmark in report.benchmarks:
+        found = {in_name_order(pair): pair for pair in benchmark.pairs}
+        if all(key in found for key in wanted):
+            return benchmark, [found[key] for key in wanted]
+    raise ValueError(
+        f"report holds no benchmark with all {len(wanted)} pairs of the demo: build it with every pair, not adjacent ones"
+    )
+
+
+def _paper_story(
+    benchmark: BenchmarkReport, pairs: Sequence[PairReport], naive: NaivePeeking, console: Console
+) -> list[Text | Group]:
+    return [
+        Text(),
+        Text("Pairs of nine that are unresolved (too few items for a gap of that size), by procedure", style="bold"),
+        _verdict_table(pairs, console),
+        Text(),
+        Text("The nine pairs, as printed and as computed", style="bold"),
+        _pair_table(pairs, naive, console),
+        Text(),
+        five_against_six(benchmark, pairs[_FIFTH_AND_SIXTH]),
+        Text(
+            f"The order of arrival matters: in {FIFTH_CROSSES:.0%} of 400 seeds 5 v 6 crosses the family's threshold on the way, "
+            "and stays decided. The default seed is one in which no pair does so.",
+            style=UNDECIDED,
+        ),
+        Text(f"Only these nine pairs are the paper's. {_PRINTED} {_looks(naive)}", style=UNDECIDED),
+    ]
+
+
+def _verdict_table(pairs: Sequence[PairReport], console: Console) -> Group:
+    total = len(pairs)
+    computed, remarks = [], []
+    for procedure in _PROCEDURES:
+        values = [getattr(pair.resolved, procedure) for pair in pairs]
+        if None in values:
+            computed.append("n/a")
+            remarks.append("the printed counts carry no categories" if procedure == "clustered" else "not computed")
+            continue
+        unresolved = values.count(False)
+        computed.append(f"{unresolved}/{total}")
+        remarks.append("same" if unresolved == top_ten.UNRESOLVED[procedure] else "differs")
+    return table(
+        [
+            Column("procedure", [Text(name) for name in _PROCEDURES.values()]),
+            Column("paper", [Text(f"{top_ten.UNRESOLVED[key]}/{total}") for key in _PROCEDURES], right=True),
+            Column("computed", [Text(count) for count in computed], right=True),
+            Column("", [Text(remark, UNDECIDED) for remark in remarks]),
+        ],
+        ascii_only=console.options.ascii_only,
+    )
+
+
+def _pair_table(pairs: Sequence[PairReport], naive: NaivePeeking, console: Console) -> Group:
+    glyphs = glyphs_for(console)
+    printed = top_ten.PAIRS
+    columns = {
+        "rank": Column("ranks", [Text(row.name) for row in printed], right=True),
+        "names": Column("pair", [Text(f"{a} : {b}") for a, b in naive.pairs]),
+        "bc": Column("b/c", [Text(f"{row.b:,}/{row.c:,}") for row in printed], right=True),
+        "n_paper": Column(
+            "N*\npaper", [Text(items(float(row.required_n.replace(",", "")))) for row in printed], right=True
+        ),
+        "n": Column("N*\ncomputed", [Text(items(pair.required_n)) for pair in pairs], right=True),
+        "p_paper": Column("p exact\npaper", [Text(row.p_exact) for row in printed], right=True),
+        "p": Column("p exact\ncomputed", [Text(_p(pair.p_exact)) for pair in pairs], right=True),
+        "q": Column("q\nfix", [Text(ratio(pair.resolution_ratio)) for pair in pairs], right=True),
+        "log_e": Column("ln e", [Text(decimal(pair.log_e)) for pair in pairs], right=True),
+        "resolved": Column(
+            "resolved\nfix any", [_two(pair, glyphs, resolution_glyph, "fixed_n", "anytime") for pair in pairs]
+        ),
+        "decided": Column(
+            "decided\nFAM any", [_two(pair, glyphs, decision_glyph, "anytime_family", "anytime") for pair in pairs]
+        ),
+        "naive": _naive(naive),
+    }
+    full = tuple(columns)
+    layouts = [
+        tuple(key for key in full if key not in drop)
+        for drop in ((), ("bc",), ("bc", "names"), ("bc", "names", "p_paper", "p"))
+    ]
+    shown = first_that_fits(columns, [*layouts, ("rank", "n_paper", "n", "log_e", "decided")], console.width)
+    return table([columns[key] for key in shown], ascii_only=console.options.ascii_only)
+
+
+def five_against_six(benchmark: BenchmarkReport, pair: PairReport) -> Text:
+    """Say in one line why the paper's count and the verdict on ranks 5 and 6 are no contradiction."""
+    if pair.b is None or pair.c is None or pair.log_e is None:
+        return Text("5 v 6: not computed")
+    size = benchmark.family.size or len(top_ten.PAIRS)
+    alone = benchmark.alpha
+    needed = float(anytime_required_n(pair.n, pair.b, pair.c, alone, benchmark.power, benchmark.mixture))
+    own = f"ln e {pair.log_e:.2f}, needed ln {1 / alone:g} = {-log(alone):.2f}"
+    family = f"family of {size} (ln {size / alone:g} = {log(size / alone):.2f})"
+    if pair.decided.anytime is None:
+        evidence = f"decided neither by the pair's own anytime test ({own}) nor in the {family}"
+    elif pair.decided.anytime_family is None:
+        evidence = f"decided by the pair's own anytime test ({own}), not in the {family}"
+    else:
+        evidence = f"decided by the pair's own anytime test ({own}), and on the way, at item {pair.decided_at_n:,}, in the {family}"
+    fixed, watched = pair.resolution_ratio, pair.n / needed
+    size_of = f"{_resolved(fixed)} at fixed n (q {ratio(fixed)}), {_resolved(watched)} anytime (q {ratio(watched)})"
+    text = Text("Why 5 v 6 differs: ", style="bold").append(f"{evidence}; {size_of}. ", "not bold")
+    return text.append(
+        "The paper's 5/9 counts pairs unresolved under an anytime boundary, which is not the rule of rejection.",
+        "not bold",
+    )
+
+
+def _null_story(
+    benchmark: BenchmarkReport, pairs: Sequence[PairReport], naive: NaivePeeking, console: Console
+) -> list[Text | Group]:
+    glyphs, total = glyphs_for(console), len(pairs)
+    family = sum(pair.decided.anytime_family is not None for pair in pairs)
+    alone = sum(pair.decided.anytime is not None for pair in pairs)
+    called = int(naive.called.sum())
+    names = Column("pair", [Text(f"{a} : {b}") for a, b in naive.pairs])
+    decided = Column(
+        "decided\nFAM any", [_two(pair, glyphs, decision_glyph, "anytime_family", "anytime") for pair in pairs]
+    )
+    ever = Column("called\never", [Text("yes", HELD) if yes else Text("no", UNDECIDED) for yes in naive.called])
+    text = Text(f"{_alarms(called)} by naive peeking on {total} pairs of equal models, ", style="bold")
+    text.append(f"{_alarms(family)} by the anytime family").append(
+        f" ({alone} by each pair's own anytime test).", "not bold"
+    )
+    return [
+        Text(),
+        Text("Equal models: every verdict is a false alarm", style="bold"),
+        table([names, decided, ever, _naive(naive)], ascii_only=console.options.ascii_only),
+        Text(),
+        text,
+        Text(
+            f"This is one replay: over many seeds peeking calls {AVERAGE_FALSE_ALARMS} of the nine on average, "
+            f"and the anytime family calls any of them in at most {benchmark.alpha:.0%} of the replays. {_looks(naive)}",
+            style=UNDECIDED,
+        ),
+    ]
+
+
+def _alarms(count: int) -> str:
+    return f"{count or 'no'} false alarm{'' if count == 1 else 's'}"
+
+
+def _looks(naive: NaivePeeking) -> str:
+    return f"Naive peeking: exact McNemar p < .05 is a verdict, at each of {naive.looks:,} looks, one every {LOOK_EVERY} items."
+
+
+def _naive(naive: NaivePeeking) -> Column:
+    cells = naive_column(naive).cells
+    return Column("naive peeking\nverdict, flips", [cells[min(pair), max(pair)] for pair in naive.pairs])
+
+
+def _two(pair: PairReport, glyphs: Glyphs, sign: _Sign, first: str, second: str) -> Text:
+    return Text().append(*sign(pair, first, glyphs)).append("   ").append(*sign(pair, second, glyphs))
+
+
+def _resolved(q: float | None) -> str:
+    return "resolved" if q is not None and q >= 1 else "not resolved"
+
+
+def _p(p: float | None) -> str:
+    if p is None:
+        return "n/a"
+    if p < 1e-15:
+        return "<1e-15"
+    if p >= 0.01:
+        return f"{p:.3f}"
+    mantissa, exponent = f"{p:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"

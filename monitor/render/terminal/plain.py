@@ -1,0 +1,162 @@
+"""Watching where there is no terminal: plain lines without escape codes. Knows nothing of rich."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final, Self
+
+from monitor.render.numbers import safe
+from schemas.changes import VerdictChange
+from schemas.report import Report
+
+STATUS_INTERVAL: Final = 5.0
+"""Seconds between two status lines."""
+
+
+@dataclass(frozen=True)
+class LiveStatus:
+    """How far the reading has come.
+
+    Attributes
+    ----------
+    events, events_per_second, rejected : int, float, int
+        Events folded so far, at which rate, and records that could not be read.
+    bytes_done, bytes_total : int or None
+        Position in what is being read, and its size; None where that is not known.
+    caught_up : bool
+        Whether everything that was there has been read.
+    url : str or None
+        Where the metrics are served.
+    note : str or None
+        One sentence that stays in view.
+    """
+
+    events: int = 0
+    events_per_second: float = 0.0
+    rejected: int = 0
+    bytes_done: int | None = None
+    bytes_total: int | None = None
+    caught_up: bool = False
+    url: str | None = None
+    note: str | None = None
+
+    @property
+    def share(self) -> float | None:
+        """Return which part has been read, between 0 and 1; None where that is not known."""
+        if self.bytes_done is None or not self.bytes_total:
+            return None
+        return min(1.0, max(0.0, self.bytes_done / self.bytes_total))
+
+
+class Progress:
+    """The rate of reading, and when it will be through, from the positions seen so far."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._first: tuple[float, int] | None = None
+        self._last: tuple[float, int] | None = None
+
+    def see(self, status: LiveStatus) -> None:
+        """Take note of a position; one before the last, or having caught up, starts the measurement anew."""
+        if status.bytes_done is None or status.caught_up:
+            self._first = None
+            return
+        now = (self._clock(), status.bytes_done)
+        if self._first is None or self._last is None or now[1] < self._last[1]:
+            self._first = now
+        self._last = now
+
+    def rate(self) -> float | None:
+        """Return bytes a second; None before there is anything to measure."""
+        if self._first is None or self._last is None or self._last[0] <= self._first[0]:
+            return None
+        return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
+
+    def sentence(self, status: LiveStatus) -> str:
+        """Say how far it is, how fast and for how much longer: "42 %, 3.1 MB/s, 0:12 left"."""
+        if status.share is None or status.bytes_done is None or status.bytes_total is None:
+            return ""
+        parts = [f"{status.share:.0%}"]
+        rate = self.rate()
+        if rate:
+            parts.append(f"{rate / 1e6:,.1f} MB/s")
+            minutes, seconds = divmod(round(max(0, status.bytes_total - status.bytes_done) / rate), 60)
+            parts.append(f"{minutes}:{seconds:02d} left")
+        return ", ".join(parts)
+
+
+def status_sentence(status: LiveStatus) -> str:
+    """Say the counts and the rate in one line."""
+    parts = [f"{status.events:,} events", f"{status.events_per_second:,.0f} events/s", f"{status.rejected:,} rejected"]
+    parts.append("caught up" if status.caught_up else "catching up")
+    if status.url:
+        parts.append(safe(status.url))
+    if status.note:
+        parts.append(safe(status.note))
+    return ", ".join(parts)
+
+
+class PlainView:
+    """One line at the start, one for each verdict change, and a status line every few seconds.
+
+    Parameters
+    ----------
+    write : callable, optional
+        Takes one line without its newline; standard output by default.
+    clock : callable
+        Seconds from any origin, never going back.
+    every : float
+        Seconds between two status lines.
+
+    Examples
+    --------
+    >>> seconds = iter([0.0, 1.0, 6.0])
+    >>> with PlainView(print, clock=lambda: next(seconds)) as view:
+    ...     view.update(None, LiveStatus(events=10))
+    ...     view.update(None, LiveStatus(events=20))
+    ...     view.update(None, LiveStatus(events=30, caught_up=True))
+    watching
+    10 events, 0 events/s, 0 rejected, catching up
+    30 events, 0 events/s, 0 rejected, caught up
+    """
+
+    def __init__(
+        self,
+        write: Callable[[str], object] | None = None,
+        *,
+        clock: Callable[[], float] = monotonic,
+        every: float = STATUS_INTERVAL,
+    ) -> None:
+        self._write = write or _to_stdout
+        self._clock = clock
+        self._every = every
+        self._due: float | None = None
+        self._written: LiveStatus | None = None
+        self._progress = Progress(clock)
+
+    def __enter__(self) -> Self:
+        self._write("watching")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to put back."""
+
+    def update(self, report: Report | None, status: LiveStatus, extra: object = None) -> None:  # noqa: ARG002 - the interface of LiveView
+        """Write a status line when one is due and something has changed since the last."""
+        self._progress.see(status)
+        now = self._clock()
+        if status == self._written or (self._due is not None and now < self._due):
+            return
+        self._due, self._written = now + self._every, status
+        progress = "" if status.caught_up else self._progress.sentence(status)
+        self._write(status_sentence(status) + (f" ({progress})" if progress else ""))
+
+    def change(self, change: VerdictChange) -> None:
+        """Write one verdict change."""
+        self._write(f"{change.kind}: {safe(change.benchmark)}: {safe(change.sentence)}")
+
+
+def _to_stdout(line: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    print(line.encode(encoding, "backslashreplace").decode(encoding), flush=True)  # noqa: T201 - this is the output

@@ -1,0 +1,139 @@
+"""The e-process of one pair along its shared items, and the interval closing in: recomputed from the rows."""
+
+from math import log
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.latch.base import log_thresholds
+from monitor.engine.latch.committed import item_steps, prefix_log_e
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.counts import ZERO, Codes
+from monitor.engine.state.pairs import Index, pair_index
+from stats.confidence import gap_interval
+from stats.eprocess import log_e_halves
+from stats.graded import graded_log_e, graded_log_e_halves, initial_capital, log_increments
+
+AS_STORED: Final = "as stored: first-seen order of the items"
+"""How the items of a path are ordered: not as the latch saw them, so a path need not cross where the latch closed."""
+
+COMMITTED: Final = "committed: the order that the seed fixes, up to the first item that either model lacks"
+"""Under that policy: as the latch sees them, so a path crosses where the latch closed."""
+
+Floats = NDArray[np.float64]
+
+
+class PairPath(NamedTuple):
+    """A path; shape (points,) each. Graded scores have no interval; ln e is None where they were not declared.
+
+    Attributes
+    ----------
+    order : str
+        In which order the items stand; see `AS_STORED`, `COMMITTED`.
+    n : array of int64
+        Shared items so far; of a committed order, items of the prefix, skipped ones too.
+    gap : array
+        Mean score of the first model less that of the second on them. A skipped item of a committed order counts as a tie here; ln e and
+        the interval take what it allows at worst.
+    log_e, log_e_a, log_e_b : array or None
+        Two-sided mixture, and its halves in favour of the first and of the second.
+    gap_low, gap_high : array or None
+        Anytime-valid interval for the gap, at alpha.
+    log_threshold : float
+        ln 1/alpha.
+    log_family_threshold : float
+        ln 1/alpha_j; infinite for a pair without a place in its family.
+    """
+
+    order: str
+    n: Index
+    gap: Floats
+    log_e: Floats | None
+    log_e_a: Floats | None
+    log_e_b: Floats | None
+    gap_low: Floats | None
+    gap_high: Floats | None
+    log_threshold: float
+    log_family_threshold: float
+
+
+def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPath:
+    """Compute the path of a pair.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    one, other : int
+        Two contestants; gaps and halves are named from the first.
+    points : int
+        How many points to keep at most, evenly spaced in n; the last item is always among them.
+    """
+    along = _walk(benchmark, one, other, points)
+    n, kept = along.kept, along.kept - 1
+    spec = benchmark.spec
+    pair = pair_index(np.array([min(one, other)]), np.array([max(one, other)]))
+    family = float(log_thresholds(benchmark, pair)["anytime_family"][0])
+    if not benchmark.binary:
+        values = benchmark.item_values
+        d = values[along.x] - values[along.y]
+        gap = np.cumsum(d)[kept] / (benchmark.unit * n)
+        e: tuple[Floats | None, Floats | None, Floats | None] = (None, None, None)
+        if benchmark.graded:
+            e = _graded_evidence(d / benchmark.unit, n)
+        return PairPath(along.order, n, gap, e[0], e[1], e[2], None, None, -log(spec.alpha), family)
+    b, c, c_worst, b_best = along.counts()
+    for_one = log_e_halves(b, c_worst, spec.mixture)[0]
+    for_other = log_e_halves(b_best, c, spec.mixture)[1]
+    low, high = gap_interval(n, b, c_worst, spec.alpha, spec.mixture)
+    if (b_best != b).any() or (c_worst != c).any():
+        high = gap_interval(n, b_best, c, spec.alpha, spec.mixture)[1]
+    log_e = prefix_log_e(b, c, c_worst, b_best, spec.mixture)
+    return PairPath(along.order, n, (b - c) / n, log_e, for_one, for_other, low, high, -log(spec.alpha), family)
+
+
+def evidence_path(benchmark: Benchmark, one: int, other: int, points: int) -> tuple[Index, Floats]:
+    """Compute n and ln e alone along the path of a pair scored 0 or 1; see `pair_path`."""
+    along = _walk(benchmark, one, other, points)
+    return along.kept, prefix_log_e(*along.counts(), benchmark.spec.mixture)
+
+
+class _Walk(NamedTuple):
+    """The items of a path: codes of both contestants in its order, and after how many items a point is kept."""
+
+    order: str
+    x: Codes
+    y: Codes
+    kept: Index
+
+    def counts(self) -> tuple[Index, Index, Index, Index]:
+        """Return b, c, c_worst and b_best (see `monitor.engine.state.committed`) at the points kept."""
+        steps = item_steps(self.x, self.y)
+        b, c, c_worst, b_best = (
+            np.cumsum(steps[name], dtype=np.int64)[self.kept - 1] for name in ("b", "c", "c_worst", "b_best")
+        )
+        return b, c, c_worst, b_best
+
+
+def _walk(benchmark: Benchmark, one: int, other: int, points: int) -> _Walk:
+    committed = benchmark.committed if benchmark.binary else None
+    if committed is not None:
+        order, scores = COMMITTED, benchmark.matrix()[committed.rows(one, other)][:, [one, other]]
+    else:
+        order, scores = AS_STORED, benchmark.item_codes()[:, [one, other]]
+        scores = scores[(scores >= ZERO).all(axis=1)]
+    x, y = scores.T
+    return _Walk(order, x, y, np.unique(np.linspace(1, x.size, min(points, x.size)).round().astype(np.int64)))
+
+
+def _graded_evidence(differences: Floats, kept: Index) -> tuple[Floats, Floats, Floats]:
+    """Return ln e and its halves at some items of a path of graded scores; holds the capital of no more items than it keeps."""
+    distinct, index = np.unique(differences, return_inverse=True)
+    steps = log_increments(distinct)
+    capital = initial_capital((kept.size,))
+    standing, start = capital[0].copy(), 0
+    for k, stop in enumerate(kept.tolist()):
+        counts = np.bincount(index[start:stop], minlength=distinct.size)
+        standing += np.tensordot(counts, steps, axes=1)
+        capital[k], start = standing, stop
+    return graded_log_e(capital), *graded_log_e_halves(capital)

@@ -1,0 +1,117 @@
+"""What the doctor makes of facts: each setting that is wrong gives exactly one finding, which says what to do."""
+
+import os
+
+import pytest
+
+from monitor.app.doctor import judge_folder, judge_server, judge_topic
+from monitor.publish.topics import Topic
+from monitor.store.health import ServerFacts
+
+GOOD = Topic(
+    "events",
+    8,
+    3,
+    config={
+        "cleanup.policy": "delete",
+        "retention.ms": "604800000",
+        "retention.bytes": "-1",
+        "max.message.bytes": "1048588",
+        "min.insync.replicas": "2",
+    },
+)
+SERVER = ServerFacts("localhost:6379/0", "7.0.15", "redis", "master", "noeviction", True, "always", None, 0.001, 0.002)
+
+
+def with_config(**settings):
+    return Topic("events", 8, 3, config=GOOD.config | {key.replace("_", "."): value for key, value in settings.items()})
+
+
+def wrong(findings):
+    return [finding for finding in findings if finding.level != "ok"]
+
+
+def test_nothing_is_said_of_what_is_as_it_should_be():
+    assert not wrong(judge_topic(GOOD, 3, "localhost:9092"))
+    assert not wrong(judge_server(SERVER))
+
+
+@pytest.mark.parametrize(
+    ("topic", "level", "advice"),
+    [
+        (with_config(cleanup_policy="compact"), "fault", "--add-config cleanup.policy=delete"),
+        (with_config(cleanup_policy="compact,delete"), "fault", "--add-config cleanup.policy=delete"),
+        (with_config(min_insync_replicas="4"), "fault", "--add-config min.insync.replicas=2"),
+        (with_config(min_insync_replicas="1"), "warning", "--add-config min.insync.replicas=2"),
+        (with_config(min_insync_replicas="3"), "warning", "--add-config min.insync.replicas=2"),
+        (with_config(retention_ms="3600000"), "warning", "--add-config retention.ms=604800000"),
+        (with_config(retention_bytes="1000000"), "warning", "--add-config retention.bytes=-1"),
+        (with_config(max_message_bytes="65536"), "warning", "--add-config max.message.bytes=1048588"),
+        (Topic("events", 1, 3, config=GOOD.config), "warning", "before the first run"),
+        (Topic("events", 8, 1, config=GOOD.config | {"min.insync.replicas": "1"}), "warning", "use 3"),
+        (Topic("events", 8, 3, (2, 5), GOOD.config), "fault", "brokers back"),
+        (Topic("events", 8, 3), "warning", "DescribeConfigs"),
+    ],
+)
+def test_a_topic_setting_that_is_wrong(topic, level, advice):
+    (finding,) = wrong(judge_topic(topic, 4, "localhost:9092"))
+    assert finding.level == level
+    assert advice in finding.advice
+
+
+def test_fewer_brokers_than_replicas_in_sync_needed():
+    (finding,) = wrong(judge_topic(GOOD, 1, "localhost:9092"))
+    assert (finding.level, finding.subject) == ("fault", "replicas")
+
+
+def test_retention_for_ever_is_right():
+    assert not wrong(judge_topic(with_config(retention_ms="-1"), 3, "localhost:9092"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "level", "advice"),
+    [
+        ({"version": "6.0.16"}, "fault", "6.2"),
+        ({"role": "slave"}, "fault", "primary"),
+        ({"eviction": "allkeys-lru"}, "fault", "CONFIG SET maxmemory-policy noeviction"),
+        ({"memory_ratio": 0.9}, "warning", "raise it"),
+        ({"appendonly": False}, "warning", "appendonly yes"),
+        ({"appendfsync": "no"}, "warning", "CONFIG SET appendfsync always"),
+        ({"appendfsync": None}, "warning", "everysec"),
+        ({"clock_skew": 30.0}, "warning", "NTP"),
+        ({"clock_skew": -30.0}, "warning", "NTP"),
+    ],
+)
+def test_a_server_that_is_wrong(changed, level, advice):
+    (finding,) = wrong(judge_server(ServerFacts(**SERVER.__dict__ | changed)))
+    assert finding.level == level
+    assert advice in finding.advice
+
+
+def test_which_way_the_clock_is_off():
+    (ahead,) = wrong(judge_server(ServerFacts(**SERVER.__dict__ | {"clock_skew": -30.0})))
+    assert "30.0 s ahead of" in ahead.found
+
+
+def test_fsync_every_second_is_right():
+    assert not wrong(judge_server(ServerFacts(**SERVER.__dict__ | {"appendfsync": "everysec"})))
+
+
+def test_a_folder_that_can_be_made(tmp_path):
+    (finding,) = judge_folder(tmp_path / "a" / "b")
+    assert finding.level == "ok"
+    assert "to be made" in finding.found
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_a_file(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    (finding,) = judge_folder(tmp_path / "file")
+    assert finding.level == "fault"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written(tmp_path):
+    tmp_path.chmod(0o500)
+    (finding,) = judge_folder(tmp_path)
+    assert (finding.level, "permission" in finding.found.lower()) == ("fault", True)

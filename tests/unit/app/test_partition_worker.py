@@ -1,0 +1,182 @@
+"""A chunk is folded while what the one before changed is on its way into the store: never more, and never out of order."""
+
+import asyncio
+import copy
+import json
+import random
+
+import pytest
+
+from monitor.app.partition_worker import Owned
+from monitor.engine.chunk import Chunk
+from monitor.store.errors import StaleState, StoreUnavailable
+from tests.kafka.records import in_loop
+from tests.memory_store import MemoryStore
+
+
+class SlowStore(MemoryStore):
+    """Commits take a few turns of the loop, or until they are let through; some find that the state has moved, some find nobody."""
+
+    def __init__(self, choice=None, stale=0.0):
+        super().__init__()
+        self.choice, self.stale = choice or random.Random(1), stale
+        self.open = asyncio.Event()
+        self.open.set()
+        self.begun, self.running = [], 0
+        self.fault = None
+        self.snapshots = []
+
+    async def load(self, _partition):
+        assert not self.running, "a state is not loaded while a commit of this worker may still change it"
+        return copy.deepcopy(self.state)
+
+    async def commit(self, delta):
+        self.begun.append((delta.expected, delta.off))
+        self.running += 1
+        assert self.running == 1
+        try:
+            await self.open.wait()
+            for _ in range(self.choice.randrange(6)):
+                await asyncio.sleep(0)
+            if self.fault is not None:
+                raise self.fault
+            if self.choice.random() < self.stale:
+                raise StaleState(0, delta.expected, self.state.off, "another")
+            assert delta.expected == self.state.off
+            super().commit(delta)
+        finally:
+            self.running -= 1
+
+    async def save_pairs(self, _partition, _key, snapshot):
+        self.snapshots.append((snapshot.off, self.state.off))
+        return True
+
+    async def relayed(self, _partition, _publisher):
+        return "0-0"
+
+    async def read_outbox(self, *_):
+        return []
+
+    async def outbox_length(self, _partition):
+        return 0
+
+
+class Nobody:
+    name = "nobody"
+
+    async def publish(self, _changes):
+        pass
+
+    async def keep(self, _partition, letters):
+        return len(letters)
+
+
+def event(number, model="a"):
+    return json.dumps({"benchmark": "b", "item_id": str(number // 2), "model": model + str(number % 2), "score": 1})
+
+
+def chunk(start, size):
+    return Chunk(
+        0, start, start + size, range(start, start + size), [event(k).encode() for k in range(start, start + size)]
+    )
+
+
+async def loaded(store):
+    owned = Owned(0, store, [Nobody()], Nobody())
+    await owned.load()
+    return owned
+
+
+def always():
+    return True
+
+
+@in_loop
+async def test_the_next_chunk_is_folded_while_a_commit_is_on_its_way_and_stored_behind_it():
+    store = SlowStore()
+    owned = await loaded(store)
+    store.open.clear()
+    assert await owned.fold(chunk(0, 10), always)
+    assert (owned.partition.off, owned.committed, store.begun) == (10, 0, [(0, 10)])
+    second = asyncio.create_task(owned.fold(chunk(10, 10), always))
+    await asyncio.sleep(0.01)
+    assert owned.partition.off == 20
+    assert store.begun == [(0, 10)], "what a chunk changed waits until the one before is acknowledged"
+    store.open.set()
+    assert await second
+    await owned.moved_beyond(20)
+    assert store.begun == [(0, 10), (10, 20)]
+
+
+@in_loop
+async def test_without_a_next_chunk_a_fold_ends_with_its_commit():
+    store = SlowStore()
+    owned = await loaded(store)
+    for start in range(0, 50, 10):
+        assert await owned.fold(chunk(start, 10))
+        assert owned.committed == store.state.off == start + 10
+    store.fault = StoreUnavailable("away")
+    with pytest.raises(StoreUnavailable):
+        await owned.fold(chunk(50, 10))
+
+
+@in_loop
+async def test_what_a_commit_meets_is_raised_by_the_next_fold():
+    store = SlowStore()
+    owned = await loaded(store)
+    store.fault = StoreUnavailable("away")
+    assert await owned.fold(chunk(0, 10), always)
+    with pytest.raises(StoreUnavailable):
+        await owned.fold(chunk(10, 10), always)
+    assert (owned.committed, store.begun) == (0, [(0, 10)])
+
+
+@in_loop
+async def test_letting_go_waits_for_the_commit_and_saves_what_is_stored():
+    store = SlowStore()
+    owned = await loaded(store)
+    store.open.clear()
+    assert await owned.fold(chunk(0, 10), always)
+    gone = asyncio.create_task(owned.let_go())
+    await asyncio.sleep(0.01)
+    assert not gone.done()
+    store.open.set()
+    await gone
+    assert owned.committed == 10
+    assert store.snapshots == [(10, 10)]
+
+
+@in_loop
+async def test_letting_go_of_a_state_that_another_has_moved_leaves_it_as_it_is():
+    store = SlowStore(stale=1.0)
+    owned = await loaded(store)
+    assert await owned.fold(chunk(0, 10), always)
+    await owned.let_go()
+    assert store.state.off == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_however_commits_and_chunks_meet_the_stored_state_is_the_same(seed):
+    async def scenario():
+        choice = random.Random(seed)
+        store = SlowStore(choice, stale=0.15)
+        owned = await loaded(store)
+        end, lost = 1_000, 0
+        while owned.committed < end:
+            start = owned.partition.off
+            size = min(choice.randrange(1, 40), end - start)
+            follows = start + size < end and choice.random() < 0.7
+            if not await owned.fold(chunk(start, size), lambda follows=follows: follows):
+                lost += 1
+                assert owned.partition.off == owned.committed == store.state.off
+            if choice.random() < 0.2:
+                await owned.save_pairs()
+        straight = await loaded(SlowStore())
+        assert await straight.fold(chunk(0, end))
+        for field in ("n", "b", "c"):
+            mine, other = (getattr(o.partition.benchmarks["b"], field) for o in (owned, straight))
+            assert mine.tolist() == other.tolist()
+        assert store.state.counters == straight._store.state.counters
+        assert lost
+
+    asyncio.run(scenario())

@@ -1,0 +1,300 @@
+import io
+import json
+import os
+
+import numpy as np
+import pytest
+from rich.console import Console
+from scipy.stats import binomtest
+
+from monitor.engine.chunk import Chunk
+from monitor.engine.partition import Partition
+from monitor.paper.demo import top_ten
+from monitor.paper.demo.naive import NaivePeeking, discordant
+from monitor.paper.demo.simulate import BENCHMARK, DemoStream, demo_stream, null_scores, published_scores
+from monitor.paper.demo.story import AVERAGE_FALSE_ALARMS, FIFTH_CROSSES, naive_column, render_story
+from monitor.report.build import build_report
+from schemas.decode import decode_block, decode_record
+from schemas.events import Declaration
+from stats.eprocess import log_e_value
+
+
+@pytest.fixture(scope="module")
+def stream():
+    return demo_stream()
+
+
+@pytest.fixture(scope="module")
+def null_stream():
+    return demo_stream(null=True)
+
+
+def replay(stream, chunk=2000):
+    partition = Partition()
+    records = [stream.declaration, *stream.events]
+    for start in range(0, len(records), chunk):
+        part = records[start : start + chunk]
+        partition.fold(Chunk(0, start, start + len(part), range(start, start + len(part)), part))
+    naive = NaivePeeking(stream.pairs)
+    naive.follow(stream, len(stream.scores))
+    return build_report([partition], pairs="all"), naive
+
+
+@pytest.fixture(scope="module")
+def told(stream):
+    return replay(stream)
+
+
+@pytest.fixture(scope="module")
+def null_told(null_stream):
+    return replay(null_stream)
+
+
+def story(report, naive, *, null=False, width=160):
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    render_story(report, naive, console, null)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 12345])
+def test_the_nine_pairs_have_exactly_the_printed_counts(seed):
+    scores = published_scores(np.random.default_rng(seed)).astype(int)
+    assert scores.shape == (12032, 10)
+    for rank, row in enumerate(top_ten.PAIRS):
+        gap = scores[:, rank] - scores[:, rank + 1]
+        assert ((gap > 0).sum(), (gap < 0).sum()) == (row.b, row.c)
+
+
+def test_the_accuracies_print_as_in_the_paper_but_for_ranks_6_and_10():
+    means = published_scores(np.random.default_rng(0)).mean(0)
+    printed = np.array([top_ten.PAIRS[0].p_a, *(row.p_b for row in top_ten.PAIRS)])
+    differ = np.flatnonzero(means.round(4) != printed)
+    assert (differ + 1).tolist() == [6, 10]
+    assert np.abs(means - printed).max() < 1e-4
+    # No other number of right answers of the first model would do better: each prints another accuracy for it.
+    assert {n for n in range(12033) if round(n / 12032, 4) == printed[0]} == {8787}
+
+
+def test_the_events_are_the_scores(stream):
+    events = decode_block(b"\n".join(stream.events) + b"\n")
+    assert len(events) == 120_320
+    assert {event.benchmark for event in events} == {BENCHMARK}
+    assert len({(event.item_id, event.model) for event in events}) == 120_320
+    got = np.empty_like(stream.scores)
+    items = list(dict.fromkeys(event.item_id for event in events))
+    row = {item: k for k, item in enumerate(items)}
+    column = {model: k for k, model in enumerate(stream.models)}
+    for event in events:
+        got[row[event.item_id], column[event.model]] = event.score
+    assert (got == stream.scores).all()
+
+
+def test_items_and_models_arrive_in_random_order(stream):
+    events = decode_block(b"\n".join(stream.events) + b"\n")
+    number = np.array([int(event.item_id.removeprefix("item-")) for event in events[::10]])
+    assert abs(np.corrcoef(number, np.arange(len(number)))[0, 1]) < 4 / len(number) ** 0.5
+    first = np.array([stream.models.index(event.model) for event in events[::10]])
+    counts = np.bincount(first, minlength=10)
+    assert ((counts - 1203.2) ** 2 / 1203.2).sum() < 33.7  # chi2 with 9 degrees of freedom, p = .0001
+
+
+def test_the_declaration_is_one_the_engine_takes(stream):
+    declaration = decode_record(stream.declaration)
+    assert isinstance(declaration, Declaration)
+    assert declaration.items == 12032
+    assert declaration.order.policy == "trusted"
+    assert declaration.family.capacity == 9
+    assert declaration.family.pairs == stream.pairs
+    assert "trusted" in stream.note
+    assert "36" in stream.note
+
+
+def test_a_seed_decides_everything(stream):
+    again, other = demo_stream(), demo_stream(seed=99)
+    assert again.events == stream.events
+    assert other.events != stream.events
+    assert other.declaration == stream.declaration
+
+
+def test_equal_models_are_equal_and_correlated():
+    scores = null_scores(np.random.default_rng(5)).astype(float)
+    means = scores.mean(0)
+    assert np.abs(means - 0.65).max() < 4 * (0.65 * 0.35 / len(scores)) ** 0.5
+    rho = np.corrcoef(scores.T)[np.triu_indices(10, 1)]
+    assert np.abs(rho - 0.6).max() < 0.04
+
+
+def test_under_the_null_wins_and_losses_are_exchangeable():
+    # The sign of b - c is a fair coin for each of many independent seeds and disjoint pairs.
+    tables = (null_scores(np.random.default_rng(seed)).astype(int) for seed in range(40))
+    leads = [(scores[:, k] - scores[:, k + 1]).sum() for scores in tables for k in range(0, 10, 2)]
+    assert binomtest(sum(lead > 0 for lead in leads), sum(lead != 0 for lead in leads)).pvalue > 1e-4
+
+
+def test_naive_flips_on_a_sequence_made_by_hand():
+    naive = NaivePeeking([("x", "y"), ("u", "v")])
+    # p: 5:0 .0625 | 6:0 .03125 | 6:1 .125 | 6:20 .0094 | 30:20 .20
+    for b, c in [(5, 0), (6, 0), (6, 1), (6, 20), (30, 20), (30, 20)]:
+        naive.look([b, 0], [c, 0])
+    assert naive.flips.tolist() == [4, 0]
+    assert naive.called.tolist() == [True, False]
+    assert naive.words() == ["none", "none"]
+    assert naive.looks == 6
+
+
+def test_a_change_of_side_is_one_flip():
+    naive = NaivePeeking([("x", "y")])
+    naive.look([10], [0])
+    assert naive.words() == ["x"]
+    naive.look([10], [40])
+    assert naive.words() == ["y"]
+    assert naive.flips.tolist() == [2]
+
+
+def test_naive_verdicts_are_those_of_the_exact_test():
+    b, c = (x.ravel() for x in np.meshgrid(np.arange(30), np.arange(30)))
+    naive = NaivePeeking([(f"a{k}", f"b{k}") for k in range(b.size)])
+    naive.look(b, c)
+    significant = np.array([n > 0 and binomtest(int(x), int(n)).pvalue < 0.05 for x, n in zip(b, b + c, strict=True)])
+    assert (naive.verdicts == np.where(significant, np.sign(b - c), 0)).all()
+
+
+def test_naive_counts_must_be_one_a_pair():
+    with pytest.raises(ValueError, match="one count for each of the 2 pairs"):
+        NaivePeeking([("x", "y"), ("u", "v")]).look([1], [2])
+
+
+@pytest.mark.parametrize("step", [1, 77, 2000, 20_000])
+def test_what_peeking_says_does_not_depend_on_the_chunks(stream, step):
+    whole, stepwise = NaivePeeking(stream.pairs), NaivePeeking(stream.pairs)
+    whole.follow(stream, 12_032)
+    for items in range(0, 12_032, step):
+        stepwise.follow(stream, items)
+    stepwise.follow(stream, 12_032)
+    assert whole.looks == stepwise.looks == 121
+    assert (whole.flips == stepwise.flips).all()
+    assert (whole.verdicts == stepwise.verdicts).all()
+
+
+def test_discordant_counts_at_the_end_are_the_printed_ones(stream):
+    b, c = discordant(stream, stream.pairs, 12_032)
+    assert b.tolist() == [row.b for row in top_ten.PAIRS]
+    assert c.tolist() == [row.c for row in top_ten.PAIRS]
+
+
+def test_under_the_default_seed_no_verdict_is_given_that_the_final_counts_do_not_give(stream):
+    gaps = np.stack([stream.scores[:, k].astype(int) - stream.scores[:, k + 1] for k in range(9)], 1)
+    log_e = log_e_value((gaps > 0).cumsum(0), (gaps < 0).cumsum(0))
+    for threshold in (np.log(20), np.log(180)):
+        assert ((log_e.max(0) >= threshold) == (log_e[-1] >= threshold)).all()
+
+
+def test_the_story_puts_the_papers_counts_beside_the_computed_ones(told):
+    text = story(*told)
+    lines = {line.split("  ")[0]: line.split() for line in text.splitlines() if "/9" in line}
+    assert lines["fixed n"][2:] == ["4/9", "4/9", "same"]
+    assert lines["Bonferroni / Holm"][3:] == ["4/9", "4/9", "same"]
+    assert lines["anytime-valid"][1:] == ["5/9", "5/9", "same"]
+    assert lines["clustered"][1:3] == ["6/9", "n/a"]
+
+
+def test_the_story_shows_the_nine_pairs_as_printed_and_computed(told):
+    row = next(line for line in story(*told).splitlines() if line.startswith(" 5 v 6"))
+    assert "Reflection-70B : Arcee-Blitz" in row
+    assert row.split()[7:13] == ["5,787", "5,787", "5.8e-5", "5.8e-5", "2.08", "4.35"]
+    assert row.split()[13:17] == [
+        "●",
+        "○",
+        "○",
+        "●",
+    ]  # resolved fixed n, not anytime; not decided in the family, decided alone
+
+
+def test_the_story_says_why_5_v_6_differs(told):
+    text = " ".join(story(*told).split())
+    assert "decided by the pair's own anytime test (ln e 4.35, needed ln 20 = 3.00)" in text
+    assert "not in the family of 9 (ln 180 = 5.19)" in text
+    assert "resolved at fixed n (q 2.08), not resolved anytime (q 0.80)" in text
+
+
+def test_the_story_follows_the_report_it_is_given(told):
+    report, naive = told
+    bench = report.benchmarks[0]
+    pairs = [
+        pair.model_copy(update={"resolved": pair.resolved.model_copy(update={"fixed_n": False})})
+        if (pair.model_a, pair.model_b) == naive.pairs[0]
+        else pair
+        for pair in bench.pairs
+    ]
+    changed = report.model_copy(update={"benchmarks": [bench.model_copy(update={"pairs": pairs})]})
+    line = next(line for line in story(changed, naive).splitlines() if line.startswith("fixed n"))
+    assert line.split()[2:] == ["4/9", "5/9", "differs"]
+
+
+def test_the_story_needs_all_nine_pairs(told):
+    report, naive = told
+    bench = report.benchmarks[0]
+    cut = report.model_copy(update={"benchmarks": [bench.model_copy(update={"pairs": bench.pairs[:3]})]})
+    with pytest.raises(ValueError, match="all 9 pairs of the demo"):
+        story(cut, naive)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+def test_the_story_fits(told, null_told, width):
+    for (report, naive), null in ((told, False), (null_told, True)):
+        assert max(map(len, story(report, naive, null=null, width=width).splitlines())) <= width
+
+
+def test_the_null_story_counts_the_false_alarms(null_told):
+    report, naive = null_told
+    text = " ".join(story(report, naive, null=True).split())
+    assert naive.called.any()
+    assert (
+        f"{naive.called.sum()} false alarms by naive peeking on 9 pairs of equal models, no false alarms by the anytime family"
+        in text
+    )
+
+
+def test_the_naive_column_names_pairs_in_name_order(told):
+    _, naive = told
+    cells = naive_column(naive).cells
+    assert set(cells) == {tuple(sorted(pair)) for pair in naive.pairs}
+    assert cells["Arcee-Blitz", "Homer-Qwen2.5-72B"].plain == "none, 0"
+    assert cells["Arcee-Blitz", "Reflection-70B"].plain.startswith("Refle")
+
+
+@pytest.mark.slow
+def test_how_often_peeking_and_the_family_raise_a_false_alarm():
+    """The figure the story quotes, and the guarantee it states, over independent seeds."""
+    full = os.environ.get("RANKWATCH_SLOW") == "1"
+    seeds = 300 if full else 30
+    called, family = [], []
+    for seed in range(1000, 1000 + seeds):
+        scores = null_scores(np.random.default_rng(seed))
+        models = tuple(str(k) for k in range(10))
+        naive = NaivePeeking([(str(k), str(k + 1)) for k in range(9)])
+        naive.follow(DemoStream("null", b"", [], naive.pairs, "", models, scores), len(scores))
+        called.append(naive.called.sum())
+        gaps = np.stack([scores[:, k].astype(np.int8) - scores[:, k + 1].astype(np.int8) for k in range(9)], 1)
+        family.append((log_e_value((gaps > 0).cumsum(0), (gaps < 0).cumsum(0)) >= np.log(180)).any())
+    se = np.std(called) / seeds**0.5
+    assert abs(np.mean(called) - AVERAGE_FALSE_ALARMS) < 4 * se
+    assert np.mean(family) <= 0.05 + 2 * (0.05 * 0.95 / seeds) ** 0.5
+
+
+@pytest.mark.slow
+def test_how_often_5_v_6_crosses_the_familys_threshold_on_the_way():
+    seeds = 400 if os.environ.get("RANKWATCH_SLOW") == "1" else 40
+    crossed = []
+    for seed in range(2000, 2000 + seeds):
+        rng = np.random.default_rng(seed)
+        scores = rng.permutation(published_scores(rng)).astype(np.int8)
+        gap = scores[:, 4] - scores[:, 5]
+        crossed.append(log_e_value((gap > 0).cumsum(), (gap < 0).cumsum()).max() >= np.log(180))
+    assert abs(np.mean(crossed) - FIFTH_CROSSES) < 4 * 0.5 / seeds**0.5
+
+
+def test_the_declaration_and_events_are_one_json_line_each(stream):
+    for record in (stream.declaration, *stream.events[:100]):
+        assert b"\n" not in record
+        assert isinstance(json.loads(record), dict)

@@ -1,0 +1,333 @@
+import io
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from monitor.render import numbers as form
+from monitor.render.terminal.report import output_console, render_report
+from monitor.render.terminal.tables import Extra, shorten
+from schemas.report import FamilyReport, OrderReport, Report, Status, Summary
+from tests.report_factory import benchmark, model, pair, report
+
+WIDTHS = (100, 120, 160, 240)
+HOSTILE = ["[red]x[/red]", "[link=x:y]z[/link]", "[/]", ":smile:", "[bold", "\\[a]"]
+
+
+def rendered(shown, width=160, *, colour=False, encoding="utf-8", **kwargs):
+    raw = io.BytesIO()
+    console = Console(
+        file=io.TextIOWrapper(raw, encoding, write_through=True),
+        width=width,
+        force_terminal=colour,
+        color_system="256" if colour else None,
+        highlight=False,
+    )
+    render_report(shown, console, **kwargs)
+    return raw.getvalue().decode(encoding)
+
+
+def rows(text, name):
+    return [line for line in text.splitlines() if line.startswith(name)]
+
+
+@pytest.mark.parametrize("width", [20, 60, *WIDTHS])
+def test_no_line_is_wider_than_the_terminal(width):
+    pairs = [pair("m" * 200, "好" * 90), pair(), pair("a", "b", status="held")]
+    text = rendered(report(benchmark(pairs, [model("m" * 200), model("好" * 90, 2)])), width)
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_headline_evidence_and_status_are_never_left_out(width):
+    decided = pair("alpha", "beta", decided={"anytime_family": "a"}, status="decided", log_e=25.66)
+    row = rows(rendered(report(benchmark([decided])), width), "alpha > beta")[0]
+    assert "25.66" in row
+    assert "+1.88" in row
+    assert "2.08" in row
+    assert "● decided" in row
+
+
+def test_wider_terminals_show_more_columns():
+    titles = [rendered(report(), width) for width in WIDTHS]
+    shown = [
+        {word for word in ("interval\n", "N*", "b/c", "fix Bon any") if word in t.replace("   ", "\n")} for t in titles
+    ]
+    assert shown[0] <= shown[1] <= shown[2] <= shown[3]
+    assert "FAM any eBH fix Bon Hol BH  clu  any fix Bon clu" in titles[3]
+    assert "[+0.16, +3.59]" in titles[1]
+    assert "1,680/1,454" in titles[2]
+    assert "5,787" in titles[2]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("width", [100, 160])
+def test_names_are_shown_literally(name, width):
+    shown = report(
+        benchmark(
+            [pair(name, "other", reason=f"{name} is ahead")],
+            [model(name), model("other", 2)],
+            benchmark=name,
+            order=OrderReport(policy="trusted", suspect=True, reason=f"{name} looks sorted"),
+        )
+    )
+    text = rendered(shown, width)
+    assert rows(text, f"{name}  12,032 items")
+    assert rows(text, f"{name} ~ other")
+    assert f"  {name}" in next(line for line in text.splitlines() if line.lstrip().startswith("1 "))
+    assert f"{name} is ahead" in text
+    assert f"{name} looks sorted" in text
+
+
+def test_control_characters_reach_the_terminal_escaped():
+    text = rendered(report(benchmark([pair("a\x1b[2Jb", "c\u202ed", reason="x\x07y")])), 160)
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\u202e" not in text
+    assert r"a\x1b[2Jb ~ c\u202ed" in text
+
+
+def test_a_pipe_gets_no_escape_codes_and_no_trailing_spaces_in_tables(capsys):
+    console = output_console()
+    assert console.width == 160
+    render_report(report(), console)
+    text = capsys.readouterr().out
+    assert "\x1b" not in text
+    assert all(line == line.rstrip() for line in text.splitlines() if "alpha ~ beta" in line)
+
+
+def test_no_color_keeps_every_glyph(monkeypatch):
+    pairs = [pair(decided={"anytime_family": "a", "anytime": "b"}, status="decided"), pair("x", "y", status="held")]
+    with_colour = rendered(report(benchmark(pairs)), colour=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    without = rendered(report(benchmark(pairs)), colour=True)
+    coloured = re.compile(r"\x1b\[[0-9;]*3[0-9][0-9;]*m")
+    assert coloured.search(with_colour)
+    assert not coloured.search(without)
+    plain = re.compile(r"\x1b\[[0-9;]*m")
+    assert plain.sub("", without) == plain.sub("", with_colour)
+    assert {"●", "▼", "■"} <= set(without)
+
+
+def test_the_colours_are_the_products():
+    pairs = [
+        pair("won", "w", decided={"anytime_family": "a"}, status="decided"),
+        pair("lost", "l", decided={"anytime_family": "b"}, status="decided"),
+        pair("open", "o"),
+    ]
+    text = rendered(report(benchmark(pairs)), 160, colour=True)
+    lines = {
+        name: next(line for line in text.splitlines() if line.startswith(name) and "+1.88" in line)
+        for name in ("won", "lost", "open")
+    }
+    assert "\x1b[38;5;33m●" in lines["won"]
+    assert "\x1b[38;5;208m▼" in lines["lost"]
+    assert "\x1b[38;5;244m○" in lines["open"]
+
+
+STATUSES = {
+    "superseded": "◌",
+    "invalidated": "✗",
+    "decided": "●",
+    "equivalent": "≈",
+    "held": "■",
+    "exhausted": "□",
+    "collecting": "○",
+}
+
+
+def test_every_status_is_in_the_list_below():
+    assert set(STATUSES) == set(Status.__args__)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("status", "glyph"), STATUSES.items())
+def test_each_status_has_its_glyph_and_its_word(status, glyph, width):
+    shown = pair(
+        status=status, reason=f"because {status}", decided={"anytime_family": "a"} if status == "decided" else None
+    )
+    text = rendered(report(benchmark([shown])), width)
+    assert f"{glyph} {status}" in text
+    assert f"because {status}" in text
+
+
+def test_a_verdict_for_the_lower_ranked_is_said_to_be_for_b():
+    text = rendered(report(benchmark([pair(decided={"anytime_family": "b"}, status="decided")])))
+    assert rows(text, "alpha < beta")
+    assert "▼ decided for B" in text
+
+
+def test_an_ascii_terminal_gets_ascii():
+    pairs = [pair(decided={"anytime_family": "a"}, status="decided"), pair("m" * 100, "n" * 100, status="held")]
+    text = rendered(report(benchmark(pairs)), 100, encoding="ascii")
+    assert "* decided" in text
+    assert "# held" in text
+
+
+def test_a_name_that_the_encoding_lacks_is_escaped_not_fatal(tmp_path):
+    path = tmp_path / "report.json"
+    path.write_text(report(benchmark([pair("日本", "b")])).model_dump_json())
+    code = (
+        "import sys; from schemas.report import Report; from monitor.render.terminal.report import output_console, render_report;"
+        "render_report(Report.model_validate_json(open(sys.argv[1]).read()), output_console())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        capture_output=True,
+        env={"PYTHONIOENCODING": "ascii"},
+        check=True,
+        timeout=60,
+    )
+    assert b"\\u65e5\\u672c ~ b" in done.stdout
+
+
+def test_numbers():
+    values = [
+        pair(
+            "big", "x", required_n=2727127.0, resolution_ratio=0.0044, log_e=float("-inf"), gap_low=None, gap_high=None
+        ),
+        pair("none", "x", required_n=float("inf"), resolution_ratio=0.0, gap=0.0),
+        pair("graded", "x", required_n=None, resolution_ratio=None, log_e=None).model_copy(
+            update={"b": None, "c": None}
+        ),
+    ]
+    text = rendered(report(benchmark(values)), 240)
+    big, none, graded = (rows(text, name)[0] for name in ("big", "none", "graded"))
+    assert ">= 10^6" in big
+    assert "-inf" in big
+    assert ">= 10^6" in none
+    assert "+0.00" in none
+    assert graded.split()[:5] == ["graded", "~", "x", "12,032", "-"]
+
+
+def test_numbers_are_right_aligned():
+    text = rendered(report(benchmark([pair("a", "b", log_e=25.66), pair("c", "d", log_e=-3.1)])), 160)
+    first, second = rows(text, "a ~ b")[0], rows(text, "c ~ d")[0]
+    assert first.index("25.66") + 5 == second.index("-3.10") + 5
+
+
+def test_a_procedure_that_was_not_run_is_not_called_undecided():
+    not_run = pair(sd=None, log_e=None, p_clustered=None)
+    outside = pair(gap_family_low=None, gap_family_high=None)
+    run = pair(p_clustered=0.2)
+    graded = pair(p_chi2=None, p_exact=None, p_mid=None)
+    glyphs = form.UNICODE
+    assert form.decision_glyph(graded, "fixed_n", glyphs)[0] == glyphs.undecided
+    for procedure in form.PROCEDURES:
+        assert form.decision_glyph(not_run, procedure, glyphs)[0] == glyphs.missing
+        assert form.decision_glyph(run, procedure, glyphs)[0] == glyphs.undecided
+    alone = {
+        procedure
+        for procedure in form.PROCEDURES
+        if form.decision_glyph(outside, procedure, glyphs)[0] != glyphs.missing
+    }
+    assert alone == {"fixed_n", "anytime"}
+    assert form.resolution_glyph(run, "clustered", glyphs)[0] == glyphs.missing
+    assert form.resolution_glyph(run, "anytime", glyphs)[0] == glyphs.undecided
+
+
+def test_decided_and_resolved_are_counted_apart():
+    pairs = [
+        pair("a", "b", decided={"anytime_family": "a", "anytime": "a"}, status="decided"),
+        pair("c", "d", resolved={"fixed_n": False}),
+    ]
+    lines = rendered(report(benchmark(pairs))).splitlines()
+    undecided = next(line for line in lines if line.startswith("undecided (evidence)")).split()
+    unresolved = next(line for line in lines if line.startswith("unresolved (q < 1)")).split()
+    #                           FAM  any  eBH  fix  Bon  Hol  BH   clu
+    assert undecided[2:] == ["1", "1", "2", "2", "2", "2", "2", "n/a"]
+    assert unresolved[4:] == ["2", "1", "0", "n/a"]
+    assert lines[-1].startswith("1 of 2 pairs are decided (anytime family")
+
+
+def test_a_count_over_neighbours_alone_is_named_as_such():
+    counts = Summary(
+        pairs=1, undecided={"anytime_family": 1, "bonferroni_adjacent": 1}, unresolved={"bonferroni_adjacent": 0}
+    )
+    lines = rendered(report(benchmark(summary=counts))).splitlines()
+    assert any(line.endswith("Bon (neighbours)") for line in lines)
+    assert next(line for line in lines if line.startswith("unresolved")).endswith(" 0")
+
+
+def test_the_header_says_what_is_asserted_and_at_which_level():
+    text = rendered(report(benchmark(rejected=3, conflicts=2)))
+    assert "12,032 items, 2 models, 24,064 events, 0 duplicates, 2 conflicts, 3 rejected" in text
+    assert "order: trusted (asserted: the arrival order does not depend on outcomes or clusters)" in text
+    assert "family: capacity, 9 pairs; alpha 0.05, power 0.8, mixture beta(1,1)" in text
+    assert "ln e >= 3.00 for a pair by itself, >= 5.19 in the family" in text
+
+
+def test_a_family_that_grows_has_no_one_threshold():
+    text = rendered(report(benchmark(family=FamilyReport(policy="spending", size=45))))
+    assert "each pair at its own threshold" in text
+    assert "5.19" not in text
+
+
+@pytest.mark.parametrize("policy", ["completion", "committed", "trusted", "none"])
+def test_each_order_policy_is_explained(policy):
+    text = rendered(report(benchmark(order=OrderReport(policy=policy, suspect=False, reason="because of this"))))
+    assert f"order: {policy} (" in text
+    assert "order: because of this" in text
+
+
+def test_asserted_completeness_is_one_line_and_nothing_calls_it_declared():
+    asserted = "asserted: the 12,032 items found are the whole benchmark"
+    text = rendered(report(benchmark(order=OrderReport(policy="completion", suspect=False, reason=asserted))))
+    assert f"order: completion ({asserted})" in text
+    assert text.count("order:") == 1
+    assert "declared" not in text
+
+
+def test_long_tables_say_what_was_left_out_and_how_to_see_it():
+    pairs = [pair(f"m{k:03}", f"m{k + 1:03}") for k in range(150)]
+    text = rendered(report(benchmark(pairs, [model(f"m{k:03}", k + 1) for k in range(150)])), limit=40)
+    assert "110 more models are not shown: --format json" in text
+    assert "110 more pairs are not shown: --format json" in text
+    assert rows(text, "m039 ~ m040")
+    assert not rows(text, "m040 ~ m041")
+
+
+def test_every_benchmark_is_shown():
+    text = rendered(
+        report(benchmark(benchmark="first"), benchmark(benchmark="second"), benchmark([], [], benchmark="third"))
+    )
+    assert [name for name in ("first", "second", "third") if rows(text, name)] == ["first", "second", "third"]
+    assert "No pair shares an item yet." in text
+    assert "nothing was read" in rendered(Report(benchmarks=[]))
+
+
+def test_many_benchmarks_are_cut_with_a_count():
+    text = rendered(report(*(benchmark(benchmark=f"bench-{k}") for k in range(12))), limit=5)
+    assert rows(text, "bench-4")
+    assert not rows(text, "bench-5")
+    assert "7 more benchmarks are not shown: --format json" in text
+
+
+@pytest.mark.parametrize("width", [100, 120, 160])
+def test_an_extra_column_is_found_by_names_in_name_order(width):
+    from rich.text import Text
+
+    extra = Extra("naive\nverdict", {("a", "z"): Text("said a, 3")})
+    text = rendered(report(benchmark([pair("z", "a"), pair("x", "y")])), width, extra=extra)
+    assert "said a, 3" in rows(text, "z ~ a")[0]
+    assert "said" not in rows(text, "x ~ y")[0]
+
+
+@pytest.mark.parametrize("room", range(1, 30))
+@pytest.mark.parametrize("name", ["plain-name-of-a-model", "好好好好好好好好", "x"])
+def test_a_shortened_name_keeps_its_ends_and_its_room(name, room):
+    short = shorten(name, room)
+    assert cell_len(short) <= room
+    assert cell_len(name) > room or short == name
+    if room >= 6:
+        assert (short[0], short[-1]) == (name[0], name[-1])
+
+
+def test_rich_is_not_imported_by_what_plain_output_needs():
+    code = "import sys, json, monitor.render.terminal.plain; print(json.dumps([m for m in sys.modules if m.split('.')[0] == 'rich']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
+    assert json.loads(done.stdout) == []

@@ -1,0 +1,522 @@
+"""From a state to its report: statuses, sentences, counts and columns."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, ttest_1samp
+
+from monitor.report.build import benchmark_report, build_report
+from monitor.report.pair_table import PairTable
+from monitor.report.standings import ranking_of
+from schemas.report import Status
+from stats import clusters as cluster_stats
+from stats import moments_from_sums, required_n_paired
+from tests.fold_log import FoldLog, event, packed, paired
+from tests.oracle import log_e
+
+
+def mixed(wins, losses, ties=0):
+    """The scores of `paired` in a random order, as `trusted` says they come."""
+    return np.random.default_rng(1).permutation(paired(wins, losses, ties))
+
+
+CLEAR, CLOSE, EQUAL = mixed(60, 5, 35), mixed(33, 31, 36), mixed(20, 20, 960)
+
+
+def report(log, *, pairs="all", **options):
+    return benchmark_report(log.bench, pairs=pairs, **options)
+
+
+def only(log, **options):
+    (pair,) = report(log, **options).pairs
+    return pair
+
+
+def of(scores=CLEAR, models=("a", "b"), **spec):
+    """Fold a table of scores under a declaration (none if nothing is declared)."""
+    log = FoldLog(*([{"declare": "bench", **spec}] if spec else []))
+    log.send(packed(scores, models))
+    return log
+
+
+# --- the golden case --------------------------------------------------------------------------------------------------------------------
+
+
+def rank_5_and_6(**spec):
+    """MMLU-Pro ranks 5 and 6: the accuracies fix how many items both have right."""
+    scores = np.repeat([[1, 0], [0, 1], [1, 1], [0, 0]], [1680, 1454, 5949, 2949], axis=0)
+    return of(scores, ["rank 5", "rank 6"], **spec)
+
+
+@pytest.mark.parametrize("spec", [{"items": 12_032}, {}], ids=["declared", "asserted"])
+def test_ranks_5_and_6_are_decided_not_so_in_a_family_of_nine_resolved_and_not_resolved_anytime(spec):
+    log = rank_5_and_6(**spec, family={"policy": "capacity", "size": 9})
+    whole = report(log, assert_complete=not spec)
+    (pair,) = whole.pairs
+    assert (pair.model_a, pair.n, pair.b, pair.c) == ("rank 5", 12_032, 1_680, 1_454)
+    assert whole.family.model_dump() == {"policy": "capacity", "size": 9}
+    assert (pair.p_a, pair.p_b, pair.rho) == pytest.approx((0.6341, 0.6153, 0.45), abs=5e-3)
+    assert pair.log_e == pytest.approx(4.3537, abs=5e-5)
+    assert pair.decided.anytime == "a"
+    assert pair.decided.anytime_family is None
+    assert pair.resolution_ratio == pytest.approx(2.079, abs=5e-4)
+    assert (pair.resolved.fixed_n, pair.resolved.anytime) == (True, False)
+    table = PairTable(log.bench, ranking_of(log.bench))
+    assert float(table.n[0] / table.anytime_n_star[0]) == pytest.approx(0.796, abs=5e-4)
+    assert (pair.gap_low, pair.gap_high) == pytest.approx((0.001637, 0.035946), abs=5e-7)
+    assert pair.gap_family_low < 0 < pair.gap_low
+    assert pair.p_exact == pytest.approx(binomtest(1_680, 3_134).pvalue, rel=1e-9)
+    assert pair.status == "exhausted"
+    assert "Decided for this pair by itself (rank 5 is better than rank 6), not family-wise" in pair.reason
+    assert "3,134 of 12,032 shared items are informative" in pair.reason
+    assert whole.summary.undecided["anytime"] == 0
+    assert whole.summary.undecided["anytime_family"] == 1
+    assert whole.summary.unresolved == {
+        "fixed_n": 0,
+        "bonferroni": 0,
+        "anytime": 1,
+        "bonferroni_adjacent": 0,
+    }
+
+
+# --- statuses ---------------------------------------------------------------------------------------------------------------------------
+
+
+def overfull(scores, **spec):
+    log = of(scores, items=len(scores), **spec)
+    log.send(event("one more", "a", 1))
+    return log
+
+
+COMMITTED = {"order": {"policy": "committed", "seed": "s"}, "item_ids": [str(k) for k in range(100)]}
+
+STATUSES = {
+    "decided": lambda: of(items=100),
+    "decided, trusted": lambda: of(order="trusted"),
+    "decided inside the margin": lambda: of(items=100, margin=0.9),
+    "decided, then the margin was declared": lambda: of(order="trusted", items=100, margin=0.99),
+    "equivalent": lambda: of(EQUAL, order="trusted", margin=0.05),
+    "equivalent, not exhausted": lambda: of(EQUAL, items=1_000, margin=0.05),
+    "collecting inside the margin": lambda: of(EQUAL, items=1_001, margin=0.05),
+    "exhausted": lambda: of(CLOSE, items=100),
+    "exhausted, trusted": lambda: of(CLOSE, items=100, order="trusted"),
+    "collecting": lambda: of(CLOSE, items=101),
+    "collecting, trusted": lambda: of(CLOSE, order="trusted"),
+    "held: nothing declared": of,
+    "decided, committed": lambda: of(**COMMITTED),
+    "exhausted, committed": lambda: of(CLOSE, **COMMITTED),
+    "held: overfull": lambda: overfull(CLOSE),
+    "held: overfull and inside the margin": lambda: overfull(EQUAL, margin=0.05),
+    "held: nothing declared but a margin": lambda: of(EQUAL, margin=0.05),
+    "held: graded": lambda: of([*CLOSE.tolist(), [0.5, 0]], order="trusted"),
+    "invalidated: overfull": lambda: overfull(CLEAR),
+    "decided, then graded": lambda: of([*CLEAR.tolist(), [0.5, 0]], order="trusted"),
+}
+
+
+@pytest.mark.parametrize("case", STATUSES)
+def test_the_status_of_a_pair_is_the_first_that_holds(case):
+    status = case.split(",")[0].split(":")[0].removesuffix(" inside the margin")
+    pair = only(STATUSES[case]())
+    assert pair.status == status
+    side = pair.decided.anytime_family
+    assert (side is not None) == (status == "decided")
+    assert (pair.decided_at_n is not None) == (status in {"decided", "invalidated"})
+    assert pair.items_to_decision is None or status != "decided"
+
+
+def test_every_status_that_can_be_reached_was():
+    reached = {only(make()).status for make in STATUSES.values()}
+    # A superseded epoch is not among the current models, so it has no row.
+    assert reached == set(Status.__args__) - {"superseded"}
+
+
+@pytest.mark.parametrize(
+    ("case", "says"),
+    [
+        ("decided", "are right in a alone and 5 in b alone. Assumes that the declared number of items is the whole"),
+        ("decided, trusted", "does not depend on outcomes or clusters, as declared"),
+        ("equivalent", "smaller than the declared margin"),
+        ("exhausted", "Every item has been scored, and the evidence does not decide which is better."),
+        ("collecting", "1 item of the benchmark is still missing for this pair, and could turn it."),
+        ("collecting, trusted", "tell which is better. The interval rules out"),
+        ("held: nothing declared", "declare the item count"),
+        ("decided, committed", "taken in the order that the seed committed to"),
+        ("held: overfull", "101 items have come where 100 were declared"),
+        ("held: graded", "some scores are neither 0 nor 1"),
+        ("invalidated: overfull", "the decision no longer counts"),
+    ],
+)  # fmt: skip
+def test_the_reason_says_why(case, says):
+    assert says in only(STATUSES[case]()).reason
+
+
+def test_what_was_invalidated_supports_no_rank_and_counts_as_undecided():
+    sound, broken = report(of(items=100)), report(overfull(CLEAR))
+    assert [(m.rank_low, m.rank_high, m.tie_group) for m in sound.models] == [(1, 1, 1), (2, 2, 2)]
+    assert [(m.rank_low, m.rank_high, m.tie_group) for m in broken.models] == [(1, 2, 1), (1, 2, 1)]
+    assert (sound.summary.undecided["anytime_family"], broken.summary.undecided["anytime_family"]) == (0, 1)
+    assert broken.order.reason is not None
+
+
+def test_a_decision_whose_gap_has_turned_says_so():
+    log = of([[1, 0]] * 20 + [[0, 1]] * 30, order="trusted")
+    pair = only(log)
+    assert (pair.model_a, pair.status, pair.decided.anytime_family) == ("b", "decided", "b")
+    assert "a is better than b, decided family-wise: of 50 shared items, 20 are right in a alone" in pair.reason
+    assert "But the gap has since turned: b now leads." in pair.reason
+
+
+def test_an_undecided_pair_is_told_what_would_settle_it():
+    held = only(of(CLEAR))
+    assert held.items_to_decision == 0
+    assert "further items" not in held.reason
+    small = only(of(CLOSE, items=101))
+    assert small.items_to_decision > 1
+    assert "too small to settle a gap like this one" in small.reason
+    assert "1 is left" in small.reason
+    even = only(of(mixed(20, 20), order="trusted"))
+    assert even.items_to_decision is None
+    assert "At the present estimate no number of items settles it." in even.reason
+    table = np.tile([[0.5, 0.4], [0.3, 0.4]], (40, 1))
+    log = FoldLog({"declare": "bench", "scores": "graded", "items": 80})
+    log.send(*(event(i, m, float(x)) for i, row in enumerate(table) for m, x in zip("ab", row, strict=True)))
+    graded = only(log)
+    assert graded.status == "exhausted"
+    assert "number of items" not in graded.reason
+    growing = only(of(mixed(30, 20, 50), order="trusted"))
+    assert f"about {float(f'{growing.items_to_decision:.2g}'):,.0f} further items would settle it" in growing.reason
+
+
+# --- families ---------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scores", [CLEAR, CLOSE])
+@pytest.mark.parametrize("policy", [{"order": "trusted"}, {"items": 100}, {}])
+def test_a_pair_outside_the_declared_family_says_so(scores, policy):
+    table = np.column_stack([scores, scores[:, 1]])
+    log = of(table, "abc", family={"policy": "capacity", "pairs": [["a", "b"]]}, **policy)
+    whole = report(log, assert_complete=True)
+    pairs = {p.model_a + p.model_b: p for p in whole.pairs}
+    inside, outside = pairs["ab"], pairs["ac"]
+    assert "declared family" not in inside.reason
+    assert "It has no family verdict: it is not in the declared family." in outside.reason
+    assert (outside.gap_family_low, outside.decided.anytime_family, outside.decided.holm) == (None, None, None)
+    assert outside.decided.anytime == inside.decided.anytime == ("a" if scores is CLEAR else None)
+    assert inside.decided.anytime_family == inside.decided.anytime
+    assert outside.status == ("collecting" if policy == {"order": "trusted"} else "exhausted")
+    if scores is CLEAR:
+        assert "Decided for this pair by itself (a is better than c). It has no family verdict" in outside.reason
+        assert "not yet" not in outside.reason
+
+
+@pytest.mark.parametrize("policy", [{"order": "trusted"}, {"items": 100}, {}])
+def test_a_pair_beyond_the_capacity_says_so_also_where_completeness_is_asserted(policy):
+    log = of(np.column_stack([CLEAR, CLEAR[:, 1]]), "abc", family={"policy": "capacity", "size": 1}, **policy)
+    pairs = {p.model_a + p.model_b: p for p in report(log, assert_complete=True).pairs}
+    assert pairs["ab"].decided.anytime_family == "a"
+    assert pairs["ac"].decided.anytime_family is None
+    assert pairs["ac"].decided.anytime == "a"
+    assert "no family verdict: pairs that came before it have filled the declared family (1)." in pairs["ac"].reason
+
+
+def test_an_asserted_family_is_all_pairs_of_the_models_and_a_declared_one_of_those_declared():
+    log = of(np.tile([1, 0, 0], (100, 1)), "abc")
+    log.send(*(event(k, "b", 0, epoch=1) for k in range(100)))
+    assert report(log, assert_complete=True).family.model_dump() == {"policy": "capacity", "size": 3}
+    family = {"policy": "spending", "pairs": [["a", "b"], ["c", "a"]]}
+    declared = report(of(np.tile([1, 0, 0], (100, 1)), "abc", family=family), assert_complete=True)
+    assert declared.family.model_dump() == {"policy": "capacity", "size": 2}
+    assert [p.decided.anytime_family for p in declared.pairs] == ["a", "a", None]
+
+
+def test_a_growing_family_reports_the_pairs_that_registered():
+    log = of(np.tile([1, 0, 0], (5, 1)), "abc", order="trusted")
+    assert report(log).family.model_dump() == {"policy": "spending", "size": 3}
+
+
+# --- ranks ------------------------------------------------------------------------------------------------------------------------------
+
+
+def test_models_are_ranked_by_mean_ties_by_name_and_the_unscored_last():
+    log = of([[1, 1, 0], [0, 0, 0]], "zyx")
+    log.send(event(1, "w", None))
+    models = report(log).models
+    assert [(m.model, m.rank, m.mean) for m in models] == [("y", 1, 0.5), ("z", 2, 0.5), ("x", 3, 0.0), ("w", 4, None)]
+    assert (models[3].items, models[3].mean_low, models[3].coverage) == (0, None, 0.0)
+    assert {(m.rank_low, m.rank_high, m.tie_group) for m in models} == {(1, 4, 1)}
+
+
+def test_coverage_is_of_the_declared_items():
+    assert [m.coverage for m in report(of(items=400)).models] == [0.25, 0.25]
+    assert [m.coverage for m in report(of(order="trusted")).models] == [1.0, 1.0]
+
+
+def test_rank_intervals_follow_from_decisions_by_transitivity():
+    # a beats b and b beats c on items of their own; a and c share none.
+    log = FoldLog({"declare": "bench", "order": "trusted"})
+    log.send(packed(paired(60, 0, 60), "ab", items=range(120)), packed(paired(60, 0), "bc", items=range(120, 180)))
+    whole = report(log)
+    decided = {p.model_a + p.model_b: p.decided.anytime_family for p in whole.pairs}
+    assert decided == {"ab": "a", "ac": None, "bc": "a"}
+    assert [(m.model, m.rank_low, m.rank_high) for m in whole.models] == [("a", 1, 1), ("b", 2, 2), ("c", 3, 3)]
+
+
+def test_decisions_in_a_circle_imply_nothing_more():
+    log = FoldLog({"declare": "bench", "order": "trusted"})
+    for k, pair in enumerate(("ab", "bc", "ca", "ad")):
+        log.send(packed(paired(60, 0), pair, items=range(100 * k, 100 * k + 60)))
+    models = {m.model: (m.rank_low, m.rank_high) for m in report(log).models}
+    assert models == {"a": (2, 2), "b": (2, 3), "c": (2, 3), "d": (2, 4)}
+
+
+def test_a_tie_group_ends_where_a_decision_begins():
+    log = of(np.column_stack([np.ones(80), np.ones(80), np.zeros(80), np.zeros(80)]), "abcd", items=80)
+    assert [(m.model, m.rank_low, m.rank_high, m.tie_group) for m in report(log).models] == [
+        ("a", 1, 2, 1),
+        ("b", 1, 2, 1),
+        ("c", 3, 4, 2),
+        ("d", 3, 4, 2),
+    ]
+
+
+# --- what is shared ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_columns_of_a_pair_are_of_its_shared_items():
+    rng = np.random.default_rng(6)
+    scores = (rng.random((90, 3)) < 0.6).astype(float)
+    scores[rng.random((90, 3)) < 0.4] = np.nan
+    whole = report(of(scores, "abc"), assert_complete=True)
+    column = {model: scores[:, k] for k, model in enumerate("abc")}
+    for pair in whole.pairs:
+        x, y = column[pair.model_a], column[pair.model_b]
+        both = ~np.isnan(x) & ~np.isnan(y)
+        x, y = x[both], y[both]
+        assert (pair.n, pair.b, pair.c) == (both.sum(), (x > y).sum(), (y > x).sum())
+        assert (pair.p_a, pair.p_b, pair.gap) == pytest.approx((x.mean(), y.mean(), (x - y).mean()))
+        assert pair.sd == pytest.approx((x - y).std())
+        assert pair.rho == pytest.approx(np.corrcoef(x, y)[0, 1])
+        assert pair.log_e == pytest.approx(log_e(pair.b, pair.c), abs=1e-9)
+        both_halves = np.logaddexp(pair.log_e_a, pair.log_e_b) - math.log(2)
+        assert pair.log_e == pytest.approx(both_halves, abs=1e-9)
+
+
+def test_where_the_gap_on_shared_items_disagrees_with_the_rank_it_is_said():
+    log = FoldLog({"declare": "bench", "order": "trusted"})
+    log.send(
+        packed([[0, 1]] * 3, "ab"),
+        *(event(f"easy {k}", "a", 1) for k in range(9)),
+        *(event(f"hard {k}", "b", 0) for k in range(9)),
+    )
+    pair = only(log)
+    assert (pair.model_a, pair.gap) == ("a", -1.0)
+    assert "On the items they share b leads, although a has the higher mean over its own items" in pair.reason
+    assert "On the items they share" not in only(of(CLOSE)).reason
+
+
+# --- little or nothing ------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_benchmark_that_was_only_declared_has_an_empty_report():
+    whole = report(FoldLog({"declare": "bench", "items": 5}))
+    assert (whole.items, whole.events, whole.models, whole.pairs) == (0, 0, [], [])
+    assert whole.summary.model_dump() == {"pairs": 0, "undecided": {}, "unresolved": {}}
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_one_model_has_a_rank_and_no_pair(complete):
+    log = FoldLog()
+    log.send(event(1, "a", 1), event(2, "a", 0))
+    whole = report(log, assert_complete=complete)
+    assert [(m.rank, m.rank_low, m.rank_high, m.mean) for m in whole.models] == [(1, 1, 1, 0.5)]
+    assert (whole.pairs, whole.summary.pairs) == ([], 0)
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_two_models_that_share_nothing_are_said_to(complete):
+    log = FoldLog()
+    log.send(event(1, "a", 1), event(2, "b", 0), event(2, "a", None))
+    pair = only(log, assert_complete=complete)
+    assert pair.reason == "a and b share no item yet."
+    values = pair.model_dump(
+        exclude={"model_a", "model_b", "adjacent", "n", "b", "c", "status", "reason", "resolved", "decided"}
+    )
+    assert set(values.values()) == {None}
+    assert (pair.n, pair.b, pair.c, pair.status) == (0, 0, 0, "collecting" if complete else "held")
+    assert set(pair.decided.model_dump().values()) == {None}
+    assert True not in pair.resolved.model_dump().values()
+
+
+@pytest.mark.parametrize("scores", [paired(5, 5), paired(0, 0, 9), paired(9, 0)])
+def test_what_has_no_finite_value_is_null_in_json(scores):
+    pair = only(of(scores, order="trusted"))
+    as_json = pair.model_dump_json()
+    assert "Infinity" not in as_json
+    assert "NaN" not in as_json
+    if pair.gap == 0:
+        assert pair.required_n is None
+        assert pair.resolved.fixed_n is False
+
+
+def test_the_adjacent_pairs_are_neighbours_in_rank():
+    log = of(np.tri(5), "edcba", items=5)
+    neighbours = report(log, pairs="adjacent").pairs
+    everything = report(log, pairs="all").pairs
+    assert [p.model_a + p.model_b for p in neighbours] == ["ed", "dc", "cb", "ba"]
+    assert len(everything) == 10
+    assert [p for p in everything if p.adjacent] == neighbours
+
+
+def test_the_summary_counts_the_rows():
+    rng = np.random.default_rng(7)
+    log = of((rng.random((300, 6)) < [0.95, 0.94, 0.6, 0.59, 0.3, 0.28]).astype(int), "abcdef", items=300)
+    for pairs in ("adjacent", "all"):
+        whole = report(log, pairs=pairs)
+        rows, summary = whole.pairs, whole.summary
+        assert summary.pairs == len(rows)
+        for name in ("fixed_n", "bonferroni", "holm", "benjamini_hochberg", "anytime", "anytime_family", "e_bh"):
+            assert summary.undecided[name] == sum(getattr(p.decided, name) is None for p in rows)
+        for name in ("fixed_n", "bonferroni", "anytime"):
+            assert summary.unresolved[name] == sum(not getattr(p.resolved, name) for p in rows)
+        assert "clustered" not in summary.undecided
+        neighbours = [p for p in rows if p.adjacent]
+        assert summary.undecided["bonferroni_adjacent"] == sum(p.p_exact * 5 > 0.05 for p in neighbours)
+        assert 0 < summary.undecided["anytime_family"] < len(rows)
+
+
+def test_benchmarks_are_reported_by_name():
+    log = FoldLog()
+    log.send(event(1, "a", 1, benchmark="z"), event(1, "a", 1, benchmark="b"))
+    assert [b.benchmark for b in build_report([log.partition]).benchmarks] == ["b", "z"]
+
+
+# --- asserted and declared --------------------------------------------------------------------------------------------------------------
+
+
+def test_asserted_completeness_is_named_and_gives_way_to_what_was_declared():
+    asserted = report(of(CLEAR), assert_complete=True)
+    assert asserted.order.policy == "completion"
+    assert asserted.order.reason == "asserted: the 100 items found are the whole benchmark"
+    assert "Assumes that the 100 items found are the whole benchmark." in asserted.pairs[0].reason
+    assert asserted.pairs[0].status == "decided"
+    declared = report(of(CLEAR, items=1000), assert_complete=True)
+    assert (declared.order.policy, declared.order.reason) == ("completion", None)
+    assert declared.pairs[0].status == "collecting"
+    assert report(of(CLEAR)).pairs[0].status == "held"
+
+
+def test_asserted_completeness_counts_unshared_items_against_the_leader():
+    scores = paired(60, 5, 35).astype(float)
+    scores[65:, 1] = np.nan  # the ties are no longer shared: 35 items are missing for the pair
+    pair = only(of(scores), assert_complete=True)
+    assert (pair.n, pair.status, pair.decided.anytime) == (65, "collecting", None)
+    assert "35 items of the benchmark are still missing for this pair" in pair.reason
+
+
+# --- graded and clustered ---------------------------------------------------------------------------------------------------------------
+
+
+def test_graded_scores_have_an_e_process_a_paired_t_test_and_no_counts():
+    rng = np.random.default_rng(8)
+    scores = rng.choice([0, 0.25, 0.5, 1], (200, 2), p=[0.2, 0.3, 0.3, 0.2])
+    scores[:, 0] = np.clip(scores[:, 0] + 0.25 * (rng.random(200) < 0.4), 0, 1)
+    pair = only(of(scores), assert_complete=True)
+    d = scores[:, 0] - scores[:, 1]
+    assert (pair.gap, pair.sd) == pytest.approx((d.mean(), d.std()))
+    n_star = float(required_n_paired(*moments_from_sums(200, d.sum(), (d * d).sum())))
+    assert (pair.required_n, pair.resolution_ratio) == pytest.approx((n_star, 200 / n_star))
+    assert pair.mde == pytest.approx(math.sqrt(7.848880) * d.std() / math.sqrt(200), rel=1e-6)
+    missing = ("b", "c", "rho", "p_chi2", "p_exact", "p_mid", "items_to_decision")
+    assert {getattr(pair, name) for name in missing} == {None}
+    assert pair.resolved.fixed_n is (n_star <= 200)
+    assert pair.resolved.anytime is None
+
+    better = d if pair.model_a == "a" else -d
+    bets = np.array([0.002, 0.005, 0.01, *np.arange(0.02, 0.99, 0.02)])
+    plus, minus = (np.log(np.prod(1 + sign * bets * better[:, None], axis=0).mean()) for sign in (1, -1))
+    assert (pair.log_e_a, pair.log_e_b) == pytest.approx((plus, minus))
+    assert pair.log_e == pytest.approx(np.logaddexp(plus, minus) - math.log(2))
+    assert pair.decided.anytime_family == ("a" if plus - math.log(2) >= math.log(20) else None)
+    assert pair.decided.fixed_n == ("a" if ttest_1samp(d, 0).pvalue <= 0.05 else None)
+    assert pair.gap_low < pair.gap < pair.gap_high
+    assert (pair.status, pair.p_a) == ("decided", pytest.approx(scores[:, 0].mean()))
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_cluster_columns_are_the_cluster_statistics_of_the_sums(graded):
+    rng = np.random.default_rng(9)
+    label = rng.integers(0, 5, 150)
+    tilt = rng.normal(0, 0.3, (5, 3))[label]
+    scores = (rng.random((150, 3)) < np.array([0.7, 0.5, 0.6]) + tilt).astype(float)
+    if graded:
+        scores = np.where(rng.random((150, 3)) < 0.5, scores, 0.5)
+    scores[rng.random((150, 3)) < 0.1] = np.nan
+    records = [
+        event(k, model, x, cluster=f"c{label[k]}")
+        for k, row in enumerate(scores.tolist())
+        for model, x in zip("abc", row, strict=True)
+        if not math.isnan(x)
+    ]
+    log = FoldLog()
+    log.send({"events": records})
+    for pair in report(log, assert_complete=True).pairs:
+        d = scores[:, "abc".index(pair.model_a)] - scores[:, "abc".index(pair.model_b)]
+        parts = [d[(label == g) & ~np.isnan(d)] for g in range(5)]
+        n, s1, s2 = (np.array([f(x) for x in parts]) for f in (len, np.sum, lambda x: (x * x).sum()))
+        icc = float(cluster_stats.cluster_icc(n, s1, s2))
+        assert pair.cluster.clusters == 5
+        assert pair.cluster.icc == pytest.approx(icc, abs=1e-12)
+        assert pair.cluster.design_effect == pytest.approx(1 + (n.sum() / 5 - 1) * max(icc, 0))
+        n_star = float(cluster_stats.cluster_required_n(n, s1, s2))
+        assert pair.cluster.required_n == pytest.approx(n_star)
+        assert pair.cluster.resolution_ratio == pytest.approx(n.sum() / n_star)
+        assert pair.p_clustered == pytest.approx(float(cluster_stats.clustered_p(n, s1)))
+        assert pair.resolved.clustered == (n.sum() >= n_star)
+
+
+@pytest.mark.parametrize("clusters", [["x", "x"], ["x", None]])
+def test_no_cluster_columns_unless_every_item_has_one_of_several(clusters):
+    log = FoldLog()
+    log.send(*(event(k, m, int(m == "a"), cluster=clusters[k % 2]) for k in range(30) for m in "ab"))
+    whole = report(log, assert_complete=True)
+    (pair,) = whole.pairs
+    assert (pair.cluster, pair.p_clustered, pair.decided.clustered, pair.resolved.clustered) == (None, None, None, None)
+    assert "clustered" not in whole.summary.undecided | whole.summary.unresolved
+
+
+# --- what is said ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("items", [1, 5, 60])
+def test_a_gap_without_spread_resolves_nothing(items):
+    pair = only(of(np.tile([1, 0], (items, 1)), order="trusted"))
+    assert (pair.required_n, pair.resolution_ratio) == (0, None)
+    assert set(pair.resolved.model_dump().values()) == {False, None}
+    assert pair.resolved.fixed_n is False
+    assert (pair.decided.fixed_n == "a") == (items > 5)
+
+
+@pytest.mark.parametrize(
+    ("make", "assumption"),
+    [
+        (STATUSES["decided"], "the declared number of items is the whole benchmark"),
+        (STATUSES["equivalent"], "the arrival order does not depend on outcomes or clusters, as declared"),
+        (STATUSES["equivalent, not exhausted"], "the declared number of items is the whole benchmark"),
+        (STATUSES["decided, committed"], "the items are a sample, taken in the order that the seed committed to"),
+        (
+            lambda: of(CLEAR, items=100, family={"policy": "capacity", "pairs": [["a", "z"]]}),
+            "the declared number of items is the whole benchmark",
+        ),
+    ],
+)
+def test_every_verdict_says_what_it_assumes(make, assumption):
+    pair = only(make())
+    assert pair.status in {"decided", "equivalent"} or pair.decided.anytime
+    assert f"Assumes that {assumption}." in pair.reason
+
+
+@pytest.mark.parametrize("case", ["collecting", "exhausted", "held: nothing declared", "collecting, trusted"])
+def test_what_is_no_verdict_assumes_nothing(case):
+    assert "Assumes" not in only(STATUSES[case]()).reason

@@ -27,11 +27,11 @@ from benchmarks.events import ITEMS, lines_of, made_lines
 from benchmarks.folding import declaration
 from benchmarks.harness import Options, Table
 from benchmarks.servers import redis_server
-from monitor.app import Service
+from monitor.app.cluster_worker import ClusterWorker
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.logs.faust_app import FaustApp, make_app
 from monitor.logs.kafka_settings import KafkaSettings
-from monitor.logs.worker import WorkerApp, make_app
 from monitor.settings import Settings
 from monitor.store.redis_store import RedisStore
 from schemas.decode import decode_records
@@ -163,7 +163,7 @@ async def read(place: Place, handle: Handle) -> float:
     consumer.seek(partition, 0)
     seen, begin = 0, time.perf_counter()
     while seen < place.messages:
-        found = await consumer.getmany(timeout_ms=200, max_records=WorkerApp.chunk_records)
+        found = await consumer.getmany(timeout_ms=200, max_records=FaustApp.chunk_records)
         for records in found.values():
             await handle(records)
             seen += len(records)
@@ -251,12 +251,12 @@ async def service(place: Place) -> float:
     await empty(place)
     url = f"redis://127.0.0.1:{place.redis_port}"
     settings = Settings(redis_url=url, topic=place.topic, group=uuid.uuid4().hex, port=0)
-    async with Service(settings, place.kafka) as worker:
+    async with ClusterWorker(settings, place.kafka) as worker:
         failed = asyncio.create_task(worker.failed())
-        while 0 not in worker.owned:  # noqa: ASYNC110 - the partition comes when the group gives it
+        while 0 not in worker.partitions:  # noqa: ASYNC110 - the partition comes when the group gives it
             await asyncio.sleep(0.001)
         begin = time.perf_counter()
-        moved = asyncio.create_task(worker.owned[0].moved_beyond(place.messages))
+        moved = asyncio.create_task(worker.partitions[0].moved_beyond(place.messages))
         await asyncio.wait({moved, failed}, return_when=asyncio.FIRST_COMPLETED)
         if failed.done():
             failed.result()

@@ -26,7 +26,7 @@ from benchmarks.events import MODELS, made_lines
 from benchmarks.folding import declaration
 from benchmarks.harness import Options, Table
 from benchmarks.servers import redis_server
-from monitor.publish.kafka import KafkaProducer, Message
+from monitor.publish.kafka_producer import KafkaProducer, Message
 from tests.kafka.broker import KafkaCluster
 
 BATCHES_A_SECOND = 10
@@ -37,24 +37,24 @@ COUNT = re.compile(rb'^rankwatch_events_total\{benchmark="made"\} (\S+)', re.MUL
 EMBEDDED = """
 import asyncio, sys
 from pathlib import Path
-from monitor.app import Monitor
+from monitor.app.embedded_monitor import EmbeddedMonitor
 from monitor.settings import Settings
 async def main():
-    async with Monitor(Settings(data_dir=Path(sys.argv[1]), port=0)) as monitor:
+    async with EmbeddedMonitor(Settings(data_dir=Path(sys.argv[1]), port=0)) as monitor:
         print(monitor.web.url, flush=True)
         await monitor.failed()
 asyncio.run(main())
 """
 SERVICE = """
 import asyncio, sys
-from monitor.app import Service
+from monitor.app.cluster_worker import ClusterWorker
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.settings import Settings
 async def main():
     addresses, topic, port = sys.argv[1:]
     settings = Settings(redis_url="redis://127.0.0.1:" + port, topic=topic, group=topic, port=0)
-    async with Service(settings, KafkaSettings(addresses=addresses)) as worker:
-        while not worker.owned:
+    async with ClusterWorker(settings, KafkaSettings(addresses=addresses)) as worker:
+        while not worker.partitions:
             await asyncio.sleep(0.01)
         print(worker.web.url, flush=True)
         await worker.failed()

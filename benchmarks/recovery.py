@@ -24,7 +24,7 @@ from benchmarks.harness import Options, Table, run_command
 from benchmarks.servers import redis_server
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
-from monitor.logs.filelog import FileLog
+from monitor.logs.file_log import FileLog
 from monitor.store.redis_store import RedisStore
 
 TOPIC = "bench"
@@ -35,7 +35,7 @@ WORKER = """
 import asyncio, sys
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
-from monitor.logs.filelog import FileLog
+from monitor.logs.file_log import FileLog
 from monitor.store.redis_store import RedisStore
 async def main():
     async with await RedisStore.open("redis://127.0.0.1:" + sys.argv[1], "bench") as store:
@@ -49,11 +49,11 @@ asyncio.run(main())
 MONITOR = """
 import asyncio, sys
 from pathlib import Path
-from monitor.app import Monitor
+from monitor.app.embedded_monitor import EmbeddedMonitor
 from monitor.settings import Settings
 async def main():
-    async with Monitor(Settings(data_dir=Path(sys.argv[1])), serve=False) as monitor:
-        await monitor.owned[0].moved_beyond(monitor.log.durable_end)
+    async with EmbeddedMonitor(Settings(data_dir=Path(sys.argv[1])), serve=False) as monitor:
+        await monitor.partitions[0].moved_beyond(monitor.log.durable_end)
 asyncio.run(main())
 """
 

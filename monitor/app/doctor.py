@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from monitor.publish.topics import Topic
-from monitor.store.health import ServerFacts
+from monitor.store.server.health import ServerFacts
 
 Level = Literal["ok", "warning", "fault"]
 
@@ -266,7 +266,7 @@ def judge_folder(folder: Path) -> Iterator[Finding]:
 async def look_at_kafka(options: Mapping[str, Any], name: str, verdicts: str) -> list[Finding]:
     """Ask the brokers for the topic of the events and for those that the service writes, and judge them."""
     from monitor.publish.dead_letter_topic import SUFFIX
-    from monitor.publish.kafka import BrokerError, addresses
+    from monitor.publish.kafka_producer import BrokerError, addresses
     from monitor.publish.topics import TopicMissing, Topics
 
     where = addresses(options)
@@ -291,7 +291,7 @@ async def look_at_kafka(options: Mapping[str, Any], name: str, verdicts: str) ->
 async def look_at_redis(url: str) -> list[Finding]:
     """Ask the server, or each primary of a Cluster, and judge it."""
     from monitor.store.errors import StoreError
-    from monitor.store.health import server_facts
+    from monitor.store.server.health import server_facts
 
     try:
         return [finding for server in await server_facts(url) for finding in judge_server(server)]

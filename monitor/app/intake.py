@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from monitor.engine.ownership import owner
-from monitor.logs.filelog import FileLog, LogError
-from monitor.publish.kafka import BrokerError, KafkaProducer, Message
+from monitor.logs.file_log import FileLog, LogError
+from monitor.publish.kafka_producer import BrokerError, KafkaProducer, Message
 from monitor.serve.api.records import Records
 from monitor.serve.api.writing import IntakeError
 from schemas.events import EventFields

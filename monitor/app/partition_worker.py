@@ -54,7 +54,7 @@ Republish = Callable[[int, Sequence[Misrouted]], Awaitable[None]]
 """Publishes records of a partition to their owners, in order, and returns once all of them are durable."""
 
 
-class Owned:
+class PartitionWorker:
     """The state of one partition and everything that happens to it.
 
     Parameters
@@ -249,7 +249,7 @@ class Owned:
                 if await self._store.save_pairs(self.number, benchmark.key, snapshot):
                     self._saved[name] = snapshot.off
 
-    async def let_go(self) -> None:
+    async def release(self) -> None:
         """Finish the chunk in hand, relay what is in the outbox, and save the pair sums."""
         async with self._folding:
             try:

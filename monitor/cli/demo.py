@@ -11,7 +11,7 @@ from monitor.cli.settings import quiet_logs, read_settings
 from monitor.cli.watch import Rate
 
 if TYPE_CHECKING:
-    from monitor.app import Monitor
+    from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.paper.demo.simulate import DemoStream
 
 _TICKS_PER_SECOND = 10
@@ -20,21 +20,21 @@ _TICKS_PER_SECOND = 10
 def run(*, null: bool, seconds: float, seed: int, port: int) -> None:
     """Replay, and end with what was computed beside what was published."""
     quiet_logs()
-    from monitor.app import start_faults
+    from monitor.app.process import startup_errors
 
     with tempfile.TemporaryDirectory(prefix="rankwatch-demo-") as folder:
         try:
             asyncio.run(_replay(Path(folder), null=null, seconds=seconds, seed=seed, port=port))
         except BrokenPipeError:
             raise  # whoever read our output has gone: no fault to tell
-        except start_faults() as error:
+        except startup_errors() as error:
             stop(str(error), FAULT)
         except KeyboardInterrupt:
             raise SystemExit(130) from None
 
 
 async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, port: int) -> None:
-    from monitor.app import Monitor
+    from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.paper.demo.naive import NaivePeeking
     from monitor.paper.demo.simulate import demo_stream
     from monitor.paper.demo.story import naive_column, render_story
@@ -47,7 +47,7 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, port: 
     naive = NaivePeeking(stream.pairs)
     view: Any = PlainView() if not console.is_terminal or console.is_dumb_terminal else LiveView(console)
     settings = read_settings({"data_dir": folder, "port": port})
-    async with Monitor(settings, on_change=view.change) as monitor:
+    async with EmbeddedMonitor(settings, on_change=view.change) as monitor:
         rate = Rate()
         with view:
             await monitor.log.append([stream.declaration])
@@ -65,13 +65,13 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, port: 
         render_story(monitor.board.report("all"), naive, console, null)
 
 
-def _look(monitor: "Monitor", naive: Any, stream: "DemoStream") -> None:  # noqa: ANN401
+def _look(monitor: "EmbeddedMonitor", naive: Any, stream: "DemoStream") -> None:  # noqa: ANN401
     benchmark = monitor.board.benchmarks().get(stream.benchmark)
     if benchmark is not None and benchmark.pairs:
         naive.follow(stream, int(benchmark.n[: benchmark.pairs].min()))
 
 
-def _status(monitor: "Monitor", stream: "DemoStream", rate: Rate) -> Any:  # noqa: ANN401
+def _status(monitor: "EmbeddedMonitor", stream: "DemoStream", rate: Rate) -> Any:  # noqa: ANN401
     from monitor.render.terminal.plain import LiveStatus
 
     benchmark = monitor.board.benchmarks().get(stream.benchmark)

@@ -18,7 +18,7 @@ def run(flags: dict[str, Any]) -> None:
     """Run one worker until a signal or a fault."""
     settings = read_settings(flags)
     _log_lines()
-    from monitor.app import start_faults
+    from monitor.app.process import startup_errors
     from monitor.logs.kafka_settings import split_url
 
     if settings.broker_url is None:
@@ -39,17 +39,17 @@ def run(flags: dict[str, Any]) -> None:
             "their address?",
             FAULT,
         )
-    except start_faults() as error:
+    except startup_errors() as error:
         stop(str(error), FAULT)
 
 
 async def _serve(settings: Settings, addresses: str) -> None:
-    from monitor.app import Service
+    from monitor.app.cluster_worker import ClusterWorker
     from monitor.cli.stopping import Stopping
 
     stopping = Stopping(settings.drain_seconds)
     log = structlog.get_logger()
-    service = Service(settings, kafka_settings(addresses, settings))
+    service = ClusterWorker(settings, kafka_settings(addresses, settings))
     async with contextlib.AsyncExitStack() as stack:
         await stopping.unless_asked(stack.enter_async_context(service))
         if not stopping.asked:
@@ -64,7 +64,7 @@ def _log_lines() -> None:
     """Log JSON lines on standard error."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
     # What Faust logs as an error it raises too, and then it is told in our own words.
-    for name in ("faust", "mode", "monitor.logs.worker"):
+    for name in ("faust", "mode", "monitor.logs.faust_app"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     structlog.configure(
         processors=[

@@ -116,7 +116,7 @@ async def _http(url: str, token: str | None) -> AsyncIterator[Deliver]:
 @asynccontextmanager
 async def _kafka(addresses: str, topic: str, settings: Settings) -> AsyncIterator[Deliver]:
     from monitor.cli.kafka import kafka_settings, quiet_kafka
-    from monitor.publish.kafka import KafkaProducer, Message
+    from monitor.publish.kafka_producer import KafkaProducer, Message
     from monitor.publish.topics import Topics
 
     quiet_kafka()

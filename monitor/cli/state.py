@@ -1,4 +1,4 @@
-"""`rankwatch state show|export|import`: see `monitor.store.transfer`."""
+"""`rankwatch state show|export|import`: see `monitor.store.transfer.transfer`."""
 
 import asyncio
 import contextlib
@@ -17,8 +17,8 @@ from monitor.report.sentences import counted
 from monitor.settings import LOG_NAME, Settings
 
 if TYPE_CHECKING:
-    from monitor.store.summary import PartitionSummary
-    from monitor.store.transfer import Transfer
+    from monitor.store.transfer.summary import PartitionSummary
+    from monitor.store.transfer.transfer import Transfer
 
 T = TypeVar("T")
 _STDIO = "-"
@@ -100,9 +100,9 @@ def _run(flags: dict[str, Any], work: "Callable[[Transfer], Awaitable[T]]", *, m
 
 @contextlib.asynccontextmanager
 async def _transfer(settings: Settings, *, must_exist: bool) -> "AsyncIterator[Transfer]":
-    from monitor.store.connection import Retries
-    from monitor.store.embedded import EmbeddedValkey
-    from monitor.store.transfer import Transfer
+    from monitor.store.server.connection import Retries
+    from monitor.store.server.embedded import EmbeddedValkey
+    from monitor.store.transfer.transfer import Transfer
 
     async with contextlib.AsyncExitStack() as stack:
         url = settings.redis_url

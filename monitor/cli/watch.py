@@ -20,7 +20,7 @@ from monitor.settings import Settings
 from schemas.events import Declaration, Spec
 
 if TYPE_CHECKING:
-    from monitor.app import Monitor
+    from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.stopping import Stopping
     from monitor.ingest.files.tail import Tailer
     from monitor.ingest.importer import Importer
@@ -42,13 +42,13 @@ def run(
     settings = read_settings(flags)
     declare = declarations(items, order, paths)
     quiet_logs()
-    from monitor.app import start_faults
+    from monitor.app.process import startup_errors
 
     try:
         asyncio.run(_watch(paths, settings, declare, importer(logs, declare), once))
     except BrokenPipeError:
         raise  # whoever read our output has gone: no fault to tell
-    except start_faults() as error:
+    except startup_errors() as error:
         stop(str(error), FAULT)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
@@ -100,7 +100,7 @@ async def _watch(
     reader: "Importer",
     once: tuple[str, str] | None,
 ) -> None:
-    from monitor.app import Monitor
+    from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.stopping import Stopping
     from monitor.ingest.files.paths import PathError
     from monitor.ingest.files.tail import Tailer
@@ -113,7 +113,7 @@ async def _watch(
     view = _view(settings)
     stopping = None if once else Stopping(settings.drain_seconds)
     async with contextlib.AsyncExitStack() as stack:
-        monitor = Monitor(settings, on_change=None if once else view.change, serve=not once, declare=declare)
+        monitor = EmbeddedMonitor(settings, on_change=None if once else view.change, serve=not once, declare=declare)
         starting = _start(monitor, stack, declare)
         await (starting if stopping is None else stopping.unless_asked(starting))
         if stopping is not None and stopping.asked:
@@ -135,14 +135,14 @@ async def _watch(
 
 
 async def _start(
-    monitor: "Monitor", stack: contextlib.AsyncExitStack, declare: Callable[[str], dict[str, Any] | None]
+    monitor: "EmbeddedMonitor", stack: contextlib.AsyncExitStack, declare: Callable[[str], dict[str, Any] | None]
 ) -> None:
     await stack.enter_async_context(monitor)
     await monitor.caught_up()
     _check_declared(monitor, declare)
 
 
-def _check_declared(monitor: "Monitor", declare: Callable[[str], dict[str, Any] | None]) -> None:
+def _check_declared(monitor: "EmbeddedMonitor", declare: Callable[[str], dict[str, Any] | None]) -> None:
     """Refuse flags that contradict what was declared when a benchmark's first score came."""
     for name, benchmark in monitor.board.benchmarks().items():
         wanted = declare(name)
@@ -167,7 +167,7 @@ def _shown(value: object) -> str:
     return str(getattr(value, "policy", value))
 
 
-async def _once(monitor: "Monitor", tailer: "Tailer", once: tuple[str, str], files: Sequence[Path]) -> None:
+async def _once(monitor: "EmbeddedMonitor", tailer: "Tailer", once: tuple[str, str], files: Sequence[Path]) -> None:
     from monitor.ingest.reject_limit import TooManyRejected
 
     form, pairs = once
@@ -187,7 +187,7 @@ async def _once(monitor: "Monitor", tailer: "Tailer", once: tuple[str, str], fil
     print_report(monitor.board.partitions, form, pairs)
 
 
-async def _follow(monitor: "Monitor", tailer: "Tailer", view: Any, stopping: "Stopping") -> None:  # noqa: ANN401 - a LiveView or a PlainView
+async def _follow(monitor: "EmbeddedMonitor", tailer: "Tailer", view: Any, stopping: "Stopping") -> None:  # noqa: ANN401 - a LiveView or a PlainView
     """Follow the files until a signal, a fault, or too many rejects."""
     following = asyncio.create_task(tailer.follow())
     ends = {following, asyncio.create_task(monitor.failed()), asyncio.create_task(stopping.wait())}
@@ -225,7 +225,7 @@ class Rate:
         return (last - first) / (end - start) if end > start else 0.0
 
 
-def _status(monitor: "Monitor", tailer: "Tailer", rate: Rate) -> Any:  # noqa: ANN401
+def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: Rate) -> Any:  # noqa: ANN401
     from monitor.render.terminal.plain import LiveStatus
 
     progress = tailer.progress
@@ -236,7 +236,7 @@ def _status(monitor: "Monitor", tailer: "Tailer", rate: Rate) -> Any:  # noqa: A
         rejected=monitor.rejected,
         bytes_done=progress.bytes_done,
         bytes_total=progress.bytes_total,
-        caught_up=progress.bytes_done >= progress.bytes_total and monitor.behind == 0,
+        caught_up=progress.bytes_done >= progress.bytes_total and monitor.lag == 0,
         url=monitor.web.url if monitor.web else None,
         note=f"{monitor.rejected:,} records could not be read: see {monitor.dead_letters_path}"
         if monitor.rejected

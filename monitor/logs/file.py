@@ -16,10 +16,10 @@ from faust.transport import base
 from faust.types import TP, ConsumerMessage, RecordMetadata
 
 from monitor.engine.chunk import Chunk
-from monitor.logs.filelog import FileLog
+from monitor.logs.file_log import FileLog
 
 if TYPE_CHECKING:
-    from monitor.logs.worker import WorkerApp
+    from monitor.logs.faust_app import FaustApp
 
 PARTITION = 0
 Sent = asyncio.Future[RecordMetadata]
@@ -32,7 +32,7 @@ class Consumer(base.Consumer):  # type: ignore[misc]
     asks: an agent that does not ask is all the pausing there is.
     """
 
-    app: "WorkerApp"
+    app: "FaustApp"
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
@@ -196,7 +196,7 @@ class Transport(base.Transport):  # type: ignore[misc]
     Producer = Producer
     driver_version = "file"
 
-    app: "WorkerApp"
+    app: "FaustApp"
 
     @property
     def log(self) -> FileLog:

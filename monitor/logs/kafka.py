@@ -6,7 +6,7 @@ there as ``aiokafka://``. Unlike Faust's, this consumer lives in the application
 thread, and a worker that hangs stops its heartbeats. Whatever is relied on beyond Faust's documentation is pinned by
 tests/contract/test_kafka_hooks.py.
 
-Offsets are the application's own (`WorkerApp.stored_offsets`). What is committed to Kafka is for lag monitors; it is never read.
+Offsets are the application's own (`FaustApp.stored_offsets`). What is committed to Kafka is for lag monitors; it is never read.
 """
 # Faust's interfaces have room for what Kafka does not need.
 # ruff: noqa: ARG002
@@ -26,13 +26,13 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
 from monitor.engine.chunk import Chunk
-from monitor.logs.filelog import OffsetOutOfRange
+from monitor.logs.file_log import OffsetOutOfRange
 from monitor.logs.kafka_records import chunks
-from monitor.logs.kafka_runs import Record, read_in_runs
 from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.kafka_slices import Record, read_in_slices
 
 if TYPE_CHECKING:
-    from monitor.logs.worker import WorkerApp
+    from monitor.logs.faust_app import FaustApp
 
 POLL_SECONDS: Final = 0.2
 COMMIT_SECONDS: Final = 2.0
@@ -69,7 +69,7 @@ class Consumer(base.Consumer):  # type: ignore[misc]
     `KafkaSettings.fetch_bytes` a partition. A partition paused with `pause_partitions` is not read; a rebalance ends the pause.
     """
 
-    app: "WorkerApp"
+    app: "FaustApp"
     _started_kafka: AIOKafkaConsumer | None = None
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -118,7 +118,7 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         except BaseException:
             await kafka.stop()
             raise
-        read_in_runs(kafka, self.app.chunk_records)
+        read_in_slices(kafka, self.app.chunk_records)
         self._started_kafka = kafka
 
     async def on_stop(self) -> None:
@@ -182,8 +182,8 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         # Streams drop messages of another generation: all that was read until now, wherever it waits.
         self.app.consumer_generation_id += 1
         self._position.clear()
-        self.app.in_hand.next.clear()
-        self.app.in_hand.done.clear()
+        self.app.progress.next.clear()
+        self.app.progress.done.clear()
         self._committed.clear()
         self._readable.clear()
 
@@ -228,13 +228,13 @@ class Consumer(base.Consumer):  # type: ignore[misc]
 
     def _go_on(self, offsets: Mapping[TP, int]) -> None:
         self.app.consumer_generation_id += 1
-        self.app.in_hand.next.update(offsets)
+        self.app.progress.next.update(offsets)
         self._rewind()
         self._readable.set()
 
     def _rewind(self) -> None:
         """Read again, of all partitions, what was read and has not got to the agent: it is dropped with its generation."""
-        self._position.update(self.app.in_hand.next)
+        self._position.update(self.app.progress.next)
         for tp, offset in self._position.items():
             self._kafka.seek(TopicPartition(*tp), offset)
 
@@ -319,7 +319,7 @@ class Consumer(base.Consumer):  # type: ignore[misc]
 
     def has_read_on(self, tp: TP) -> bool:
         """Whether the chunk behind the one that the agent has is at hand."""
-        return self._position.get(tp, 0) > self.app.in_hand.next.get(tp, 0)
+        return self._position.get(tp, 0) > self.app.progress.next.get(tp, 0)
 
     def highwater(self, tp: TP) -> int | None:
         """Return the end of the partition as of the last fetch, or None before the first."""
@@ -360,7 +360,7 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         -------
         Whether they took it: it does no harm if not.
         """
-        done = self.app.in_hand.done
+        done = self.app.progress.done
         offsets = {tp: end for tp, end in done.items() if tp in self._position and self._committed.get(tp) != end}
         return bool(offsets) and await self._commit(offsets)
 
@@ -398,7 +398,7 @@ def _outside(tp: TP, offset: int, holds: str) -> str:
 class Producer(driver.Producer):  # type: ignore[misc]
     """Writes with ``acks=all`` and without doubles of its own; what is awaited is in the log."""
 
-    app: "WorkerApp"
+    app: "FaustApp"
 
     def _new_producer(self, transactional_id: str | None = None) -> AIOKafkaProducer:
         settings = self.app.kafka
@@ -409,7 +409,7 @@ class Producer(driver.Producer):  # type: ignore[misc]
 
 
 class Transport(driver.Transport):  # type: ignore[misc]
-    """``kafka://host:port[,host:port]/topic``; how to reach the brokers is in `WorkerApp.kafka`."""
+    """``kafka://host:port[,host:port]/topic``; how to reach the brokers is in `FaustApp.kafka`."""
 
     Consumer = Consumer
     Producer = Producer

@@ -5,7 +5,7 @@ from typing import Final
 
 from monitor.engine.state.delta import DeadLetter
 from monitor.publish.dead_letter_limit import DeadLetterLimit
-from monitor.publish.kafka import KafkaProducer, Message
+from monitor.publish.kafka_producer import KafkaProducer, Message
 
 SUFFIX: Final = ".dlq"
 

@@ -6,7 +6,7 @@ from typing import Final
 from monitor.engine.chunk import Origin
 from monitor.engine.ownership import owner
 from monitor.engine.state.delta import Misrouted
-from monitor.publish.kafka import KafkaProducer, Message
+from monitor.publish.kafka_producer import KafkaProducer, Message
 
 ORIGIN: Final = "rankwatch-origin"
 """The header that says where a copy stood before: `monitor.engine.chunk.Origin`."""

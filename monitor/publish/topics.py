@@ -17,7 +17,7 @@ from aiokafka import errors as kafka
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from monitor.publish.kafka import addresses, explain
+from monitor.publish.kafka_producer import addresses, explain
 
 log = structlog.get_logger()
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from monitor.engine.ownership import owner
-from monitor.publish.kafka import KafkaProducer, Message
+from monitor.publish.kafka_producer import KafkaProducer, Message
 from schemas.changes import VerdictChange
 
 VERDICTS: Final = "rankwatch.verdicts"

@@ -9,9 +9,9 @@ import numpy as np
 
 from monitor.engine.state.benchmark import MILLION
 from monitor.engine.state.delta import Contestant, PairSnapshot, RowKey, Source, StoredBenchmark, StoredState
-from monitor.store.connection import Calls
 from monitor.store.errors import StateRefused
 from monitor.store.layout import STRINGS, Keys, code_type, unpack_contestants, unpack_rows, unpack_snapshot
+from monitor.store.server.connection import Calls
 from schemas.changes import VerdictChange
 from stats.order import OrderFinding
 

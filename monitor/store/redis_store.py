@@ -10,12 +10,12 @@ from typing import Any, Final, Self
 
 from monitor.crash_points import crash_point
 from monitor.engine.state.delta import Delta, PairSnapshot, StoredState
-from monitor.store.batch import VERSIONS, Batch, delta_batch
-from monitor.store.clients import ANSWER_SECONDS
-from monitor.store.connection import Connection, Retries
 from monitor.store.errors import StaleState, StateRefused, StoreError, unfinished
 from monitor.store.layout import IMPORTING, Keys, check_publisher, check_topic, pack_snapshot
 from monitor.store.load import load_state
+from monitor.store.script_call import VERSIONS, ScriptCall, commit_call
+from monitor.store.server.clients import ANSWER_SECONDS
+from monitor.store.server.connection import Connection, Retries
 from schemas.changes import VerdictChange
 
 START: Final = "0-0"
@@ -170,11 +170,9 @@ class RedisStore:
                 f"delta.off {delta.off} is not behind delta.expected {delta.expected}: a chunk ends behind its start"
             )
         sequence = next(self._sequence)
-        batch = delta_batch(self._keys(delta.partition), delta)
+        call = commit_call(self._keys(delta.partition), delta)
         crash_point("before-script")
-        stored = await self._run(
-            batch, delta.expected, delta.off, sequence, must_exist=delta.partition in self._written
-        )
+        stored = await self._run(call, delta.expected, delta.off, sequence, must_exist=delta.partition in self._written)
         crash_point("after-script")
         # A lost reply is asked for again: if it was this very write that moved the offset, it had landed.
         if stored is not None and stored != (str(delta.off), self.writer, str(sequence)):
@@ -191,17 +189,17 @@ class RedisStore:
             False, and nothing written, if the stored benchmark is no longer at the snapshot's offset.
         """
         keys = self._keys(partition)
-        batch = Batch(keys.of("spec", key))
-        batch.add("SET", keys.of("pairs", key), pack_snapshot(snapshot))
+        call = ScriptCall(keys.of("spec", key))
+        call.add("SET", keys.of("pairs", key), pack_snapshot(snapshot))
         crash_point("snapshot")
-        return await self._run(batch, snapshot.off, snapshot.off, 0, must_exist=True) is None
+        return await self._run(call, snapshot.off, snapshot.off, 0, must_exist=True) is None
 
     async def _run(
-        self, batch: Batch, expected: int, off: int, sequence: int, *, must_exist: bool
+        self, call: ScriptCall, expected: int, off: int, sequence: int, *, must_exist: bool
     ) -> tuple[str, str, str] | None:
         """Run the script; return None, or what is stored (off, writer, seq) when it refused."""
-        arguments = [expected, off, self.writer, sequence, int(must_exist), *batch.commands]
-        reply = await self._connection.run(lambda: self._script(batch.keys, arguments))
+        arguments = [expected, off, self.writer, sequence, int(must_exist), *call.commands]
+        reply = await self._connection.run(lambda: self._script(call.keys, arguments))
         return None if reply == 1 else tuple(part.decode() for part in reply)
 
     # --- outbox -----------------------------------------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from monitor.store import embedded
-from monitor.store.embedded import EmbeddedValkey, find_executable
 from monitor.store.errors import StoreError
+from monitor.store.server import embedded
+from monitor.store.server.embedded import EmbeddedValkey, find_executable
 from tests.store_model import short_directory
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and prctl, which only Linux has")
@@ -22,7 +22,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and prct
 KEEPER = """
 import asyncio, sys
 from redis.asyncio import Redis
-from monitor.store.embedded import EmbeddedValkey
+from monitor.store.server.embedded import EmbeddedValkey
 
 async def main():
     valkey = EmbeddedValkey(sys.argv[1])

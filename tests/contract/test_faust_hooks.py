@@ -19,9 +19,9 @@ from faust.transport import base, conductor, consumer, drivers
 from faust.types import TP, ConsumerMessage
 
 from monitor.engine.chunk import Chunk
-from monitor.logs import file, worker
-from monitor.logs.filelog import FileLog
-from monitor.logs.worker import make_app
+from monitor.logs import faust_app, file
+from monitor.logs.faust_app import make_app
+from monitor.logs.file_log import FileLog
 
 CHUNK = Chunk(partition=0, start=58, end=66, offsets=[58], records=[b'{"a":1}'])
 
@@ -155,7 +155,7 @@ def test_the_boot_leaves_out_what_would_listen_or_elect(app):
     assert app.conf.topic_disable_leader
     assert not app.conf.topic_allow_declare
     assert app.chunks.acks is False
-    assert app.conf.TableManager is worker.NoTables
+    assert app.conf.TableManager is faust_app.NoTables
     assert app.conf.stream_buffer_maxsize == 1
 
 
@@ -173,8 +173,8 @@ def test_the_environment_of_other_programs_does_not_reach_the_settings(tmp_path,
 
 RUN = """
 import asyncio
-from monitor.logs.filelog import FileLog
-from monitor.logs.worker import make_app
+from monitor.logs.file_log import FileLog
+from monitor.logs.faust_app import make_app
 
 async def main():
     log = FileLog.open("data/log.jsonl")

@@ -20,8 +20,8 @@ from faust.transport.drivers import aiokafka as driver
 from mode import Service
 
 from monitor.logs import kafka
+from monitor.logs.faust_app import make_app
 from monitor.logs.kafka_settings import KafkaSettings
-from monitor.logs.worker import make_app
 
 
 def test_the_entry_point_goes_before_the_transport_that_faust_brings_along():
@@ -90,7 +90,7 @@ def test_what_is_overridden_is_still_there(owner, name, expected):
         # What is read and the position behind it are taken in one step.
         (FetchResult.getall, "self._update_position()"),
         (AIOKafkaConsumer.position, "if not tp_state.has_valid_position"),
-        # Runs in the place of records: who asks for the next one, when nothing has been taken yet, and what is counted.
+        # RecordSlices in the place of records: who asks for the next one, when nothing has been taken yet, and what is counted.
         (KafkaFetcher._fetch_requests_routine, "self._proc_fetch_request(assignment, node_id, request)"),
         (KafkaFetcher._proc_fetch_request, "self._records[tp] = FetchResult("),
         (PartitionRecords.__init__, "self._records_iterator = self._unpack_records()"),

@@ -70,7 +70,7 @@ def test_a_chunk_that_takes_too_long_does_not_hold_the_group_up_for_ever(kafka, 
         slow.before_commit = lambda _: stuck.wait()
         app = slow.app
         await app.start()
-        await until(lambda: not app.in_hand.free.is_set())
+        await until(lambda: not app.progress.free.is_set())
         async with Worker(kafka, topic, store, "other", rebalance_seconds=2) as other:
             await until(lambda: len(other.mine) == 1, 20)
             (theirs,) = other.mine

@@ -12,8 +12,8 @@ import pytest
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import KafkaError
 
+from monitor.logs.faust_app import make_app
 from monitor.logs.kafka_settings import KafkaSettings
-from monitor.logs.worker import make_app
 from tests.kafka.broker import KafkaCluster, free_ports
 
 pytestmark = pytest.mark.kafka

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from monitor.logs.filelog import FileLog, OffsetOutOfRange
+from monitor.logs.faust_app import make_app
+from monitor.logs.file_log import FileLog, OffsetOutOfRange
 from monitor.logs.kafka_settings import KafkaSettings
-from monitor.logs.worker import make_app
 
 TOPIC = "events"
 

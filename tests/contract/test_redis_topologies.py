@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from monitor.store.clients import make_clients
 from monitor.store.errors import StateRefused
 from monitor.store.layout import Keys
 from monitor.store.redis_store import RedisStore
+from monitor.store.server.clients import make_clients
 from tests.commands import rankwatch
 from tests.redis_server import RedisCluster, RedisServer, Sentinels, has_cli
 from tests.stored_state import drain, fold, records, state_of

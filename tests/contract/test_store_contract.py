@@ -18,12 +18,12 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import Delta, PairSnapshot, Source, StoredState
 from monitor.engine.state.keys import benchmark_key
-from monitor.store.connection import Retries
-from monitor.store.embedded import EmbeddedValkey
 from monitor.store.errors import StaleState, StateRefused, StoreError, StoreUnavailable
 from monitor.store.layout import Keys
 from monitor.store.load import load_state
 from monitor.store.redis_store import RedisStore
+from monitor.store.server.connection import Retries
+from monitor.store.server.embedded import EmbeddedValkey
 from tests.memory_store import MemoryStore
 from tests.store_model import NAMES, Evaluation, LossyProxy, one_row, short_directory, verdict
 

@@ -10,14 +10,14 @@ import sys
 import pytest
 
 from monitor.crash_points import VARIABLE
-from monitor.logs.filelog import FileLog
+from monitor.logs.file_log import FileLog
 
 BATCH = 7
 PRODUCERS = 3
 
 APPENDER = f"""
 import asyncio, json, os, sys
-from monitor.logs.filelog import FileLog
+from monitor.logs.file_log import FileLog
 
 async def produce(log, name):
     for number in range(0, 100_000, {BATCH}):

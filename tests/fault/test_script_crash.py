@@ -10,8 +10,8 @@ import pytest
 
 from monitor.crash_points import VARIABLE
 from monitor.engine.state.delta import PairSnapshot
-from monitor.store.embedded import EmbeddedValkey
 from monitor.store.redis_store import RedisStore
+from monitor.store.server.embedded import EmbeddedValkey
 from tests.store_model import one_row, verdict
 
 END = 80

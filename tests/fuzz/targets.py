@@ -18,7 +18,7 @@ from monitor.ingest.formats.choices import Choices
 from monitor.ingest.importer import Importer
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.records import read_records
-from monitor.store.archive import ArchiveDamaged, read_archive
+from monitor.store.transfer.archive import ArchiveDamaged, read_archive
 from schemas.decode import Fault, decode_message
 from schemas.events import Declaration, EventFields
 from schemas.names import name_fault

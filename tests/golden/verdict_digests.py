@@ -24,8 +24,8 @@ import numpy as np
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
-from monitor.store.batch import delta_batch
 from monitor.store.layout import Keys
+from monitor.store.script_call import commit_call
 from tests.memory_store import MemoryStore
 
 RECORDED = Path(__file__).with_suffix(".json")
@@ -64,7 +64,7 @@ def digest(records: list[bytes], chunk: int = 500) -> dict[str, object]:
         offsets = range(start, start + len(part))
         delta = partition.fold(Chunk(0, start, start + len(part), offsets, part))
         store.commit(delta)
-        for argument in delta_batch(Keys("digest", 0), delta).commands:
+        for argument in commit_call(Keys("digest", 0), delta).commands:
             hashed.update(_without_sentences(argument))
     changes = 0
     for name, benchmark in sorted(partition.benchmarks.items()):

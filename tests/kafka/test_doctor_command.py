@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from redis.asyncio import Redis
 
-from monitor.store.embedded import EmbeddedValkey
+from monitor.store.server.embedded import EmbeddedValkey
 from tests.commands import rankwatch
 from tests.kafka.records import fresh_topic
 from tests.store_model import short_directory

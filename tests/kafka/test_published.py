@@ -12,7 +12,7 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter, Misrouted
 from monitor.publish.dead_letter_limit import DeadLetterLimit, TooManyDeadLetters
 from monitor.publish.dead_letter_topic import DeadLetterTopic
-from monitor.publish.kafka import BATCH_BYTES, BrokerError, KafkaProducer, Message
+from monitor.publish.kafka_producer import BATCH_BYTES, BrokerError, KafkaProducer, Message
 from monitor.publish.republisher import ORIGIN, Republisher
 from monitor.publish.topics import TopicMissing, Topics
 from monitor.publish.verdict_topic import VerdictTopic

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaProducer
 
+from monitor.logs.faust_app import make_app
 from monitor.logs.kafka_settings import KafkaSettings
-from monitor.logs.worker import make_app
 
 
 class Store:

@@ -6,7 +6,7 @@ import pytest
 
 from monitor.app.doctor import judge_folder, judge_server, judge_topic
 from monitor.publish.topics import Topic
-from monitor.store.health import ServerFacts
+from monitor.store.server.health import ServerFacts
 
 GOOD = Topic(
     "events",

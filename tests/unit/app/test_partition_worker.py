@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from monitor.app.partition_worker import Owned
+from monitor.app.partition_worker import PartitionWorker
 from monitor.engine.chunk import Chunk
 from monitor.store.errors import StaleState, StoreUnavailable
 from tests.kafka.records import in_loop
@@ -82,7 +82,7 @@ def chunk(start, size):
 
 
 async def loaded(store):
-    owned = Owned(0, store, [Nobody()], Nobody())
+    owned = PartitionWorker(0, store, [Nobody()], Nobody())
     await owned.load()
     return owned
 
@@ -137,7 +137,7 @@ async def test_letting_go_waits_for_the_commit_and_saves_what_is_stored():
     owned = await loaded(store)
     store.open.clear()
     assert await owned.fold(chunk(0, 10), always)
-    gone = asyncio.create_task(owned.let_go())
+    gone = asyncio.create_task(owned.release())
     await asyncio.sleep(0.01)
     assert not gone.done()
     store.open.set()
@@ -151,7 +151,7 @@ async def test_letting_go_of_a_state_that_another_has_moved_leaves_it_as_it_is()
     store = SlowStore(stale=1.0)
     owned = await loaded(store)
     assert await owned.fold(chunk(0, 10), always)
-    await owned.let_go()
+    await owned.release()
     assert store.state.off == 0
 
 

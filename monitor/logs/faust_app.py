@@ -9,7 +9,7 @@ from faust.tables import TableManager
 from faust.types import TP, EventT, Message, StreamT
 
 from monitor.engine.chunk import Chunk
-from monitor.logs.filelog import FileLog
+from monitor.logs.file_log import FileLog
 from monitor.logs.kafka_settings import KafkaSettings
 
 KAFKA_CHUNK_BYTES = 1 << 20
@@ -39,7 +39,7 @@ class NoTables(TableManager):  # type: ignore[misc]
         await self.recovery.start()
 
 
-class InHand(faust.Sensor):  # type: ignore[misc]
+class AgentProgress(faust.Sensor):  # type: ignore[misc]
     """Knows the chunk that the agent has, and how far it has got in each partition.
 
     Attributes
@@ -79,7 +79,7 @@ async def _nothing(partitions: set[TP]) -> None:
     pass
 
 
-class WorkerApp(faust.App):  # type: ignore[misc]
+class FaustApp(faust.App):  # type: ignore[misc]
     """A Faust application whose agents read chunks and whose offsets are in the application's own store.
 
     Attributes
@@ -96,7 +96,7 @@ class WorkerApp(faust.App):  # type: ignore[misc]
     on_revoked
         For Kafka: awaited with all partitions of this worker in a rebalance, after their last chunk, before another gets them.
         Not called when the application stops.
-    in_hand
+    progress
         What the agent has been given.
     kafka
         For ``kafka://``: how to reach the brokers.
@@ -110,7 +110,7 @@ class WorkerApp(faust.App):  # type: ignore[misc]
     stored_offsets: Callable[[set[TP]], Awaitable[Mapping[TP, int]]]
     on_assigned: Callable[[set[TP]], Awaitable[None]] = staticmethod(_nothing)
     on_revoked: Callable[[set[TP]], Awaitable[None]] = staticmethod(_nothing)
-    in_hand: InHand
+    progress: AgentProgress
     kafka: KafkaSettings | None = None
     file_log: FileLog | None = None
     chunk_records = 2000
@@ -129,7 +129,7 @@ class WorkerApp(faust.App):  # type: ignore[misc]
 
     async def settled(self) -> None:
         """Wait until the agent has no chunk; it gets none while the flow is suspended (`flow_control`)."""
-        await self.in_hand.free.wait()
+        await self.progress.free.wait()
 
     async def _on_agent_error(self, agent: faust.Agent, exc: BaseException) -> None:  # noqa: ARG002
         # Faust starts the agent again behind the chunk that it failed on; let no later chunk get to it.
@@ -141,7 +141,7 @@ class WorkerApp(faust.App):  # type: ignore[misc]
         pass
 
 
-def make_app(url: str, topic: str, *, app_id: str, kafka: KafkaSettings | None = None) -> WorkerApp:
+def make_app(url: str, topic: str, *, app_id: str, kafka: KafkaSettings | None = None) -> FaustApp:
     """Make the application for the log at `url`; register agents on its `chunks`, then start it within a running loop.
 
     Parameters
@@ -161,7 +161,7 @@ def make_app(url: str, topic: str, *, app_id: str, kafka: KafkaSettings | None =
         If a ``kafka://`` URL is none.
     """
     over_kafka = url.startswith("kafka:")
-    app = WorkerApp(
+    app = FaustApp(
         app_id,
         broker=url,
         env={},  # Faust would let variables as common as BROKER_URL or WEB_PORT overrule what is said here
@@ -175,8 +175,8 @@ def make_app(url: str, topic: str, *, app_id: str, kafka: KafkaSettings | None =
         stream_wait_empty=False,
         TableManager=NoTables,
     )
-    app.in_hand = InHand()
-    app.sensors.add(app.in_hand)
+    app.progress = AgentProgress()
+    app.sensors.add(app.progress)
     if over_kafka:
         app.kafka = kafka or KafkaSettings.from_url(url)
         app.chunk_bytes = KAFKA_CHUNK_BYTES

@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from monitor.app import systemd
-from monitor.app.partition_worker import Owned
+from monitor.app.partition_worker import PartitionWorker
 from monitor.ingest.reject_limit import TooManyRejected
-from monitor.logs.filelog import LogError
-from monitor.logs.worker import WorkerApp
+from monitor.logs.faust_app import FaustApp
+from monitor.logs.file_log import LogError
 from monitor.publish.relay import Publisher
 from monitor.publish.webhook import Webhook
 from monitor.serve.api.writing import Intake
@@ -28,7 +28,7 @@ _LOOK_SECONDS = 2.0
 """How often the store and the brokers are asked whether they answer."""
 
 
-def start_faults() -> tuple[type[Exception], ...]:
+def startup_errors() -> tuple[type[Exception], ...]:
     """Return what can go wrong from outside, and says itself what to do."""
     return (LogError, StoreError, TooManyRejected, OSError, ValueError)
 
@@ -60,14 +60,14 @@ def settle_heap() -> None:
     gc.freeze()
 
 
-class Running:
+class MonitorProcess:
     """A process that owns partitions; use it as an async context manager.
 
     Attributes
     ----------
     board : Board
         Reports of the benchmarks of the partitions in hand.
-    owned : dict of int to Owned
+    owned : dict of int to PartitionWorker
         The partitions in hand.
     web : WebServer or None
         Once it serves.
@@ -75,12 +75,12 @@ class Running:
 
     mode: str
     store: RedisStore
-    _faust: WorkerApp
+    _faust: FaustApp
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.owned: dict[int, Owned] = {}
-        self.board = Board(lambda: [owned.partition for owned in self.owned.values()])
+        self.partitions: dict[int, PartitionWorker] = {}
+        self.board = Board(lambda: [owned.partition for owned in self.partitions.values()])
         self.web: WebServer | None = None
         self.meters = Meters()
         self._store_answers = True
@@ -135,7 +135,7 @@ class Running:
         # Only to show it: a store that goes away meanwhile is no fault of the look, and must not hold up the next one.
         with contextlib.suppress(StoreError, TimeoutError):
             async with asyncio.timeout(_LOOK_SECONDS):
-                for owned in list(self.owned.values()):
+                for owned in list(self.partitions.values()):
                     await owned.outbox_length()
 
     async def _look_around(self) -> None:
@@ -187,7 +187,7 @@ class Running:
     async def _snapshots(self) -> None:
         while True:
             await asyncio.sleep(self.settings.snapshot_seconds)
-            for owned in list(self.owned.values()):
+            for owned in list(self.partitions.values()):
                 await owned.save_pairs()
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
@@ -211,4 +211,4 @@ class Running:
     @property
     def rejected(self) -> int:
         """Records that could not be read, in whichever partition."""
-        return sum(owned.rejected for owned in self.owned.values())
+        return sum(owned.rejected for owned in self.partitions.values())

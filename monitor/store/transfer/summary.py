@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from monitor.store.connection import Connection
 from monitor.store.layout import STRINGS, Keys
+from monitor.store.server.connection import Connection
 
 _SLICE: Final = 500
 """Keys in one round trip."""

@@ -10,20 +10,20 @@ import structlog
 from faust.types import TP
 
 from monitor.app.intake import Declare, FileIntake
-from monitor.app.partition_worker import Owned
-from monitor.app.service import Running
+from monitor.app.partition_worker import PartitionWorker
+from monitor.app.process import MonitorProcess
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter
 from monitor.ingest.dead_letter_file import DeadLetterFile
 from monitor.ingest.files.paths import DATA_MARK
-from monitor.logs.filelog import FileLog
-from monitor.logs.worker import WorkerApp, make_app
+from monitor.logs.faust_app import FaustApp, make_app
+from monitor.logs.file_log import FileLog
 from monitor.publish.feed_file import FeedFile
 from monitor.settings import LOG_NAME, Settings
-from monitor.store.connection import Retries
-from monitor.store.embedded import EmbeddedValkey
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
+from monitor.store.server.connection import Retries
+from monitor.store.server.embedded import EmbeddedValkey
 from schemas.changes import VerdictChange
 
 log = structlog.get_logger()
@@ -44,7 +44,7 @@ class _Letters:
         return await asyncio.to_thread(self._file.write, letters)
 
 
-class Monitor(Running):
+class EmbeddedMonitor(MonitorProcess):
     """What is appended to `log` is folded, committed, relayed and served.
 
     Parameters
@@ -91,7 +91,7 @@ class Monitor(Running):
         letters = DeadLetterFile(self.dead_letters_path)
         self._cleanup.callback(letters.close)
         feed = FeedFile(folder / "verdicts.jsonl")
-        owned = Owned(
+        owned = PartitionWorker(
             PARTITION,
             self.store,
             await self._publishers(feed, PARTITION),
@@ -103,7 +103,7 @@ class Monitor(Running):
         self.meters.take(PARTITION)
         await owned.load()
         self.log.check_offset(owned.partition.off)
-        self.owned[PARTITION] = owned
+        self.partitions[PARTITION] = owned
         await owned.relay.drain()
 
         self._faust = self._make_faust(folder / LOG_NAME)
@@ -138,10 +138,10 @@ class Monitor(Running):
                 "log is neither lost nor counted twice"
             )
 
-    def _make_faust(self, path: Path) -> WorkerApp:
+    def _make_faust(self, path: Path) -> FaustApp:
         app = make_app(path.as_uri(), self.settings.topic, app_id="rankwatch")
         app.file_log = self.log
-        owned = self.owned[PARTITION]
+        owned = self.partitions[PARTITION]
 
         async def stored_offsets(partitions: set[TP]) -> Mapping[TP, int]:
             return dict.fromkeys(partitions, owned.partition.off)
@@ -158,27 +158,27 @@ class Monitor(Running):
     async def _stop_folding(self) -> None:
         # Stopping Faust cancels the agent wherever it waits: let the chunk in hand be committed first.
         self._faust.flow_control.suspend()
-        async with self.owned[PARTITION].busy():
+        async with self.partitions[PARTITION].busy():
             await self._faust.stop()
         await self._end_tasks()
-        await self.owned[PARTITION].let_go()
+        await self.partitions[PARTITION].release()
 
     # --- what is known ----------------------------------------------------------------------------------------------------------------
 
     @property
     def partition(self) -> Partition:
         """The state."""
-        return self.owned[PARTITION].partition
+        return self.partitions[PARTITION].partition
 
     @property
-    def behind(self) -> int:
+    def lag(self) -> int:
         """Bytes of the log that are not folded and committed yet."""
-        return self.log.durable_end - self.owned[PARTITION].committed
+        return self.log.durable_end - self.partitions[PARTITION].committed
 
     @property
     def dead_letters_written(self) -> int:
         """Dead letters that this process has written."""
-        return self.owned[PARTITION].dead_letters_kept
+        return self.partitions[PARTITION].dead_letters_kept
 
     def _intake(self) -> FileIntake:
         return FileIntake(self.log, lambda name: name in self.partition.benchmarks, self._declare)
@@ -192,14 +192,14 @@ class Monitor(Running):
     def _waiting_for(self) -> str | None:
         if not self._started:
             return "starting"
-        late = self.behind > self._faust.chunk_bytes
-        return f"catching up: {self.behind:,} bytes of the log are not folded yet" if late else None
+        late = self.lag > self._faust.chunk_bytes
+        return f"catching up: {self.lag:,} bytes of the log are not folded yet" if late else None
 
     # --- waiting ----------------------------------------------------------------------------------------------------------------------
 
     async def caught_up(self) -> None:
         """Wait until everything that is in the log now has been folded, committed and relayed; raise what stops the fold."""
-        owned = self.owned[PARTITION]
+        owned = self.partitions[PARTITION]
         moved = asyncio.create_task(owned.moved_beyond(self.log.durable_end))
         failed = asyncio.create_task(self.failed())
         try:

@@ -17,7 +17,7 @@ VERSIONS: Final = {"state_version": STATE_VERSION, "statistics_version": STATIST
 """What a stored state has to agree on with this program."""
 
 
-class Batch:
+class ScriptCall:
     """The keys and commands of one run of the script; the first key is its guard."""
 
     def __init__(self, guard: str) -> None:
@@ -38,9 +38,9 @@ class Batch:
         self.commands += (command, self.key(key), len(arguments), *arguments)
 
 
-def delta_batch(keys: Keys, delta: Delta) -> Batch:
-    """Turn a delta into a batch guarded by the partition's offset."""
-    batch = Batch(keys.meta)
+def commit_call(keys: Keys, delta: Delta) -> ScriptCall:
+    """Turn a delta into a call guarded by the partition's offset."""
+    call = ScriptCall(keys.meta)
     meta: dict[str, Argument] = {**VERSIONS}
     if delta.counters:
         meta["counters"] = dump_json(delta.counters)
@@ -50,17 +50,17 @@ def delta_batch(keys: Keys, delta: Delta) -> Batch:
         meta["last"] = dump_json(delta.last)
     for partition, origin in delta.origins.items():
         meta[f"origin:{partition}"] = dump_json(origin)
-    batch.add("HSET", keys.meta, *chain.from_iterable(meta.items()))
+    call.add("HSET", keys.meta, *chain.from_iterable(meta.items()))
     for place, benchmark in enumerate(delta.benchmarks):
-        batch.add("HSETNX", keys.benchmarks, benchmark.key, dump_json([delta.off, place, benchmark.name]))
-        _add_benchmark(batch, keys, benchmark, delta.at)
+        call.add("HSETNX", keys.benchmarks, benchmark.key, dump_json([delta.off, place, benchmark.name]))
+        _add_benchmark(call, keys, benchmark, delta.at)
         for field, _ in benchmark.changes if delta.at else ():
-            batch.add("HSETNX", keys.of("times", benchmark.key), field, repr(delta.at))
-    _add_changes(batch, keys, delta.benchmarks)
-    return batch
+            call.add("HSETNX", keys.of("times", benchmark.key), field, repr(delta.at))
+    _add_changes(call, keys, delta.benchmarks)
+    return call
 
 
-def _add_benchmark(batch: Batch, keys: Keys, delta: BenchmarkDelta, at: float) -> None:
+def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, at: float) -> None:
     spec: dict[str, Argument] = {
         "name": delta.name,
         "off": delta.off,
@@ -73,7 +73,7 @@ def _add_benchmark(batch: Batch, keys: Keys, delta: BenchmarkDelta, at: float) -
         spec["finding"] = dump_json(delta.finding)
     if at:
         spec["at"] = repr(at)
-    batch.add("HSET", keys.of("spec", delta.key), *chain.from_iterable(spec.items()))
+    call.add("HSET", keys.of("spec", delta.key), *chain.from_iterable(spec.items()))
     appended = {
         "rows": pack_lines(delta.rows),
         "models": pack_lines(delta.contestants),
@@ -82,31 +82,31 @@ def _add_benchmark(batch: Batch, keys: Keys, delta: BenchmarkDelta, at: float) -
     }
     for kind, data in appended.items():
         if data:
-            batch.add("APPEND", keys.of(kind, delta.key), data)
+            call.add("APPEND", keys.of(kind, delta.key), data)
     if delta.arrival is not None and delta.arrival[0].size:
-        _add_arrival(batch, keys, delta)
+        _add_arrival(call, keys, delta)
     if delta.columns is not None:
         for contestant, column in enumerate(delta.columns):
-            batch.add("SET", keys.score(delta.key, contestant), column.astype(code_type(delta.width)).tobytes())
+            call.add("SET", keys.score(delta.key, contestant), column.astype(code_type(delta.width)).tobytes())
     elif delta.cells is not None:
-        _add_cells(batch, keys, delta)
+        _add_cells(call, keys, delta)
 
 
-def _add_arrival(batch: Batch, keys: Keys, delta: BenchmarkDelta) -> None:
+def _add_arrival(call: ScriptCall, keys: Keys, delta: BenchmarkDelta) -> None:
     """Write the state of contestants that had new scores, by runs of consecutive contestants."""
     assert delta.arrival is not None
     contestant, state = delta.arrival
     key = keys.of("arrival", delta.key)
     starts = np.flatnonzero(np.diff(contestant, prepend=-2) != 1)
     runs = np.empty((starts.size, 3), "<u4")
-    runs[:, 0] = batch.key(key)
+    runs[:, 0] = call.key(key)
     runs[:, 1] = contestant[starts]
     runs[:, 2] = np.diff(starts, append=contestant.size)
     runs[:, 1:] *= 8 * state.shape[1]
-    batch.add("CELLS", key, runs.tobytes(), state.astype("<i8").tobytes())
+    call.add("CELLS", key, runs.tobytes(), state.astype("<i8").tobytes())
 
 
-def _add_cells(batch: Batch, keys: Keys, delta: BenchmarkDelta) -> None:
+def _add_cells(call: ScriptCall, keys: Keys, delta: BenchmarkDelta) -> None:
     """Group the new scores into runs of consecutive rows of one contestant."""
     assert delta.cells is not None
     row, contestant, code = delta.cells
@@ -115,19 +115,19 @@ def _add_cells(batch: Batch, keys: Keys, delta: BenchmarkDelta) -> None:
     starts = np.flatnonzero((np.diff(contestant, prepend=-1) != 0) | (np.diff(row, prepend=-1) != 1))
     # A contestant's key is looked up once; its runs follow each other because the cells are sorted.
     named, of_run = np.unique(contestant[starts], return_inverse=True)
-    index = np.array([batch.key(keys.score(delta.key, k)) for k in named.tolist()])
+    index = np.array([call.key(keys.score(delta.key, k)) for k in named.tolist()])
     runs = np.empty((starts.size, 3), "<u4")
     runs[:, 0] = index[of_run]
     runs[:, 1] = row[starts]
     runs[:, 2] = np.diff(starts, append=row.size)
     runs[:, 1:] *= delta.width
-    batch.add("CELLS", batch.keys[int(index[0]) - 1], runs.tobytes(), code.astype(code_type(delta.width)).tobytes())
+    call.add("CELLS", call.keys[int(index[0]) - 1], runs.tobytes(), code.astype(code_type(delta.width)).tobytes())
 
 
-def _add_changes(batch: Batch, keys: Keys, deltas: list[BenchmarkDelta]) -> None:
+def _add_changes(call: ScriptCall, keys: Keys, deltas: list[BenchmarkDelta]) -> None:
     """Put the verdict changes of all benchmarks on the outbox, in the order of their ids: a stream takes no other."""
     changes = [
-        (_parts(change.id), batch.key(keys.of("verdicts", delta.key)), field, change)
+        (_parts(change.id), call.key(keys.of("verdicts", delta.key)), field, change)
         for delta in deltas
         for field, change in delta.changes
     ]
@@ -138,7 +138,7 @@ def _add_changes(batch: Batch, keys: Keys, deltas: list[BenchmarkDelta]) -> None
         texts = [text.encode() for text in (field, change.id, change.model_dump_json())]
         entries.append((key, *map(len, texts)))
         body += texts
-    batch.add("LATCH", keys.outbox, np.array(entries, "<u4").tobytes(), b"".join(body))
+    call.add("LATCH", keys.outbox, np.array(entries, "<u4").tobytes(), b"".join(body))
 
 
 def _parts(identifier: str) -> tuple[int, int]:

@@ -12,23 +12,23 @@ from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from monitor.app.intake import KafkaIntake
-from monitor.app.partition_worker import Owned
-from monitor.app.service import Running, end_tasks, settle_heap
+from monitor.app.partition_worker import PartitionWorker
+from monitor.app.process import MonitorProcess, end_tasks, settle_heap
 from monitor.engine.ownership import owner
 from monitor.engine.state.keys import record_digest
-from monitor.logs.filelog import LogError, OffsetOutOfRange
+from monitor.logs.faust_app import make_app
+from monitor.logs.file_log import LogError, OffsetOutOfRange
 from monitor.logs.kafka_records import read_record
 from monitor.logs.kafka_settings import KafkaSettings
-from monitor.logs.worker import make_app
 from monitor.publish.dead_letter_limit import DeadLetterLimit
 from monitor.publish.dead_letter_topic import SUFFIX, DeadLetterTopic
-from monitor.publish.kafka import KafkaProducer, explain
+from monitor.publish.kafka_producer import KafkaProducer, explain
 from monitor.publish.republisher import Republisher
 from monitor.publish.topics import Topic, Topics
 from monitor.publish.verdict_topic import VerdictTopic
 from monitor.settings import Settings
-from monitor.store.connection import Retries
 from monitor.store.redis_store import RedisStore
+from monitor.store.server.connection import Retries
 
 log = structlog.get_logger()
 
@@ -46,7 +46,7 @@ class Stalled(LogError):  # noqa: N818
     """There is something to fold, and nothing is folded."""
 
 
-class Service(Running):
+class ClusterWorker(MonitorProcess):
     """One worker: it folds the partitions that the group gives it, and lets go of those that it takes.
 
     Parameters
@@ -81,7 +81,7 @@ class Service(Running):
         packing = None if settings.kafka_compression == "none" else settings.kafka_compression
         self._producer = KafkaProducer(options, compression=packing, patience=settings.start_seconds)
         await self._cleanup.enter_async_context(self._producer)
-        self._partitions = events.partitions
+        self._partition_count = events.partitions
         self._letters = DeadLetterTopic(self._producer, settings.topic, lambda: DeadLetterLimit(settings.max_rejected))
         self._republish = Republisher(self._producer, settings.topic, events.partitions)
 
@@ -117,7 +117,7 @@ class Service(Running):
 
         async def fold(stream: Any) -> None:  # noqa: ANN401 - a Faust stream of chunks
             async for chunk in stream:
-                owned = self.owned.get(chunk.partition)
+                owned = self.partitions.get(chunk.partition)
                 tp = TP(settings.topic, chunk.partition)
                 if owned is not None and not await owned.fold(chunk, partial(app.consumer.has_read_on, tp)):
                     await app.consumer.seek_wait({tp: owned.partition.off})
@@ -151,7 +151,7 @@ class Service(Running):
         for tp in sorted(partitions):
             number = tp.partition
             await self.store.bind_log(number, self._identity)
-            owned = Owned(
+            owned = PartitionWorker(
                 number,
                 self.store,
                 await self._publishers(
@@ -165,7 +165,7 @@ class Service(Running):
             )
             await owned.load()
             await self._check_last(owned, first[tp])
-            self.owned[number] = owned
+            self.partitions[number] = owned
             self.meters.take(number)
             self._relays[number] = asyncio.create_task(owned.run_relays())
         settle_heap()
@@ -173,7 +173,7 @@ class Service(Running):
         log.info("partitions assigned", partitions=sorted(tp.partition for tp in partitions))
 
     def _owner(self, benchmark: str) -> int:
-        return owner(benchmark, self._partitions)
+        return owner(benchmark, self._partition_count)
 
     async def _check_spare(self) -> None:
         """Refuse to wait for partitions of a topic that has gone: a spare is given none, but there are some."""
@@ -188,7 +188,7 @@ class Service(Running):
                     "with its records, or make it anew and delete the state"
                 )
 
-    async def _check_last(self, owned: Owned, first: int) -> None:
+    async def _check_last(self, owned: PartitionWorker, first: int) -> None:
         """Refuse a topic that holds another record where the last one was folded: it was made anew under the same name."""
         if owned.last is None or owned.last[0] < first:
             return
@@ -205,40 +205,40 @@ class Service(Running):
         """Finish with every partition in hand: relay its outbox, save its pair sums, drop it."""
         relays, self._relays = self._relays, {}
         await end_tasks(relays.values())
-        owned, self.owned = self.owned, {}
+        owned, self.partitions = self.partitions, {}
         self.board.forget()
         for each in owned.values():
             self.meters.let_go(each.number)
-            await each.let_go()
+            await each.release()
 
     async def _offsets(self, partitions: set[TP]) -> Mapping[TP, int]:
-        return {tp: self.owned[tp.partition].partition.off for tp in partitions if tp.partition in self.owned}
+        return {tp: self.partitions[tp.partition].partition.off for tp in partitions if tp.partition in self.partitions}
 
     # --- what is known ----------------------------------------------------------------------------------------------------------------
 
     def _intake(self) -> KafkaIntake:
-        return KafkaIntake(self._producer, self.settings.topic, self._partitions)
+        return KafkaIntake(self._producer, self.settings.topic, self._partition_count)
 
     def _log_partitions(self) -> int:
-        return self._partitions
+        return self._partition_count
 
     def _log_ends(self) -> dict[int, int]:
         consumer, topic = self._faust.consumer, self.settings.topic
-        ends = {number: consumer.highwater(TP(topic, number)) for number in self.owned}
+        ends = {number: consumer.highwater(TP(topic, number)) for number in self.partitions}
         return {number: end for number, end in ends.items() if end is not None}
 
     @property
-    def behind(self) -> int:
+    def lag(self) -> int:
         """Records that are in the log of the partitions in hand, and not folded yet."""
-        return sum(max(0, end - self.owned[number].committed) for number, end in self._log_ends().items())
+        return sum(max(0, end - self.partitions[number].committed) for number, end in self._log_ends().items())
 
     def _waiting_for(self) -> str | None:
         if not self._assigned:
             return "waiting for partitions to be assigned"
         if not self._store_answers:
             return "the store does not answer"
-        late = self.behind > LATE_RECORDS
-        return f"catching up: {self.behind:,} records are not folded yet" if late else None
+        late = self.lag > LATE_RECORDS
+        return f"catching up: {self.lag:,} records are not folded yet" if late else None
 
     # --- watching ---------------------------------------------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class Service(Running):
         self._broker_up.set(await self._producer.answers())
 
     async def failed(self) -> None:
-        """Wait as `Running.failed` does; a gap in the log is shown for a while before it is raised, so that it can be alerted on."""
+        """Wait as `MonitorProcess.failed` does; a gap in the log is shown for a while before it is raised, so that it can be alerted on."""
         try:
             await super().failed()
         except (SourceGap, OffsetOutOfRange) as error:
@@ -272,7 +272,7 @@ class Service(Running):
                     task.result()
                     log.error("a relay has ended", partition=number)
             ends = self._log_ends()
-            for number, owned in list(self.owned.items()):
+            for number, owned in list(self.partitions.items()):
                 moved, since = seen.get(number, (-1, now))
                 if owned.committed != moved or ends.get(number, 0) <= owned.committed:
                     seen[number] = (owned.committed, now)

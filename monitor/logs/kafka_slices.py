@@ -28,7 +28,7 @@ class Record(Protocol):
         """Its headers."""
 
 
-class Runs(PartitionRecords):  # type: ignore[misc]
+class RecordSlices(PartitionRecords):  # type: ignore[misc]
     """What a fetch brought of one partition: an iterator of runs, where the client's own is one of records.
 
     Corrupt batches, control batches, aborted transactions, and records before the offset that was asked for are treated as there.
@@ -91,7 +91,7 @@ class Runs(PartitionRecords):  # type: ignore[misc]
             yield batch, aborted or batch.is_control_batch
 
 
-def read_in_runs(consumer: AIOKafkaConsumer, most: int) -> None:
+def read_in_slices(consumer: AIOKafkaConsumer, most: int) -> None:
     """Let `getmany` of a consumer that is started, and has no partition yet, give runs where it gives records.
 
     Each element is a list of up to `most` records, and ``max_records`` counts lists.
@@ -103,8 +103,8 @@ def read_in_runs(consumer: AIOKafkaConsumer, most: int) -> None:
         brought: bool = await fetch(*arguments)
         # Nobody has seen them: what the client does from the answer on is one step.
         for result in fetcher._records.values():
-            if isinstance(result, FetchResult) and not isinstance(result._partition_records, Runs):
-                result._partition_records = Runs(result._partition_records, most)
+            if isinstance(result, FetchResult) and not isinstance(result._partition_records, RecordSlices):
+                result._partition_records = RecordSlices(result._partition_records, most)
         return brought
 
     fetcher._proc_fetch_request = fetch_runs

@@ -1,4 +1,4 @@
-"""Runs of records against the client's own reading of the same bytes."""
+"""RecordSlices of records against the client's own reading of the same bytes."""
 
 import random
 import struct
@@ -10,7 +10,7 @@ from aiokafka.errors import CorruptRecordException
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
-from monitor.logs.kafka_runs import Runs
+from monitor.logs.kafka_slices import RecordSlices
 
 PARTITION = TopicPartition("events", 0)
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
@@ -107,7 +107,7 @@ def test_runs_hold_what_the_client_would_give_and_end_where_it_would_go_on(level
         # The broker sends from the batch on that holds the offset.
         kept = [batch for batch in batches if DefaultRecordBatch(batch).next_offset > start]
         data = b"".join(kept)
-        single, runs = stock(data, aborted, start, level), Runs(stock(data, aborted, start, level), most)
+        single, runs = stock(data, aborted, start, level), RecordSlices(stock(data, aborted, start, level), most)
         found = []
         for run in runs:
             assert 0 < len(run) <= most
@@ -121,7 +121,7 @@ def test_runs_hold_what_the_client_would_give_and_end_where_it_would_go_on(level
 
 def test_the_place_to_go_on_from_lies_behind_each_run_and_before_the_next():
     data = batch_of(5, [(b"%d" % k, []) for k in range(10)], compression=GZIP)
-    runs = Runs(stock(data, [], 7), 3)
+    runs = RecordSlices(stock(data, [], 7), 3)
     places = [([record.offset for record in run], runs.next_fetch_offset) for run in runs]
     assert places == [([7, 8, 9], 10), ([10, 11, 12], 13), ([13, 14], 15)]
 
@@ -130,7 +130,7 @@ def test_nothing_of_a_corrupt_batch_is_given():
     good, bad = (batch_of(3 * k, [(b"%d" % n, []) for n in range(3)]) for k in range(2))
     broken = bytearray(bad)
     broken[-2] ^= 1
-    runs = Runs(stock(good + bytes(broken), [], 0), 3)
+    runs = RecordSlices(stock(good + bytes(broken), [], 0), 3)
     assert [record.value for record in next(runs)] == [b"0", b"1", b"2"]
     assert runs.next_fetch_offset == 3
     with pytest.raises(CorruptRecordException, match="CRC"):

@@ -4,8 +4,8 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-from monitor.store.connection import Command, Connection, Retries
 from monitor.store.errors import StoreError
+from monitor.store.server.connection import Command, Connection, Retries
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,11 @@ from typing import IO, Any, Final, Self
 
 from monitor.engine.ownership import owner
 from monitor.engine.state.keys import benchmark_key
-from monitor.store.archive import (
+from monitor.store.errors import StateRefused, StoreError, unfinished
+from monitor.store.layout import IMPORTING, STRINGS, Keys, check_topic, dump_json, unpack_contestants
+from monitor.store.script_call import VERSIONS
+from monitor.store.server.connection import Calls, Connection, Retries
+from monitor.store.transfer.archive import (
     ArchiveDamaged,
     ArchiveHeader,
     ArchiveWriter,
@@ -18,11 +22,7 @@ from monitor.store.archive import (
     PartitionLine,
     read_archive,
 )
-from monitor.store.batch import VERSIONS
-from monitor.store.connection import Calls, Connection, Retries
-from monitor.store.errors import StateRefused, StoreError, unfinished
-from monitor.store.layout import IMPORTING, STRINGS, Keys, check_topic, dump_json, unpack_contestants
-from monitor.store.summary import PartitionSummary, summarize
+from monitor.store.transfer.summary import PartitionSummary, summarize
 
 _POSITION: Final = ("off", "writer", "seq")
 _SLICE: Final = 500

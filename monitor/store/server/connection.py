@@ -12,8 +12,8 @@ from typing import Any, Final, Self, TypeVar
 from redis import exceptions
 from redis.asyncio import Redis
 
-from monitor.store.clients import Clients, make_clients
 from monitor.store.errors import StateRefused, StoreError, StoreUnavailable
+from monitor.store.server.clients import Clients, make_clients
 
 T = TypeVar("T")
 Calls = Sequence[tuple[str | int | bytes, ...]]
@@ -67,7 +67,7 @@ class Connection:
 
     @classmethod
     def to(cls, target: str | Mapping[str, Any], retries: Retries) -> Self:
-        """Prepare a connection, as `monitor.store.clients.make_clients`; nothing is sent yet."""
+        """Prepare a connection, as `monitor.store.server.clients.make_clients`; nothing is sent yet."""
         return cls(make_clients(target), retries)
 
     async def run(self, work: Callable[[], Awaitable[T]]) -> T:

@@ -1,0 +1,1 @@
+"""Connect to a Redis or Valkey server, or run one."""

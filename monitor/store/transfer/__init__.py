@@ -1,0 +1,1 @@
+"""Move a state between servers, and to another number of partitions."""

@@ -22,17 +22,17 @@ def print_report(partitions: Iterable[Partition], form: str, pairs: str, *, deta
     detail : bool
         Whether the second opinions are computed, and shown where the format has room for them.
     """
-    from monitor.report.build import build_report, views
+    from monitor.report.build import build_report, report_views
 
     which: Which = "all" if pairs == "all" else "adjacent"
     if isinstance(sys.stdout, TextIOWrapper) and form != "table":
         # A document is UTF-8 wherever it is made; a table speaks the encoding of its terminal.
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     if form == "json" and detail:
-        from monitor.report.second_opinions import detailed
+        from monitor.report.second_opinions import with_detail
         from schemas.detail import DetailedReport
 
-        found = [detailed(view) for view in views(partitions, pairs=which, assert_complete=True)]
+        found = [with_detail(view) for view in report_views(partitions, pairs=which, assert_complete=True)]
         print(DetailedReport(benchmarks=found).model_dump_json())
     elif form in {"markdown", "html"}:
         print(_document(partitions, form, which, detail=detail), end="")
@@ -51,21 +51,21 @@ def print_report(partitions: Iterable[Partition], form: str, pairs: str, *, deta
 
 
 def _document(partitions: Iterable[Partition], form: str, which: "Which", *, detail: bool) -> str:
-    from monitor.render.document import Shown
+    from monitor.render.document import ReportDocument
     from monitor.render.html import render_html
     from monitor.render.markdown import render_markdown
-    from monitor.report.build import views
-    from monitor.report.chart_data import figures_of
+    from monitor.report.build import report_views
+    from monitor.report.chart_data import chart_data
 
     share = low_coverage()
     shown = []
-    for view in views(partitions, pairs=which, assert_complete=True):
+    for view in report_views(partitions, pairs=which, assert_complete=True):
         more = None
         if detail:
-            from monitor.report.second_opinions import detailed
+            from monitor.report.second_opinions import with_detail
 
-            more = detailed(view).detail
-        shown.append(Shown(view.report, figures_of(view), share, more))
+            more = with_detail(view).detail
+        shown.append(ReportDocument(view.report, chart_data(view), share, more))
     return render_html(shown) if form == "html" else render_markdown(shown)
 
 

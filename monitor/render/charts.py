@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.report.chart_data import PairFigures
+from monitor.report.chart_data import PairChart
 
 _WIDTH: Final = 200
 _HEIGHT: Final = 16
@@ -77,12 +77,12 @@ def needed_bar(ratio: float | None, anytime: float | None) -> str:
     )
 
 
-def path_chart(drawn: PairFigures, log_alone: float, kind: str, title: str) -> str:
+def path_chart(drawn: PairChart, log_alone: float, kind: str, title: str) -> str:
     """Draw ln e of a pair along its items, against both thresholds.
 
     Parameters
     ----------
-    drawn : PairFigures
+    drawn : PairChart
     log_alone : float
         ln 1/alpha.
     kind : {"yes", "turned", "no"}

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from monitor.render import numbers as form
-from monitor.report.chart_data import Figures
+from monitor.report.chart_data import ChartData
 from monitor.report.sentences import are, counted
 from schemas.detail import BenchmarkDetail
 from schemas.report import RESOLUTION_PROCEDURES, BenchmarkReport, ModelReport, PairReport
@@ -23,11 +23,11 @@ PLANNED: Final = "fixed n, Bonferroni, Holm, Benjamini-Hochberg and clustered ar
 
 
 @dataclass(frozen=True)
-class Shown:
+class ReportDocument:
     """One benchmark, with what its figures are drawn from."""
 
     report: BenchmarkReport
-    figures: Figures
+    figures: ChartData
     low_coverage: float
     """Share of the items below which a model is marked."""
     detail: BenchmarkDetail | None = None
@@ -47,7 +47,7 @@ class Shown:
         return model.coverage < self.low_coverage
 
 
-def headline(shown: Shown) -> str:
+def headline(shown: ReportDocument) -> str:
     """Say how many neighbours are told apart."""
     pairs = shown.neighbours
     decided = sum(pair.decided.anytime_family is not None for pair in pairs)
@@ -57,7 +57,7 @@ def headline(shown: Shown) -> str:
     return f"{told}: decided family-wise, however often one looks. The rest may be ties."
 
 
-def facts(shown: Shown) -> list[tuple[str, str]]:
+def facts(shown: ReportDocument) -> list[tuple[str, str]]:
     """List what was read, what is asserted and at which levels, as (name, value)."""
     b = shown.report
     size = "size not fixed" if b.family.size is None else counted(b.family.size, "pair")
@@ -79,7 +79,7 @@ def facts(shown: Shown) -> list[tuple[str, str]]:
     ]
 
 
-def notes(shown: Shown) -> list[str]:
+def notes(shown: ReportDocument) -> list[str]:
     """List what a reader should know before trusting a rank."""
     b = shown.report
     found = []
@@ -134,12 +134,12 @@ def side_name(pair: PairReport, side: str | None) -> str:
     return "undecided" if better is None else f"{better} is better"
 
 
-def checklist(shown: Shown, position: int) -> list[tuple[str, str]]:
+def checklist(shown: ReportDocument, position: int) -> list[tuple[str, str]]:
     """Fill in the reporting checklist of paired leaderboard claims for a neighbouring pair, as (quantity, value).
 
     Parameters
     ----------
-    shown : Shown
+    shown : ReportDocument
     position : int
         Which pair of `shown.neighbours`.
 

@@ -13,7 +13,7 @@ from monitor.render.document import (
     PLANNED,
     RESOLUTIONS,
     TWO_WORDS,
-    Shown,
+    ReportDocument,
     checklist,
     facts,
     headline,
@@ -34,7 +34,7 @@ def text(value: str) -> str:
     return escape(form.safe(value))
 
 
-def render_html(benchmarks: Sequence[Shown]) -> str:
+def render_html(benchmarks: Sequence[ReportDocument]) -> str:
     """Write the page."""
     style = files("monitor.render").joinpath("report.css").read_text(encoding="utf-8")
     names = ", ".join(shown.report.benchmark for shown in benchmarks[:3]) + (", ..." if len(benchmarks) > 3 else "")
@@ -59,7 +59,7 @@ def _footer() -> str:
     )
 
 
-def _benchmark(shown: Shown, k: int) -> str:
+def _benchmark(shown: ReportDocument, k: int) -> str:
     b = shown.report
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{text(value)}</dd>" for name, value in facts(shown))
     warnings = "".join(f"<li>{text(note)}</li>" for note in notes(shown))
@@ -97,7 +97,7 @@ def _body(rows: Sequence[str]) -> str:
 # --- ranking ----------------------------------------------------------------------------------------------------------------------------
 
 
-def _ranking(shown: Shown) -> str:
+def _ranking(shown: ReportDocument) -> str:
     models = shown.report.models
     lows = [m.mean_low for m in models if m.mean_low is not None]
     highs = [m.mean_high for m in models if m.mean_high is not None]
@@ -120,7 +120,7 @@ def _ranking(shown: Shown) -> str:
     return f"<h3>Ranking</h3>{_table(title, head, bodies)}"
 
 
-def _model(shown: Shown, m: ModelReport, skipped: int, scale: tuple[float, float]) -> str:
+def _model(shown: ReportDocument, m: ModelReport, skipped: int, scale: tuple[float, float]) -> str:
     ranks = f"{m.rank_low}" if m.rank_low == m.rank_high else f"{m.rank_low}–{m.rank_high}"
     coverage = f"{m.coverage:.1%}"
     if shown.covers_little(m):
@@ -137,7 +137,7 @@ def _model(shown: Shown, m: ModelReport, skipped: int, scale: tuple[float, float
 # --- verdicts ---------------------------------------------------------------------------------------------------------------------------
 
 
-def _verdicts(shown: Shown, pairs: Sequence[PairReport], heading: str, title: str) -> str:
+def _verdicts(shown: ReportDocument, pairs: Sequence[PairReport], heading: str, title: str) -> str:
     reach = max(
         (abs(bound) for p in shown.neighbours or pairs for bound in (p.gap_low, p.gap_high) if bound is not None),
         default=1.0,
@@ -222,7 +222,7 @@ def _sign(glyph: str, colour: str, *, first: bool, said: str) -> str:
 # --- size, matrix, summary --------------------------------------------------------------------------------------------------------------
 
 
-def _sizes(shown: Shown) -> str:
+def _sizes(shown: ReportDocument) -> str:
     rows = []
     for pair, drawn in zip(shown.neighbours, shown.figures.pairs, strict=True):
         ratio = pair.required_n / pair.n if pair.required_n is not None and pair.n else None
@@ -247,7 +247,7 @@ def _sizes(shown: Shown) -> str:
     return f"<h3>Is the benchmark large enough?</h3>{_table(title, head, _body(rows))}"
 
 
-def _matrix(shown: Shown) -> str:
+def _matrix(shown: ReportDocument) -> str:
     matrix, models = shown.figures.matrix, shown.report.models
     size = len(models)
     decided = int((matrix > 0).sum())
@@ -274,7 +274,7 @@ def _matrix(shown: Shown) -> str:
     )
 
 
-def _summary(shown: Shown) -> str:
+def _summary(shown: ReportDocument) -> str:
     summary = shown.report.summary
     names = {key: name for key, (_, name) in PROCEDURES.items()} | form.SUMMARY_ONLY
     rows = [
@@ -294,7 +294,7 @@ def _summary(shown: Shown) -> str:
 # --- pair by pair -----------------------------------------------------------------------------------------------------------------------
 
 
-def _cards(shown: Shown) -> str:
+def _cards(shown: ReportDocument) -> str:
     cards = "".join(_card(shown, k) for k in range(len(shown.neighbours)))
     return (
         "<h3>Pair by pair</h3><p class='soft'>The evidence ln e as the items come in, against what decides a pair by itself (alone) and in "
@@ -302,7 +302,7 @@ def _cards(shown: Shown) -> str:
     )
 
 
-def _card(shown: Shown, k: int) -> str:
+def _card(shown: ReportDocument, k: int) -> str:
     pair, drawn = shown.neighbours[k], shown.figures.pairs[k]
     names = f"{text(pair.model_a)} {escape(form.relation(pair))} {text(pair.model_b)}"
     chart = "<p class='soft'>No path: there are no shared items scored 0 or 1.</p>"

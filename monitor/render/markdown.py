@@ -9,7 +9,7 @@ from monitor.render.document import (
     PLANNED,
     RESOLUTIONS,
     TWO_WORDS,
-    Shown,
+    ReportDocument,
     checklist,
     facts,
     headline,
@@ -42,7 +42,7 @@ def escape(text: str) -> str:
     return _LINK.sub(lambda found: f"&#{ord(found.group())};", text)
 
 
-def render_markdown(benchmarks: Sequence[Shown]) -> str:
+def render_markdown(benchmarks: Sequence[ReportDocument]) -> str:
     """Write every benchmark under a heading of its own."""
     if not benchmarks:
         return "No results: nothing was read that holds a score.\n"
@@ -56,7 +56,7 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _benchmark(shown: Shown) -> list[str]:
+def _benchmark(shown: ReportDocument) -> list[str]:
     b = shown.report
     parts = [f"## {escape(b.benchmark)}", f"**{headline(shown)}**"]
     parts.append("\n".join(f"- {name}: {escape(value)}" for name, value in facts(shown)))
@@ -76,7 +76,7 @@ def _benchmark(shown: Shown) -> list[str]:
     return parts
 
 
-def _ranking(shown: Shown) -> str:
+def _ranking(shown: ReportDocument) -> str:
     def row(model: ModelReport, skipped: int) -> list[str]:
         ranks = f"{model.rank_low}" if model.rank_low == model.rank_high else f"{model.rank_low}–{model.rank_high}"
         mean = form.percent(model.mean)
@@ -125,7 +125,7 @@ def _reasons(pairs: Sequence[PairReport]) -> str:
     )
 
 
-def _summary(shown: Shown) -> str:
+def _summary(shown: ReportDocument) -> str:
     summary = shown.report.summary
     names = {key: name for key, (_, name) in PROCEDURES.items()} | form.SUMMARY_ONLY
     keys = [key for key in names if key in summary.undecided or key in summary.unresolved]
@@ -137,7 +137,7 @@ def _summary(shown: Shown) -> str:
     )
 
 
-def _checklists(shown: Shown) -> str:
+def _checklists(shown: ReportDocument) -> str:
     lists = [checklist(shown, k) for k in range(len(shown.neighbours))]
     titles = ["pair", *(escape(quantity) for quantity, _ in lists[0])]
     rows = (
@@ -147,7 +147,7 @@ def _checklists(shown: Shown) -> str:
     return _table(titles, rows)
 
 
-def _detail(shown: Shown) -> list[str]:
+def _detail(shown: ReportDocument) -> list[str]:
     assert shown.detail is not None
     rows, cluster_rows = [], []
     for d in shown.detail.pairs:

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index, pair_members
-from monitor.report.cluster_table import ClusterColumns, cluster_columns
+from monitor.report.clusters import ClusterColumns, cluster_columns
 from monitor.report.columns import Column, number
-from monitor.report.graded_intervals import graded_intervals
+from monitor.report.intervals import graded_intervals
+from monitor.report.pair_rows import verdicts
 from monitor.report.pair_table import Floats, PairTable, Sides
 from monitor.report.sentences import NO_ORDER
 from monitor.report.standings import model_reports, ranking_of
 from monitor.report.summary import summary
-from monitor.report.verdicts import verdicts
 from schemas.report import (
     ASSERTED,
     BenchmarkReport,
@@ -55,43 +55,47 @@ def build_report(
         Whether a benchmark without a declared order is taken as complete as it stands: N is then the number of items found and the
         family all pairs of the models found. True for files, which are what they are; never for a live stream.
     """
-    return Report(benchmarks=[view.report for view in views(partitions, pairs=pairs, assert_complete=assert_complete)])
+    return Report(
+        benchmarks=[view.report for view in report_views(partitions, pairs=pairs, assert_complete=assert_complete)]
+    )
 
 
-def views(partitions: Iterable[Partition], *, pairs: Which, assert_complete: bool) -> "Iterator[View]":
+def report_views(partitions: Iterable[Partition], *, pairs: Which, assert_complete: bool) -> "Iterator[ReportView]":
     """Report every benchmark by name, beside its columns; see `build_report`."""
     benchmarks = [b for p in partitions for b in p.benchmarks.values()]
     for benchmark in sorted(benchmarks, key=lambda b: b.name):
-        yield view_of(benchmark, pairs=pairs, assert_complete=assert_complete)
+        yield report_view(benchmark, pairs=pairs, assert_complete=assert_complete)
 
 
 def benchmark_report(
     benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete: bool = False
 ) -> BenchmarkReport:
     """Report one benchmark; see `build_report`."""
-    return view_of(benchmark, pairs=pairs, assert_complete=assert_complete).report
+    return report_view(benchmark, pairs=pairs, assert_complete=assert_complete).report
 
 
 @dataclass(frozen=True)
-class View:
+class ReportView:
     """A report beside the columns it was made from, for the formats that show more than the report holds."""
 
     report: BenchmarkReport
     table: PairTable
     listed: Index
     """Where the pairs of the report, but the superseded ones, stand in the table."""
-    held: str | None
+    hold_reason: str | None
     """Why no further anytime verdict is given, or None."""
     void: bool
     """Whether those that were given do not count."""
 
 
-def view_of(benchmark: Benchmark, *, pairs: Which | Select = "adjacent", assert_complete: bool = False) -> View:
+def report_view(
+    benchmark: Benchmark, *, pairs: Which | Select = "adjacent", assert_complete: bool = False
+) -> ReportView:
     """Report one benchmark, and keep the columns; see `build_report`. `pairs` may also be a function that chooses from the table."""
     asserted = assert_complete and benchmark.spec.order.policy == "none"
     ranking = ranking_of(benchmark)
     table = PairTable(benchmark, ranking, benchmark.items if asserted else None)
-    held = held_reason(benchmark, asserted=asserted)
+    held = hold_reason(benchmark, asserted=asserted)
     void = held is not None and not benchmark.standing
     listed = pairs(table) if callable(pairs) else _listed(table, pairs)
     clusters = cluster_columns(table, listed)
@@ -109,7 +113,7 @@ def view_of(benchmark: Benchmark, *, pairs: Which | Select = "adjacent", assert_
         summary=summary(table, rows, listed),
         pairs=rows + (superseded_rows(benchmark, ranking, held) if pairs == "all" else []),
     )
-    return View(report, table, listed, held, void)
+    return ReportView(report, table, listed, held, void)
 
 
 def superseded_rows(benchmark: Benchmark, ranking: Index, held: str | None) -> list[PairReport]:
@@ -145,7 +149,7 @@ def _listed(table: PairTable, pairs: Which) -> Index:
     return np.arange(table.pair.size) if pairs == "all" else np.flatnonzero(table.adjacent)
 
 
-def held_reason(benchmark: Benchmark, *, asserted: bool = False) -> str | None:
+def hold_reason(benchmark: Benchmark, *, asserted: bool = False) -> str | None:
     """Why no anytime verdict is given on the benchmark, or None."""
     spec = benchmark.spec
     if asserted:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.pairs import Index
-from monitor.report.build import View
+from monitor.report.build import ReportView
 from monitor.report.evidence_path import evidence_path
 from monitor.report.pair_table import Floats, PairTable
 
@@ -16,7 +16,7 @@ POINTS: Final = 160
 
 
 @dataclass(frozen=True)
-class Path:
+class EvidenceCurve:
     """ln e of a pair after n shared items, along the rows of the score matrix."""
 
     n: NDArray[np.int64]
@@ -24,10 +24,10 @@ class Path:
 
 
 @dataclass(frozen=True)
-class PairFigures:
+class PairChart:
     """What is drawn of one neighbouring pair."""
 
-    path: Path
+    path: EvidenceCurve
     log_threshold: float
     """ln 1/alpha_j of the pair; infinite for a pair without a place in the family."""
     anytime_required_n: float
@@ -36,18 +36,18 @@ class PairFigures:
 
 
 @dataclass(frozen=True)
-class Figures:
+class ChartData:
     """What is drawn of one benchmark."""
 
     matrix: NDArray[np.int8]
     """Shape (models, models), by rank: +1 where the row's model is decided family-wise to be better, -1 where the column's is."""
-    pairs: list[PairFigures | None]
+    pairs: list[PairChart | None]
     """Of each neighbouring pair, in the order of ranks; None for a pair without 0/1 scores on shared items."""
     skipped: list[int]
     """Items that each model was asked and not scored on, by rank."""
 
 
-def figures_of(view: View) -> Figures:
+def chart_data(view: ReportView) -> ChartData:
     """Compute what the figures need; only the formats that draw them pay for it."""
     table = view.table
     benchmark = table.benchmark
@@ -60,10 +60,10 @@ def figures_of(view: View) -> Figures:
     at = np.flatnonzero(table.adjacent)
     drawn = at[table.n[at] > 0] if benchmark.binary else at[:0]
     found = dict(zip(drawn.tolist(), _pairs(table, drawn), strict=True))
-    return Figures(matrix, [found.get(q) for q in at.tolist()], benchmark.skipped[table.ranking].tolist())
+    return ChartData(matrix, [found.get(q) for q in at.tolist()], benchmark.skipped[table.ranking].tolist())
 
 
-def _pairs(table: PairTable, at: Index) -> list[PairFigures]:
+def _pairs(table: PairTable, at: Index) -> list[PairChart]:
     if at.size == 0:
         return []
     from stats.bootstrap import required_n_interval
@@ -76,13 +76,13 @@ def _pairs(table: PairTable, at: Index) -> list[PairFigures]:
     columns = zip(
         (_path(table, q) for q in at.tolist()), table.log_family_threshold[at], anytime, low, high, strict=True
     )
-    return [PairFigures(path, *(float(x) for x in numbers)) for path, *numbers in columns]
+    return [PairChart(path, *(float(x) for x in numbers)) for path, *numbers in columns]
 
 
-def _path(table: PairTable, q: int) -> Path:
+def _path(table: PairTable, q: int) -> EvidenceCurve:
     """Follow a pair from no evidence on, along a committed order, or else the order in which the items were first seen.
 
     The latter is one order among many: where a path ends does not depend on it, how it gets there does.
     """
     n, log_e = evidence_path(table.benchmark, int(table.a[q]), int(table.b[q]), POINTS)
-    return Path(np.concatenate([[0], n]), np.concatenate([[0.0], log_e]))
+    return EvidenceCurve(np.concatenate([[0], n]), np.concatenate([[0.0], log_e]))

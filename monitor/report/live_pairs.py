@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
-from monitor.report.build import gap_bounds, held_reason, pair_rows, superseded_rows
-from monitor.report.cluster_table import ClusterColumns, cluster_columns
-from monitor.report.graded_intervals import graded_intervals
+from monitor.report.build import gap_bounds, hold_reason, pair_rows, superseded_rows
+from monitor.report.clusters import ClusterColumns, cluster_columns
+from monitor.report.intervals import graded_intervals
 from monitor.report.pair_table import Floats, PairTable, Sides
 from monitor.report.standings import ranking_of
 from monitor.report.statuses import STATUSES, settled, status_codes
@@ -30,7 +30,7 @@ class LivePairs:
     ----------
     table : PairTable
         Every pair of the current models, by rank.
-    held : str or None
+    hold_reason : str or None
         Why no anytime verdict counts.
     models : list of str
         By rank.
@@ -39,7 +39,7 @@ class LivePairs:
     def __init__(self, benchmark: Benchmark) -> None:
         self.benchmark = benchmark
         self.table = PairTable(benchmark, ranking_of(benchmark))
-        self.held = held_reason(benchmark)
+        self.hold_reason = hold_reason(benchmark)
         self.models = [benchmark.contestants[k].model for k in self.table.ranking.tolist()]
 
     @cached_property
@@ -50,7 +50,7 @@ class LivePairs:
     @cached_property
     def statuses(self) -> NDArray[np.int8]:
         """Index into `STATUSES` of each pair, the status that `report` gives it."""
-        return status_codes(self.table, np.arange(self.table.pair.size), self.held, *self._family_bounds())
+        return status_codes(self.table, np.arange(self.table.pair.size), self.hold_reason, *self._family_bounds())
 
     def with_status(self, status: Status) -> NDArray[np.bool_]:
         """Say for each pair whether it has a status."""
@@ -59,13 +59,13 @@ class LivePairs:
     @property
     def _void(self) -> bool:
         """Whether decisions that were made do not count."""
-        return self.held is not None and not self.benchmark.standing
+        return self.hold_reason is not None and not self.benchmark.standing
 
     def _family_bounds(self) -> tuple[Floats, Floats]:
         """Bounds of the gap at alpha_j of the pairs that they may show to be equivalent; nan elsewhere."""
         table, margin = self.table, self.benchmark.spec.margin
         low, high = np.full(table.pair.size, np.nan), np.full(table.pair.size, np.nan)
-        if margin is None or self.held is not None or not table.bets:
+        if margin is None or self.hold_reason is not None or not table.bets:
             return low, high
         near = settled(table, np.arange(table.pair.size)) & np.isfinite(table.log_family_threshold) & (table.n > 0)
         if self.benchmark.binary:
@@ -89,7 +89,7 @@ class LivePairs:
         if procedure in {"anytime", "anytime_family"}:
             return none if self._void else table.decided_anytime[procedure]
         if procedure == "e_bh":
-            return table.decided_e_bh if table.bets and self.held is None else none
+            return table.decided_e_bh if table.bets and self.hold_reason is None else none
         return table.decided_fixed[procedure]
 
     def place(self, model: str) -> int | None:
@@ -127,11 +127,11 @@ class LivePairs:
 
     def rows(self, listed: Index) -> list[PairReport]:
         """Report pairs, in the order given."""
-        return pair_rows(self.table, self.clusters or cluster_columns(self.table, listed), listed, self.held)
+        return pair_rows(self.table, self.clusters or cluster_columns(self.table, listed), listed, self.hold_reason)
 
     def superseded(self) -> list[PairReport]:
         """Report the pairs of older epochs that were decided."""
-        return superseded_rows(self.benchmark, self.table.ranking, self.held)
+        return superseded_rows(self.benchmark, self.table.ranking, self.hold_reason)
 
     def decided_matrix(self) -> NDArray[np.int8]:
         """Family-wise decisions over ranks, shape (models, models): +1 where the row is better than the column, -1 where it is worse."""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import PROCEDURES, Benchmark
 from monitor.engine.state.pairs import Index
-from monitor.report.build import decided_sides, held_reason, live_columns
-from monitor.report.cluster_table import ClusterColumns, cluster_columns
+from monitor.report.build import decided_sides, hold_reason, live_columns
+from monitor.report.clusters import ClusterColumns, cluster_columns
 from monitor.report.pair_table import Floats, PairTable, Sides
 from monitor.report.standings import model_reports, ranking_of
 from monitor.report.statuses import STATUSES, status_codes
@@ -23,7 +23,7 @@ PAIR_CAP: Final = 300
 
 
 @dataclass(frozen=True)
-class Followed:
+class MetricsView:
     """A benchmark as the metrics tell of it.
 
     Attributes
@@ -83,10 +83,10 @@ class Followed:
     resolution: dict[str, Floats]
 
 
-def follow(benchmark: Benchmark, cap: int = PAIR_CAP) -> Followed:
+def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
     """Choose the pairs to follow, and compute what is told of them and of all pairs."""
     table = PairTable(benchmark, ranking_of(benchmark))
-    held = held_reason(benchmark)
+    held = hold_reason(benchmark)
     worth = _worth_following(table)
     looked_at = worth[: max(cap, int(np.count_nonzero(table.adjacent)))]  # all of them, and they come first
     listed = worth[:cap]
@@ -104,7 +104,7 @@ def follow(benchmark: Benchmark, cap: int = PAIR_CAP) -> Followed:
     missing = table.missing
     capacity = benchmark.spec.family.capacity
     single = np.full(listed.size, -log(benchmark.spec.alpha))
-    return Followed(
+    return MetricsView(
         models=model_reports(table, held=held is not None and not benchmark.standing),
         pairs=int(table.pair.size),
         decided={name: int(np.count_nonzero(pairs)) for name, pairs in latched.items()},

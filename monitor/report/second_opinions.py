@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.pairs import Index
-from monitor.report.build import View
-from monitor.report.cluster_table import ClusterSums, cluster_sums
+from monitor.report.build import ReportView
+from monitor.report.clusters import ClusterSums, cluster_sums
 from monitor.report.columns import number
 from monitor.report.pair_table import Floats, PairTable
 from schemas.detail import (
@@ -33,14 +33,14 @@ _RESAMPLES: Final = 2_000
 _SIDES: Final[dict[int, Side]] = {1: "a", -1: "b"}
 
 
-def detailed(view: View) -> DetailedBenchmarkReport:
+def with_detail(view: ReportView) -> DetailedBenchmarkReport:
     """Add the detail to a report."""
     table = view.table
     at = np.flatnonzero(table.adjacent)
     models = zip(view.report.models, table.benchmark.skipped[table.ranking].tolist(), strict=True)
     detail = BenchmarkDetail(
         models=[ModelDetail(model=m.model, skipped=skipped) for m, skipped in models],
-        pairs=_pairs(table, at, held=view.held is not None),
+        pairs=_pairs(table, at, held=view.hold_reason is not None),
     )
     fields = {name: getattr(view.report, name) for name in type(view.report).model_fields}
     return DetailedBenchmarkReport(**fields, detail=detail)

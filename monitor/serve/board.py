@@ -9,9 +9,9 @@ import numpy as np
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import pair_count, pair_members
-from monitor.report.build import Which, benchmark_report, held_reason, order_report
+from monitor.report.build import Which, benchmark_report, hold_reason, order_report
 from monitor.report.live_pairs import LivePairs
-from monitor.report.metrics_view import Followed, follow
+from monitor.report.metrics_view import MetricsView, metrics_view
 from schemas.api import BenchmarkSummary
 from schemas.report import BenchmarkReport, Report
 
@@ -38,7 +38,7 @@ class Board:
         self._partitions = partitions
         self._kept: dict[tuple[str, str, bool], tuple[tuple[object, ...], BenchmarkReport]] = {}
         self._pairs: dict[str, tuple[tuple[object, ...], LivePairs]] = {}
-        self._followed: dict[str, tuple[tuple[object, ...], Followed, float]] = {}
+        self._followed: dict[str, tuple[tuple[object, ...], MetricsView, float]] = {}
 
     @property
     def partitions(self) -> Sequence[Partition]:
@@ -69,13 +69,13 @@ class Board:
             self._kept[name, pairs, assert_complete] = kept
         return kept[1]
 
-    def followed(self, name: str) -> Followed:
+    def followed(self, name: str) -> MetricsView:
         """Return what the metrics tell of a benchmark that is there; of a large one, as it was shortly before."""
         benchmark = self.benchmarks()[name]
         state, begin = _state(benchmark), monotonic()
         kept = self._followed.get(name)
         if kept is None or (kept[0] != state and begin >= kept[2]):
-            followed = follow(benchmark)
+            followed = metrics_view(benchmark)
             end = monotonic()
             kept = self._followed[name] = state, followed, end + PATIENCE * max(0.0, end - begin - QUICK_SECONDS)
         return kept[1]
@@ -110,7 +110,7 @@ def _state(benchmark: Benchmark) -> tuple[object, ...]:
 
 
 def _summary(benchmark: Benchmark) -> BenchmarkSummary:
-    held = held_reason(benchmark)
+    held = hold_reason(benchmark)
     models = len(benchmark.latest_epoch)
     return BenchmarkSummary(
         benchmark=benchmark.name,

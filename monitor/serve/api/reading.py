@@ -229,6 +229,6 @@ def _why(live: LivePairs, model: str, settled: int, left: int) -> str:
         return f"{model} is the only model of {live.benchmark.name}: there is nothing to compare it with"
     if left:
         return f"stopping now would leave {left:,} of {counted(settled + left, 'pair')} of {model} open" + (
-            f": {live.held}" if live.held else ""
+            f": {live.hold_reason}" if live.hold_reason else ""
         )
     return f"each of the {counted(settled, 'pair')} of {model} is decided family-wise, equivalent, or has no items left"

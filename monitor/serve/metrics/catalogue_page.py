@@ -17,7 +17,7 @@ crash, since the counters are part of the state.
 - Statistics of a benchmark that take longer than {quick:g} s to compute (some 300 models) are kept for {patience} times what is beyond
   that, so that whoever scrapes leaves the worker its time; its counters of events are still those of the scrape.
 - A series names a pair in **name order**, so labels never swap when ranks do; a sign or a side says who leads.
-- **Followed pairs** have series of their own: adjacent pairs first, then declared ones, then decided ones, up to {pairs:,} a benchmark.
+- **MetricsView pairs** have series of their own: adjacent pairs first, then declared ones, then decided ones, up to {pairs:,} a benchmark.
   What was left out stands in `rankwatch_pair_series_omitted`. **Shown models** are the first {models:,} by rank.
 - Aggregates are over all pairs of the latest epochs, except where they say *adjacent*.
 - No item id is ever a label.

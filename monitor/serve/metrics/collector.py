@@ -13,7 +13,7 @@ from monitor.engine.latch.base import STATISTICS_VERSION
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import STATE_VERSION
-from monitor.report.metrics_view import PAIR_CAP, Followed
+from monitor.report.metrics_view import PAIR_CAP, MetricsView
 from monitor.serve.board import Board
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.exposition import Exposition, labelled
@@ -97,7 +97,7 @@ def _add_partition(partition: Partition, end: int | None, told: Exposition) -> N
     told.add(catalogue.DEAD_LETTERS, rejected, number)
 
 
-def _add_benchmark(benchmark: Benchmark, followed: Followed, told: Exposition) -> None:
+def _add_benchmark(benchmark: Benchmark, followed: MetricsView, told: Exposition) -> None:
     spec, name = benchmark.spec, benchmark.name
     for counter in (catalogue.EVENTS, catalogue.DUPLICATES, catalogue.CONFLICTS, catalogue.REJECTED):
         told.add(counter, benchmark.counters[counter.name.removeprefix("rankwatch_")], name)

@@ -3,12 +3,12 @@
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.report.metrics_view import Followed
+from monitor.report.metrics_view import MetricsView
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.exposition import Exposition, labelled
 
 
-def add_pairs(benchmark: Benchmark, followed: Followed, told: Exposition) -> None:
+def add_pairs(benchmark: Benchmark, followed: MetricsView, told: Exposition) -> None:
     """Add the series of every followed pair."""
     columns = followed.columns
     first = labelled("benchmark", benchmark.name)
@@ -41,7 +41,7 @@ def add_pairs(benchmark: Benchmark, followed: Followed, told: Exposition) -> Non
     _add_latches(benchmark, followed, series, told)
 
 
-def _add_latches(benchmark: Benchmark, followed: Followed, series: list[str], told: Exposition) -> None:
+def _add_latches(benchmark: Benchmark, followed: MetricsView, series: list[str], told: Exposition) -> None:
     for procedure, latch in followed.latched.items():
         closed = latch != 0
         turned = np.where(closed, np.abs(latch) > 1, np.nan)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from monitor.render.document import Shown
-from monitor.report.build import view_of
-from monitor.report.chart_data import figures_of
-from monitor.report.second_opinions import detailed
+from monitor.render.document import ReportDocument
+from monitor.report.build import report_view
+from monitor.report.chart_data import chart_data
+from monitor.report.second_opinions import with_detail
 from tests.fold_log import FoldLog, packed
 
 NAMES = [
@@ -36,5 +36,5 @@ def hostile_benchmark(name="<b>|=bench|</b>"):
 
 
 def shown(benchmark, *, pairs="adjacent", detail=False, low_coverage=0.9):
-    view = view_of(benchmark, pairs=pairs, assert_complete=True)
-    return Shown(view.report, figures_of(view), low_coverage, detailed(view).detail if detail else None)
+    view = report_view(benchmark, pairs=pairs, assert_complete=True)
+    return ReportDocument(view.report, chart_data(view), low_coverage, with_detail(view).detail if detail else None)

@@ -8,10 +8,10 @@ import pytest
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from monitor.report import cluster_table
-from monitor.report.build import benchmark_report, view_of
-from monitor.report.chart_data import figures_of
-from monitor.report.second_opinions import detailed
+from monitor.report import clusters
+from monitor.report.build import benchmark_report, report_view
+from monitor.report.chart_data import chart_data
+from monitor.report.second_opinions import with_detail
 from tests.fold_log import FoldLog, event
 from tests.oracle import log_e
 
@@ -38,17 +38,17 @@ def stream(*, without=None, **spec):
 
 @pytest.fixture(scope="module")
 def view():
-    return view_of(stream(), pairs="all", assert_complete=True)
+    return report_view(stream(), pairs="all", assert_complete=True)
 
 
 @pytest.fixture(scope="module")
 def found(view):
     neighbours = [pair for pair in view.report.pairs if pair.adjacent]
-    return list(zip(neighbours, detailed(view).detail.pairs, strict=True))
+    return list(zip(neighbours, with_detail(view).detail.pairs, strict=True))
 
 
 def test_the_report_itself_is_unchanged_and_the_pairs_are_the_neighbours(view, found):
-    whole = detailed(view).model_dump()
+    whole = with_detail(view).model_dump()
     whole.pop("detail")
     assert whole == view.report.model_dump()
     assert [(p.model_a, p.model_b) for p, _ in found] == [(d.model_a, d.model_b) for _, d in found]
@@ -139,7 +139,7 @@ def test_paths_end_at_the_report_and_pass_through_the_counts(view):
               for c, x in zip(view.table.benchmark.contestants, line, strict=True)}  # fmt: skip
     items = [row.item for row in view.table.benchmark.rows]
     neighbours = [pair for pair in view.report.pairs if pair.adjacent]
-    for pair, drawn in zip(neighbours, figures_of(view).pairs, strict=True):
+    for pair, drawn in zip(neighbours, chart_data(view).pairs, strict=True):
         d = [
             scores[i, pair.model_a] - scores[i, pair.model_b]
             for i in items
@@ -153,7 +153,7 @@ def test_paths_end_at_the_report_and_pass_through_the_counts(view):
 
 
 def test_the_matrix_is_the_family_wise_verdict_of_every_pair(view):
-    figures, names = figures_of(view), [m.model for m in view.report.models]
+    figures, names = chart_data(view), [m.model for m in view.report.models]
     assert (figures.matrix == -figures.matrix.T).all()
     for pair in view.report.pairs:
         side = figures.matrix[names.index(pair.model_a), names.index(pair.model_b)]
@@ -162,21 +162,21 @@ def test_the_matrix_is_the_family_wise_verdict_of_every_pair(view):
 
 
 def test_a_held_benchmark_draws_no_decision():
-    view = view_of(stream(alpha=0.05))
+    view = report_view(stream(alpha=0.05))
     assert view.held is not None
-    assert not figures_of(view).matrix.any()
-    assert {d.e_holm for d in detailed(view).detail.pairs} == {None}
+    assert not chart_data(view).matrix.any()
+    assert {d.e_holm for d in with_detail(view).detail.pairs} == {None}
 
 
 def test_beyond_the_budget_clusters_are_computed_for_the_listed_pairs(view, monkeypatch):
-    monkeypatch.setattr(cluster_table, "CELL_BUDGET", CLUSTERS * (len(MODELS) - 1))
-    few = view_of(stream(), assert_complete=True).report
+    monkeypatch.setattr(clusters, "CELL_BUDGET", CLUSTERS * (len(MODELS) - 1))
+    few = report_view(stream(), assert_complete=True).report
     whole = {(p.model_a, p.model_b): p for p in view.report.pairs}
     for pair in few.pairs:
         assert pair.cluster == whole[pair.model_a, pair.model_b].cluster
         assert pair.p_clustered == whole[pair.model_a, pair.model_b].p_clustered
         assert pair.decided.clustered in {None, whole[pair.model_a, pair.model_b].decided.clustered}
-    assert {p.cluster for p in view_of(stream(), pairs="all", assert_complete=True).report.pairs} == {None}
+    assert {p.cluster for p in report_view(stream(), pairs="all", assert_complete=True).report.pairs} == {None}
 
 
 def test_a_verdict_on_scores_since_replaced_keeps_a_row_of_its_own():

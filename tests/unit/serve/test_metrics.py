@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families as families_
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.report.build import benchmark_report
-from monitor.report.metrics_view import follow
+from monitor.report.metrics_view import metrics_view
 from monitor.serve import board
 from monitor.serve.board import Board
 from monitor.serve.metrics.catalogue import CATALOGUE
@@ -121,9 +121,9 @@ def test_beyond_the_cap_neighbours_come_first_and_the_rest_is_counted():
     benchmark = made.benchmarks["bench"]
     decided = {tuple(sorted((c.model_a, c.model_b))) for c in benchmark.changes.values()}
     assert len(decided) > 20
-    all_of_them = follow(benchmark)
+    all_of_them = metrics_view(benchmark)
     assert all_of_them.omitted == 0
-    capped = follow(benchmark, cap=12)
+    capped = metrics_view(benchmark, cap=12)
     adjacent = {tuple(sorted((p.model_a, p.model_b))) for p in benchmark_report(benchmark).pairs}
     assert len(adjacent) == 9
     followed = {tuple(sorted(names)) for names in capped.names}
@@ -137,7 +137,7 @@ def test_beyond_the_cap_neighbours_come_first_and_the_rest_is_counted():
 def test_declared_pairs_are_followed_and_a_full_family_is_counted():
     events = list(scored({"a": 0.9, "b": 0.6, "c": 0.3}, 10))
     declared = partition(events, items=100, family={"policy": "capacity", "pairs": [["a", "c"]]})
-    assert set(follow(declared.benchmarks["bench"]).names) == {
+    assert set(metrics_view(declared.benchmarks["bench"]).names) == {
         ("a", "b"),
         ("b", "c"),
         ("a", "c"),
@@ -200,7 +200,7 @@ def test_what_is_told_is_what_the_report_says(state):
     benchmark = STATES[state]().benchmarks["bench"]
     report = benchmark_report(benchmark, pairs="all")
     rows = {(pair.model_a, pair.model_b): pair for pair in report.pairs}
-    told = follow(benchmark)
+    told = metrics_view(benchmark)
     assert told.models == report.models
     assert told.pairs == len(rows)
     assert told.decided["anytime_family"] == sum(int(latch != 0) for latch in benchmark.latched["anytime_family"])
@@ -220,7 +220,7 @@ def test_what_is_told_is_what_the_report_says(state):
         expected = None if pair.cluster is None else pair.cluster.resolution_ratio
         assert q == expected if expected is not None else not np.isfinite(q)
     adjacent = benchmark_report(benchmark, pairs="adjacent")
-    for some in (told, follow(benchmark, cap=1)):  # counts are of all adjacent pairs, whatever the cap
+    for some in (told, metrics_view(benchmark, cap=1)):  # counts are of all adjacent pairs, whatever the cap
         assert some.adjacent_undecided == adjacent.summary.undecided
         assert some.adjacent_unresolved == adjacent.summary.unresolved
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from monitor.report import graded_intervals
+from monitor.report import intervals
 from monitor.report.build import benchmark_report
 from monitor.report.pair_table import PairTable
 from monitor.report.standings import ranking_of
@@ -24,11 +24,11 @@ def table_of(items, models, absent, **spec):
 @pytest.mark.parametrize("family", [{"policy": "spending"}, {"policy": "capacity", "size": 20}])
 @pytest.mark.parametrize("slab", [1, 500, 100_000])
 def test_they_are_those_of_each_pair_by_itself_to_the_bit(items, models, absent, family, slab, monkeypatch):
-    monkeypatch.setattr(graded_intervals, "_SLAB_CELLS", slab)
+    monkeypatch.setattr(intervals, "_SLAB_CELLS", slab)
     table, _ = table_of(items, models, absent, family=family)
     listed = np.random.default_rng(1).permutation(table.pair.size)
     threshold = table.log_family_threshold[listed]
-    found = graded_intervals.graded_intervals(table, listed, threshold)
+    found = intervals.graded_intervals(table, listed, threshold)
     x, scored = table.scores
     for r, q in enumerate(listed.tolist()):
         a, b = table.a[q], table.b[q]

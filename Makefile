@@ -79,7 +79,7 @@ sbom: dev  ## the software bill of materials of what is locked, into sbom.json (
 	SOURCE_DATE_EPOCH=0 $(BIN)/uvx --from cyclonedx-bom==7.5.0 cyclonedx-py requirements deploy/requirements.lock \
 		--pyproject pyproject.toml --output-reproducible -o sbom.json
 
-bench: dev $(PEERS)/.installed  ## measure beside peers and limits (an hour or so); results in benchmarks/results and docs/benchmarks.md
+bench: dev $(PEERS)/.installed  ## measure beside peers and limits (an hour or so); results in benchmarks/results and docs/explanation/benchmarks.md
 	$(BIN)/python -m benchmarks --peers $(PEERS)/bin/python
 
 $(PEERS)/.installed: benchmarks/peers.txt

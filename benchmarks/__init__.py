@@ -1,4 +1,4 @@
-"""How fast and how large: ``python -m benchmarks`` measures, and writes the tables of ``docs/benchmarks.md``."""
+"""How fast and how large: ``python -m benchmarks`` measures, and writes the tables of ``docs/explanation/benchmarks.md``."""
 
 import os
 

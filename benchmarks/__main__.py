@@ -77,7 +77,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, to try the benchmarks; nothing is kept")
     parser.add_argument("--peers", type=Path, help="python of an environment that has the packages to compare with")
     parser.add_argument(
-        "--page", action="store_true", help="write docs/benchmarks.md from the kept results, measure nothing"
+        "--page",
+        action="store_true",
+        help="write docs/explanation/benchmarks.md from the kept results, measure nothing",
     )
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(NAMES)

@@ -1,4 +1,4 @@
-"""Charts of the kept results, as SVG files in ``docs/charts``: drawn from the JSON alone, and the same for the same figures."""
+"""Charts of the kept results, as SVG files in ``docs/explanation/charts``: drawn from the JSON alone, and the same for the same figures."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import matplotlib as mpl
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-CHARTS = Path(__file__).parent.parent / "docs" / "charts"
+CHARTS = Path(__file__).parent.parent / "docs" / "explanation" / "charts"
 OURS, OTHERS = "#0b6e4f", "#b8bfc6"
 STYLE = {
     "svg.hashsalt": "rankwatch",

@@ -1,4 +1,4 @@
-"""Results as Markdown: one table, and all of them in ``docs/benchmarks.md`` between its markers."""
+"""Results as Markdown: one table, and all of them in ``docs/explanation/benchmarks.md`` between its markers."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "benchmarks.md"
 
 
 def cell(value: object) -> str:

@@ -1,7 +1,7 @@
 """The order in which items arrive: committed permutations, and a diagnostic of orders that were merely trusted.
 
 Nothing here reads a score. A committed permutation is a function of a seed and the item ids alone (`committed_order`);
-the algorithm and its test vectors are in docs/committed-order.md. The diagnostic (`order_diagnostic`, `OrderState`)
+the algorithm and its test vectors are in docs/how-to/committed-order.md. The diagnostic (`order_diagnostic`, `OrderState`)
 tests whether a model's items arrived in an exchangeable order, with respect to their clusters and their place in the
 benchmark. It can refute a trusted order and never confirm one: outcome-dependent delay leaves no trace in it.
 """

@@ -43,7 +43,7 @@ def log_graded_halves(differences, missing=None):
 
 
 def suspicious(place, clusters, positions):
-    """Whether the items of the model that came as number `place` refute a random order, at a look; see docs/statistics.md."""
+    """Whether the items of the model that came as number `place` refute a random order, at a look; see docs/explanation/statistics.md."""
     n = len(clusters)
     look = math.log2(n / 32) + 1
     if look < 1 or look != int(look):

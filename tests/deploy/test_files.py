@@ -41,7 +41,7 @@ def known():
 
 
 def test_the_page_of_metrics_is_written_from_the_catalogue():
-    assert (ROOT / "docs/metrics.md").read_text() == render(), "run `make schemas`"
+    assert (ROOT / "docs/reference/metrics.md").read_text() == render(), "run `make schemas`"
 
 
 def test_no_metric_has_an_item_and_each_is_described():
@@ -73,10 +73,10 @@ def test_every_name_that_is_asked_for_is_in_the_catalogue():
 
 
 def test_every_alert_says_what_happened_and_where_to_read_on():
-    headings = re.findall(r"^## (.*)$", (ROOT / "docs/runbooks.md").read_text(), re.MULTILINE)
+    headings = re.findall(r"^## (.*)$", (ROOT / "docs/how-to/runbooks.md").read_text(), re.MULTILINE)
     anchors = {heading.lower().replace(" ", "-") for heading in headings}
     boards = {json.loads(path.read_text())["uid"] for path in (DEPLOY / "grafana/dashboards").iterdir()}
-    page = (ROOT / "docs/alerts.md").read_text()
+    page = (ROOT / "docs/how-to/alerts.md").read_text()
     for rule in RULES:
         notes = rule["annotations"]
         assert notes["summary"]

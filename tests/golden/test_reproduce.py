@@ -232,7 +232,7 @@ def test_full_adds_the_simulations(monkeypatch):
 
 
 def test_every_line_of_the_errata_gives_what_it_says():
-    page = Path(__file__).parents[2] / "docs" / "errata.md"
+    page = Path(__file__).parents[2] / "docs" / "reference" / "errata.md"
     result = doctest.testfile(str(page), module_relative=False)
     assert result.failed == 0
     assert result.attempted > 25

@@ -16,7 +16,7 @@ from tests.commands import rankwatch, report, watch_once, write
 
 IDS = [f"item-{k}" for k in range(1, 11)]
 VECTOR = [f"item-{k}" for k in (1, 2, 8, 4, 5, 3, 7, 6, 9, 10)]
-"""The published order of docs/committed-order.md."""
+"""The published order of docs/how-to/committed-order.md."""
 
 
 def results(seed, items=150, **more):

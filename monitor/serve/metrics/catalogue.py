@@ -1,4 +1,4 @@
-"""Every metric, in one place: name, kind, unit, labels, help, how many series; docs/metrics.md is written from it."""
+"""Every metric, in one place: name, kind, unit, labels, help, how many series; docs/reference/metrics.md is written from it."""
 
 from typing import Final, Literal, NamedTuple
 

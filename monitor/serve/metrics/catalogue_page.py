@@ -1,4 +1,4 @@
-"""The page of every metric: docs/metrics.md."""
+"""The page of every metric: docs/reference/metrics.md."""
 
 from pathlib import Path
 from typing import Final
@@ -34,7 +34,7 @@ Procedures: `fixed_n`, `bonferroni`, `holm`, `benjamini_hochberg`, `clustered` (
 
 
 def render() -> str:
-    """Return docs/metrics.md."""
+    """Return docs/reference/metrics.md."""
     from monitor.report.metrics_view import PAIR_CAP
     from monitor.serve.board import PATIENCE, QUICK_SECONDS
     from monitor.serve.metrics.collector import MODEL_CAP
@@ -48,8 +48,8 @@ def render() -> str:
 
 
 def main() -> None:
-    """Write docs/metrics.md."""
-    Path("docs/metrics.md").write_text(render(), "utf-8")
+    """Write docs/reference/metrics.md."""
+    Path("docs/reference/metrics.md").write_text(render(), "utf-8")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 The first line is an `ArchiveHeader`, then comes a line for each partition, followed by a line for each of its benchmarks. Bytes that are
 no text are in base64. The last line counts the lines before it and has their digest, so that half a file is never taken for a whole one.
-docs/state.md describes it for other programs.
+docs/reference/stored-state.md describes it for other programs.
 """
 
 import json

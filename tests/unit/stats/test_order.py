@@ -19,7 +19,7 @@ from stats.order import (
     succession_p,
 )
 
-# The vectors of docs/committed-order.md, made with coreutils: printf '%s\0%s' "$seed" "$item" | sha256sum
+# The vectors of docs/how-to/committed-order.md, made with coreutils: printf '%s\0%s' "$seed" "$item" | sha256sum
 VECTORS = [
     ("", "", "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"),
     ("2026-leaderboard", "item-1", "110fade31f03356b89e3a1756c2472e35ebdb19f159f626fbd5f0acf753ba842"),
@@ -183,7 +183,7 @@ def test_a_stored_state_resumes():
 
 
 def test_the_page_on_the_committed_order_shows_these_vectors():
-    page = (Path(__file__).parents[3] / "docs" / "committed-order.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "committed-order.md").read_text(encoding="utf-8")
     for seed, item, key in VECTORS:
         assert f"| {f'`{seed}`' if seed else '(empty)'} | {f'`{item}`' if item else '(empty)'} | `{key}` |" in page
     assert "item-1 item-2 item-8 item-4 item-5 item-3 item-7 item-6 item-9 item-10" in page

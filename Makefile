@@ -90,5 +90,14 @@ $(PEERS)/.installed: benchmarks/peers.txt
 kafka: dev  ## run an Apache Kafka on port 9092 until Ctrl-C (needs Java and Maven)
 	$(BIN)/python -m tests.kafka.broker --port 9092
 
+dist: dev  ## build the packages: dist/rankwatch and dist/client
+	rm -rf dist/rankwatch dist/client
+	$(BIN)/uv build --quiet --no-build-isolation --out-dir dist/rankwatch .
+	$(BIN)/uv build --quiet --no-build-isolation --out-dir dist/client clients/python
+
+notes: dev  ## check that TAG=vX.Y.Z is the version everywhere; write its changelog section to dist/NOTES.md
+	@mkdir -p dist
+	$(BIN)/python -m deploy.release_notes "$(TAG)" > dist/NOTES.md && cat dist/NOTES.md
+
 clean:
 	rm -rf $(VENV) $(PEERS) dist build .pytest_cache .mypy_cache .ruff_cache

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from schemas.events import MAX_LINE_BYTES, Declaration, Event, EventFields
 from schemas.names import name_fault
+from schemas.text import printable, shorten
 
 _EVENT: Final = msgspec.json.Decoder(EventFields)
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
-_FOUND_LENGTH: Final = 80
 _NAMES: Final = tuple(map(attrgetter, ("benchmark", "item_id", "model", "cluster")))
 
 _REMEDIES: Final = {
@@ -34,16 +34,6 @@ class Fault(NamedTuple):
     found: str
     reason: str
     benchmark: str | None = None
-
-
-def shorten(value: object) -> str:
-    """Show a value from outside in at most 80 printable characters."""
-    text = value if isinstance(value, str) else repr(value)
-    return _printable(text if len(text) <= _FOUND_LENGTH else f"{text[:_FOUND_LENGTH]}... ({len(text):,} characters)")
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 def decode_block(block: bytes) -> list[EventFields] | None:
@@ -166,7 +156,7 @@ def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
     remedy = _REMEDIES.get(field)
     reason = "; ".join(dict.fromkeys(reasons)).rstrip(".")
     # An unknown field is called as whoever sent it likes, and a reason may quote what was found.
-    return Fault(shorten(field), found, _printable(f"{reason}: {remedy}" if remedy else reason), benchmark)
+    return Fault(shorten(field), found, printable(f"{reason}: {remedy}" if remedy else reason), benchmark)
 
 
 def plain_text(data: bytes) -> bool:

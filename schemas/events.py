@@ -1,7 +1,7 @@
 """The evaluation event, and the declaration of a benchmark: what a producer may send."""
 
 import re
-from typing import Annotated, Any, Final, Literal, NotRequired, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
 from pydantic import (
@@ -14,7 +14,6 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from typing_extensions import TypedDict
 
 from schemas.names import MAX_NAME_LENGTH, Name
 
@@ -221,46 +220,3 @@ class Declaration(Spec):
     def spec(self) -> Spec:
         """Return the specification without the name."""
         return Spec.model_validate(self.model_dump(exclude={"declare"}))
-
-
-class Reject(TypedDict):
-    """A record that could not be read, as an importer found it."""
-
-    source: str
-    line: int
-    field: str
-    found: str
-    reason: str
-    benchmark: NotRequired[str | None]
-    raw: NotRequired[str]
-
-
-class SourceSpan(msgspec.Struct, gc=False):
-    """Which watched file a packed line was read from.
-
-    `generation` grows by one each time the bytes already read turn out to have changed, and the file is read again from 0. `prefix` is the
-    BLAKE2b-128, in hexadecimal, of all (decompressed) bytes up to the end of the span; `line` counts the lines up to there.
-    """
-
-    path: str
-    generation: int
-    prefix: str
-    line: int
-
-
-class Packed(msgspec.Struct, gc=False):
-    """Several events in one record; from a watched file, with the span of (decompressed) bytes they were read from.
-
-    The declarations of `declare` hold before the events; they stand in the lines `declared_at` of the file, 0 for one that was given on the
-    command line. `rejected` are the records of the span that could not be read.
-    """
-
-    events: list[EventFields]
-    source: SourceSpan | None = None
-    start: int | None = msgspec.field(default=None, name="from")
-    end: int | None = msgspec.field(default=None, name="to")
-    declare: list[dict[str, Any]] = []
-    declared_at: list[int] = []
-    rejected: list[Reject] = []
-    item_id: Any = msgspec.UNSET
-    """Set: the record is an event, with a field `events` that means nothing."""

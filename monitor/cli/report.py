@@ -54,7 +54,7 @@ def declared_beside(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
     places = [named_path(path)[1] for path in paths]
     if not any(((place if place.is_dir() else place.parent) / "rankwatch.toml").exists() for place in places):
         return {}
-    from monitor.ingest.declared import DeclaredError, read_declared
+    from monitor.ingest.declaration_file import DeclaredError, read_declared
 
     try:
         return read_declared(places)

@@ -17,7 +17,7 @@ from monitor.engine.ownership import owner
 from monitor.ingest.files.blocks import Open
 from monitor.ingest.files.paths import PathError, show
 from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
-from monitor.send.progress import Sent, default_folder
+from monitor.send.send_record import Sent, default_folder
 from monitor.send.sender import Deliver, Progress, Sender
 from monitor.settings import Settings
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from monitor.send.messages import Outgoing
-    from schemas.events import Reject
+    from schemas.packed import Reject
 
 _PATIENCE_SECONDS = 60.0
 _SHOWN_REJECTS = 20

@@ -22,8 +22,8 @@ from schemas.events import Declaration, Spec
 if TYPE_CHECKING:
     from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.stopping import Stopping
-    from monitor.ingest.files.tail import Tailer
     from monitor.ingest.importer import Importer
+    from monitor.ingest.tail import Tailer
 
 _REFRESH_SECONDS = 0.5
 
@@ -103,8 +103,8 @@ async def _watch(
     from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.stopping import Stopping
     from monitor.ingest.files.paths import PathError
-    from monitor.ingest.files.tail import Tailer
     from monitor.ingest.reject_limit import RejectLimit
+    from monitor.ingest.tail import Tailer
 
     try:
         files = reader.find(paths)

@@ -17,9 +17,10 @@ from monitor.engine.state.benchmark import MILLION, Benchmark
 from monitor.engine.state.counts import ABSENT, CHUNK_CELLS, ONE, SKIPPED, ZERO, Codes, chunk_counts
 from monitor.engine.state.delta import BenchmarkDelta, Contestant
 from monitor.engine.state.pairs import Index, chosen
-from schemas.decode import Fault, shorten
+from schemas.decode import Fault
 from schemas.events import EventFields
 from schemas.names import name_fault
+from schemas.text import shorten
 from stats.graded import MAX_ITEMS
 
 Cells = tuple[Index, Index, NDArray[np.uint32]]

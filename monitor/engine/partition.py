@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -12,10 +12,11 @@ from monitor.engine.limits import Limits
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Source, StoredState
 from monitor.engine.state.keys import record_digest
-from schemas.decode import Fault, check_object, decode_message, decode_records, read_object, shorten
-from schemas.events import Declaration, EventFields, Packed, Spec
+from schemas.decode import Fault, check_object, decode_message, decode_records, read_object
+from schemas.events import Declaration, EventFields, Spec
+from schemas.packed import decode_packed, decode_packed_loosely
+from schemas.text import shorten
 
-_PACKED: Final = msgspec.json.Decoder(Packed)
 _RAW_LENGTH: Final = 2_000
 _AT_ONCE: Final = 2_000
 """Records that are decoded and folded at a time: then their events are still in the processor's cache."""
@@ -203,9 +204,8 @@ class _Folding:
             self.events([found], [offset], [index])
 
     def _packed(self, offset: int, record: bytes) -> None:
-        try:
-            packed = _PACKED.decode(record)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        packed = decode_packed(record)
+        if packed is None:
             self._packed_one_by_one(offset, record)
             return
         if packed.item_id is not msgspec.UNSET:  # an event, whatever else it holds
@@ -237,14 +237,8 @@ class _Folding:
 
     def _packed_one_by_one(self, offset: int, record: bytes) -> None:
         """Read what is good of a packed record with a bad event in it."""
-        from pydantic_core import from_json
-
-        try:
-            data: Any = from_json(record, allow_inf_nan=True)
-        except ValueError:
-            data = None
-        is_packed = isinstance(data, dict) and isinstance(data.get("events"), list)
-        if not is_packed or data.keys() & {"source", "item_id"}:
+        data = decode_packed_loosely(record)
+        if data is None:
             self._one(decode_message(record), offset, 0, record)
             return
         declared = data.get("declare")

@@ -7,11 +7,11 @@ from typing import Final
 
 from monitor.ingest.files.paths import SUFFIXES, PathError, find_files, show
 from monitor.ingest.files.streams import Stream, open_stream
+from monitor.ingest.files.translated import LineStream, WholeStream
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.formats.detect import Format, format_of, looks_like_results
-from monitor.ingest.formats.reading import Notes, Reading
+from monitor.ingest.formats.log_file import Notes, Reading
 from monitor.ingest.formats.runs import Runs
-from monitor.ingest.formats.translator import LineStream, WholeStream
 
 FOUND: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 """What a file of results is called inside a folder; one that is named itself may be called anything."""

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from monitor.ingest.files.paths import SUFFIXES, show
-from schemas.decode import shorten
 from schemas.names import name_fault
+from schemas.text import shorten
 
 _LARGEST: Final = 50_000_000
 """Bytes of a list of ids; a declaration holds far less."""

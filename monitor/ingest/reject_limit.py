@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from monitor.ingest.files.paths import show
-from schemas.events import Reject
+from schemas.packed import Reject
 
 _SHOWN: Final = 3
 

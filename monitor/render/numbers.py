@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from monitor.report.sentences import counted
 from schemas.report import ASSERTED, BenchmarkReport, PairReport, Side
+from schemas.text import printable
 
 MISSING: Final = "-"
 _MILLION: Final = 10**6
@@ -60,17 +61,8 @@ def read(benchmark: BenchmarkReport) -> str:
     return f"{counted(b.items, 'item')}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}"
 
 
-def safe(text: str) -> str:
-    r"""Show what cannot be printed as an escape.
-
-    Names are checked where they enter; this is the last line of defence of the terminal.
-
-    Examples
-    --------
-    >>> safe("a\x1b[31mb")
-    'a\\x1b[31mb'
-    """
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+safe: Final = printable
+"""Escape what cannot be printed: names are checked where they enter, and this protects the terminal all the same."""
 
 
 def in_name_order(pair: PairReport) -> tuple[str, str]:

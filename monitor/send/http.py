@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from monitor.send.messages import Outgoing
-from schemas.decode import shorten
+from schemas.text import shorten
 
 PATH: Final = "/api/v1/events"
 BATCH_BYTES: Final = 2_000_000
@@ -169,4 +169,4 @@ def _told(answer: bytes) -> str:
         text = str(json.loads(answer)["detail"])
     except (ValueError, KeyError, TypeError):
         text = answer.decode("utf-8", "replace")
-    return "".join(c if c.isprintable() else "?" for c in text[:_TOLD_LENGTH])
+    return shorten(text, _TOLD_LENGTH)

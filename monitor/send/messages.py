@@ -5,8 +5,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from monitor.ingest.files.packed import Declare
 from monitor.ingest.files.segments import Decoded
+from monitor.ingest.packing import Declare
 from schemas.events import EventFields
 
 PACK_EVENTS: Final = 1_000

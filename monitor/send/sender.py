@@ -1,6 +1,6 @@
 """Sends files of results somewhere else: each event at least once, and on a second run only what is new.
 
-After each delivery that was acknowledged, how far the files have been sent is saved (`monitor.send.progress.Sent`). A crash between the two
+After each acknowledged delivery the position of every file is saved (`monitor.send.send_record`). A crash between the two
 sends the last delivery again; the first score of a key wins, so that changes nothing.
 """
 
@@ -12,15 +12,15 @@ from typing import Final, NamedTuple
 
 from monitor.engine.state.delta import Source
 from monitor.ingest.files.blocks import Open
-from monitor.ingest.files.packed import Declare
 from monitor.ingest.files.segments import decode
 from monitor.ingest.files.streams import open_stream
 from monitor.ingest.files.watched import WatchedFile
+from monitor.ingest.packing import Declare
 from monitor.ingest.reject_limit import RejectLimit
 from monitor.send.messages import Messages, Outgoing
-from monitor.send.progress import Sent
+from monitor.send.send_record import Sent
 from schemas.decode import Checker
-from schemas.events import Reject
+from schemas.packed import Reject
 
 Deliver = Callable[[Sequence[Outgoing]], Awaitable[None]]
 """Delivers messages, those of one benchmark in the order given, and returns once they are durable."""

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from monitor.cli.commands import app
-from monitor.ingest.declared import DeclaredError, read_declared
+from monitor.ingest.declaration_file import DeclaredError, read_declared
 from monitor.ingest.item_list import ItemListError, read_items
 from tests.commands import rankwatch, report, watch_once, write
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from schemas.text import printable
+
 SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 """What a file of results is called inside a folder; a file that is named itself may be called anything."""
 
@@ -75,8 +77,7 @@ def find_files(
 
 def show(path: str | os.PathLike[str]) -> str:
     """Write a path on one line, with everything that is not printable escaped."""
-    text = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return printable(os.fsencode(path).decode("utf-8", "backslashreplace"))
 
 
 def _files(

@@ -7,9 +7,11 @@ from typing import Final, NamedTuple
 
 from monitor.ingest.files.blocks import BOM, Block, BlockReader, Open, prefetch
 from monitor.ingest.files.streams import open_stream
-from monitor.ingest.formats.translator import REJECT, read_reject
+from monitor.ingest.files.translated import REJECT, read_reject
 from schemas.decode import Checker, Fault, decode_block, decode_record, plain_text
-from schemas.events import Declaration, EventFields, Reject
+from schemas.events import Declaration, EventFields
+from schemas.packed import Reject
+from schemas.text import shorten
 
 RAW_LENGTH: Final = 2_000
 """How much of a rejected line is kept, in characters."""
@@ -50,11 +52,6 @@ class Decoded(NamedTuple):
     segments: list[Segment]
     lines: bytes | None
     benchmark: str | None
-
-    @property
-    def raw(self) -> bytes | None:
-        """The events as they stand in the file, separated by commas; None if the block holds anything else."""
-        return None if self.lines is None else self.lines[:-1].replace(b"}\n{", b"},{")
 
 
 def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = None) -> Decoded:
@@ -153,18 +150,12 @@ def _reject(fault: Fault, path: Path, line: int, data: bytes, benchmark: str | N
     return {
         "source": str(path),
         "line": line,
-        "field": _printable(fault.field),
+        "field": shorten(fault.field, _TEXT_LENGTH),
         "found": fault.found,
-        "reason": _printable(fault.reason),
+        "reason": shorten(fault.reason, _TEXT_LENGTH),
         "benchmark": fault.benchmark or benchmark,
         "raw": data[: 4 * RAW_LENGTH].decode("utf-8", "replace")[:RAW_LENGTH],
     }
-
-
-def _printable(text: str) -> str:
-    """Bound a text that may quote what came from outside: the name of an unknown field has any length and any characters."""
-    text = text if len(text) <= _TEXT_LENGTH else f"{text[:_TEXT_LENGTH]}..."
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 class _Lines:

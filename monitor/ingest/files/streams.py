@@ -22,7 +22,7 @@ class Stream:
     damage : str or None
         Why nothing more can be read, once that is so.
     translated : bool
-        Whether the contents are not what stands in the file, but what that comes to (`monitor.ingest.formats.translator`).
+        Whether the contents are not what stands in the file, but what that comes to (`monitor.ingest.files.translated`).
     whole : bool
         Whether any change of the file changes all of it, so that it has to be opened again.
     tell : callable

@@ -7,8 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from monitor.ingest.formats.choices import FIELDS, NONE, Choices
-from schemas.decode import Fault, check_object, shorten
+from schemas.decode import Fault, check_object
 from schemas.events import Declaration, EventFields
+from schemas.text import shorten
 
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "benchmark": ("benchmark", "task", "dataset"),

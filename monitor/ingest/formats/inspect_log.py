@@ -12,13 +12,14 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from monitor.ingest.files.translated import Broken, Lines, Refusal
+from monitor.ingest.files.zip_archive import Archive
 from monitor.ingest.formats.clusters import cluster_field
 from monitor.ingest.formats.inspect_scores import choose_scorer
-from monitor.ingest.formats.reading import Reading
-from monitor.ingest.formats.translator import Broken, Lines, Refusal
-from monitor.ingest.formats.zip_archive import Archive
-from schemas.decode import Fault, shorten
+from monitor.ingest.formats.log_file import Reading
+from schemas.decode import Fault
 from schemas.events import MAX_INDEX, EventFields
+from schemas.text import shorten
 
 _UNFINISHED: Final = ("started", "cancelled", "error")
 _FINGERPRINT: Final = 200

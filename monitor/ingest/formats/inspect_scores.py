@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from monitor.ingest.files.translated import Refusal
 from monitor.ingest.formats.choices import Choices
-from monitor.ingest.formats.translator import Refusal
-from schemas.decode import Fault, shorten
+from schemas.decode import Fault
+from schemas.text import shorten
 
 LETTERS: Final[Mapping[str, float]] = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Correct, incorrect, partly correct, no answer: as Inspect itself counts them."""

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from monitor.ingest.files.blocks import BOM
+from monitor.ingest.files.event_lines import Made, Records
+from monitor.ingest.files.translated import Refusal, Translator
 from monitor.ingest.formats.columns import ColumnError, Columns, flat
-from monitor.ingest.formats.reading import Reading
-from monitor.ingest.formats.records import Made, Records
-from monitor.ingest.formats.translator import Refusal, Translator
-from schemas.decode import Fault, decode_message, decode_record, shorten
+from monitor.ingest.formats.log_file import Reading
+from schemas.decode import Fault, decode_message, decode_record
 from schemas.events import Declaration, EventFields
+from schemas.text import shorten
 
 _EVENT: Final = ("benchmark", "item_id", "model", "score")
 _SAMPLE: Final = ("doc_id", "doc", "target")

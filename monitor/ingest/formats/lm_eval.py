@@ -12,15 +12,16 @@ from typing import Any, Final
 
 import msgspec
 
+from monitor.ingest.files.event_lines import Made, Records
 from monitor.ingest.files.paths import show
+from monitor.ingest.files.translated import Refusal
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.formats.clusters import cluster_field
 from monitor.ingest.formats.lm_eval_results import Results, read_results
-from monitor.ingest.formats.reading import Reading
-from monitor.ingest.formats.records import Made, Records
-from monitor.ingest.formats.translator import Refusal
-from schemas.decode import Fault, shorten
+from monitor.ingest.formats.log_file import Reading
+from schemas.decode import Fault
 from schemas.events import EventFields
+from schemas.text import shorten
 
 NAME: Final = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl(?:\.gz)?")
 LOWER: Final = ":lower"

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from monitor.ingest.files.paths import show
-from monitor.ingest.formats.translator import Refusal
-from schemas.decode import shorten
+from monitor.ingest.files.translated import Refusal
+from schemas.text import shorten
 
 
 class _Samples(msgspec.Struct):

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
+from monitor.ingest.files.translated import Broken, Lines, Refusal
 from monitor.ingest.formats.columns import ColumnError, Columns
-from monitor.ingest.formats.reading import Reading
-from monitor.ingest.formats.translator import Broken, Lines, Refusal
-from schemas.decode import Fault, shorten
+from monitor.ingest.formats.log_file import Reading
+from schemas.decode import Fault
+from schemas.text import shorten
 
 _BATCH_ROWS: Final = 10_000
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from monitor.ingest.files.paths import show
-from monitor.ingest.formats.translator import Refusal
-from schemas.decode import shorten
+from monitor.ingest.files.translated import Refusal
+from schemas.text import shorten
 
 
 class Runs:

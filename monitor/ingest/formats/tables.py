@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Final
 
 from monitor.ingest.files.blocks import BOM
+from monitor.ingest.files.translated import Lines
 from monitor.ingest.formats.columns import ColumnError, Columns
-from monitor.ingest.formats.reading import Reading
-from monitor.ingest.formats.translator import Lines
-from schemas.decode import Fault, shorten
+from monitor.ingest.formats.log_file import Reading
+from schemas.decode import Fault
 from schemas.events import EventFields
+from schemas.text import shorten
 
 _SEPARATORS: Final = ",;\t"
 

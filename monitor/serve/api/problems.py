@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from schemas.api import Problem, RecordError
-from schemas.decode import shorten
+from schemas.text import shorten
 
 MEDIA_TYPE: Final = "application/problem+json"
 _HINTS: Final = {

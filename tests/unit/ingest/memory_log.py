@@ -5,7 +5,7 @@ import json
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
-from monitor.ingest.files.tail import Tailer
+from monitor.ingest.tail import Tailer
 from tests.unit.ingest.result_lines import event
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from monitor.ingest.formats.translator import Broken
-from monitor.ingest.formats.zip_archive import Archive
+from monitor.ingest.files.translated import Broken
+from monitor.ingest.files.zip_archive import Archive
 from tests.unit.ingest.memory_log import Log, look, once
 from tests.unit.ingest.native_logs import (
     DEFLATED,
@@ -266,7 +266,7 @@ def test_a_damaged_entry_is_named(tmp_path):
 def test_an_entry_without_end_is_not_unpacked(tmp_path, monkeypatch):
     path = tmp_path / "a.zip"
     path.write_bytes(zipped({"bomb": b"0" * 100_000}, DEFLATED))
-    monkeypatch.setattr("monitor.ingest.formats.zip_archive.MAX_ENTRY_BYTES", 1_000)
+    monkeypatch.setattr("monitor.ingest.files.zip_archive.MAX_ENTRY_BYTES", 1_000)
     with Archive(path) as archive, pytest.raises(Broken, match="unpacks to 100,000 bytes, more than 1,000"):
         archive.read("bomb")
 

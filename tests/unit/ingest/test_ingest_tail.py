@@ -188,7 +188,7 @@ def test_links_to_a_file_are_the_same_source(tmp_path):
 
 
 def test_many_files_are_read_with_few_open(tmp_path, monkeypatch):
-    monkeypatch.setattr("monitor.ingest.files.tail._OPEN_FILES", 3)
+    monkeypatch.setattr("monitor.ingest.tail._OPEN_FILES", 3)
     log = Log()
     paths = [tmp_path / f"{k}.jsonl" for k in range(8)]
     for k, path in enumerate(paths):
@@ -297,7 +297,7 @@ def test_a_path_that_is_not_there_is_an_error_at_once(tmp_path):
 KILLED = """
     import asyncio, json, sys
     from monitor.engine.state.delta import Source
-    from monitor.ingest.files.tail import Tailer
+    from monitor.ingest.tail import Tailer
 
     async def append(records):
         with open(sys.argv[2], "ab") as log:

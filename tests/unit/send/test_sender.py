@@ -10,7 +10,7 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
 from monitor.send.messages import PACK_BYTES, PACK_EVENTS
-from monitor.send.progress import Sent
+from monitor.send.send_record import Sent
 from monitor.send.sender import Sender
 from tests.unit.ingest.result_lines import event, lines
 

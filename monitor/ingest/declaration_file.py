@@ -17,8 +17,8 @@ from pydantic import ValidationError
 
 from monitor.ingest.files.paths import show
 from monitor.ingest.item_list import ItemListError, read_items
-from schemas.decode import shorten
 from schemas.events import MAX_LINE_BYTES, Declaration, Spec
+from schemas.text import shorten
 
 FILE: Final = "rankwatch.toml"
 _FIELDS: Final = (*Spec.model_fields, "item_file")

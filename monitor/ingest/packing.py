@@ -1,19 +1,14 @@
 """The packed line: a segment of a watched file as one record of the log."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
-
-import msgspec
-from pydantic_core import to_json
+from typing import Any
 
 from monitor.engine.state.delta import Source
 from monitor.ingest.files.segments import Segment
-from schemas.events import EventFields
+from schemas.packed import SourceSpan, encode_span
 
 Declare = Callable[[str], dict[str, Any] | None]
 """From the name of a benchmark to the declaration that is placed before its first event, if there is to be one."""
-
-_NESTED: Final = 150
 
 
 class Packer:
@@ -32,7 +27,7 @@ class Packer:
         self._known = set(known)
 
     def pack(self, segment: Segment, path: str, start: int, source: Source, raw: bytes | None = None) -> bytes:
-        """Write a segment as JSON (`schemas.events.Packed`).
+        """Write a segment as JSON (`schemas.packed.Packed`).
 
         Parameters
         ----------
@@ -46,20 +41,19 @@ class Packer:
         raw : bytes, optional
             The events as they stand in the file, separated by commas: they are taken over as they are.
         """
-        declared = [d.model_dump(mode="json") for d in segment.declarations]
-        made = self._missing(segment)
-        declared[:0] = made
-        rest = to_json(
-            {
-                "source": {"path": path, "generation": source.generation, "prefix": source.prefix, "line": source.line},
-                "from": start,
-                "to": source.position,
-                "declare": declared,
-                "declared_at": [0] * len(made) + list(segment.declared_at),
-                "rejected": segment.rejects,
-            }
+        span = SourceSpan(path, source.generation, source.prefix, source.line)
+        given = self._missing(segment)
+        return encode_span(
+            segment.events,
+            span,
+            start,
+            source.position,
+            given=given,
+            declarations=segment.declarations,
+            declared_at=segment.declared_at,
+            rejected=segment.rejects,
+            lines=raw,
         )
-        return b'{"events":[' + _events(segment.events, raw) + b"]," + rest[1:]
 
     def _missing(self, segment: Segment) -> list[dict[str, Any]]:
         self._known.update(d.declare for d in segment.declarations)
@@ -69,11 +63,3 @@ class Packer:
         self._known |= fresh
         made = [self._declare(name) for name in sorted(fresh)] if self._declare is not None else []
         return [declaration for declaration in made if declaration is not None]
-
-
-def _events(events: list[EventFields], raw: bytes | None) -> bytes:
-    # Inside a packed line an event stands one level deeper than in its block, and parsers bound the depth: where there is enough nesting
-    # to reach that bound, only the fields that count are written.
-    if raw is None or raw.count(b"[") + raw.count(b"{") > len(events) + _NESTED:
-        return msgspec.json.encode(events)[1:-1]
-    return raw

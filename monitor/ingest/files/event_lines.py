@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from monitor.ingest.files.blocks import BOM, is_record
-from monitor.ingest.formats.translator import Lines, Refusal
+from monitor.ingest.files.translated import Lines, Refusal
 from schemas.decode import Fault
 from schemas.events import EventFields
 

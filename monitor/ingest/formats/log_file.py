@@ -7,7 +7,7 @@ from pathlib import Path
 from monitor.ingest.files.paths import show
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.formats.runs import Runs
-from schemas.decode import shorten
+from schemas.text import shorten
 
 
 class Notes:

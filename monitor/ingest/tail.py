@@ -19,13 +19,13 @@ from typing import Final, NamedTuple
 from monitor.crash_points import crash_point
 from monitor.engine.state.delta import Source
 from monitor.ingest.files.blocks import BlockReader
-from monitor.ingest.files.packed import Declare, Packer
 from monitor.ingest.files.segments import decode
 from monitor.ingest.files.watched import WatchedFile
 from monitor.ingest.importer import Importer
+from monitor.ingest.packing import Declare, Packer
 from monitor.ingest.reject_limit import RejectLimit
 from schemas.decode import Checker
-from schemas.events import Reject
+from schemas.packed import Reject
 
 _BLOCK_BYTES: Final = 1 << 17
 _BLOCK_LINES: Final = 1_000
@@ -218,7 +218,7 @@ class Tailer:
                     running.update(block.data[start - block.start : segment.end - block.start])
                 assert running is not None, "the reader hashes"
                 source = Source(file.generation, segment.end, running.hexdigest(), segment.line)
-                records.append(self._packer.pack(segment, path, start, source, decoded.raw))
+                records.append(self._packer.pack(segment, path, start, source, decoded.lines))
                 start = segment.end
                 lines += segment.lines
                 rejects += segment.rejects

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, Self
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from monitor.ingest.formats.translator import Broken
+from monitor.ingest.files.translated import Broken
 
 MAX_ENTRY_BYTES: Final = 1 << 30
 """Largest entry that is unpacked: what a small file may unpack to is otherwise without limit."""

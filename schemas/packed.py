@@ -1,0 +1,136 @@
+"""The packed record: several events in one record of the log. Writer and reader."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NotRequired
+
+import msgspec
+from pydantic_core import from_json, to_json
+from typing_extensions import TypedDict
+
+from schemas.events import Declaration, EventFields
+
+_BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_MOST_NESTED: Final = 150
+
+
+class Reject(TypedDict):
+    """A record that an importer cannot read: where it is, what is wrong, and what to do."""
+
+    source: str
+    line: int
+    field: str
+    found: str
+    reason: str
+    benchmark: NotRequired[str | None]
+    raw: NotRequired[str]
+
+
+class SourceSpan(msgspec.Struct, gc=False):
+    """The watched file of a packed record, and its state at the end of the span.
+
+    `generation` grows by one each time bytes already read have changed; the file is then read again from 0. `prefix` is the BLAKE2b-128,
+    in hexadecimal, of all (decompressed) bytes up to the end of the span; `line` counts the lines up to there.
+    """
+
+    path: str
+    generation: int
+    prefix: str
+    line: int
+
+
+class Packed(msgspec.Struct, gc=False):
+    """Several events in one record; from a watched file, with the span of (decompressed) bytes that holds them.
+
+    The declarations of `declare` hold before the events. `declared_at` are their lines in the file, 0 for one from the command line.
+    `rejected` are the records of the span that cannot be read.
+    """
+
+    events: list[EventFields]
+    source: SourceSpan | None = None
+    start: int | None = msgspec.field(default=None, name="from")
+    end: int | None = msgspec.field(default=None, name="to")
+    declare: list[dict[str, Any]] = []
+    declared_at: list[int] = []
+    rejected: list[Reject] = []
+    item_id: Any = msgspec.UNSET
+    """Set: the record is one event, and its field `events` has no meaning."""
+
+
+_DECODER: Final = msgspec.json.Decoder(Packed)
+
+
+def decode_packed(record: bytes) -> Packed | None:
+    """Decode a packed record; None if any event in it is bad, or it is no packed record."""
+    try:
+        return _DECODER.decode(record)
+    except _BROKEN:
+        return None
+
+
+def decode_packed_loosely(record: bytes) -> dict[str, Any] | None:
+    """Decode a packed record without checking its events; None if it has a source or is no packed record."""
+    try:
+        data: Any = from_json(record, allow_inf_nan=True)
+    except ValueError:
+        return None
+    is_packed = isinstance(data, dict) and isinstance(data.get("events"), list)
+    return data if is_packed and not data.keys() & {"source", "item_id"} else None
+
+
+def encode_events(events: Sequence[EventFields]) -> bytes:
+    """Write a packed record of events alone, as a producer sends it.
+
+    Examples
+    --------
+    >>> encode_events([EventFields("quiz", "1", "m", True)])
+    b'{"events":[{"benchmark":"quiz","item_id":"1","model":"m","score":true}]}'
+    """
+    return b'{"events":' + msgspec.json.encode(events) + b"}"
+
+
+def encode_span(
+    events: Sequence[EventFields],
+    source: SourceSpan,
+    start: int,
+    end: int,
+    *,
+    given: Sequence[dict[str, Any]] = (),
+    declarations: Sequence[Declaration] = (),
+    declared_at: Sequence[int] = (),
+    rejected: Sequence[Reject] = (),
+    lines: bytes | None = None,
+) -> bytes:
+    """Write a packed record of a span of a watched file.
+
+    Parameters
+    ----------
+    events : sequence of EventFields
+    source : SourceSpan
+        The file, at the end of the span.
+    start, end : int
+        The span, in (decompressed) bytes.
+    given : sequence of dict
+        Declarations from the command line.
+    declarations, declared_at : sequence of Declaration, sequence of int
+        Declarations of the span, and their lines.
+    rejected : sequence of Reject
+    lines : bytes, optional
+        The lines of the span, if all of them are events: they are copied byte for byte.
+    """
+    rest = to_json(
+        {
+            "source": msgspec.structs.asdict(source),
+            "from": start,
+            "to": end,
+            "declare": [*given, *(declaration.model_dump(mode="json") for declaration in declarations)],
+            "declared_at": [0] * len(given) + list(declared_at),
+            "rejected": rejected,
+        }
+    )
+    # An event is one level deeper here than in its file, and parsers bound the depth: where the nesting may reach that bound, only the
+    # fields that count are written.
+    if lines is None or lines.count(b"[") + lines.count(b"{") > len(events) + _MOST_NESTED:
+        body = msgspec.json.encode(events)[1:-1]
+    else:
+        body = lines[:-1].replace(b"}\n{", b"},{")
+    return b'{"events":[' + body + b"]," + rest[1:]

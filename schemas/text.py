@@ -1,0 +1,30 @@
+"""Show text from outside on one line."""
+
+from typing import Final
+
+_SHORT_LENGTH: Final = 80
+
+
+def printable(text: str) -> str:
+    r"""Escape every character that is not printable: controls, line breaks, bidirectional marks, lone surrogates.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31mb\u202e")
+    'a\\x1b[31mb\\u202e'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def shorten(value: object, length: int = _SHORT_LENGTH) -> str:
+    """Show a value in at most `length` characters of one line, with the full length if it is cut.
+
+    Examples
+    --------
+    >>> shorten("m" * 1_000, 5)
+    'mmmmm... (1,000 characters)'
+    """
+    text = value if isinstance(value, str) else repr(value)
+    return printable(text if len(text) <= length else f"{text[:length]}... ({len(text):,} characters)")

@@ -17,6 +17,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,7 @@ import numpy as np
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.engine.state.delta import Delta
 from monitor.store.layout import Keys
 from monitor.store.script_call import commit_call
 from tests.memory_store import MemoryStore
@@ -41,16 +43,25 @@ def _plain(value):
     return value
 
 
-_SENTENCE = re.compile(rb'"sentence":\s*"(?:[^"\\]|\\.)*"')
 _FLOAT = re.compile(rb"-?\d+\.\d+(?:e-?\d+)?")
 
 
-def _without_sentences(argument: bytes | str | int) -> bytes:
-    """Return an argument of the store's script, verdict changes without their sentence."""
+def _without_sentences(delta: Delta) -> Delta:
+    """Return a delta whose verdict changes have no sentence: its length is part of the stored bytes too."""
+    benchmarks = [
+        replace(
+            benchmark,
+            changes=[(field, change.model_copy(update={"sentence": ""})) for field, change in benchmark.changes],
+        )
+        for benchmark in delta.benchmarks
+    ]
+    return replace(delta, benchmarks=benchmarks)
+
+
+def _bytes(argument: bytes | str | int) -> bytes:
+    """Return an argument of the store's script, the floats of verdict changes with few digits."""
     raw = argument if isinstance(argument, bytes) else str(argument).encode()
-    if b'"sentence"' not in raw:
-        return raw
-    return _FLOAT.sub(lambda number: _plain(float(number[0])).encode(), _SENTENCE.sub(b"", raw))
+    return _FLOAT.sub(lambda number: _plain(float(number[0])).encode(), raw) if b'"sentence"' in raw else raw
 
 
 def digest(records: list[bytes], chunk: int = 500) -> dict[str, object]:
@@ -64,8 +75,8 @@ def digest(records: list[bytes], chunk: int = 500) -> dict[str, object]:
         offsets = range(start, start + len(part))
         delta = partition.fold(Chunk(0, start, start + len(part), offsets, part))
         store.commit(delta)
-        for argument in commit_call(Keys("digest", 0), delta).commands:
-            hashed.update(_without_sentences(argument))
+        for argument in commit_call(Keys("digest", 0), _without_sentences(delta)).commands:
+            hashed.update(_bytes(argument))
     changes = 0
     for name, benchmark in sorted(partition.benchmarks.items()):
         state = [name, benchmark.counters, benchmark.suspicion is not None]

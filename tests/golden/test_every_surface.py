@@ -79,9 +79,9 @@ def test_the_feed(told):
         assert (said["kind"], said["procedure"], said["after"]) == ("decided", "anytime", "a")
         assert said["evidence"]["resolution_ratio"] > 1
         assert said["sentence"].startswith(
-            f"rank 5 is better than rank 6 on {BENCHMARK}, decided for this pair by itself: of "
+            f"rank 5 is better than rank 6 on {BENCHMARK}, decided for this pair only: of "
         )
-        assert said["sentence"].endswith("Assumes that the benchmark has the declared number of items.")
+        assert said["sentence"].endswith("Assumes that the declared number of items is the whole benchmark.")
 
 
 @pytest.mark.parametrize("width", [120, 200])

@@ -10,6 +10,7 @@ from monitor.engine.latch.base import STATISTICS_VERSION, Crossing
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.graded import GRADED_MIXTURE
 from schemas.changes import Evidence, Kind, Procedure, Side, VerdictChange
+from schemas.sentences import ASSUMPTIONS, SCOPES
 from stats.resolution import required_n, resolution_ratio
 
 _PAIR_BITS: Final = 35
@@ -90,7 +91,7 @@ def describe_invalidated(benchmark: Benchmark, offset: int, index: int, broken: 
             "kind": "invalidated",
             "before": decided.after,
             "after": None,
-            "sentence": f"The decision between {decided.model_a} and {decided.model_b} on {benchmark.name} ({_SCOPE[procedure]}) no longer "
+            "sentence": f"The decision between {decided.model_a} and {decided.model_b} on {benchmark.name} ({SCOPES[procedure]}) no longer "
             f"counts: {broken}.",
         }
         found.append((f"{pair}:{procedure}:invalidated", decided.model_copy(update=update)))
@@ -102,9 +103,6 @@ def _identity(offset: int, index: int, pair: int, procedure: str, kind: str) -> 
     return f"{offset}-{(index << (_PAIR_BITS + _CODE_BITS)) | (pair << _CODE_BITS) | code}"
 
 
-_SCOPE: Final = {"anytime": "for this pair by itself", "anytime_family": "family-wise"}
-
-
 def _kind(kind: str) -> Kind:
     return "decided" if kind == "decided" else "reversed"
 
@@ -113,18 +111,11 @@ def _procedure(procedure: str) -> Procedure:
     return "anytime" if procedure == "anytime" else "anytime_family"
 
 
-_ASSUMPTIONS: Final[dict[str, str]] = {
-    "completion": "the benchmark has the declared number of items",
-    "committed": "the items are a sample, taken in the order that the seed committed to",
-    "trusted": "the arrival order does not depend on outcomes or clusters, as declared",
-}
-
-
 def _sentence(benchmark: Benchmark, crossing: Crossing, ranked: tuple[str, str]) -> str:
     better, worse = ranked
     wins, losses = max(crossing.b, crossing.c), min(crossing.b, crossing.c)
-    scope = _SCOPE[crossing.procedure]
-    assumption = _ASSUMPTIONS[benchmark.spec.order.policy]
+    scope = SCOPES[crossing.procedure]
+    assumption = ASSUMPTIONS[benchmark.spec.order.policy]
     if crossing.kind == "reversed":
         by = f"by {_mean_gap(benchmark, crossing)}" if benchmark.graded else f"{wins:,} to {losses:,}"
         return (

@@ -13,6 +13,7 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter, Delta, Misrouted, PairSnapshot, StoredState
 from monitor.publish.relay import Outbox, Publisher, Relay
 from monitor.serve.metrics.meters import Meters
+from monitor.store.commit_times import CommitTimes, record_commit
 from monitor.store.errors import StaleState
 from schemas.changes import VerdictChange
 
@@ -33,8 +34,11 @@ class Store(Outbox, Protocol):
     async def load(self, partition: int) -> StoredState:
         """Return the stored state."""
 
-    async def commit(self, delta: Delta) -> None:
-        """Write a delta whole, or raise `StaleState`."""
+    async def commit(self, delta: Delta, at: float = 0.0) -> None:
+        """Write a delta whole, with the time of the commit, or raise `StaleState`."""
+
+    async def commit_times(self, partition: int) -> dict[str, CommitTimes]:
+        """Return the stored commit times, by benchmark."""
 
     async def save_pairs(self, partition: int, key: str, snapshot: PairSnapshot) -> bool:
         """Keep a snapshot of pair sums."""
@@ -100,6 +104,8 @@ class PartitionWorker:
         self.last: tuple[int, str] | None = None
         """Offset and digest of the last record that was folded, as of the loading."""
         self.dead_letters_kept = 0
+        self.commit_times: dict[str, CommitTimes] = {}
+        """By benchmark, for the metrics."""
         self._store, self._dead_letters, self._republish = store, dead_letters, republish
         self._first_offset, self._owner, self._limits = first_offset, owner, limits
         self._relays = [
@@ -124,6 +130,7 @@ class PartitionWorker:
         self.partition = Partition.restore(stored, self._limits, self._owner)
         if self.partition.off == 0:
             self.partition.off = self._first_offset
+        self.commit_times = await self._store.commit_times(self.number)
         self.committed = self.partition.off
         self._outbox_most = OUTBOX_LIMIT
         self._saved = {name: benchmark.off for name, benchmark in self.partition.benchmarks.items()}
@@ -183,21 +190,14 @@ class PartitionWorker:
 
     async def _store_delta(self, delta: Delta) -> None:
         """Write the delta with the offset."""
-        delta.at = time.time()
+        at = time.time()
         with self._meters.commit_seconds.time():
-            await self._store.commit(delta)
+            await self._store.commit(delta, at)
         self.committed = delta.off
-        self._note_times(delta)
+        record_commit(self.commit_times, delta, at)
         self._moved.set()
         if any(benchmark.changes for benchmark in delta.benchmarks):
             self._wake()
-
-    def _note_times(self, delta: Delta) -> None:
-        for changed in delta.benchmarks:
-            benchmark = self.partition.benchmarks[changed.name]
-            benchmark.at = delta.at
-            for field, _ in changed.changes:
-                benchmark.times.setdefault(field, delta.at)
 
     def _wake(self) -> None:
         for relay in self._relays:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 from abc import abstractmethod
+from collections import ChainMap
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
@@ -80,7 +81,10 @@ class MonitorProcess:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.partitions: dict[int, PartitionWorker] = {}
-        self.board = Board(lambda: [owned.partition for owned in self.partitions.values()])
+        self.board = Board(
+            lambda: [owned.partition for owned in self.partitions.values()],
+            lambda: ChainMap(*(owned.commit_times for owned in self.partitions.values())),
+        )
         self.web: WebServer | None = None
         self.meters = Meters()
         self._store_answers = True

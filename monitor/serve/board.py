@@ -1,6 +1,6 @@
 """The reports behind every surface, computed from the state when they are asked for and kept until it changes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Final
 
@@ -12,6 +12,7 @@ from monitor.engine.state.pairs import pair_count, pair_members
 from monitor.report.build import Which, benchmark_report, hold_reason, order_report
 from monitor.report.live_pairs import LivePairs
 from monitor.report.metrics_view import MetricsView, metrics_view
+from monitor.store.commit_times import CommitTimes
 from schemas.api import BenchmarkSummary
 from schemas.report import BenchmarkReport, Report
 
@@ -32,10 +33,16 @@ class Board:
     ----------
     partitions : callable
         Returns the partitions as they are now.
+    commit_times : callable, optional
+        Returns the commit times by benchmark.
     """
 
-    def __init__(self, partitions: Callable[[], Sequence[Partition]]) -> None:
-        self._partitions = partitions
+    def __init__(
+        self,
+        partitions: Callable[[], Sequence[Partition]],
+        commit_times: Callable[[], Mapping[str, CommitTimes]] = dict,
+    ) -> None:
+        self._partitions, self._commit_times = partitions, commit_times
         self._kept: dict[tuple[str, str, bool], tuple[tuple[object, ...], BenchmarkReport]] = {}
         self._pairs: dict[str, tuple[tuple[object, ...], LivePairs]] = {}
         self._followed: dict[str, tuple[tuple[object, ...], MetricsView, float]] = {}
@@ -44,6 +51,10 @@ class Board:
     def partitions(self) -> Sequence[Partition]:
         """The partitions as they are now."""
         return self._partitions()
+
+    def commit_times(self, name: str) -> CommitTimes:
+        """Return the commit times of a benchmark; empty where none is recorded."""
+        return self._commit_times().get(name) or CommitTimes()
 
     def forget(self) -> None:
         """Drop what is kept: benchmarks have gone."""

@@ -9,6 +9,8 @@ import numpy as np
 
 from monitor.engine.state.benchmark import MILLION
 from monitor.engine.state.delta import Contestant, PairSnapshot, RowKey, Source, StoredBenchmark, StoredState
+from monitor.engine.state.keys import benchmark_key
+from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused
 from monitor.store.layout import STRINGS, Keys, code_type, unpack_contestants, unpack_rows, unpack_snapshot
 from monitor.store.server.connection import Calls
@@ -33,7 +35,6 @@ class _Raw:
     name: str
     spec: dict[bytes, bytes]
     verdicts: dict[bytes, bytes]
-    times: dict[bytes, bytes]
     rows: list[RowKey]
     contestants: list[Contestant]
     values: bytes
@@ -96,21 +97,35 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> StoredState | 
     )
 
 
+async def load_times(fetch: Fetch, keys: Keys) -> dict[str, CommitTimes]:
+    """Read the commit times of a partition's benchmarks, by name."""
+    (named,) = await fetch([("HVALS", keys.benchmarks)])
+    names = [json.loads(value)[-1] for value in named]
+    found: dict[str, CommitTimes] = {}
+    for start in range(0, len(names), _BENCHMARKS_AT_ONCE):
+        part = names[start : start + _BENCHMARKS_AT_ONCE]
+        calls: list[tuple[str | int, ...]] = []
+        for key in map(benchmark_key, part):
+            calls += [("HGET", keys.of("spec", key), "at"), ("HGETALL", keys.of("times", key))]
+        replies = iter(await fetch(calls))
+        for name, last, changes in zip(part, replies, replies, strict=True):
+            times = {field.decode(): float(at) for field, at in changes.items()}
+            found[name] = CommitTimes(float(last or 0), times)
+    return found
+
+
 async def _fetch_heads(fetch: Fetch, keys: Keys, named: list[tuple[str, str]]) -> list[_Raw]:
     calls: list[tuple[str | int, ...]] = []
     for key, _ in named:
         calls += [
             ("HGETALL", keys.of("spec", key)),
             ("HGETALL", keys.of("verdicts", key)),
-            ("HGETALL", keys.of("times", key)),
         ]
         calls += [("GET", keys.of(kind, key)) for kind in _STRINGS]
     replies = iter(await fetch(calls))
     found = []
     for key, name in named:
-        spec, verdicts, times, rows, models, values, family, arrival, pairs = (
-            next(replies) for _ in range(len(_STRINGS) + 3)
-        )
+        spec, verdicts, rows, models, values, family, arrival, pairs = (next(replies) for _ in range(len(_STRINGS) + 2))
         if spec.get(b"name") != name.encode():
             raise StateRefused(
                 f"the state of benchmark {name!r} is damaged: {keys.of('spec', key)} does not hold it; something else has deleted or "
@@ -122,7 +137,6 @@ async def _fetch_heads(fetch: Fetch, keys: Keys, named: list[tuple[str, str]]) -
                 name,
                 spec,
                 verdicts,
-                times,
                 unpack_rows(rows or b""),
                 unpack_contestants(models or b""),
                 values or b"",
@@ -168,8 +182,6 @@ def _benchmark(raw: _Raw) -> StoredBenchmark:
         pairs=_snapshot(raw.pairs, off),
         arrival=np.frombuffer(raw.arrival, "<i8").reshape(-1, 4),
         finding=OrderFinding(*json.loads(raw.spec[b"finding"])) if b"finding" in raw.spec else None,
-        at=float(raw.spec.get(b"at", 0)),
-        times={name.decode(): float(value) for name, value in raw.times.items()},
     )
 
 

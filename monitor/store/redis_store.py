@@ -10,9 +10,10 @@ from typing import Any, Final, Self
 
 from monitor.crash_points import crash_point
 from monitor.engine.state.delta import Delta, PairSnapshot, StoredState
+from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StaleState, StateRefused, StoreError, unfinished
 from monitor.store.layout import IMPORTING, Keys, check_publisher, check_topic, pack_snapshot
-from monitor.store.load import load_state
+from monitor.store.load import load_state, load_times
 from monitor.store.script_call import VERSIONS, ScriptCall, commit_call
 from monitor.store.server.clients import ANSWER_SECONDS
 from monitor.store.server.connection import Connection, Retries
@@ -141,6 +142,10 @@ class RedisStore:
             "to it; stop that one"
         )
 
+    async def commit_times(self, partition: int) -> dict[str, CommitTimes]:
+        """Return when the benchmarks of a partition were last committed, and their verdict changes, by benchmark."""
+        return await load_times(self._connection.fetch, self._keys(partition))
+
     async def _check_versions(self, keys: Keys) -> None:
         (found,) = await self._connection.fetch([("HMGET", keys.meta, "off", *VERSIONS)])
         if found == [None] * len(found):
@@ -155,8 +160,14 @@ class RedisStore:
                     "topic name or data directory, and the log is folded anew"
                 )
 
-    async def commit(self, delta: Delta) -> None:
+    async def commit(self, delta: Delta, at: float = 0.0) -> None:
         """Write what a chunk changed, all of it or nothing.
+
+        Parameters
+        ----------
+        delta : Delta
+        at : float
+            Wall clock, in seconds since 1970, stored for the metrics; 0: no time is stored.
 
         Raises
         ------
@@ -170,7 +181,7 @@ class RedisStore:
                 f"delta.off {delta.off} is not behind delta.expected {delta.expected}: a chunk ends behind its start"
             )
         sequence = next(self._sequence)
-        call = commit_call(self._keys(delta.partition), delta)
+        call = commit_call(self._keys(delta.partition), delta, at)
         crash_point("before-script")
         stored = await self._run(call, delta.expected, delta.off, sequence, must_exist=delta.partition in self._written)
         crash_point("after-script")

@@ -38,8 +38,16 @@ class ScriptCall:
         self.commands += (command, self.key(key), len(arguments), *arguments)
 
 
-def commit_call(keys: Keys, delta: Delta) -> ScriptCall:
-    """Turn a delta into a call guarded by the partition's offset."""
+def commit_call(keys: Keys, delta: Delta, at: float = 0.0) -> ScriptCall:
+    """Turn a delta into a call guarded by the partition's offset.
+
+    Parameters
+    ----------
+    keys : Keys
+    delta : Delta
+    at : float
+        Seconds since 1970, stored next to the benchmarks and verdict changes; 0: no time is stored.
+    """
     call = ScriptCall(keys.meta)
     meta: dict[str, Argument] = {**VERSIONS}
     if delta.counters:
@@ -53,9 +61,9 @@ def commit_call(keys: Keys, delta: Delta) -> ScriptCall:
     call.add("HSET", keys.meta, *chain.from_iterable(meta.items()))
     for place, benchmark in enumerate(delta.benchmarks):
         call.add("HSETNX", keys.benchmarks, benchmark.key, dump_json([delta.off, place, benchmark.name]))
-        _add_benchmark(call, keys, benchmark, delta.at)
-        for field, _ in benchmark.changes if delta.at else ():
-            call.add("HSETNX", keys.of("times", benchmark.key), field, repr(delta.at))
+        _add_benchmark(call, keys, benchmark, at)
+        for field, _ in benchmark.changes if at else ():
+            call.add("HSETNX", keys.of("times", benchmark.key), field, repr(at))
     _add_changes(call, keys, delta.benchmarks)
     return call
 

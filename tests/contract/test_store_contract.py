@@ -18,6 +18,7 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import Delta, PairSnapshot, Source, StoredState
 from monitor.engine.state.keys import benchmark_key
+from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StaleState, StateRefused, StoreError, StoreUnavailable
 from monitor.store.layout import Keys
 from monitor.store.load import load_state
@@ -245,6 +246,20 @@ def test_a_delta_that_does_not_move_the_state_is_an_error(world):
         store = await world.store()
         with pytest.raises(ValueError, match="not behind"):
             await store.commit(one_row(10, off=10))
+
+    world(test)
+
+
+def test_commit_times_are_stored_per_benchmark_and_the_first_one_per_change(world):
+    async def test(world):
+        store = await world.store()
+        assert await store.commit_times(0) == {}
+        for off, at in ((0, 0.0), (10, 100.5), (20, 101.0)):
+            changes = [(f"{off}:anytime:decided", verdict(f"{off}-3")), ("5:anytime:decided", verdict(f"{off}-4"))]
+            await store.commit(one_row(off, changes=changes), at)
+        times = {"5:anytime:decided": 100.5, "10:anytime:decided": 100.5, "20:anytime:decided": 101.0}
+        (benchmark,) = (await store.load(0)).benchmarks
+        assert await store.commit_times(0) == {benchmark.name: CommitTimes(101.0, times)}
 
     world(test)
 

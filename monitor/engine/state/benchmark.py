@@ -99,9 +99,6 @@ class Benchmark:
         self.latched = {procedure: np.zeros(0, np.int8) for procedure in PROCEDURES}
         """+1: contestant i was decided to be better; -1: contestant j; 0: undecided; +2 and -2 once the lead has turned since."""
         self.changes: dict[str, VerdictChange] = {}
-        self.at = 0.0
-        """Wall clock of the last commit, and below of each change, for those who look: set by who commits, never read by the fold."""
-        self.times: dict[str, float] = {}
         self.counters = dict.fromkeys(COUNTERS, 0)
         if spec is not None:
             self.declare(spec)
@@ -299,7 +296,6 @@ class Benchmark:
         self.family_index[stored.registered] = np.arange(1, self.registered + 1)
         self.changes = dict(stored.changes)
         self.arrival = Arrival.restore(stored.arrival, stored.finding)
-        self.at, self.times = stored.at, dict(stored.times)
         for field in self.changes:
             pair, procedure, kind = field.split(":")
             if kind == "decided":

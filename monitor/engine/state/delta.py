@@ -132,8 +132,6 @@ class Delta:
     last: tuple[int, str] | None = None
     """Offset of the last record, and its digest: a log that holds another record there is another log."""
     counters: dict[str, int] = field(default_factory=dict)
-    at: float = 0.0
-    """Wall clock of the commit, in seconds since 1970, set by whoever commits: the fold has no clock, and nothing in it rests on this."""
     dead_letters: list[DeadLetter] = field(default_factory=list)
     misrouted: list[Misrouted] = field(default_factory=list)
 
@@ -172,10 +170,6 @@ class StoredBenchmark:
     arrival: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 4), np.int64))
     """Four numbers a contestant: see `monitor.engine.state.arrival`; shorter than the number of contestants where the rest is 0."""
     finding: OrderFinding | None = None
-    at: float = 0.0
-    """Wall clock of the last commit that touched it; 0 when none was noted."""
-    times: dict[str, float] = field(default_factory=dict)
-    """Wall clock of the commit of each verdict change, by field."""
 
 
 @dataclass

@@ -18,6 +18,7 @@ from monitor.serve.board import Board
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.exposition import Exposition, labelled
 from monitor.serve.metrics.pair_series import add_pairs
+from monitor.store.commit_times import CommitTimes
 from schemas.report import ModelReport
 
 MODEL_CAP: Final = 500
@@ -61,7 +62,7 @@ class Metrics:
         told.add(catalogue.PARTITIONS, worker.partitions())
         told.add(catalogue.READY, worker.ready())
         for name, benchmark in sorted(self._board.benchmarks().items()):
-            _add_benchmark(benchmark, self._board.followed(name), told)
+            _add_benchmark(benchmark, self._board.followed(name), self._board.commit_times(name), told)
         told.add(catalogue.BUILD, 1, program_version(), str(STATISTICS_VERSION), str(STATE_VERSION))
         webhook = "yes" if worker.webhook else "no"
         told.add(catalogue.CONFIGURATION, 1, worker.mode, worker.topic, worker.group, str(PAIR_CAP), webhook)
@@ -97,14 +98,14 @@ def _add_partition(partition: Partition, end: int | None, told: Exposition) -> N
     told.add(catalogue.DEAD_LETTERS, rejected, number)
 
 
-def _add_benchmark(benchmark: Benchmark, followed: MetricsView, told: Exposition) -> None:
+def _add_benchmark(benchmark: Benchmark, followed: MetricsView, times: CommitTimes, told: Exposition) -> None:
     spec, name = benchmark.spec, benchmark.name
     for counter in (catalogue.EVENTS, catalogue.DUPLICATES, catalogue.CONFLICTS, catalogue.REJECTED):
         told.add(counter, benchmark.counters[counter.name.removeprefix("rankwatch_")], name)
     told.add(catalogue.BENCHMARK_INFO, 1, name, spec.order.policy, spec.family.policy, spec.mixture)
     told.add(catalogue.OWNED, 1, name)
-    if benchmark.at:
-        told.add(catalogue.LAST_EVENT, benchmark.at, name)
+    if times.last:
+        told.add(catalogue.LAST_EVENT, times.last, name)
     told.add(catalogue.ITEMS, benchmark.items, name)
     if spec.items is not None:
         told.add(catalogue.ITEMS_DECLARED, spec.items, name)
@@ -125,7 +126,7 @@ def _add_benchmark(benchmark: Benchmark, followed: MetricsView, told: Exposition
         told.add(catalogue.VERDICTS, count, name, procedure, kind)
     _add_models(name, followed.models, told)
     told.add(catalogue.PAIR_SERIES_OMITTED, followed.omitted, name)
-    add_pairs(benchmark, followed, told)
+    add_pairs(benchmark.name, followed, times, told)
 
 
 def _add_models(benchmark: str, models: list[ModelReport], told: Exposition) -> None:

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from monitor.engine.state.benchmark import Benchmark
 from monitor.report.metrics_view import MetricsView
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.exposition import Exposition, labelled
+from monitor.store.commit_times import CommitTimes
 
 
-def add_pairs(benchmark: Benchmark, followed: MetricsView, told: Exposition) -> None:
+def add_pairs(benchmark: str, followed: MetricsView, commits: CommitTimes, told: Exposition) -> None:
     """Add the series of every followed pair."""
     columns = followed.columns
-    first = labelled("benchmark", benchmark.name)
+    first = labelled("benchmark", benchmark)
     series = [
         f"{first},{labelled('model_a', min(names))},{labelled('model_b', max(names))}" for names in followed.names
     ]
@@ -38,10 +38,10 @@ def add_pairs(benchmark: Benchmark, followed: MetricsView, told: Exposition) -> 
             told.add_column(metric, series, values.astype(float).tolist(), ("procedure", procedure))
     for text, status in zip(series, followed.statuses, strict=True):
         told.add_column(catalogue.PAIR_STATUS, [text], [1.0], ("status", status))
-    _add_latches(benchmark, followed, series, told)
+    _add_latches(commits, followed, series, told)
 
 
-def _add_latches(benchmark: Benchmark, followed: MetricsView, series: list[str], told: Exposition) -> None:
+def _add_latches(commits: CommitTimes, followed: MetricsView, series: list[str], told: Exposition) -> None:
     for procedure, latch in followed.latched.items():
         closed = latch != 0
         turned = np.where(closed, np.abs(latch) > 1, np.nan)
@@ -49,5 +49,5 @@ def _add_latches(benchmark: Benchmark, followed: MetricsView, series: list[str],
         # The commit that a time is of may have come since the rest was computed.
         pairs = [(text, pair) for text, pair, decided in zip(series, followed.pair, closed, strict=True) if decided]
         for metric, kind in ((catalogue.DECIDED_TIME, "decided"), (catalogue.REVERSED_TIME, "reversed")):
-            times = [benchmark.times.get(f"{pair}:{procedure}:{kind}", np.nan) for _, pair in pairs]
+            times = [commits.changes.get(f"{pair}:{procedure}:{kind}", np.nan) for _, pair in pairs]
             told.add_column(metric, [text for text, _ in pairs], times, ("procedure", procedure))

@@ -30,7 +30,10 @@ class SlowStore(MemoryStore):
         assert not self.running, "a state is not loaded while a commit of this worker may still change it"
         return copy.deepcopy(self.state)
 
-    async def commit(self, delta):
+    async def commit_times(self, _partition):
+        return {}
+
+    async def commit(self, delta, _at):
         self.begun.append((delta.expected, delta.off))
         self.running += 1
         assert self.running == 1
@@ -115,6 +118,7 @@ async def test_without_a_next_chunk_a_fold_ends_with_its_commit():
     for start in range(0, 50, 10):
         assert await owned.fold(chunk(start, 10))
         assert owned.committed == store.state.off == start + 10
+    assert owned.commit_times["b"].last > 0
     store.fault = StoreUnavailable("away")
     with pytest.raises(StoreUnavailable):
         await owned.fold(chunk(50, 10))

@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families as families_
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.engine.state.delta import BenchmarkDelta, Delta
 from monitor.report.build import benchmark_report
 from monitor.report.metrics_view import metrics_view
 from monitor.serve import board
@@ -18,6 +19,7 @@ from monitor.serve.board import Board
 from monitor.serve.metrics.catalogue import CATALOGUE
 from monitor.serve.metrics.collector import Metrics, Worker
 from monitor.serve.metrics.meters import Meters
+from monitor.store.commit_times import record_commit
 from stats.eprocess import anytime_required_n
 
 
@@ -104,6 +106,21 @@ def test_the_worker_the_log_and_the_declaration_are_told():
         )
         == 1
     )
+
+
+def test_commit_times_become_timestamps():
+    made = partition(scored(SKILLS, 80), items=80)
+    times = {}
+    for at, field in ((100.0, "0:anytime:decided"), (101.0, "0:anytime:decided"), (102.0, "1:anytime:decided")):
+        delta = Delta(4, 0, 1, [BenchmarkDelta("key", "bench", 1, changes=[(field, None)])])
+        record_commit(times, delta, at)
+    text, _ = metrics(made, Board(lambda: [made], lambda: times)).scrape(OPENMETRICS)
+    found = by_name_and_labels(text_string_to_metric_families(text.decode()))
+    assert value(found, "last_event_timestamp_seconds", benchmark="bench") == 102
+    labels = {"benchmark": "bench", "procedure": "anytime"}
+    assert value(found, "decided_timestamp_seconds", model_a="better", model_b="worse", **labels) == 100
+    assert value(found, "decided_timestamp_seconds", model_a="middling", model_b="worse", **labels) == 102
+    assert value(samples(made), "last_event_timestamp_seconds", benchmark="bench") is None
 
 
 def test_names_from_outside_stay_within_their_label():

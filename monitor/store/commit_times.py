@@ -1,0 +1,30 @@
+"""When commits happened by the wall clock: for metrics only, the fold never reads it."""
+
+from dataclasses import dataclass, field
+
+from monitor.engine.state.delta import Delta
+
+
+@dataclass
+class CommitTimes:
+    """Seconds since 1970 of the commits of one benchmark.
+
+    Attributes
+    ----------
+    last : float
+        The last commit that changed the benchmark; 0 when none is recorded.
+    changes : dict of str to float
+        The commit of each verdict change, by field of the table of latches.
+    """
+
+    last: float = 0.0
+    changes: dict[str, float] = field(default_factory=dict)
+
+
+def record_commit(times: dict[str, CommitTimes], delta: Delta, at: float) -> None:
+    """Record the time of a commit in every benchmark it changed; a verdict change keeps its first time."""
+    for changed in delta.benchmarks:
+        benchmark = times.setdefault(changed.name, CommitTimes())
+        benchmark.last = at
+        for name, _ in changed.changes:
+            benchmark.changes.setdefault(name, at)

@@ -1,6 +1,5 @@
 """States with everything in them, folded and stored as workers do, and what they come to."""
 
-import asyncio
 import json
 
 from monitor.engine.chunk import Chunk
@@ -93,5 +92,5 @@ def told(partitions):
     return found, changes
 
 
-def state_of(url, topic, partitions):
-    return told(asyncio.run(stored(url, topic, partitions)))
+async def state_of(url, topic, partitions):
+    return told(await stored(url, topic, partitions))

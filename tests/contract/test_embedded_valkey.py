@@ -1,6 +1,5 @@
 """The embedded server: starts, stops, keeps to itself, and gives way after every kind of end."""
 
-import asyncio
 import os
 import signal
 import stat
@@ -70,8 +69,8 @@ def alive(pid):
 
 
 @pytest.mark.parametrize("name", ["data", 'sp ace "quoted" \\x41 # ünï\n', "long" * 40])
-def test_what_was_written_is_there_after_a_stop(name):
-    async def main(directory):
+async def test_what_was_written_is_there_after_a_stop(name):
+    with short_directory() as directory:
         valkey = EmbeddedValkey(f"{directory}/{name}")
         for expected in range(3):
             async with valkey:
@@ -93,61 +92,46 @@ def test_what_was_written_is_there_after_a_stop(name):
         assert kept.items() <= settings.items()
         assert settings["port"] == "0" if len(name) < 100 else settings["bind"] == "127.0.0.1"
 
-    with short_directory() as directory:
-        asyncio.run(main(directory))
+
+@LINUX
+async def test_the_password_is_only_in_a_file_that_is_ours_alone(tmp_path):
+    async with EmbeddedValkey(tmp_path) as valkey:
+        password = valkey.options["password"]
+        config = tmp_path / "valkey" / "valkey.conf"
+        assert stat.S_IMODE(config.stat().st_mode) == 0o600
+        assert stat.S_IMODE(config.parent.stat().st_mode) == 0o700
+        assert len(password) == 64
+        assert password in config.read_text()
+        process = Path(f"/proc/{valkey.pid}")
+        shown = (process / "cmdline").read_bytes() + (process / "environ").read_bytes() + repr(valkey).encode()
+        shown += b"".join(path.read_bytes() for path in config.parent.rglob("*") if path.is_file() and path != config)
+        assert password.encode() not in shown
+        client = Redis(protocol=2, **valkey.options | {"password": None})
+        with pytest.raises(Exception, match=r"[Aa]uthentication required"):
+            await client.get("runs")
+        await client.aclose()
+
+
+async def test_a_second_run_on_the_same_directory_is_refused(tmp_path):
+    async with EmbeddedValkey(tmp_path) as first:
+        second = EmbeddedValkey(tmp_path)
+        with pytest.raises(StoreError, match="is in use by another rankwatch"):
+            await second.start()
+        with pytest.raises(RuntimeError, match="already running"):
+            await first.start()
+        assert await runs(first) == 0
+    async with second:
+        assert second.running
 
 
 @LINUX
-def test_the_password_is_only_in_a_file_that_is_ours_alone(tmp_path):
-    async def main():
-        async with EmbeddedValkey(tmp_path) as valkey:
-            password = valkey.options["password"]
-            config = tmp_path / "valkey" / "valkey.conf"
-            assert stat.S_IMODE(config.stat().st_mode) == 0o600
-            assert stat.S_IMODE(config.parent.stat().st_mode) == 0o700
-            assert len(password) == 64
-            assert password in config.read_text()
-            process = Path(f"/proc/{valkey.pid}")
-            shown = (process / "cmdline").read_bytes() + (process / "environ").read_bytes() + repr(valkey).encode()
-            shown += b"".join(
-                path.read_bytes() for path in config.parent.rglob("*") if path.is_file() and path != config
-            )
-            assert password.encode() not in shown
-            client = Redis(protocol=2, **valkey.options | {"password": None})
-            with pytest.raises(Exception, match=r"[Aa]uthentication required"):
-                await client.get("runs")
-            await client.aclose()
-
-    asyncio.run(main())
-
-
-def test_a_second_run_on_the_same_directory_is_refused(tmp_path):
-    async def main():
-        async with EmbeddedValkey(tmp_path) as first:
-            second = EmbeddedValkey(tmp_path)
-            with pytest.raises(StoreError, match="is in use by another rankwatch"):
-                await second.start()
-            with pytest.raises(RuntimeError, match="already running"):
-                await first.start()
-            assert await runs(first) == 0
-        async with second:
-            assert second.running
-
-    asyncio.run(main())
-
-
-@LINUX
-def test_after_a_kill_of_the_program_the_next_one_starts_at_once(tmp_path):
+async def test_after_a_kill_of_the_program_the_next_one_starts_at_once(tmp_path):
     for expected in range(1, 4):
         process, server = keeper(tmp_path)
         end(process)
         began = time.monotonic()
-
-        async def main(expected=expected):
-            async with EmbeddedValkey(tmp_path) as valkey:
-                assert await runs(valkey) == expected
-
-        asyncio.run(main())
+        async with EmbeddedValkey(tmp_path) as valkey:
+            assert await runs(valkey) == expected
         assert time.monotonic() - began < 5
         assert not alive(server)
 
@@ -165,66 +149,57 @@ def test_the_server_ends_with_the_program(tmp_path):
 
 @LINUX
 @pytest.mark.parametrize("state", ["answering", "stopped"])
-def test_a_server_that_was_left_is_stopped_and_replaced(tmp_path, monkeypatch, state):
+async def test_a_server_that_was_left_is_stopped_and_replaced(tmp_path, monkeypatch, state):
     # As where the system cannot tie the server's life to ours: the server is started without that, and left.
     with monkeypatch.context() as patched:
         patched.setattr(embedded, "_command", lambda executable, config: [executable, str(config)])
         left = EmbeddedValkey(tmp_path)
-        asyncio.run(left.start())
-    asyncio.run(increase(left))
+        await left.start()
+    await increase(left)
     if state == "stopped":
         os.kill(left.pid, signal.SIGSTOP)
     os.close(left._owner)
     left._owner = None
 
-    async def main():
-        async with EmbeddedValkey(tmp_path, patience=3.0) as valkey:
-            assert left._process.wait(10) is not None
-            assert await runs(valkey) == 1
-
-    asyncio.run(main())
+    async with EmbeddedValkey(tmp_path, patience=3.0) as valkey:
+        assert left._process.wait(10) is not None
+        assert await runs(valkey) == 1
 
 
 @LINUX
-def test_a_server_that_does_not_stop_is_killed(tmp_path):
-    async def main():
-        valkey = EmbeddedValkey(tmp_path, patience=0.5)
+async def test_a_server_that_does_not_stop_is_killed(tmp_path):
+    valkey = EmbeddedValkey(tmp_path, patience=0.5)
+    await valkey.start()
+    pid = valkey.pid
+    os.kill(pid, signal.SIGSTOP)
+    await valkey.stop()
+    assert not alive(pid)
+
+
+async def test_a_damaged_file_is_reported_in_the_servers_own_words(tmp_path):
+    valkey = EmbeddedValkey(tmp_path)
+    async with valkey:
+        client = Redis(protocol=2, **valkey.options)
+        for k in range(100):
+            await client.set(f"key {k}", k)
+        await client.aclose()
+    (log,) = tmp_path.glob("valkey/**/*.incr.aof")
+    damaged = bytearray(log.read_bytes())
+    damaged[200:300] = b"x" * 100
+    log.write_bytes(damaged)
+    with pytest.raises(
+        StoreError, match=r"(?s)did not start; its last words.*Bad file format.*log is then folded anew"
+    ):
         await valkey.start()
-        pid = valkey.pid
-        os.kill(pid, signal.SIGSTOP)
-        await valkey.stop()
-        assert not alive(pid)
-
-    asyncio.run(main())
+    assert not valkey.running
+    log.unlink()
+    with pytest.raises(StoreError, match="did not start"):
+        await valkey.start()
 
 
-def test_a_damaged_file_is_reported_in_the_servers_own_words(tmp_path):
-    async def main():
-        valkey = EmbeddedValkey(tmp_path)
-        async with valkey:
-            client = Redis(protocol=2, **valkey.options)
-            for k in range(100):
-                await client.set(f"key {k}", k)
-            await client.aclose()
-        (log,) = tmp_path.glob("valkey/**/*.incr.aof")
-        damaged = bytearray(log.read_bytes())
-        damaged[200:300] = b"x" * 100
-        log.write_bytes(damaged)
-        with pytest.raises(
-            StoreError, match=r"(?s)did not start; its last words.*Bad file format.*log is then folded anew"
-        ):
-            await valkey.start()
-        assert not valkey.running
-        log.unlink()
-        with pytest.raises(StoreError, match="did not start"):
-            await valkey.start()
-
-    asyncio.run(main())
-
-
-def test_an_executable_that_is_missing_is_named(tmp_path):
+async def test_an_executable_that_is_missing_is_named(tmp_path):
     with pytest.raises(StoreError, match="/no/such/server"):
-        asyncio.run(EmbeddedValkey(tmp_path, executable="/no/such/server").start())
+        await EmbeddedValkey(tmp_path, executable="/no/such/server").start()
 
 
 def test_without_the_package_the_server_on_path_is_taken_or_its_absence_explained(tmp_path, monkeypatch):

@@ -103,18 +103,15 @@ def test_nothing_abstract_is_left_open():
     assert not getattr(file.Producer, "__abstractmethods__", None)
 
 
-def test_the_schema_hands_the_chunk_through_without_a_copy(app):
-    async def scenario():
-        event = await app.chunks.decode(message(app))
-        assert event.value is CHUNK
-        assert event.key is None
-
-    asyncio.run(scenario())
+async def test_the_schema_hands_the_chunk_through_without_a_copy(app):
+    event = await app.chunks.decode(message(app))
+    assert event.value is CHUNK
+    assert event.key is None
 
 
 @pytest.mark.parametrize("iterator", ["compiled", "python"])
 @pytest.mark.parametrize("doubt", ["generation", "flow"])
-def test_streams_drop_messages_of_another_generation_and_all_of_them_when_flow_is_suspended(
+async def test_streams_drop_messages_of_another_generation_and_all_of_them_when_flow_is_suspended(
     tmp_path, monkeypatch, iterator, doubt
 ):
     """What makes a seek, and a failed agent, discard whatever is buffered."""
@@ -123,31 +120,28 @@ def test_streams_drop_messages_of_another_generation_and_all_of_them_when_flow_i
     elif streams._CStreamIterator is None:
         pytest.skip("this Faust was built without its compiled stream iterator")
 
-    async def scenario():
-        log = FileLog.open(tmp_path / "log.jsonl")
-        app = make_app(log.path.as_uri(), "events", app_id="hooks")
-        app.file_log = log
-        app.flow_control.resume()
-        app.consumer_generation_id = 1
-        received = []
-        async with app.stream(app.channel(maxsize=3)) as stream:
-            for generation in (0, 1, 1):
-                stream.channel.queue.put_nowait(app.create_event(None, generation, None, message(app, generation)))
+    log = FileLog.open(tmp_path / "log.jsonl")
+    app = make_app(log.path.as_uri(), "events", app_id="hooks")
+    app.file_log = log
+    app.flow_control.resume()
+    app.consumer_generation_id = 1
+    received = []
+    async with app.stream(app.channel(maxsize=3)) as stream:
+        for generation in (0, 1, 1):
+            stream.channel.queue.put_nowait(app.create_event(None, generation, None, message(app, generation)))
 
-            async def receive():
-                async for value in stream:
-                    received.append(value)
-                    if doubt == "flow":
-                        app.flow_control.suspend()
+        async def receive():
+            async for value in stream:
+                received.append(value)
+                if doubt == "flow":
+                    app.flow_control.suspend()
 
-            task = asyncio.create_task(receive())
-            await asyncio.sleep(0.05)
-            task.cancel()
-            await asyncio.wait((task,))
-        assert received == ([1, 1] if doubt == "generation" else [1])
-        await log.close()
-
-    asyncio.run(scenario())
+        task = asyncio.create_task(receive())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        await asyncio.wait((task,))
+    assert received == ([1, 1] if doubt == "generation" else [1])
+    await log.close()
 
 
 def test_the_boot_leaves_out_what_would_listen_or_elect(app):
@@ -225,12 +219,9 @@ def test_an_application_says_nothing_leaves_nothing_and_warns_of_nothing(tmp_pat
 
 
 @pytest.mark.parametrize("wrong", ["missing", "another"])
-def test_the_log_must_be_the_one_of_the_url(tmp_path, app, wrong):
-    async def scenario():
-        log = FileLog.open(tmp_path / "other.jsonl")
-        app.file_log = log if wrong == "another" else None
-        with pytest.raises(ValueError, match=r"open .*/log\.jsonl with FileLog\.open and set app\.file_log"):
-            await app.start()
-        await log.close()
-
-    asyncio.run(scenario())
+async def test_the_log_must_be_the_one_of_the_url(tmp_path, app, wrong):
+    log = FileLog.open(tmp_path / "other.jsonl")
+    app.file_log = log if wrong == "another" else None
+    with pytest.raises(ValueError, match=r"open .*/log\.jsonl with FileLog\.open and set app\.file_log"):
+        await app.start()
+    await log.close()

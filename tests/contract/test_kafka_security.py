@@ -105,22 +105,22 @@ PASSWORD = {"username": "alice", "password": "secret"}
     ],
     ids=lambda given: "-".join(sorted(given.keys() | {given["mechanism"]})),
 )
-def test_every_mechanism_lets_the_application_in(secured, tmp_path, given):
+async def test_every_mechanism_lets_the_application_in(secured, tmp_path, given):
     cluster, _, address, certificate, _ = secured
     if "token_file" in given:
         given = {**given, "token_file": tmp_path / "token"}
         given["token_file"].write_text(token())
-    asyncio.run(written_and_read(cluster, KafkaSettings(addresses=address, ca_file=certificate, **given)))
+    await written_and_read(cluster, KafkaSettings(addresses=address, ca_file=certificate, **given))
 
 
-def test_a_certificate_of_its_own_lets_the_application_in(secured):
+async def test_a_certificate_of_its_own_lets_the_application_in(secured):
     cluster, address, _, certificate, key = secured
     settings = KafkaSettings(addresses=address, ca_file=certificate, certificate_file=certificate, key_file=key)
-    asyncio.run(written_and_read(cluster, settings))
+    await written_and_read(cluster, settings)
 
 
 @pytest.mark.parametrize("wrong", ["password", "authority", "no certificate"])
-def test_what_is_wrong_ends_the_start(secured, wrong):
+async def test_what_is_wrong_ends_the_start(secured, wrong):
     cluster, mutual, sasl, certificate, _ = secured
     settings = {
         "password": {"addresses": sasl, "ca_file": certificate, "mechanism": "PLAIN", **PASSWORD, "password": "guess"},
@@ -128,4 +128,4 @@ def test_what_is_wrong_ends_the_start(secured, wrong):
         "no certificate": {"addresses": mutual, "ca_file": certificate},
     }[wrong]
     with pytest.raises(KafkaError):
-        asyncio.run(written_and_read(cluster, KafkaSettings(**settings)))
+        await written_and_read(cluster, KafkaSettings(**settings))

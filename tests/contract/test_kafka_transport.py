@@ -15,208 +15,179 @@ from tests.kafka.workers import Store, Worker, numbers, produce, producing, unti
 pytestmark = pytest.mark.kafka
 
 
-def test_a_message_without_a_value_is_an_empty_record_and_a_copy_tells_its_origin(kafka, topic):
-    async def scenario():
-        await kafka.create_topic(topic)
-        async with producing(kafka) as producer:
-            await producer.send_and_wait(topic, b"1", key=b"k", headers=[("trace", b"x")])
-            await producer.send_and_wait(topic, None, key=b"k")
-            await producer.send_and_wait(topic, b"3", headers=[("rankwatch-origin", Origin(7, 120, 2).encode())])
-            await producer.send_and_wait(topic, b"4", headers=[("rankwatch-origin", b"nonsense")])
-        store = Store()
-        async with Worker(kafka, topic, store):
-            await until(lambda: store.offsets.get(0) == 4)
-        assert store.records[0] == [b"1", b"", b"3", b"4"]
-        origins = [o for _, chunk in store.chunks for o in chunk.origins or [None] * len(chunk.records)]
-        assert origins == [None, None, Origin(7, 120, 2), None]
-
-    asyncio.run(scenario())
+async def test_a_message_without_a_value_is_an_empty_record_and_a_copy_tells_its_origin(kafka, topic):
+    await kafka.create_topic(topic)
+    async with producing(kafka) as producer:
+        await producer.send_and_wait(topic, b"1", key=b"k", headers=[("trace", b"x")])
+        await producer.send_and_wait(topic, None, key=b"k")
+        await producer.send_and_wait(topic, b"3", headers=[("rankwatch-origin", Origin(7, 120, 2).encode())])
+        await producer.send_and_wait(topic, b"4", headers=[("rankwatch-origin", b"nonsense")])
+    store = Store()
+    async with Worker(kafka, topic, store):
+        await until(lambda: store.offsets.get(0) == 4)
+    assert store.records[0] == [b"1", b"", b"3", b"4"]
+    origins = [o for _, chunk in store.chunks for o in chunk.origins or [None] * len(chunk.records)]
+    assert origins == [None, None, Origin(7, 120, 2), None]
 
 
-def test_offsets_without_records_leave_no_gap_between_chunks(kafka, topic):
+async def test_offsets_without_records_leave_no_gap_between_chunks(kafka, topic):
     """Transactions put markers between the records; what was aborted is never seen."""
 
-    async def scenario():
-        await kafka.create_topic(topic)
-        expected = []
-        async with producing(kafka, transactional_id=topic) as producer:
-            for number in range(12):
-                await producer.begin_transaction()
-                for part in range(7):
-                    await producer.send(topic, b"%d-%d" % (number, part), partition=0)
-                if number % 3:
-                    await producer.commit_transaction()
-                    expected += [b"%d-%d" % (number, part) for part in range(7)]
-                else:
-                    await producer.abort_transaction()
-        store = Store()
-        async with Worker(kafka, topic, store) as worker:
-            await until(lambda: len(store.records.get(0, ())) == len(expected))
-            end = (await worker.app.consumer.highwaters(TP(topic, 0)))[TP(topic, 0)]
-        assert store.records[0] == expected
-        assert store.rejected == 0
-        chunks = [chunk for _, chunk in store.chunks]
-        for chunk in chunks:
-            assert chunk.start <= chunk.offsets[0]
-            assert chunk.offsets[-1] < chunk.end
-            assert list(chunk.offsets) == sorted(set(chunk.offsets))
-        assert chunks[-1].end == end == 12 * 8
-        assert len({offset for chunk in chunks for offset in chunk.offsets}) == len(expected)
+    await kafka.create_topic(topic)
+    expected = []
+    async with producing(kafka, transactional_id=topic) as producer:
+        for number in range(12):
+            await producer.begin_transaction()
+            for part in range(7):
+                await producer.send(topic, b"%d-%d" % (number, part), partition=0)
+            if number % 3:
+                await producer.commit_transaction()
+                expected += [b"%d-%d" % (number, part) for part in range(7)]
+            else:
+                await producer.abort_transaction()
+    store = Store()
+    async with Worker(kafka, topic, store) as worker:
+        await until(lambda: len(store.records.get(0, ())) == len(expected))
+        end = (await worker.app.consumer.highwaters(TP(topic, 0)))[TP(topic, 0)]
+    assert store.records[0] == expected
+    assert store.rejected == 0
+    chunks = [chunk for _, chunk in store.chunks]
+    for chunk in chunks:
+        assert chunk.start <= chunk.offsets[0]
+        assert chunk.offsets[-1] < chunk.end
+        assert list(chunk.offsets) == sorted(set(chunk.offsets))
+    assert chunks[-1].end == end == 12 * 8
+    assert len({offset for chunk in chunks for offset in chunk.offsets}) == len(expected)
 
-        # From the middle, at an offset that holds no record.
-        middle = Store()
-        middle.offsets[0] = 15
-        async with Worker(kafka, topic, middle):
-            await until(lambda: middle.offsets[0] == end)
-        assert middle.records[0] == expected[7:]
-        assert middle.chunks[0][1].start == 15
-
-    asyncio.run(scenario())
+    # From the middle, at an offset that holds no record.
+    middle = Store()
+    middle.offsets[0] = 15
+    async with Worker(kafka, topic, middle):
+        await until(lambda: middle.offsets[0] == end)
+    assert middle.records[0] == expected[7:]
+    assert middle.chunks[0][1].start == 15
 
 
-def test_a_chunk_keeps_its_bound_of_bytes_and_a_large_record_comes_alone(kafka, topic):
-    async def scenario():
-        await kafka.create_topic(topic, max_message_bytes=20 << 20)
-        sizes = [300, 400, 400, 100, 12_000_000, 10, 990, 1000, 1]
-        async with producing(kafka, max_request_size=16 << 20) as producer:
-            for size in sizes:
-                await producer.send_and_wait(topic, b"x" * size)
-        store = Store()
-        worker = Worker(kafka, topic, store)
-        worker.app.chunk_bytes = 1000
-        async with worker:
-            await until(lambda: store.offsets.get(0) == len(sizes))
-        assert [len(record) for record in store.records[0]] == sizes
-        assert store.rejected == 0
-        assert all(sum(map(len, chunk.records)) <= 1000 or len(chunk.records) == 1 for _, chunk in store.chunks)
-
-    asyncio.run(scenario())
+async def test_a_chunk_keeps_its_bound_of_bytes_and_a_large_record_comes_alone(kafka, topic):
+    await kafka.create_topic(topic, max_message_bytes=20 << 20)
+    sizes = [300, 400, 400, 100, 12_000_000, 10, 990, 1000, 1]
+    async with producing(kafka, max_request_size=16 << 20) as producer:
+        for size in sizes:
+            await producer.send_and_wait(topic, b"x" * size)
+    store = Store()
+    worker = Worker(kafka, topic, store)
+    worker.app.chunk_bytes = 1000
+    async with worker:
+        await until(lambda: store.offsets.get(0) == len(sizes))
+    assert [len(record) for record in store.records[0]] == sizes
+    assert store.rejected == 0
+    assert all(sum(map(len, chunk.records)) <= 1000 or len(chunk.records) == 1 for _, chunk in store.chunks)
 
 
-def test_a_seek_in_one_partition_loses_and_repeats_nothing_in_the_others(kafka, topic):
-    async def scenario():
-        await kafka.create_topic(topic, 4)
-        await produce(kafka, topic, 400, partitions=4)
-        choice = random.Random(4)
-        seen = {partition: [] for partition in range(4)}
-        store = Store()
-        worker = Worker(kafka, topic, store)
-        back = 30
+async def test_a_seek_in_one_partition_loses_and_repeats_nothing_in_the_others(kafka, topic):
+    await kafka.create_topic(topic, 4)
+    await produce(kafka, topic, 400, partitions=4)
+    choice = random.Random(4)
+    seen = {partition: [] for partition in range(4)}
+    store = Store()
+    worker = Worker(kafka, topic, store)
+    back = 30
 
-        def commit(_, chunk):
-            assert chunk.start == store.offsets.get(chunk.partition, 0)
-            store.offsets[chunk.partition] = chunk.end
-            seen[chunk.partition] += zip(chunk.offsets, chunk.records, strict=True)
+    def commit(_, chunk):
+        assert chunk.start == store.offsets.get(chunk.partition, 0)
+        store.offsets[chunk.partition] = chunk.end
+        seen[chunk.partition] += zip(chunk.offsets, chunk.records, strict=True)
 
-        async def seek_now_and_then(chunk):
-            nonlocal back
-            if back and choice.random() < 0.3:
-                back -= 1
-                sought = choice.choice([other for other in range(4) if other != chunk.partition])
-                store.offsets[sought] = choice.randrange(store.offsets.get(sought, 0) + 1)
-                await worker.app.consumer.seek(TP(topic, sought), store.offsets[sought])
+    async def seek_now_and_then(chunk):
+        nonlocal back
+        if back and choice.random() < 0.3:
+            back -= 1
+            sought = choice.choice([other for other in range(4) if other != chunk.partition])
+            store.offsets[sought] = choice.randrange(store.offsets.get(sought, 0) + 1)
+            await worker.app.consumer.seek(TP(topic, sought), store.offsets[sought])
 
-        store.commit = commit
-        worker.before_commit = seek_now_and_then
-        async with worker:
-            await until(lambda: not back and all(store.offsets.get(partition) == 400 for partition in range(4)))
-        for read in seen.values():
-            assert all(record == b"%d" % offset for offset, record in read)
-            assert {offset for offset, _ in read} == set(range(400))
-
-    asyncio.run(scenario())
+    store.commit = commit
+    worker.before_commit = seek_now_and_then
+    async with worker:
+        await until(lambda: not back and all(store.offsets.get(partition) == 400 for partition in range(4)))
+    for read in seen.values():
+        assert all(record == b"%d" % offset for offset, record in read)
+        assert {offset for offset, _ in read} == set(range(400))
 
 
-def test_what_is_paused_is_not_read_until_it_is_resumed(kafka, topic):
-    async def scenario():
-        await kafka.create_topic(topic, 2)
-        await produce(kafka, topic, 100, partitions=2)
-        store = Store()
-        worker = Worker(kafka, topic, store)
+async def test_what_is_paused_is_not_read_until_it_is_resumed(kafka, topic):
+    await kafka.create_topic(topic, 2)
+    await produce(kafka, topic, 100, partitions=2)
+    store = Store()
+    worker = Worker(kafka, topic, store)
 
-        async def pause_the_first(partitions):
-            await worker.on_assigned(partitions)
-            worker.app.consumer.pause_partitions({TP(topic, 0)})
-
-        worker.app.on_assigned = pause_the_first
-        async with worker:
-            await until(lambda: store.offsets.get(1) == 100)
-            await asyncio.sleep(0.3)
-            assert 0 not in store.offsets
-            worker.app.consumer.resume_partitions({TP(topic, 0)})
-            await until(lambda: store.offsets.get(0) == 100)
-        assert store.records == {0: numbers(100), 1: numbers(100)}
-
-    asyncio.run(scenario())
-
-
-def test_offsets_that_retention_has_passed_are_refused(kafka, topic):
-    async def scenario():
-        await kafka.create_topic(topic)
-        await produce(kafka, topic, 100)
-        async with kafka.admin() as admin:
-            await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=50)})
-        store = Store()
-        store.offsets[0] = 49
-        app = Worker(kafka, topic, store).app
-        await app.start()
-        with pytest.raises(
-            OffsetOutOfRange, match=rf"offset 49 is outside partition 0 of {topic}, which holds 50 to 100"
-        ):
-            await asyncio.wait_for(app.wait_failed(), 10)
-        await app.stop()
-        assert store.chunks == []
-
-    asyncio.run(scenario())
-
-
-def test_retention_that_overtakes_a_reader_ends_it(kafka, topic):
-    async def scenario():
-        await kafka.create_topic(topic)
-        await produce(kafka, topic, 100)
-        store = Store()
-        worker = Worker(kafka, topic, store, fetch_bytes=300)
-        await worker.app.start()
-        await until(lambda: bool(worker.mine))
+    async def pause_the_first(partitions):
+        await worker.on_assigned(partitions)
         worker.app.consumer.pause_partitions({TP(topic, 0)})
-        await asyncio.sleep(0.5)
-        async with kafka.admin() as admin:
-            await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=100)})
-        await worker.app.consumer.seek(TP(topic, 0), 20)
+
+    worker.app.on_assigned = pause_the_first
+    async with worker:
+        await until(lambda: store.offsets.get(1) == 100)
+        await asyncio.sleep(0.3)
+        assert 0 not in store.offsets
         worker.app.consumer.resume_partitions({TP(topic, 0)})
-        with pytest.raises(OffsetOutOfRange, match=r"offset 20 is outside partition 0 of .*, which no longer holds it"):
-            await asyncio.wait_for(worker.app.wait_failed(), 10)
-        await worker.app.stop()
-
-    asyncio.run(scenario())
+        await until(lambda: store.offsets.get(0) == 100)
+    assert store.records == {0: numbers(100), 1: numbers(100)}
 
 
-def test_a_topic_that_does_not_exist_is_refused_and_not_made(kafka, topic):
-    async def scenario():
-        app = Worker(kafka, topic, Store()).app
-        await app.start()
-        with pytest.raises(ValueError, match=f"topic {topic} does not exist at .*: create it"):
-            await asyncio.wait_for(app.wait_failed(), 10)
-        await app.stop()
-        async with kafka.admin() as admin:
-            assert topic not in await admin.list_topics()
+async def test_offsets_that_retention_has_passed_are_refused(kafka, topic):
+    await kafka.create_topic(topic)
+    await produce(kafka, topic, 100)
+    async with kafka.admin() as admin:
+        await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=50)})
+    store = Store()
+    store.offsets[0] = 49
+    app = Worker(kafka, topic, store).app
+    await app.start()
+    with pytest.raises(OffsetOutOfRange, match=rf"offset 49 is outside partition 0 of {topic}, which holds 50 to 100"):
+        await asyncio.wait_for(app.wait_failed(), 10)
+    await app.stop()
+    assert store.chunks == []
 
-    asyncio.run(scenario())
+
+async def test_retention_that_overtakes_a_reader_ends_it(kafka, topic):
+    await kafka.create_topic(topic)
+    await produce(kafka, topic, 100)
+    store = Store()
+    worker = Worker(kafka, topic, store, fetch_bytes=300)
+    await worker.app.start()
+    await until(lambda: bool(worker.mine))
+    worker.app.consumer.pause_partitions({TP(topic, 0)})
+    await asyncio.sleep(0.5)
+    async with kafka.admin() as admin:
+        await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=100)})
+    await worker.app.consumer.seek(TP(topic, 0), 20)
+    worker.app.consumer.resume_partitions({TP(topic, 0)})
+    with pytest.raises(OffsetOutOfRange, match=r"offset 20 is outside partition 0 of .*, which no longer holds it"):
+        await asyncio.wait_for(worker.app.wait_failed(), 10)
+    await worker.app.stop()
 
 
-def test_progress_is_told_to_the_broker_and_never_read_back(kafka, topic):
-    async def scenario():
-        await kafka.create_topic(topic)
-        await produce(kafka, topic, 100)
-        first = Store()
-        async with Worker(kafka, topic, first):
-            await until(lambda: first.offsets.get(0) == 100)
-        async with AIOKafkaConsumer(bootstrap_servers=kafka.addresses, group_id=topic) as watcher:
-            assert await watcher.committed(TopicPartition(topic, 0)) == 100
-        second = Store()
-        second.offsets[0] = 30
-        async with Worker(kafka, topic, second):
-            await until(lambda: second.offsets[0] == 100)
-        assert second.records[0] == numbers(100)[30:]
+async def test_a_topic_that_does_not_exist_is_refused_and_not_made(kafka, topic):
+    app = Worker(kafka, topic, Store()).app
+    await app.start()
+    with pytest.raises(ValueError, match=f"topic {topic} does not exist at .*: create it"):
+        await asyncio.wait_for(app.wait_failed(), 10)
+    await app.stop()
+    async with kafka.admin() as admin:
+        assert topic not in await admin.list_topics()
 
-    asyncio.run(scenario())
+
+async def test_progress_is_told_to_the_broker_and_never_read_back(kafka, topic):
+    await kafka.create_topic(topic)
+    await produce(kafka, topic, 100)
+    first = Store()
+    async with Worker(kafka, topic, first):
+        await until(lambda: first.offsets.get(0) == 100)
+    async with AIOKafkaConsumer(bootstrap_servers=kafka.addresses, group_id=topic) as watcher:
+        assert await watcher.committed(TopicPartition(topic, 0)) == 100
+    second = Store()
+    second.offsets[0] = 30
+    async with Worker(kafka, topic, second):
+        await until(lambda: second.offsets[0] == 100)
+    assert second.records[0] == numbers(100)[30:]

@@ -150,109 +150,91 @@ def numbered(count, start=0):
     return [json.dumps({"number": number}).encode() for number in range(start, start + count)]
 
 
-def test_records_arrive_once_and_in_order_appended_before_and_while_reading(open_log):
-    async def scenario():
-        async with open_log() as log:
-            await log.append(numbered(25))
-            async with Reader(log) as reader:
-                await reader.until(lambda r: len(r.records) == 25)
-                for start in range(25, 100, 5):
-                    await log.append(numbered(5, start))
-                await reader.until(lambda r: len(r.records) >= 100)
-                assert reader.records == numbered(100)
-
-    asyncio.run(scenario())
+async def test_records_arrive_once_and_in_order_appended_before_and_while_reading(open_log):
+    async with open_log() as log:
+        await log.append(numbered(25))
+        async with Reader(log) as reader:
+            await reader.until(lambda r: len(r.records) == 25)
+            for start in range(25, 100, 5):
+                await log.append(numbered(5, start))
+            await reader.until(lambda r: len(r.records) >= 100)
+            assert reader.records == numbered(100)
 
 
-def test_chunks_follow_each_other_and_keep_their_bound(open_log):
-    async def scenario():
-        async with open_log() as log:
-            await log.append(numbered(95))
-            async with Reader(log) as reader:
-                await reader.until(lambda r: len(r.records) == 95)
-                assert [len(chunk.records) for chunk in reader.chunks] == [10] * 9 + [5]
-                for chunk, following in zip(reader.chunks, reader.chunks[1:], strict=False):
-                    assert chunk.end == following.start
-                for chunk in reader.chunks:
-                    assert chunk.partition == 0
-                    assert len(chunk.offsets) == len(chunk.records)
-                    marks = [*chunk.offsets, chunk.end]
-                    assert marks[0] == chunk.start
-                    assert marks == sorted(set(marks))
-
-    asyncio.run(scenario())
+async def test_chunks_follow_each_other_and_keep_their_bound(open_log):
+    async with open_log() as log:
+        await log.append(numbered(95))
+        async with Reader(log) as reader:
+            await reader.until(lambda r: len(r.records) == 95)
+            assert [len(chunk.records) for chunk in reader.chunks] == [10] * 9 + [5]
+            for chunk, following in zip(reader.chunks, reader.chunks[1:], strict=False):
+                assert chunk.end == following.start
+            for chunk in reader.chunks:
+                assert chunk.partition == 0
+                assert len(chunk.offsets) == len(chunk.records)
+                marks = [*chunk.offsets, chunk.end]
+                assert marks[0] == chunk.start
+                assert marks == sorted(set(marks))
 
 
-def test_a_chunk_has_so_many_records_unless_told_otherwise(open_log):
-    async def scenario():
-        async with open_log() as log:
-            most = log.make_app().chunk_records
-            assert most == {"EmbeddedLog": 2_000, "KafkaLog": 6_000}[type(log).__name__]
-            await log.append(numbered(2 * most + 500))
-            reader = Reader(log, chunk_records=most)
-            async with reader:
-                await reader.until(lambda r: len(r.records) == 2 * most + 500)
-                assert [len(chunk.records) for chunk in reader.chunks] == [most, most, 500]
-
-    asyncio.run(scenario())
+async def test_a_chunk_has_so_many_records_unless_told_otherwise(open_log):
+    async with open_log() as log:
+        most = log.make_app().chunk_records
+        assert most == {"EmbeddedLog": 2_000, "KafkaLog": 6_000}[type(log).__name__]
+        await log.append(numbered(2 * most + 500))
+        reader = Reader(log, chunk_records=most)
+        async with reader:
+            await reader.until(lambda r: len(r.records) == 2 * most + 500)
+            assert [len(chunk.records) for chunk in reader.chunks] == [most, most, 500]
 
 
-def test_reading_begins_at_the_stored_offset(open_log):
-    async def scenario():
-        async with open_log() as log:
-            await log.append(numbered(60))
-            async with Reader(log) as first:
-                await first.until(lambda r: len(r.records) == 60)
-            middle = first.chunks[2]
-            async with Reader(log, stored=middle.offsets[4]) as second:
-                await second.until(lambda r: len(r.records) == 36)
-                assert second.records == numbered(36, 24)
-            async with Reader(log, stored=first.chunks[-1].end) as third:
-                await log.append(numbered(1, 60))
-                await third.until(lambda r: r.records)
-                assert third.records == numbered(1, 60)
-
-    asyncio.run(scenario())
+async def test_reading_begins_at_the_stored_offset(open_log):
+    async with open_log() as log:
+        await log.append(numbered(60))
+        async with Reader(log) as first:
+            await first.until(lambda r: len(r.records) == 60)
+        middle = first.chunks[2]
+        async with Reader(log, stored=middle.offsets[4]) as second:
+            await second.until(lambda r: len(r.records) == 36)
+            assert second.records == numbered(36, 24)
+        async with Reader(log, stored=first.chunks[-1].end) as third:
+            await log.append(numbered(1, 60))
+            await third.until(lambda r: r.records)
+            assert third.records == numbered(1, 60)
 
 
-def test_restarting_at_what_was_stored_loses_and_repeats_nothing(open_log):
-    async def scenario():
-        async with open_log() as log:
-            await log.append(numbered(200))
-            records, stored = [], None
-            for folded in (1, 3, 7, 1, 5, 3):
-                # What is stored lags behind what was read: the rest of it has to come again.
-                async with Reader(log, stored=stored) as reader:
-                    await reader.until(lambda r, folded=folded: len(r.chunks) >= folded)
-                chunks = reader.chunks[:folded]
-                records += [record for chunk in chunks for record in chunk.records]
-                stored = chunks[-1].end
-            assert records == numbered(200)
-
-    asyncio.run(scenario())
+async def test_restarting_at_what_was_stored_loses_and_repeats_nothing(open_log):
+    async with open_log() as log:
+        await log.append(numbered(200))
+        records, stored = [], None
+        for folded in (1, 3, 7, 1, 5, 3):
+            # What is stored lags behind what was read: the rest of it has to come again.
+            async with Reader(log, stored=stored) as reader:
+                await reader.until(lambda r, folded=folded: len(r.chunks) >= folded)
+            chunks = reader.chunks[:folded]
+            records += [record for chunk in chunks for record in chunk.records]
+            stored = chunks[-1].end
+        assert records == numbered(200)
 
 
 @pytest.mark.parametrize("target", [0, 2, 5, 30])
-def test_a_seek_of_the_agent_discards_what_was_read_ahead(open_log, target):
+async def test_a_seek_of_the_agent_discards_what_was_read_ahead(open_log, target):
     """Backwards, to the same chunk, forwards beyond what is buffered."""
 
-    async def scenario():
-        async with open_log() as log:
-            await log.append(numbered(500))
-            async with Reader(log) as whole:
-                await whole.until(lambda r: len(r.records) == 500)
-            goal = whole.chunks[target].start
+    async with open_log() as log:
+        await log.append(numbered(500))
+        async with Reader(log) as whole:
+            await whole.until(lambda r: len(r.records) == 500)
+        goal = whole.chunks[target].start
 
-            async def seek_once(reader, chunk):
-                if len(reader.chunks) == 6:
-                    await until_position_rests(reader)
-                    await reader.seek(goal)
+        async def seek_once(reader, chunk):
+            if len(reader.chunks) == 6:
+                await until_position_rests(reader)
+                await reader.seek(goal)
 
-            async with Reader(log, on_chunk=seek_once) as reader:
-                await reader.until(lambda r: len(r.chunks) > 6 and r.chunks[-1].end == whole.chunks[-1].end)
-                assert reader.records == numbered(60) + numbered(500 - 10 * target, 10 * target)
-
-    asyncio.run(scenario())
+        async with Reader(log, on_chunk=seek_once) as reader:
+            await reader.until(lambda r: len(r.chunks) > 6 and r.chunks[-1].end == whole.chunks[-1].end)
+            assert reader.records == numbered(60) + numbered(500 - 10 * target, 10 * target)
 
 
 async def until_position_rests(reader):
@@ -262,162 +244,135 @@ async def until_position_rests(reader):
         await asyncio.sleep(0.02)
 
 
-def test_after_any_seek_the_next_chunk_is_the_one_sought(open_log):
+async def test_after_any_seek_the_next_chunk_is_the_one_sought(open_log):
     """Seeks from outside, at any moment: while a chunk is fetched, buffered, handed over, or none is there."""
 
-    async def scenario():
-        choice = random.Random(20261)
-        async with open_log() as log:
-            await log.append(numbered(300))
-            async with Reader(log) as whole:
-                await whole.until(lambda r: len(r.records) == 300)
-            offsets = [offset for chunk in whole.chunks for offset in chunk.offsets]
+    choice = random.Random(20261)
+    async with open_log() as log:
+        await log.append(numbered(300))
+        async with Reader(log) as whole:
+            await whole.until(lambda r: len(r.records) == 300)
+        offsets = [offset for chunk in whole.chunks for offset in chunk.offsets]
 
-            async def dawdle(reader, chunk):
-                for _ in range(choice.randrange(4)):
+        async def dawdle(reader, chunk):
+            for _ in range(choice.randrange(4)):
+                await asyncio.sleep(0)
+
+        async with Reader(log, on_chunk=dawdle) as reader:
+            for _ in range(log.seeks):
+                for _ in range(choice.randrange(40)):
                     await asyncio.sleep(0)
-
-            async with Reader(log, on_chunk=dawdle) as reader:
-                for _ in range(log.seeks):
-                    for _ in range(choice.randrange(40)):
-                        await asyncio.sleep(0)
-                    number = choice.randrange(300)
-                    seen = len(reader.chunks)
-                    await reader.seek(offsets[number])
-                    await reader.until(lambda r, seen=seen: len(r.chunks) > seen)
-                    chunk = reader.chunks[seen]
-                    assert chunk.start == offsets[number]
-                    assert chunk.records == numbered(min(10, 300 - number), number)
-
-    asyncio.run(scenario())
+                number = choice.randrange(300)
+                seen = len(reader.chunks)
+                await reader.seek(offsets[number])
+                await reader.until(lambda r, seen=seen: len(r.chunks) > seen)
+                chunk = reader.chunks[seen]
+                assert chunk.start == offsets[number]
+                assert chunk.records == numbered(min(10, 300 - number), number)
 
 
-def test_a_seek_wakes_a_reader_at_the_end(open_log):
-    async def scenario():
-        async with open_log() as log:
-            await log.append(numbered(10))
-            async with Reader(log) as reader:
-                await reader.until(lambda r: r.records)
-                await asyncio.sleep(0.05)
-                await reader.seek(reader.chunks[0].offsets[7])
-                await reader.until(lambda r: len(r.chunks) == 2)
-                assert reader.chunks[1].records == numbered(3, 7)
-                await log.append(numbered(1, 10))
-                await reader.until(lambda r: len(r.chunks) == 3)
-                assert reader.chunks[2].records == numbered(1, 10)
-
-    asyncio.run(scenario())
+async def test_a_seek_wakes_a_reader_at_the_end(open_log):
+    async with open_log() as log:
+        await log.append(numbered(10))
+        async with Reader(log) as reader:
+            await reader.until(lambda r: r.records)
+            await asyncio.sleep(0.05)
+            await reader.seek(reader.chunks[0].offsets[7])
+            await reader.until(lambda r: len(r.chunks) == 2)
+            assert reader.chunks[1].records == numbered(3, 7)
+            await log.append(numbered(1, 10))
+            await reader.until(lambda r: len(r.chunks) == 3)
+            assert reader.chunks[2].records == numbered(1, 10)
 
 
-def test_an_agent_that_does_not_ask_stops_the_reading(open_log):
-    async def scenario():
-        async with open_log() as log:
-            await log.append(numbered(1000))
-            reader = Reader(log)
-            reader.let.clear()
-            async with reader:
-                await reader.until(lambda r: r.chunks)
-                await until_position_rests(reader)
-                ahead = await reader.position()
-                assert len(reader.chunks) == 1
-                reader.let.set()
-                await reader.until(lambda r: len(r.records) == 1000)
-                # One with the agent, one in its buffer, one in hand.
-                assert ahead <= reader.chunks[2].end
-
-    asyncio.run(scenario())
+async def test_an_agent_that_does_not_ask_stops_the_reading(open_log):
+    async with open_log() as log:
+        await log.append(numbered(1000))
+        reader = Reader(log)
+        reader.let.clear()
+        async with reader:
+            await reader.until(lambda r: r.chunks)
+            await until_position_rests(reader)
+            ahead = await reader.position()
+            assert len(reader.chunks) == 1
+            reader.let.set()
+            await reader.until(lambda r: len(r.records) == 1000)
+            # One with the agent, one in its buffer, one in hand.
+            assert ahead <= reader.chunks[2].end
 
 
 @pytest.mark.parametrize("state", ["idle", "held", "busy"])
-def test_it_stops_in_time_and_leaves_nothing_running(open_log, state):
-    async def scenario():
-        async with open_log() as log:
-            await log.append(numbered(1000 if state != "idle" else 5))
-            ours = asyncio.all_tasks()
-            reader = Reader(log, chunk_records=1 if state == "busy" else 10)
-            if state == "held":
-                reader.let.clear()
-            async with reader:
-                await reader.until(lambda r: r.chunks)
-                if state != "busy":
-                    await until_position_rests(reader)
-            assert not reader.app.crashed
-            seen = len(reader.chunks)
+async def test_it_stops_in_time_and_leaves_nothing_running(open_log, state):
+    async with open_log() as log:
+        await log.append(numbered(1000 if state != "idle" else 5))
+        ours = asyncio.all_tasks()
+        reader = Reader(log, chunk_records=1 if state == "busy" else 10)
+        if state == "held":
+            reader.let.clear()
+        async with reader:
+            await reader.until(lambda r: r.chunks)
+            if state != "busy":
+                await until_position_rests(reader)
+        assert not reader.app.crashed
+        seen = len(reader.chunks)
+        await asyncio.sleep(0.05)
+        assert len(reader.chunks) == seen
+        assert asyncio.all_tasks() == ours
+
+
+async def test_a_failing_agent_ends_the_application_and_skips_nothing(open_log):
+    async with open_log() as log:
+        await log.append(numbered(100))
+
+        async def fail(reader, chunk):
+            if len(reader.chunks) == 3:
+                raise ArithmeticError("no such fold")
+
+        async with Reader(log, on_chunk=fail) as reader:
+            with pytest.raises(ArithmeticError, match="no such fold"):
+                await asyncio.wait_for(reader.app.wait_failed(), 5)
             await asyncio.sleep(0.05)
-            assert len(reader.chunks) == seen
-            assert asyncio.all_tasks() == ours
-
-    asyncio.run(scenario())
+            assert reader.records == numbered(30)
 
 
-def test_a_failing_agent_ends_the_application_and_skips_nothing(open_log):
-    async def scenario():
-        async with open_log() as log:
-            await log.append(numbered(100))
-
-            async def fail(reader, chunk):
-                if len(reader.chunks) == 3:
-                    raise ArithmeticError("no such fold")
-
-            async with Reader(log, on_chunk=fail) as reader:
-                with pytest.raises(ArithmeticError, match="no such fold"):
+async def test_an_offset_outside_the_log_is_refused_with_a_reason(open_log):
+    async with open_log() as log:
+        await log.append(numbered(20))
+        for offset in log.outside():
+            async with Reader(log, stored=offset) as reader:
+                with pytest.raises(OffsetOutOfRange, match=f"offset {offset} is"):
                     await asyncio.wait_for(reader.app.wait_failed(), 5)
-                await asyncio.sleep(0.05)
-                assert reader.records == numbered(30)
-
-    asyncio.run(scenario())
+                assert reader.chunks == []
 
 
-def test_an_offset_outside_the_log_is_refused_with_a_reason(open_log):
-    async def scenario():
-        async with open_log() as log:
-            await log.append(numbered(20))
-            for offset in log.outside():
-                async with Reader(log, stored=offset) as reader:
-                    with pytest.raises(OffsetOutOfRange, match=f"offset {offset} is"):
-                        await asyncio.wait_for(reader.app.wait_failed(), 5)
-                    assert reader.chunks == []
+async def test_a_store_that_does_not_answer_ends_the_application(open_log):
+    async with open_log() as log:
+        reader = Reader(log)
 
-    asyncio.run(scenario())
+        async def unreachable(assigned):
+            raise ConnectionError("the store is away")
 
-
-def test_a_store_that_does_not_answer_ends_the_application(open_log):
-    async def scenario():
-        async with open_log() as log:
-            reader = Reader(log)
-
-            async def unreachable(assigned):
-                raise ConnectionError("the store is away")
-
-            reader.app.stored_offsets = unreachable
-            async with reader:
-                with pytest.raises(ConnectionError, match="the store is away"):
-                    await asyncio.wait_for(reader.app.wait_failed(), 5)
-
-    asyncio.run(scenario())
+        reader.app.stored_offsets = unreachable
+        async with reader:
+            with pytest.raises(ConnectionError, match="the store is away"):
+                await asyncio.wait_for(reader.app.wait_failed(), 5)
 
 
-def test_without_stored_offsets_it_does_not_start(open_log):
-    async def scenario():
-        async with open_log() as log:
-            app = log.make_app()
-            with pytest.raises(ValueError, match="stored_offsets is not set"):
-                await app.start()
-            await app.stop()
-
-    asyncio.run(scenario())
+async def test_without_stored_offsets_it_does_not_start(open_log):
+    async with open_log() as log:
+        app = log.make_app()
+        with pytest.raises(ValueError, match="stored_offsets is not set"):
+            await app.start()
+        await app.stop()
 
 
-def test_what_the_application_sends_is_read_back(open_log):
-    async def scenario():
-        async with open_log() as log, Reader(log) as reader:
-            sent = [await (await reader.app.chunks.send(value=record)) for record in numbered(5)]
-            await reader.until(lambda r: len(r.records) == 5)
-            assert reader.records == numbered(5)
-            assert [place.offset for place in sent] == [offset for chunk in reader.chunks for offset in chunk.offsets]
-            later = reader.app.chunks.send_soon(value=b"6")
-            await reader.until(lambda r: len(r.records) == 6)
-            assert reader.records[-1] == b"6"
-            assert (await later).offset == reader.chunks[-1].start
-
-    asyncio.run(scenario())
+async def test_what_the_application_sends_is_read_back(open_log):
+    async with open_log() as log, Reader(log) as reader:
+        sent = [await (await reader.app.chunks.send(value=record)) for record in numbered(5)]
+        await reader.until(lambda r: len(r.records) == 5)
+        assert reader.records == numbered(5)
+        assert [place.offset for place in sent] == [offset for chunk in reader.chunks for offset in chunk.offsets]
+        later = reader.app.chunks.send_soon(value=b"6")
+        await reader.until(lambda r: len(r.records) == 6)
+        assert reader.records[-1] == b"6"
+        assert (await later).offset == reader.chunks[-1].start

@@ -44,17 +44,17 @@ def killer(server, after):
 
 
 @needs_cli
-def test_a_cluster_holds_what_one_server_holds(cluster, alone, tmp_path):
+async def test_a_cluster_holds_what_one_server_holds(cluster, alone, tmp_path):
     url = cluster.url
-    asyncio.run(fold(url, "events", PARTITIONS, records(random.Random(5), 0, 60)))
-    assert state_of(url, "events", PARTITIONS) == state_of(alone, "events", PARTITIONS)
+    await fold(url, "events", PARTITIONS, records(random.Random(5), 0, 60))
+    assert await state_of(url, "events", PARTITIONS) == await state_of(alone, "events", PARTITIONS)
     used = {cluster.primary_of(Keys("events", number).meta).port for number in range(PARTITIONS)}
     assert len(used) > 1, "the partitions lie on several servers"
-    asyncio.run(drain(url, "events", PARTITIONS))
+    await drain(url, "events", PARTITIONS)
     file, to = tmp_path / "state.jsonl", ("--redis-url", url, "--topic", "moved")
     rankwatch("state", "export", file, "--redis-url", url, "--topic", "events")
     rankwatch("state", "import", file, *to, "--partitions", 5)
-    assert state_of(url, "moved", 5) == state_of(alone, "events", PARTITIONS)
+    assert await state_of(url, "moved", 5) == await state_of(alone, "events", PARTITIONS)
     shown = rankwatch("state", "show", *to).stdout
     assert len(shown.splitlines()) == 6
     found = rankwatch("doctor", "--redis-url", url, "--data-dir", tmp_path).stdout
@@ -62,26 +62,26 @@ def test_a_cluster_holds_what_one_server_holds(cluster, alone, tmp_path):
 
 
 @needs_cli
-def test_a_primary_of_a_cluster_is_killed_while_it_is_written(cluster, alone):
+async def test_a_primary_of_a_cluster_is_killed_while_it_is_written(cluster, alone):
     victim = cluster.primary_of(Keys("killed", 0).meta)
     made = records(random.Random(5), 0, 60)
-    asyncio.run(fold(cluster.url, "killed", PARTITIONS, made, limit=40, committed=killer(victim, 120)))
+    await fold(cluster.url, "killed", PARTITIONS, made, limit=40, committed=killer(victim, 120))
     assert victim.process.poll() is not None
-    assert state_of(cluster.url, "killed", PARTITIONS) == state_of(alone, "events", PARTITIONS)
+    assert await state_of(cluster.url, "killed", PARTITIONS) == await state_of(alone, "events", PARTITIONS)
 
 
-def test_the_primary_behind_sentinels_is_killed_while_it_is_written(tmp_path, alone):
+async def test_the_primary_behind_sentinels_is_killed_while_it_is_written(tmp_path, alone):
     with Sentinels(tmp_path) as sentinels:
         made = records(random.Random(5), 0, 60)
         hit = killer(sentinels.primary, 120)
-        asyncio.run(fold(sentinels.url, "events", PARTITIONS, made, limit=40, committed=hit))
+        await fold(sentinels.url, "events", PARTITIONS, made, limit=40, committed=hit)
         assert sentinels.primary.process.poll() is not None
-        assert state_of(sentinels.url, "events", PARTITIONS) == state_of(alone, "events", PARTITIONS)
+        assert await state_of(sentinels.url, "events", PARTITIONS) == await state_of(alone, "events", PARTITIONS)
         assert "Redis role" not in rankwatch("doctor", "--redis-url", sentinels.url, "--data-dir", tmp_path).stdout
 
 
 @needs_cli
-def test_one_node_that_evicts_is_refused(cluster):
+async def test_one_node_that_evicts_is_refused(cluster):
     import redis
 
     live = [server for server in cluster.servers if server.process.poll() is None]
@@ -90,7 +90,7 @@ def test_one_node_that_evicts_is_refused(cluster):
         connection.config_set("maxmemory-policy", "allkeys-lru")
         try:
             with pytest.raises(StateRefused, match=rf"{victim.port} has maxmemory-policy allkeys-lru"):
-                asyncio.run(opened(cluster.url))
+                await opened(cluster.url)
         finally:
             connection.config_set("maxmemory-policy", "noeviction")
 
@@ -100,7 +100,7 @@ async def opened(url):
         pass
 
 
-def test_urls():
+async def test_urls():
     async def made(url):
         clients = make_clients(url)
         try:
@@ -109,15 +109,15 @@ def test_urls():
             for client in (clients.state, *clients.finders):
                 await client.aclose()
 
-    where, client, finders = asyncio.run(
-        made("rediss+sentinel://me:secret@one,[::1]:7/state/3?sentinel_password=other&ssl_ca_certs=ca.pem")
+    where, client, finders = await made(
+        "rediss+sentinel://me:secret@one,[::1]:7/state/3?sentinel_password=other&ssl_ca_certs=ca.pem"
     )
     assert where == "one:26379,::1:7/state/3"
     options = client.connection_pool.connection_kwargs
     assert (options["db"], options["username"], options["password"]) == (3, "me", "secret")
     assert [(f["host"], f["port"], f["password"]) for f in finders] == [("one", 26379, "other"), ("::1", 7, "other")]
     assert options["ssl_ca_certs"] == finders[0]["ssl_ca_certs"] == "ca.pem"
-    where, client, _ = asyncio.run(made("redis+cluster://:secret@one:7,two/0"))
+    where, client, _ = await made("redis+cluster://:secret@one:7,two/0")
     assert where == "one:7,two:6379"
     assert {node.name for node in client.nodes_manager.startup_nodes.values()} == {"one:7", "two:6379"}
     for bad in (

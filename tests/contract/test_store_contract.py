@@ -10,7 +10,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
@@ -65,29 +65,23 @@ class World:
         return {name: await self.raw.dump(name) for name in names}
 
 
+@asynccontextmanager
+async def open_world(server):
+    raw = Redis(protocol=2, **server.options)
+    world = World(server, raw, f"topic-{next(_topics)}")
+    try:
+        yield world
+    finally:
+        for store in world.opened:
+            await store.close()
+        await raw.aclose()
+
+
 @pytest.fixture
-def world(server):
-    """Run a test with a topic of its own."""
-
-    @asynccontextmanager
-    async def opened():
-        raw = Redis(protocol=2, **server.options)
-        world = World(server, raw, f"topic-{next(_topics)}")
-        try:
-            yield world
-        finally:
-            for store in world.opened:
-                await store.close()
-            await raw.aclose()
-
-    def run(test):
-        async def main():
-            async with opened() as world:
-                await test(world)
-
-        asyncio.run(main())
-
-    return run
+async def world(server):
+    """Provide a topic that no other test uses."""
+    async with open_world(server) as world:
+        yield world
 
 
 def assert_same(stored, expected):
@@ -108,20 +102,17 @@ def assert_same(stored, expected):
             assert not whole[column.size :].any()
 
 
-def test_a_partition_that_was_never_written_is_empty(world):
-    async def test(world):
-        store = await world.store()
-        assert await store.load(3) == StoredState(3)
-        assert await store.outbox_length(3) == 0
-        assert await store.read_outbox(3) == []
-
-    world(test)
+async def test_a_partition_that_was_never_written_is_empty(world):
+    store = await world.store()
+    assert await store.load(3) == StoredState(3)
+    assert await store.outbox_length(3) == 0
+    assert await store.read_outbox(3) == []
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), chunks=st.integers(1, 12))
-def test_what_is_committed_is_loaded(world, seed, chunks):
-    async def test(world):
+async def test_what_is_committed_is_loaded(server, seed, chunks):
+    async with open_world(server) as world:
         store, model, evaluation = await world.store(), MemoryStore(), Evaluation(seed)
         announced = []
         for _ in range(chunks):
@@ -134,71 +125,59 @@ def test_what_is_committed_is_loaded(world, seed, chunks):
         assert await store.read_outbox(0, count=1000) == [(change.id, change) for change in ordered]
         assert all(re.fullmatch(rb"\{topic-\d+:0\}:[a-z]+(:[0-9a-f]{32}(:\d+)?)?", key) for key in await world.dump())
 
-    world(test)
+
+async def test_the_engine_goes_on_from_what_is_loaded(world):
+    store = await world.store()
+    rng = np.random.default_rng(5)
+    declared = b'{"declare":"mmlu-pro","items":400,"order":{"policy":"trusted"}}'
+    cells = [(item, model) for item in range(400) for model in range(4)]
+    rng.shuffle(cells)
+    records = [declared] + [
+        b'{"benchmark":"mmlu-pro","item_id":"%d","model":"m%d","score":%d}'
+        % (item, model, rng.random() < 0.3 + 0.2 * model)
+        for item, model in cells
+    ]
+    whole, parts = Partition(), Partition()
+    whole.fold(Chunk(0, 0, len(records), range(len(records)), records))
+    for start in range(0, len(records), 130):
+        end = min(start + 130, len(records))
+        delta = parts.fold(Chunk(0, start, end, range(start, end), records[start:end]))
+        await store.commit(delta)
+        if start % 260 == 0:
+            snapshot = parts.benchmarks["mmlu-pro"].snapshot()
+            assert await store.save_pairs(0, KEY, snapshot)
+        stored = await store.load(0)
+        assert (stored.benchmarks[0].pairs is not None) == (start % 260 == 0)
+        parts = Partition.restore(stored)
+    mine, other = parts.benchmarks["mmlu-pro"], whole.benchmarks["mmlu-pro"]
+    assert mine.changes == other.changes
+    assert mine.changes, "the example decides something"
+    assert (mine.spec, mine.counters) == (other.spec, other.counters)
+    for name in ("n", "b", "c"):
+        np.testing.assert_array_equal(getattr(mine, name)[: mine.pairs], getattr(other, name)[: other.pairs])
+    assert await store.outbox_length(0) == len(mine.changes)
 
 
-def test_the_engine_goes_on_from_what_is_loaded(world):
-    async def test(world):
-        store = await world.store()
-        rng = np.random.default_rng(5)
-        declared = b'{"declare":"mmlu-pro","items":400,"order":{"policy":"trusted"}}'
-        cells = [(item, model) for item in range(400) for model in range(4)]
-        rng.shuffle(cells)
-        records = [declared] + [
-            b'{"benchmark":"mmlu-pro","item_id":"%d","model":"m%d","score":%d}'
-            % (item, model, rng.random() < 0.3 + 0.2 * model)
-            for item, model in cells
-        ]
-        whole, parts = Partition(), Partition()
-        whole.fold(Chunk(0, 0, len(records), range(len(records)), records))
-        for start in range(0, len(records), 130):
-            end = min(start + 130, len(records))
-            delta = parts.fold(Chunk(0, start, end, range(start, end), records[start:end]))
-            await store.commit(delta)
-            if start % 260 == 0:
-                snapshot = parts.benchmarks["mmlu-pro"].snapshot()
-                assert await store.save_pairs(0, KEY, snapshot)
-            stored = await store.load(0)
-            assert (stored.benchmarks[0].pairs is not None) == (start % 260 == 0)
-            parts = Partition.restore(stored)
-        mine, other = parts.benchmarks["mmlu-pro"], whole.benchmarks["mmlu-pro"]
-        assert mine.changes == other.changes
-        assert mine.changes, "the example decides something"
-        assert (mine.spec, mine.counters) == (other.spec, other.counters)
-        for name in ("n", "b", "c"):
-            np.testing.assert_array_equal(getattr(mine, name)[: mine.pairs], getattr(other, name)[: other.pairs])
-        assert await store.outbox_length(0) == len(mine.changes)
-
-    world(test)
+async def test_a_stale_commit_is_refused_and_writes_nothing(world):
+    owner, zombie = await world.store(writer_id="owner"), await world.store(writer_id="zombie")
+    await owner.commit(one_row(0))
+    await zombie.load(0)
+    await owner.commit(one_row(10))
+    before = await world.dump()
+    for stale in (one_row(10, changes=[("1:anytime:decided", verdict("10-7"))]), one_row(0), one_row(30)):
+        with pytest.raises(StaleState) as refused:
+            await zombie.commit(stale)
+        assert (refused.value.stored_off, refused.value.writer) == (20, "owner")
+    assert await world.dump() == before
+    assert (await zombie.load(0)).off == 20
+    await zombie.commit(one_row(20))
+    with pytest.raises(StaleState):
+        await owner.commit(one_row(20))
 
 
-def test_a_stale_commit_is_refused_and_writes_nothing(world):
-    async def test(world):
-        owner, zombie = await world.store(writer_id="owner"), await world.store(writer_id="zombie")
-        await owner.commit(one_row(0))
-        await zombie.load(0)
-        await owner.commit(one_row(10))
-        before = await world.dump()
-        for stale in (one_row(10, changes=[("1:anytime:decided", verdict("10-7"))]), one_row(0), one_row(30)):
-            with pytest.raises(StaleState) as refused:
-                await zombie.commit(stale)
-            assert (refused.value.stored_off, refused.value.writer) == (20, "owner")
-        assert await world.dump() == before
-        assert (await zombie.load(0)).off == 20
-        await zombie.commit(one_row(20))
-        with pytest.raises(StaleState):
-            await owner.commit(one_row(20))
-
-    world(test)
-
-
-def test_a_write_whose_reply_was_lost_is_recognised_and_not_repeated(world):
-    async def test(world):
-        options = world.server.options
-        with short_directory() as directory:
-            await lossy(world, options, directory)
-
-    async def lossy(world, options, directory):
+async def test_a_write_whose_reply_was_lost_is_recognised_and_not_repeated(world):
+    options = world.server.options
+    with short_directory() as directory:
         async with LossyProxy(directory, options["unix_socket_path"]) as proxy:
             store = await world.store(
                 options | {"unix_socket_path": proxy.path}, retries=Retries(deadline=10, first=0.01)
@@ -212,279 +191,223 @@ def test_a_write_whose_reply_was_lost_is_recognised_and_not_repeated(world):
             assert await store.outbox_length(0) == 3
             await store.close()
 
-    world(test)
+
+async def test_a_server_that_lost_the_state_is_not_written_to_as_if_it_were_fresh(world):
+    store = await world.store()
+    await store.commit(one_row(0))
+    for name in await world.dump():
+        await world.raw.delete(name)
+    with pytest.raises(StaleState) as refused:
+        await store.commit(one_row(10))
+    assert refused.value.stored_off == 0
+    assert await world.dump() == {}
+    assert (await store.load(0)).off == 0
+    await store.commit(one_row(0))
 
 
-def test_a_server_that_lost_the_state_is_not_written_to_as_if_it_were_fresh(world):
-    async def test(world):
-        store = await world.store()
-        await store.commit(one_row(0))
-        for name in await world.dump():
-            await world.raw.delete(name)
-        with pytest.raises(StaleState) as refused:
-            await store.commit(one_row(10))
-        assert refused.value.stored_off == 0
-        assert await world.dump() == {}
-        assert (await store.load(0)).off == 0
-        await store.commit(one_row(0))
-
-    world(test)
+async def test_a_first_chunk_may_begin_anywhere(world):
+    store = await world.store()
+    await store.load(0)
+    await store.commit(one_row(70))
+    assert (await store.load(0)).off == 80
 
 
-def test_a_first_chunk_may_begin_anywhere(world):
-    async def test(world):
-        store = await world.store()
-        await store.load(0)
-        await store.commit(one_row(70))
-        assert (await store.load(0)).off == 80
-
-    world(test)
+async def test_a_delta_that_does_not_move_the_state_is_an_error(world):
+    store = await world.store()
+    with pytest.raises(ValueError, match="not behind"):
+        await store.commit(one_row(10, off=10))
 
 
-def test_a_delta_that_does_not_move_the_state_is_an_error(world):
-    async def test(world):
-        store = await world.store()
-        with pytest.raises(ValueError, match="not behind"):
-            await store.commit(one_row(10, off=10))
-
-    world(test)
-
-
-def test_commit_times_are_stored_per_benchmark_and_the_first_one_per_change(world):
-    async def test(world):
-        store = await world.store()
-        assert await store.commit_times(0) == {}
-        for off, at in ((0, 0.0), (10, 100.5), (20, 101.0)):
-            changes = [(f"{off}:anytime:decided", verdict(f"{off}-3")), ("5:anytime:decided", verdict(f"{off}-4"))]
-            await store.commit(one_row(off, changes=changes), at)
-        times = {"5:anytime:decided": 100.5, "10:anytime:decided": 100.5, "20:anytime:decided": 101.0}
-        (benchmark,) = (await store.load(0)).benchmarks
-        assert await store.commit_times(0) == {benchmark.name: CommitTimes(101.0, times)}
-
-    world(test)
+async def test_latches_are_never_overwritten_nor_announced_twice(world):
+    store = await world.store()
+    first, second = verdict("0-3"), verdict("10-3", n=999)
+    await store.commit(one_row(0, changes=[("5:anytime:decided", first)]))
+    await store.commit(one_row(10, changes=[("5:anytime:decided", second)]))
+    assert (await store.load(0)).benchmarks[0].changes == {"5:anytime:decided": first}
+    assert await store.read_outbox(0) == [("0-3", first)]
 
 
-def test_latches_are_never_overwritten_nor_announced_twice(world):
-    async def test(world):
-        store = await world.store()
-        first, second = verdict("0-3"), verdict("10-3", n=999)
-        await store.commit(one_row(0, changes=[("5:anytime:decided", first)]))
-        await store.commit(one_row(10, changes=[("5:anytime:decided", second)]))
-        assert (await store.load(0)).benchmarks[0].changes == {"5:anytime:decided": first}
-        assert await store.read_outbox(0) == [("0-3", first)]
+async def test_commit_times_are_stored_per_benchmark_and_the_first_one_per_change(world):
+    store = await world.store()
+    assert await store.commit_times(0) == {}
+    for off, at in ((0, 0.0), (10, 100.5), (20, 101.0)):
+        changes = [(f"{off}:anytime:decided", verdict(f"{off}-3")), ("5:anytime:decided", verdict(f"{off}-4"))]
+        await store.commit(one_row(off, changes=changes), at)
+    times = {"5:anytime:decided": 100.5, "10:anytime:decided": 100.5, "20:anytime:decided": 101.0}
+    (benchmark,) = (await store.load(0)).benchmarks
+    assert await store.commit_times(0) == {benchmark.name: CommitTimes(101.0, times)}
 
-    world(test)
 
-
-def test_a_change_that_is_not_behind_the_last_one_is_refused_whole(world):
-    async def test(world):
-        store = await world.store()
-        large = 2**64 - 2
-        await store.commit(one_row(0, changes=[("5:anytime:decided", verdict(f"7-{large}"))]))
-        before = await world.dump()
-        for identifier in (f"7-{large}", f"7-{large - 1}", "6-0", "0-0"):
-            with pytest.raises(StoreError, match="does not follow"):
-                await store.commit(one_row(10, changes=[("6:anytime:decided", verdict(identifier))]))
-        assert await world.dump() == before
-        await store.commit(one_row(10, changes=[("6:anytime:decided", verdict(f"7-{large + 1}"))]))
-        assert await store.outbox_length(0) == 2
-
-    world(test)
+async def test_a_change_that_is_not_behind_the_last_one_is_refused_whole(world):
+    store = await world.store()
+    large = 2**64 - 2
+    await store.commit(one_row(0, changes=[("5:anytime:decided", verdict(f"7-{large}"))]))
+    before = await world.dump()
+    for identifier in (f"7-{large}", f"7-{large - 1}", "6-0", "0-0"):
+        with pytest.raises(StoreError, match="does not follow"):
+            await store.commit(one_row(10, changes=[("6:anytime:decided", verdict(identifier))]))
+    assert await world.dump() == before
+    await store.commit(one_row(10, changes=[("6:anytime:decided", verdict(f"7-{large + 1}"))]))
+    assert await store.outbox_length(0) == 2
 
 
 @pytest.mark.parametrize("kind", ["verdicts", "scores", "rows", "spec"])
-def test_a_key_of_another_type_stops_the_write_before_it_begins(world, kind):
-    async def test(world):
-        store = await world.store()
-        await store.commit(one_row(0))
-        name = world.keys.score(KEY, 0) if kind == "scores" else world.keys.of(kind, KEY)
-        await world.raw.delete(name)
-        await world.raw.sadd(name, "from elsewhere")
-        before = await world.dump()
-        with pytest.raises(StoreError, match="holds a set where a"):
+async def test_a_key_of_another_type_stops_the_write_before_it_begins(world, kind):
+    store = await world.store()
+    await store.commit(one_row(0))
+    name = world.keys.score(KEY, 0) if kind == "scores" else world.keys.of(kind, KEY)
+    await world.raw.delete(name)
+    await world.raw.sadd(name, "from elsewhere")
+    before = await world.dump()
+    with pytest.raises(StoreError, match="holds a set where a"):
+        await store.commit(one_row(10, changes=[("5:anytime:decided", verdict("0-3"))]))
+    assert await world.dump() == before
+
+
+async def test_a_user_without_a_command_stops_the_write_before_it_begins(world):
+    await world.raw.execute_command("ACL", "SETUSER", "poor", "on", ">secret", "~*", "+@all", "-xadd")
+    store = await world.store(world.server.options | {"username": "poor", "password": "secret"})
+    await store.commit(one_row(0))
+    before = await world.dump()
+    with pytest.raises(StoreError, match=r"may not run XADD"):
+        await store.commit(one_row(10, changes=[("5:anytime:decided", verdict("0-3"))]))
+    assert await world.dump() == before
+
+
+async def test_a_full_server_refuses_the_whole_write(world):
+    store = await world.store()
+    await store.commit(one_row(0))
+    before = await world.dump()
+    await world.raw.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(StoreError, match="is full, and nothing was written"):
             await store.commit(one_row(10, changes=[("5:anytime:decided", verdict("0-3"))]))
-        assert await world.dump() == before
-
-    world(test)
-
-
-def test_a_user_without_a_command_stops_the_write_before_it_begins(world):
-    async def test(world):
-        await world.raw.execute_command("ACL", "SETUSER", "poor", "on", ">secret", "~*", "+@all", "-xadd")
-        store = await world.store(world.server.options | {"username": "poor", "password": "secret"})
-        await store.commit(one_row(0))
-        before = await world.dump()
-        with pytest.raises(StoreError, match=r"may not run XADD"):
-            await store.commit(one_row(10, changes=[("5:anytime:decided", verdict("0-3"))]))
-        assert await world.dump() == before
-
-    world(test)
+    finally:
+        await world.raw.config_set("maxmemory", 0)
+    assert await world.dump() == before
 
 
-def test_a_full_server_refuses_the_whole_write(world):
-    async def test(world):
-        store = await world.store()
-        await store.commit(one_row(0))
-        before = await world.dump()
-        await world.raw.config_set("maxmemory", 1)
-        try:
-            with pytest.raises(StoreError, match="is full, and nothing was written"):
-                await store.commit(one_row(10, changes=[("5:anytime:decided", verdict("0-3"))]))
-        finally:
-            await world.raw.config_set("maxmemory", 0)
-        assert await world.dump() == before
-
-    world(test)
+async def test_more_arguments_than_lua_unpacks(world):
+    store = await world.store()
+    sources = {f"/data/{k}.jsonl": Source(0, k, "ff", k) for k in range(9_000)}
+    await store.commit(Delta(0, 0, 1, [], sources))
+    assert (await store.load(0)).sources == sources
 
 
-def test_more_arguments_than_lua_unpacks(world):
-    async def test(world):
-        store = await world.store()
-        sources = {f"/data/{k}.jsonl": Source(0, k, "ff", k) for k in range(9_000)}
-        await store.commit(Delta(0, 0, 1, [], sources))
-        assert (await store.load(0)).sources == sources
+async def test_a_snapshot_counts_only_at_its_offset(world):
+    store = await world.store()
+    arrays = {
+        "n": np.array([3, 1, 2**31 - 1], np.int32),
+        "total": np.array([2**40], np.int64),
+        "log_e": np.array([[0.5, -np.inf]]),
+    }
+    snapshot = PairSnapshot(10, arrays, {"items": 7})
+    assert not await store.save_pairs(0, KEY, snapshot), "there is no benchmark yet"
+    await store.commit(one_row(0))
+    assert await store.save_pairs(0, KEY, snapshot)
+    found = (await store.load(0)).benchmarks[0].pairs
+    assert (found.off, found.meta, list(found.arrays)) == (10, {"items": 7}, list(arrays))
+    for name, values in arrays.items():
+        assert found.arrays[name].dtype == values.dtype
+        np.testing.assert_array_equal(found.arrays[name], values)
 
-    world(test)
-
-
-def test_a_snapshot_counts_only_at_its_offset(world):
-    async def test(world):
-        store = await world.store()
-        arrays = {
-            "n": np.array([3, 1, 2**31 - 1], np.int32),
-            "total": np.array([2**40], np.int64),
-            "log_e": np.array([[0.5, -np.inf]]),
-        }
-        snapshot = PairSnapshot(10, arrays, {"items": 7})
-        assert not await store.save_pairs(0, KEY, snapshot), "there is no benchmark yet"
-        await store.commit(one_row(0))
-        assert await store.save_pairs(0, KEY, snapshot)
-        found = (await store.load(0)).benchmarks[0].pairs
-        assert (found.off, found.meta, list(found.arrays)) == (10, {"items": 7}, list(arrays))
-        for name, values in arrays.items():
-            assert found.arrays[name].dtype == values.dtype
-            np.testing.assert_array_equal(found.arrays[name], values)
-
-        await store.commit(one_row(10, name="another"))
-        assert (await store.load(0)).benchmarks[0].pairs is not None, "its own benchmark has not changed"
-        await store.commit(one_row(20))
-        assert (await store.load(0)).benchmarks[0].pairs is None
-        before = await world.dump()
-        assert not await store.save_pairs(0, KEY, snapshot)
-        assert await world.dump() == before
-
-    world(test)
+    await store.commit(one_row(10, name="another"))
+    assert (await store.load(0)).benchmarks[0].pairs is not None, "its own benchmark has not changed"
+    await store.commit(one_row(20))
+    assert (await store.load(0)).benchmarks[0].pairs is None
+    before = await world.dump()
+    assert not await store.save_pairs(0, KEY, snapshot)
+    assert await world.dump() == before
 
 
-def test_a_state_that_changes_while_it_is_read_is_read_again(world):
-    async def test(world):
-        reader, writer = await world.store(), await world.store()
-        await writer.commit(one_row(0))
-        calls = count()
+async def test_a_state_that_changes_while_it_is_read_is_read_again(world):
+    reader, writer = await world.store(), await world.store()
+    await writer.commit(one_row(0))
+    calls = count()
 
-        async def fetch(commands):
-            replies = await reader._connection.fetch(commands)
-            if next(calls) == 1:
-                await writer.commit(one_row(10))
-            return replies
+    async def fetch(commands):
+        replies = await reader._connection.fetch(commands)
+        if next(calls) == 1:
+            await writer.commit(one_row(10))
+        return replies
 
-        assert await load_state(fetch, world.keys, 0) is None
-        state = await load_state(fetch, world.keys, 0)
-        assert (state.off, len(state.benchmarks[0].rows), state.benchmarks[0].columns[0].tolist()) == (20, 2, [3, 3])
-
-    world(test)
+    assert await load_state(fetch, world.keys, 0) is None
+    state = await load_state(fetch, world.keys, 0)
+    assert (state.off, len(state.benchmarks[0].rows), state.benchmarks[0].columns[0].tolist()) == (20, 2, [3, 3])
 
 
-def test_the_outbox_is_trimmed_behind_the_slowest_publisher(world):
-    async def test(world):
-        store = await world.store()
-        changes = [verdict(f"{off}-{seq}") for off, seq in ((1, 5), (1, 2**64 - 1), (2, 0), (30, 1))]
-        await store.commit(one_row(0, changes=[(f"{k}:anytime:decided", change) for k, change in enumerate(changes)]))
-        ids = [change.id for change in changes]
+async def test_the_outbox_is_trimmed_behind_the_slowest_publisher(world):
+    store = await world.store()
+    changes = [verdict(f"{off}-{seq}") for off, seq in ((1, 5), (1, 2**64 - 1), (2, 0), (30, 1))]
+    await store.commit(one_row(0, changes=[(f"{k}:anytime:decided", change) for k, change in enumerate(changes)]))
+    ids = [change.id for change in changes]
 
-        async def waiting():
-            return [identifier for identifier, _ in await store.read_outbox(0)]
+    async def waiting():
+        return [identifier for identifier, _ in await store.read_outbox(0)]
 
-        assert [await store.relayed(0, name) for name in ("topic", "webhook")] == ["0-0", "0-0"]
-        await store.mark_relayed(0, "topic", ids[2])
-        assert await store.relayed(0, "topic") == ids[2]
-        assert await waiting() == ids, "the webhook has had nothing"
-        assert [found for found, _ in await store.read_outbox(0, ids[0], count=2)] == ids[1:3]
-        await store.mark_relayed(0, "webhook", ids[1])
-        assert await waiting() == ids[2:]
-        await store.forget_publisher(0, "webhook")
-        assert await waiting() == ids[3:]
-        await store.mark_relayed(0, "topic", ids[3])
-        assert await store.outbox_length(0) == 0
-        await store.commit(one_row(10, changes=[("9:anytime:decided", verdict("30-2"))]))
-        assert await waiting() == ["30-2"]
-
-    world(test)
+    assert [await store.relayed(0, name) for name in ("topic", "webhook")] == ["0-0", "0-0"]
+    await store.mark_relayed(0, "topic", ids[2])
+    assert await store.relayed(0, "topic") == ids[2]
+    assert await waiting() == ids, "the webhook has had nothing"
+    assert [found for found, _ in await store.read_outbox(0, ids[0], count=2)] == ids[1:3]
+    await store.mark_relayed(0, "webhook", ids[1])
+    assert await waiting() == ids[2:]
+    await store.forget_publisher(0, "webhook")
+    assert await waiting() == ids[3:]
+    await store.mark_relayed(0, "topic", ids[3])
+    assert await store.outbox_length(0) == 0
+    await store.commit(one_row(10, changes=[("9:anytime:decided", verdict("30-2"))]))
+    assert await waiting() == ["30-2"]
 
 
-def test_waiting_for_the_outbox_ends_with_a_change(world):
-    async def test(world):
-        store = await world.store()
-        assert await store.read_outbox(0, block_ms=20) == []
-        reading = asyncio.create_task(store.read_outbox(0, block_ms=4000))
-        await asyncio.sleep(0.05)
-        change = verdict("3-1")
-        await store.commit(one_row(0, changes=[("5:anytime:decided", change)]))
-        assert await asyncio.wait_for(reading, 3) == [("3-1", change)]
-
-    world(test)
+async def test_waiting_for_the_outbox_ends_with_a_change(world):
+    store = await world.store()
+    assert await store.read_outbox(0, block_ms=20) == []
+    reading = asyncio.create_task(store.read_outbox(0, block_ms=4000))
+    await asyncio.sleep(0.05)
+    change = verdict("3-1")
+    await store.commit(one_row(0, changes=[("5:anytime:decided", change)]))
+    assert await asyncio.wait_for(reading, 3) == [("3-1", change)]
 
 
-def test_another_log_is_refused(world):
-    async def test(world):
-        store = await world.store()
-        await store.bind_log(0, "log one")
-        await store.commit(one_row(0))
-        await store.bind_log(0, "log one")
-        assert (await store.load(0)).log == "log one"
-        with pytest.raises(StateRefused, match=r"belongs to another log \(log one\), not to this one \(log two\)"):
-            await store.bind_log(0, "log two")
-        await store.bind_log(1, "log two")
-        with pytest.raises(ValueError, match="identity is empty"):
-            await store.bind_log(0, "")
-
-    world(test)
+async def test_another_log_is_refused(world):
+    store = await world.store()
+    await store.bind_log(0, "log one")
+    await store.commit(one_row(0))
+    await store.bind_log(0, "log one")
+    assert (await store.load(0)).log == "log one"
+    with pytest.raises(StateRefused, match=r"belongs to another log \(log one\), not to this one \(log two\)"):
+        await store.bind_log(0, "log two")
+    await store.bind_log(1, "log two")
+    with pytest.raises(ValueError, match="identity is empty"):
+        await store.bind_log(0, "")
 
 
 @pytest.mark.parametrize("name", ["state_version", "statistics_version"])
-def test_a_state_of_another_version_is_refused(world, name):
-    async def test(world):
-        store = await world.store()
-        await store.commit(one_row(0))
-        await world.raw.hset(world.keys.meta, name, 999)
-        with pytest.raises(StateRefused, match=f"has {name} 999, this program has"):
-            await store.load(0)
-
-    world(test)
+async def test_a_state_of_another_version_is_refused(world, name):
+    store = await world.store()
+    await store.commit(one_row(0))
+    await world.raw.hset(world.keys.meta, name, 999)
+    with pytest.raises(StateRefused, match=f"has {name} 999, this program has"):
+        await store.load(0)
 
 
-def test_a_server_that_evicts_is_refused(world):
-    async def test(world):
-        await world.raw.config_set("maxmemory-policy", "allkeys-lru")
-        try:
-            with pytest.raises(StateRefused, match=r"allkeys-lru.*CONFIG SET maxmemory-policy noeviction"):
-                await world.store()
-        finally:
-            await world.raw.config_set("maxmemory-policy", "noeviction")
-
-    world(test)
+async def test_a_server_that_evicts_is_refused(world):
+    await world.raw.config_set("maxmemory-policy", "allkeys-lru")
+    try:
+        with pytest.raises(StateRefused, match=r"allkeys-lru.*CONFIG SET maxmemory-policy noeviction"):
+            await world.store()
+    finally:
+        await world.raw.config_set("maxmemory-policy", "noeviction")
 
 
-def test_a_wrong_password_is_refused_at_once_and_not_shown(world):
-    async def test(world):
-        with pytest.raises(StateRefused, match="refuses the login") as refused:
-            await world.store(world.server.options | {"password": "hunter2"})
-        assert "hunter2" not in str(refused.value)
-
-    world(test)
+async def test_a_wrong_password_is_refused_at_once_and_not_shown(world):
+    with pytest.raises(StateRefused, match="refuses the login") as refused:
+        await world.store(world.server.options | {"password": "hunter2"})
+    assert "hunter2" not in str(refused.value)
 
 
-def test_a_server_that_is_away_is_named_with_its_address_and_not_its_password(tmp_path):
+async def test_a_server_that_is_away_is_named_with_its_address_and_not_its_password(tmp_path):
     now = [0.0]
 
     async def sleep(seconds):
@@ -492,85 +415,73 @@ def test_a_server_that_is_away_is_named_with_its_address_and_not_its_password(tm
 
     retries = Retries(deadline=30, clock=lambda: now[0], sleep=sleep, jitter=lambda: 1.0)
     with pytest.raises(StoreUnavailable, match=r"absent\.sock does not answer after 30 s") as away:
-        asyncio.run(RedisStore.open(f"unix://:hunter2@{tmp_path}/absent.sock", "topic", retries=retries))
+        await RedisStore.open(f"unix://:hunter2@{tmp_path}/absent.sock", "topic", retries=retries)
     assert "hunter2" not in str(away.value)
     assert 20 < now[0] <= 30
 
 
 @pytest.mark.parametrize("topic", ["", "a b", "a}b", "{a}", "a:b", "ä", "x" * 250, "a\n"])
-def test_a_topic_that_could_break_a_key_is_refused(topic):
+async def test_a_topic_that_could_break_a_key_is_refused(topic):
     with pytest.raises(ValueError, match="is not a topic name"):
-        asyncio.run(RedisStore.open("redis://127.0.0.1:1", topic))
+        await RedisStore.open("redis://127.0.0.1:1", topic)
 
 
 @pytest.mark.parametrize("url", ["http://:hunter2@x", "redis://:hunter2@host:port"])
-def test_a_url_that_cannot_be_read_is_refused_without_its_password(url):
+async def test_a_url_that_cannot_be_read_is_refused_without_its_password(url):
     with pytest.raises(ValueError, match="the Redis URL cannot be read") as refused:
-        asyncio.run(RedisStore.open(url, "topic"))
+        await RedisStore.open(url, "topic")
     assert "hunter2" not in str(refused.value)
 
 
-def test_names_of_benchmarks_are_not_in_keys(world):
-    async def test(world):
-        store = await world.store()
-        for k, name in enumerate(NAMES):
-            await store.commit(one_row(10 * k, name=name))
-        keys = list(await world.dump())
-        assert all(re.fullmatch(rb"\{topic-\d+:0\}:[a-z]+(:[0-9a-f]{32}(:\d+)?)?", key) for key in keys)
-        assert [benchmark.name for benchmark in (await store.load(0)).benchmarks] == list(NAMES)
-
-    world(test)
+async def test_names_of_benchmarks_are_not_in_keys(world):
+    store = await world.store()
+    for k, name in enumerate(NAMES):
+        await store.commit(one_row(10 * k, name=name))
+    keys = list(await world.dump())
+    assert all(re.fullmatch(rb"\{topic-\d+:0\}:[a-z]+(:[0-9a-f]{32}(:\d+)?)?", key) for key in keys)
+    assert [benchmark.name for benchmark in (await store.load(0)).benchmarks] == list(NAMES)
 
 
 @pytest.mark.parametrize("cut", [1, 40, 4000])
-def test_a_killed_server_with_a_torn_file_comes_back_with_an_older_state(server, tmp_path, cut):
-    async def main():
-        valkey = EmbeddedValkey(tmp_path, executable=server._executable)
-        await valkey.start()
-        store = await RedisStore.open(valkey.options, "topic")
-        for start in range(0, 200, 10):
+async def test_a_killed_server_with_a_torn_file_comes_back_with_an_older_state(server, tmp_path, cut):
+    valkey = EmbeddedValkey(tmp_path, executable=server._executable)
+    await valkey.start()
+    store = await RedisStore.open(valkey.options, "topic")
+    for start in range(0, 200, 10):
+        await store.commit(one_row(start, changes=[(f"{start}:anytime:decided", verdict(f"{start}-9"))]))
+    os.kill(valkey.pid, signal.SIGKILL)
+    await store.close()
+    await valkey.stop()
+    (log,) = [path for path in tmp_path.glob("valkey/**/*.aof") if path.stat().st_size > cut]
+    with log.open("r+b") as file:
+        file.truncate(log.stat().st_size - cut)
+
+    async with valkey, await RedisStore.open(valkey.options, "topic") as store:
+        state = await store.load(0)
+        rows, changes = len(state.benchmarks[0].rows), len(state.benchmarks[0].changes)
+        assert 0 < state.off < 200
+        assert (rows * 10, changes, await store.outbox_length(0)) == (state.off, rows, rows), "whole commits only"
+        with pytest.raises(StaleState) as refused:
+            await store.commit(one_row(200))
+        assert refused.value.stored_off == state.off
+        for start in range(state.off, 200, 10):
             await store.commit(one_row(start, changes=[(f"{start}:anytime:decided", verdict(f"{start}-9"))]))
-        os.kill(valkey.pid, signal.SIGKILL)
-        await store.close()
-        await valkey.stop()
-        (log,) = [path for path in tmp_path.glob("valkey/**/*.aof") if path.stat().st_size > cut]
-        with log.open("r+b") as file:
-            file.truncate(log.stat().st_size - cut)
-
-        async with valkey, await RedisStore.open(valkey.options, "topic") as store:
-            state = await store.load(0)
-            rows, changes = len(state.benchmarks[0].rows), len(state.benchmarks[0].changes)
-            assert 0 < state.off < 200
-            assert (rows * 10, changes, await store.outbox_length(0)) == (state.off, rows, rows), "whole commits only"
-            with pytest.raises(StaleState) as refused:
-                await store.commit(one_row(200))
-            assert refused.value.stored_off == state.off
-            for start in range(state.off, 200, 10):
-                await store.commit(one_row(start, changes=[(f"{start}:anytime:decided", verdict(f"{start}-9"))]))
-            assert await store.outbox_length(0) == 20
-
-    asyncio.run(main())
+        assert await store.outbox_length(0) == 20
 
 
-def test_a_snapshot_of_another_layout_is_left_aside(world):
-    async def test(world):
-        store = await world.store()
-        await store.commit(one_row(0))
-        await world.raw.set(world.keys.of("pairs", KEY), b'{"version":999,"off":10,"meta":{},"arrays":[]}\n')
-        assert (await store.load(0)).benchmarks[0].pairs is None
-
-    world(test)
+async def test_a_snapshot_of_another_layout_is_left_aside(world):
+    store = await world.store()
+    await store.commit(one_row(0))
+    await world.raw.set(world.keys.of("pairs", KEY), b'{"version":999,"off":10,"meta":{},"arrays":[]}\n')
+    assert (await store.load(0)).benchmarks[0].pairs is None
 
 
-def test_a_string_that_would_grow_too_long_stops_the_write_before_it_begins(world):
-    async def test(world):
-        store = await world.store()
-        await store.commit(one_row(0))
-        before = await world.dump()
-        delta = one_row(10)
-        delta.benchmarks[0].cells[0][:] = 2**29
-        with pytest.raises(StoreError, match=r"would exceed the 512 MB of a string"):
-            await store.commit(delta)
-        assert await world.dump() == before
-
-    world(test)
+async def test_a_string_that_would_grow_too_long_stops_the_write_before_it_begins(world):
+    store = await world.store()
+    await store.commit(one_row(0))
+    before = await world.dump()
+    delta = one_row(10)
+    delta.benchmarks[0].cells[0][:] = 2**29
+    with pytest.raises(StoreError, match=r"would exceed the 512 MB of a string"):
+        await store.commit(delta)
+    assert await world.dump() == before

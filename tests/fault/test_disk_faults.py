@@ -4,7 +4,6 @@ It says so, loses nothing that it had acknowledged, and goes on when there is ro
 holds is the offline fold of what was sent. Every fault is printed.
 """
 
-import asyncio
 import json
 import os
 import random
@@ -177,7 +176,7 @@ def test_running_out_of_descriptors_ends_it_with_the_reason(tmp_path):
     assert as_latches(in_order(changes(data))) == by_oracle(records, policy="completion", items=ITEMS) != {}
 
 
-def test_half_a_change_is_taken_back_before_it_is_published_again(tmp_path):
+async def test_half_a_change_is_taken_back_before_it_is_published_again(tmp_path):
     """The feed of a process that goes on, or drains its outbox at its end, after the disk was full in the middle of a line."""
     log = FoldLog({"declare": "bench", "order": "trusted"}, packed(paired(40, 2), ["a", "b"]))
     found = sorted(log.bench.changes.values(), key=lambda c: tuple(map(int, c.id.split("-"))))
@@ -186,12 +185,12 @@ def test_half_a_change_is_taken_back_before_it_is_published_again(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:
         with pytest.raises(OSError, match="nothing is lost"):
-            asyncio.run(feed.publish(found))
+            await feed.publish(found)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert size(tmp_path / "verdicts.jsonl") == 0
     for _ in range(2):
-        asyncio.run(feed.publish(found))
+        await feed.publish(found)
         assert [c["id"] for c in changes(tmp_path)] == [c.id for c in found] != []
 
 

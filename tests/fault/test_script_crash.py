@@ -1,6 +1,5 @@
 """Kill the process before and after the script, really, and its embedded server with it; then go on."""
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -39,7 +38,7 @@ async def write(directory, end):
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
 @pytest.mark.parametrize(("point", "stored"), [("before-script", 10), ("after-script", 20), ("snapshot", 20)])
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_nothing_is_lost_or_written_twice(tmp_path, point, stored, count):
+async def test_nothing_is_lost_or_written_twice(tmp_path, point, stored, count):
     stored += 10 * (count - 2)
 
     def crash():
@@ -54,10 +53,10 @@ def test_nothing_is_lost_or_written_twice(tmp_path, point, stored, count):
         assert ended.returncode == -signal.SIGKILL, ended.stderr
 
     crash()
-    state, outbox = asyncio.run(write(tmp_path, 0))
+    state, outbox = await write(tmp_path, 0)
     assert (state.off, len(outbox)) == (stored, stored // 10)
     crash()
-    state, outbox = asyncio.run(write(tmp_path, END))
+    state, outbox = await write(tmp_path, END)
     (benchmark,) = state.benchmarks
     assert state.off == END
     assert [row.item for row in benchmark.rows] == [f"item {k}" for k in range(0, END, 10)]

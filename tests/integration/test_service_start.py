@@ -1,12 +1,13 @@
 """What `run` finds at its start: topics that are missing, that it makes, or that cannot be read."""
 
-import asyncio
 import json
 
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from monitor.publish.topics import Topics
 from tests.commands import PATIENCE, get, until
+from tests.kafka.records import options
 from tests.kafka.run_worker import RunWorker
 from tests.redis_server import RedisServer
 
@@ -46,24 +47,18 @@ def ended(worker):
     return worker.told.strip().splitlines()[-1]
 
 
-def config(kafka, name):
-    async def described():
-        from monitor.publish.topics import Topics
-        from tests.kafka.records import options
-
-        async with Topics(options(kafka)) as topics:
-            return await topics.find(name)
-
-    return asyncio.run(described())
+async def config(kafka, name):
+    async with Topics(options(kafka)) as topics:
+        return await topics.find(name)
 
 
-def test_a_missing_topic_is_not_made_unless_that_is_asked_for(kafka, topic, start):
+async def test_a_missing_topic_is_not_made_unless_that_is_asked_for(kafka, topic, start):
     assert f"--create --topic {topic} " in ended(start())
-    assert config(kafka, topic) is None
+    assert await config(kafka, topic) is None
     worker = start(create_topics="all", topic_partitions="3", topic_retention_seconds="86400")
     until(lambda: get(f"{worker.url()}/readyz")[0] == 200, "the worker to be ready")
     for name in (topic, f"{topic}.dlq", f"{topic}.verdicts"):
-        found = config(kafka, name)
+        found = await config(kafka, name)
         assert (found.partitions, found.replicas) == (3, 1)
         assert (found.config["retention.ms"], found.config["cleanup.policy"]) == ("86400000", "delete")
     assert worker.holds() == 3
@@ -71,13 +66,13 @@ def test_a_missing_topic_is_not_made_unless_that_is_asked_for(kafka, topic, star
     assert "rankwatch_source_gap 0.0" in get(f"{worker.url()}/metrics")[1]
 
 
-def test_what_the_service_writes_is_not_made_where_that_is_forbidden(kafka, topic, start):
-    asyncio.run(kafka.create_topic(topic, 2))
+async def test_what_the_service_writes_is_not_made_where_that_is_forbidden(kafka, topic, start):
+    await kafka.create_topic(topic, 2)
     assert f"--create --topic {topic}.verdicts --partitions 2" in ended(start(create_topics="none"))
-    assert config(kafka, f"{topic}.verdicts") is None
+    assert await config(kafka, f"{topic}.verdicts") is None
 
 
-def test_a_log_that_is_not_the_one_of_the_state_is_refused(kafka, topic, start):
+async def test_a_log_that_is_not_the_one_of_the_state_is_refused(kafka, topic, start):
     """Made anew with other records, with fewer of them, and with another number of partitions."""
 
     async def make(partitions, *values):
@@ -86,7 +81,7 @@ def test_a_log_that_is_not_the_one_of_the_state_is_refused(kafka, topic, start):
             for value in values:
                 await producer.send_and_wait(topic, value, partition=0)
 
-    asyncio.run(make(1, b"one", b"two"))
+    await make(1, b"one", b"two")
     worker = start()
     until(lambda: redis_off(start, topic) == 2, "both records to be folded")
     worker.process.terminate()
@@ -96,23 +91,20 @@ def test_a_log_that_is_not_the_one_of_the_state_is_refused(kafka, topic, start):
         (1, (b"one",), "holds nothing at offset 1"),
         (2, (b"one", b"two"), "belongs to another log"),
     ):
-        asyncio.run(kafka.delete_topic(topic))
-        asyncio.run(make(partitions, *values))
+        await kafka.delete_topic(topic)
+        await make(partitions, *values)
         assert told in ended(start())
         assert redis_off(start, topic) == 2, "the state is as it was"
 
 
-def test_what_producers_compress_is_read_and_what_is_sent_can_be_compressed(kafka, topic, start):
+async def test_what_producers_compress_is_read_and_what_is_sent_can_be_compressed(kafka, topic, start):
     codecs = ["gzip", "snappy", "lz4", "zstd"]
-    asyncio.run(kafka.create_topic(topic, 1))
+    await kafka.create_topic(topic, 1)
 
-    async def produce():
-        for codec in codecs:
-            event = {"benchmark": "b", "item_id": codec, "model": "m", "score": 1}
-            async with AIOKafkaProducer(bootstrap_servers=kafka.addresses, compression_type=codec) as producer:
-                await producer.send_and_wait(topic, json.dumps(event).encode(), partition=0)
-
-    asyncio.run(produce())
+    for codec in codecs:
+        event = {"benchmark": "b", "item_id": codec, "model": "m", "score": 1}
+        async with AIOKafkaProducer(bootstrap_servers=kafka.addresses, compression_type=codec) as producer:
+            await producer.send_and_wait(topic, json.dumps(event).encode(), partition=0)
     worker = start(kafka_compression="zstd")
     until(lambda: redis_off(start, topic) == len(codecs), "every record to be folded")
     assert worker.code is None

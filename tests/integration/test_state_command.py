@@ -36,7 +36,7 @@ def exported(servers, tmp_path_factory):
     return file
 
 
-def test_the_same_topic_on_another_server_holds_the_same_in_every_key(servers, exported):
+async def test_the_same_topic_on_another_server_holds_the_same_in_every_key(servers, exported):
     source, target = servers
     assert rankwatch("state", "import", exported, "--redis-url", target.url, "--topic", "evals").stderr == (
         "imported 5 benchmarks\n"
@@ -51,42 +51,42 @@ def test_the_same_topic_on_another_server_holds_the_same_in_every_key(servers, e
         }
 
     assert lasting(target) == lasting(source)
-    report, changes = state_of(target.url, "evals", 3)
-    assert (report, changes) == state_of(source.url, "evals", 3)
+    report, changes = await state_of(target.url, "evals", 3)
+    assert (report, changes) == await state_of(source.url, "evals", 3)
     assert len(changes) > 10
     # Both go on, and stay the same.
     more = records(random.Random(8), 60, 80)
     for server in servers:
-        asyncio.run(fold(server.url, "evals", 3, more))
-    assert state_of(target.url, "evals", 3) == state_of(source.url, "evals", 3) != (report, changes)
+        await fold(server.url, "evals", 3, more)
+    assert await state_of(target.url, "evals", 3) == await state_of(source.url, "evals", 3) != (report, changes)
 
 
 @pytest.mark.parametrize("partitions", [1, 5])
-def test_another_number_of_partitions_has_the_same_reports_latches_and_ids(servers, exported, partitions):
+async def test_another_number_of_partitions_has_the_same_reports_latches_and_ids(servers, exported, partitions):
     source, target = servers
     topic = f"evals.{partitions}"
-    asyncio.run(fold(source.url, topic, 3, records(random.Random(7), 0, 60)))
+    await fold(source.url, topic, 3, records(random.Random(7), 0, 60))
     command = ("state", "import", exported, "--redis-url", target.url, "--topic", topic, "--partitions", partitions)
     rankwatch(*command)
-    assert state_of(target.url, topic, partitions) == state_of(source.url, topic, 3)
-    counted = [p.counters for p in asyncio.run(stored(target.url, topic, partitions))]
+    assert await state_of(target.url, topic, partitions) == await state_of(source.url, topic, 3)
+    counted = [p.counters for p in await stored(target.url, topic, partitions)]
     assert sum(each["rejected"] for each in counted) == 3
     more = records(random.Random(9), 60, 120)
-    asyncio.run(fold(source.url, topic, 3, more))
-    asyncio.run(fold(target.url, topic, partitions, more))
+    await fold(source.url, topic, 3, more)
+    await fold(target.url, topic, partitions, more)
     (ours, our_changes), (theirs, their_changes) = (
-        state_of(target.url, topic, partitions),
-        state_of(source.url, topic, 3),
+        await state_of(target.url, topic, partitions),
+        await state_of(source.url, topic, 3),
     )
     assert ours == theirs
     assert our_changes.keys() == their_changes.keys()
 
 
-def test_a_new_log_is_read_from_where_it_is_said(servers, exported):
+async def test_a_new_log_is_read_from_where_it_is_said(servers, exported):
     _, target = servers
     to = ("--redis-url", target.url, "--topic", "offsets")
     rankwatch("state", "import", exported, *to, "--offset", "1=77")
-    assert [p.off for p in asyncio.run(stored(target.url, "offsets", 3))] == [0, 77, 0]
+    assert [p.off for p in await stored(target.url, "offsets", 3)] == [0, 77, 0]
     shown = json.loads(rankwatch("state", "show", *to, "--format", "json").stdout)["partitions"]
     assert [(each["partition"], each["off"], each["log"]) for each in shown] == [(0, 0, ""), (1, 77, ""), (2, 0, "")]
     assert "P=N" in rankwatch("state", "import", exported, *to, "--offset", "x", code=2).stderr
@@ -126,9 +126,9 @@ def test_a_damaged_file_leaves_nothing_behind(servers, exported, tmp_path, how):
     assert target.contents("{bad:*") == {}
 
 
-def test_changes_that_wait_go_with_their_log_and_not_to_another(servers, tmp_path):
+async def test_changes_that_wait_go_with_their_log_and_not_to_another(servers, tmp_path):
     source, target = servers
-    asyncio.run(fold(source.url, "waiting", 2, records(random.Random(7), 0, 60)))
+    await fold(source.url, "waiting", 2, records(random.Random(7), 0, 60))
     file, to = tmp_path / "state.jsonl", ("--redis-url", target.url)
     rankwatch("state", "export", file, "--redis-url", source.url, "--topic", "waiting")
     ended = rankwatch("state", "import", file, *to, "--topic", "waiting", "--new-log", code=1)
@@ -141,7 +141,7 @@ def test_changes_that_wait_go_with_their_log_and_not_to_another(servers, tmp_pat
     assert target.contents().get(b"{waiting:0}:outbox") or target.contents().get(b"{waiting:1}:outbox")
 
 
-def test_an_import_that_was_killed_is_no_state(servers, exported):
+async def test_an_import_that_was_killed_is_no_state(servers, exported):
     _, target = servers
     whole = exported.read_bytes()
     command = [RANKWATCH, "state", "import", "-", "--redis-url", target.url, "--topic", "killed"]
@@ -157,7 +157,7 @@ def test_an_import_that_was_killed_is_no_state(servers, exported):
         else (0,)
     )
     with pytest.raises(StateRefused, match="under way, or was killed"):
-        asyncio.run(load(target.url, "killed", marked))
+        await load(target.url, "killed", marked)
     shown = rankwatch("state", "import", exported, "--redis-url", target.url, "--topic", "killed", code=1)
     assert "not overwritten" in shown.stderr
 

@@ -1,4 +1,4 @@
-"""The cluster that all tests share which do not kill brokers."""
+"""Provide Kafka clusters: a shared one, and one per test for tests that kill brokers."""
 
 import uuid
 
@@ -9,7 +9,7 @@ from tests.kafka.jars import KafkaUnavailableError, classpath
 
 
 def broker_or_skip():
-    """Skip the test where Apache Kafka cannot be had."""
+    """Skip the test where Apache Kafka is not available."""
     try:
         classpath()
     except KafkaUnavailableError as error:
@@ -18,13 +18,21 @@ def broker_or_skip():
 
 @pytest.fixture(scope="session")
 def kafka():
-    """One node of Apache Kafka; name topics and groups so that no other test meets them."""
+    """Run one node for the whole session; use the fixture `topic` so that no two tests share a name."""
     broker_or_skip()
     with KafkaCluster() as cluster:
         yield cluster
 
 
 @pytest.fixture
+def own_kafka(request):
+    """Run a cluster for this test only, so that it may kill brokers; an indirect parameter sets the number of nodes."""
+    broker_or_skip()
+    with KafkaCluster(getattr(request, "param", 1)) as cluster:
+        yield cluster
+
+
+@pytest.fixture
 def topic():
-    """Return the name of a topic, and of a group, that no other test has."""
+    """Return a name for a topic and a consumer group that no other test uses."""
     return f"events-{uuid.uuid4().hex}"

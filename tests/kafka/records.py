@@ -1,7 +1,5 @@
 """What stands in a topic, and how the clients under test reach the brokers."""
 
-import asyncio
-from functools import wraps
 from itertools import count
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -9,16 +7,6 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from monitor.logs.kafka_settings import KafkaSettings
 
 _names = count()
-
-
-def in_loop(test):
-    """Run an asynchronous test in an event loop of its own."""
-
-    @wraps(test)
-    def run(*arguments, **fixtures):
-        asyncio.run(test(*arguments, **fixtures))
-
-    return run
 
 
 def fresh_topic(name="events"):

@@ -1,7 +1,6 @@
 """`rankwatch doctor` against a real Apache Kafka and a real server for the state."""
 
-import asyncio
-from contextlib import contextmanager
+from contextlib import asynccontextmanager
 
 import pytest
 from redis.asyncio import Redis
@@ -14,24 +13,17 @@ from tests.store_model import short_directory
 pytestmark = pytest.mark.kafka
 
 
-@contextmanager
-def valkey(**config):
+@asynccontextmanager
+async def valkey(**config):
     """A server with some settings changed, and its URL."""
     with short_directory() as directory:
         server = EmbeddedValkey(directory)
-
-        async def start():
-            await server.start()
+        async with server:
             client = Redis(**server.options)
             for name, value in config.items():
                 await client.config_set(name.replace("_", "-"), value)
             await client.aclose()
-
-        asyncio.run(start())
-        try:
             yield f"unix://{server.options['unix_socket_path']}?password={server.options['password']}"
-        finally:
-            asyncio.run(server.stop())
 
 
 def lines_of(ended):
@@ -43,10 +35,10 @@ def lines_of(ended):
     ]
 
 
-def test_good_settings_have_no_fault(kafka, tmp_path):
+async def test_good_settings_have_no_fault(kafka, tmp_path):
     topic = fresh_topic()
-    asyncio.run(kafka.create_topic(topic, 4))
-    with valkey() as url:
+    await kafka.create_topic(topic, 4)
+    async with valkey() as url:
         ended = rankwatch(
             "doctor", "--broker", kafka.addresses, "--topic", topic, "--redis-url", url, "--data-dir", tmp_path
         )
@@ -66,10 +58,10 @@ def test_good_settings_have_no_fault(kafka, tmp_path):
         assert any(level == "ok" and text.startswith(subject) for level, text in lines_of(ended)), subject
 
 
-def test_bad_settings_are_told_each_with_its_remedy(kafka, tmp_path):
+async def test_bad_settings_are_told_each_with_its_remedy(kafka, tmp_path):
     topic = fresh_topic()
-    asyncio.run(kafka.create_topic(topic, 1, cleanup_policy="compact", retention_ms=60_000, max_message_bytes=10_000))
-    with valkey(maxmemory_policy="allkeys-lru", appendfsync="no") as url:
+    await kafka.create_topic(topic, 1, cleanup_policy="compact", retention_ms=60_000, max_message_bytes=10_000)
+    async with valkey(maxmemory_policy="allkeys-lru", appendfsync="no") as url:
         ended = rankwatch("doctor", "--broker", kafka.url(topic), "--redis-url", url, "--data-dir", tmp_path, code=1)
     levels = {text.split("  ")[0]: level for level, text in lines_of(ended)}
     assert levels["cleanup.policy"] == levels["maxmemory-policy"] == "FAULT"

@@ -16,8 +16,7 @@ from monitor.publish.kafka_producer import BATCH_BYTES, BrokerError, KafkaProduc
 from monitor.publish.republisher import ORIGIN, Republisher
 from monitor.publish.topics import TopicMissing, Topics
 from monitor.publish.verdict_topic import VerdictTopic
-from tests.kafka.broker import KafkaCluster
-from tests.kafka.records import fresh_topic, in_loop, options, read_all
+from tests.kafka.records import fresh_topic, options, read_all
 
 pytestmark = pytest.mark.kafka
 
@@ -42,7 +41,6 @@ def changes_of(partition_number, benchmarks):
     return [change for benchmark in delta.benchmarks for _, change in benchmark.changes]
 
 
-@in_loop
 async def test_messages_arrive_in_order_each_on_its_partition(kafka):
     topic = fresh_topic()
     await kafka.create_topic(topic, 3)
@@ -56,7 +54,6 @@ async def test_messages_arrive_in_order_each_on_its_partition(kafka):
     assert found == [(p, k, v, list(h)) for n in range(3) for p, k, v, h in wanted if p == n]
 
 
-@in_loop
 async def test_compressed_messages_arrive(kafka):
     topic = fresh_topic()
     await kafka.create_topic(topic)
@@ -65,7 +62,6 @@ async def test_compressed_messages_arrive(kafka):
     assert [r.value for r in await read_all(kafka, topic)] == [b"%d" % k for k in range(100)]
 
 
-@in_loop
 async def test_a_partition_that_is_not_there(kafka):
     topic = fresh_topic()
     await kafka.create_topic(topic, 2)
@@ -74,7 +70,6 @@ async def test_a_partition_that_is_not_there(kafka):
             await producer.deliver(topic, [Message(2, b"", b"")])
 
 
-@in_loop
 async def test_after_a_message_that_is_too_large_others_are_delivered(kafka):
     topic = fresh_topic()
     await kafka.create_topic(topic, max_message_bytes=20_000)
@@ -87,7 +82,6 @@ async def test_after_a_message_that_is_too_large_others_are_delivered(kafka):
     assert [r.value for r in await read_all(kafka, topic)] == [b"before", b"after"]
 
 
-@in_loop
 async def test_what_is_closed_stays_closed(kafka):
     topic = fresh_topic()
     await kafka.create_topic(topic)
@@ -97,7 +91,6 @@ async def test_what_is_closed_stays_closed(kafka):
         await producer.deliver(topic, [Message(0, b"", b"")])
 
 
-@in_loop
 async def test_no_broker_is_a_fault_that_says_so():
     producer = KafkaProducer({"bootstrap_servers": "127.0.0.1:1"}, patience=0.5)
     with pytest.raises(BrokerError, match=r"127\.0\.0\.1:1: no answer"):
@@ -105,31 +98,24 @@ async def test_no_broker_is_a_fault_that_says_so():
             pass
 
 
-def test_a_broker_that_goes_away_and_comes_back():
-    """Killed while messages are under way: all of them arrive, and what comes again is never ahead of what it followed."""
-    with KafkaCluster() as cluster:
-
-        async def run():
-            topic = fresh_topic()
-            await cluster.create_topic(topic)
-            async with KafkaProducer(options(cluster)) as producer:
-                sending = asyncio.create_task(
-                    producer.deliver(topic, [Message(0, b"", b"%d" % k * 50) for k in range(200_000)])
-                )
-                await asyncio.sleep(0.3)
-                (broker,) = cluster.brokers
-                broker.kill()
-                assert not sending.done()
-                await asyncio.to_thread(cluster.start)
-                await sending
-            return [int(r.value[: len(r.value) // 50]) for r in await read_all(cluster, topic)]
-
-        found = asyncio.run(run())
-        firsts = list(dict.fromkeys(found))
-        assert firsts == list(range(200_000))
+async def test_a_broker_that_goes_away_and_comes_back(own_kafka):
+    """Killed while messages are under way: all of them arrive, and a repeated message never overtakes the one it followed."""
+    topic = fresh_topic()
+    await own_kafka.create_topic(topic)
+    async with KafkaProducer(options(own_kafka)) as producer:
+        sending = asyncio.create_task(
+            producer.deliver(topic, [Message(0, b"", b"%d" % k * 50) for k in range(200_000)])
+        )
+        await asyncio.sleep(0.3)
+        (broker,) = own_kafka.brokers
+        broker.kill()
+        assert not sending.done()
+        await asyncio.to_thread(own_kafka.start)
+        await sending
+    numbers = [int(r.value[: len(r.value) // 50]) for r in await read_all(own_kafka, topic)]
+    assert list(dict.fromkeys(numbers)) == list(range(200_000))
 
 
-@in_loop
 async def test_verdicts_are_cloud_events_of_their_benchmark(kafka):
     topic, names = fresh_topic("verdicts"), ["bench", "größe", "c"]
     await kafka.create_topic(topic, 4)
@@ -151,7 +137,6 @@ async def test_verdicts_are_cloud_events_of_their_benchmark(kafka):
     assert all(first == second for first, second in seen.values())
 
 
-@in_loop
 async def test_dead_letters_say_where_and_why(kafka):
     topic = fresh_topic()
     await kafka.create_topic(topic + ".dlq", 2)
@@ -178,7 +163,6 @@ async def test_dead_letters_say_where_and_why(kafka):
     assert [dict(r.headers)["offset"] for r in others] == [b"10", b"7"]
 
 
-@in_loop
 async def test_too_many_dead_letters_are_not_kept(kafka):
     topic = fresh_topic()
     await kafka.create_topic(topic + ".dlq")
@@ -190,7 +174,6 @@ async def test_too_many_dead_letters_are_not_kept(kafka):
     assert len(await read_all(kafka, topic + ".dlq")) == 10
 
 
-@in_loop
 async def test_misrouted_events_reach_their_owners_in_order(kafka):
     topic, names = fresh_topic(), [f"b{k}" for k in range(20)]
     await kafka.create_topic(topic, 4)
@@ -213,7 +196,6 @@ async def test_misrouted_events_reach_their_owners_in_order(kafka):
         last[record.partition] = (origin.offset, origin.place)
 
 
-@in_loop
 async def test_topics_are_made_as_the_topic_of_the_events_is(kafka):
     topic = fresh_topic()
     await kafka.create_topic(topic, 3)
@@ -229,7 +211,6 @@ async def test_topics_are_made_as_the_topic_of_the_events_is(kafka):
         assert (found.partitions, found.config["cleanup.policy"]) == (3, "delete")
 
 
-@in_loop
 async def test_the_topic_of_the_events_is_never_made(kafka):
     name = fresh_topic("missing")
     async with Topics(options(kafka)) as topics:

@@ -5,7 +5,7 @@ import asyncio
 from monitor.app.process import end_tasks
 
 
-def test_a_swallowed_cancellation_is_asked_for_again():
+async def test_a_swallowed_cancellation_is_asked_for_again():
     swallowed = 0
 
     async def deaf():
@@ -22,12 +22,9 @@ def test_a_swallowed_cancellation_is_asked_for_again():
         await asyncio.sleep(0)
         raise OSError("the server has gone")
 
-    async def scenario():
-        tasks = [asyncio.create_task(each()) for each in (deaf, failing)]
-        await asyncio.sleep(0.01)
-        async with asyncio.timeout(30):
-            await end_tasks(tasks)
-        assert all(task.done() for task in tasks)
-
-    asyncio.run(scenario())
+    tasks = [asyncio.create_task(each()) for each in (deaf, failing)]
+    await asyncio.sleep(0.01)
+    async with asyncio.timeout(30):
+        await end_tasks(tasks)
+    assert all(task.done() for task in tasks)
     assert swallowed == 2

@@ -10,7 +10,6 @@ import pytest
 from monitor.app.partition_worker import PartitionWorker
 from monitor.engine.chunk import Chunk
 from monitor.store.errors import StaleState, StoreUnavailable
-from tests.kafka.records import in_loop
 from tests.memory_store import MemoryStore
 
 
@@ -94,7 +93,6 @@ def always():
     return True
 
 
-@in_loop
 async def test_the_next_chunk_is_folded_while_a_commit_is_on_its_way_and_stored_behind_it():
     store = SlowStore()
     owned = await loaded(store)
@@ -111,7 +109,6 @@ async def test_the_next_chunk_is_folded_while_a_commit_is_on_its_way_and_stored_
     assert store.begun == [(0, 10), (10, 20)]
 
 
-@in_loop
 async def test_without_a_next_chunk_a_fold_ends_with_its_commit():
     store = SlowStore()
     owned = await loaded(store)
@@ -124,7 +121,6 @@ async def test_without_a_next_chunk_a_fold_ends_with_its_commit():
         await owned.fold(chunk(50, 10))
 
 
-@in_loop
 async def test_what_a_commit_meets_is_raised_by_the_next_fold():
     store = SlowStore()
     owned = await loaded(store)
@@ -135,7 +131,6 @@ async def test_what_a_commit_meets_is_raised_by_the_next_fold():
     assert (owned.committed, store.begun) == (0, [(0, 10)])
 
 
-@in_loop
 async def test_letting_go_waits_for_the_commit_and_saves_what_is_stored():
     store = SlowStore()
     owned = await loaded(store)
@@ -150,7 +145,6 @@ async def test_letting_go_waits_for_the_commit_and_saves_what_is_stored():
     assert store.snapshots == [(10, 10)]
 
 
-@in_loop
 async def test_letting_go_of_a_state_that_another_has_moved_leaves_it_as_it_is():
     store = SlowStore(stale=1.0)
     owned = await loaded(store)
@@ -160,27 +154,24 @@ async def test_letting_go_of_a_state_that_another_has_moved_leaves_it_as_it_is()
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_however_commits_and_chunks_meet_the_stored_state_is_the_same(seed):
-    async def scenario():
-        choice = random.Random(seed)
-        store = SlowStore(choice, stale=0.15)
-        owned = await loaded(store)
-        end, lost = 1_000, 0
-        while owned.committed < end:
-            start = owned.partition.off
-            size = min(choice.randrange(1, 40), end - start)
-            follows = start + size < end and choice.random() < 0.7
-            if not await owned.fold(chunk(start, size), lambda follows=follows: follows):
-                lost += 1
-                assert owned.partition.off == owned.committed == store.state.off
-            if choice.random() < 0.2:
-                await owned.save_pairs()
-        straight = await loaded(SlowStore())
-        assert await straight.fold(chunk(0, end))
-        for field in ("n", "b", "c"):
-            mine, other = (getattr(o.partition.benchmarks["b"], field) for o in (owned, straight))
-            assert mine.tolist() == other.tolist()
-        assert store.state.counters == straight._store.state.counters
-        assert lost
-
-    asyncio.run(scenario())
+async def test_however_commits_and_chunks_meet_the_stored_state_is_the_same(seed):
+    choice = random.Random(seed)
+    store = SlowStore(choice, stale=0.15)
+    owned = await loaded(store)
+    end, lost = 1_000, 0
+    while owned.committed < end:
+        start = owned.partition.off
+        size = min(choice.randrange(1, 40), end - start)
+        follows = start + size < end and choice.random() < 0.7
+        if not await owned.fold(chunk(start, size), lambda follows=follows: follows):
+            lost += 1
+            assert owned.partition.off == owned.committed == store.state.off
+        if choice.random() < 0.2:
+            await owned.save_pairs()
+    straight = await loaded(SlowStore())
+    assert await straight.fold(chunk(0, end))
+    for field in ("n", "b", "c"):
+        mine, other = (getattr(o.partition.benchmarks["b"], field) for o in (owned, straight))
+        assert mine.tolist() == other.tolist()
+    assert store.state.counters == straight._store.state.counters
+    assert lost

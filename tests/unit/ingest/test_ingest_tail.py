@@ -123,8 +123,9 @@ def test_a_file_that_grows_in_any_pieces_gives_what_it_gives_as_a_whole(tmp_path
     assert log.partition.sources[str(path)].position == len(contents)
 
 
-def test_files_appear_and_vanish_while_they_are_followed(tmp_path):
-    async def scenario():
+async def test_files_appear_and_vanish_while_they_are_followed(tmp_path):
+    log = Log()
+    async with asyncio.timeout(60):
         (tmp_path / "a.jsonl").write_bytes(lines(event(1)))
         tailer = log.tailer(tmp_path)
         following = asyncio.create_task(tailer.follow())
@@ -152,27 +153,20 @@ def test_files_appear_and_vanish_while_they_are_followed(tmp_path):
         with contextlib.suppress(asyncio.CancelledError):
             await following
 
-    log = Log()
-    asyncio.run(scenario())
     assert keys(log.events) == keys(map(event, (1, 2, 3, 4, 5)))
     assert log.counters()["skipped_spans"] == 0
 
 
-def test_the_event_loop_runs_while_files_are_read(tmp_path):
+async def test_the_event_loop_runs_while_files_are_read(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(lines(*(event(i, model="m" * 150) for i in range(60_000))))
-
-    async def scenario():
-        log = Log()
-        reading = asyncio.create_task(log.tailer(tmp_path).run_once())
-        turns = 0
-        while not reading.done():
-            await asyncio.sleep(0)
-            turns += 1
-        await reading
-        return turns, len(log.events)
-
-    turns, count = asyncio.run(scenario())
-    assert count == 60_000
+    log = Log()
+    reading = asyncio.create_task(log.tailer(tmp_path).run_once())
+    turns = 0
+    while not reading.done():
+        await asyncio.sleep(0)
+        turns += 1
+    await reading
+    assert len(log.events) == 60_000
     assert turns > 100
 
 

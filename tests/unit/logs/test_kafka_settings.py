@@ -1,6 +1,5 @@
 """What is refused before any broker is asked."""
 
-import asyncio
 import ssl
 from pathlib import Path
 
@@ -74,11 +73,8 @@ def test_the_protocol_follows_from_what_is_set(given, protocol):
     assert options.get("sasl_mechanism") == given.get("mechanism")
 
 
-def test_a_token_is_read_anew_each_time(tmp_path):
-    async def scenario():
-        path = tmp_path / "token"
-        for token in ("one", "two"):
-            path.write_text(f"{token}\n")
-            assert await TokenFile(path).token() == token
-
-    asyncio.run(scenario())
+async def test_a_token_is_read_anew_each_time(tmp_path):
+    path = tmp_path / "token"
+    for token in ("one", "two"):
+        path.write_text(f"{token}\n")
+        assert await TokenFile(path).token() == token

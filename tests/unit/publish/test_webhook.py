@@ -64,9 +64,9 @@ def webhook(url, *, form="json", secret=None):
 CHANGES = [verdict("10-1"), verdict("10-2", procedure="anytime_family"), verdict("20-1")]
 
 
-def test_changes_are_posted_in_order_with_ids_that_are_unique_over_partitions(server):
+async def test_changes_are_posted_in_order_with_ids_that_are_unique_over_partitions(server):
     made, failures, _ = webhook(server.url)
-    asyncio.run(made.publish(CHANGES))
+    await made.publish(CHANGES)
     ((path, headers, body),) = server.posts
     assert path == "/hook?key=hidden"
     assert headers["Content-Type"] == "application/json"
@@ -77,10 +77,10 @@ def test_changes_are_posted_in_order_with_ids_that_are_unique_over_partitions(se
     assert failures == []
 
 
-def test_what_is_not_taken_is_posted_again_with_growing_waits(server, capsys):
+async def test_what_is_not_taken_is_posted_again_with_growing_waits(server, capsys):
     server.answers += [500, 302, 404, 0, 429]
     made, failures, waits = webhook(server.url)
-    asyncio.run(made.publish(CHANGES))
+    await made.publish(CHANGES)
     assert [path for path, *_ in server.posts] == ["/hook?key=hidden"] * 6  # a redirect is not followed
     assert len({body for *_, body in server.posts}) == 1
     assert len(failures) == 5
@@ -90,7 +90,7 @@ def test_what_is_not_taken_is_posted_again_with_growing_waits(server, capsys):
     assert "hidden" not in said
 
 
-def test_an_address_that_does_not_answer_is_tried_until_it_does(server):
+async def test_an_address_that_does_not_answer_is_tried_until_it_does(server):
     port = server.server_port
     made, failures, _ = webhook(f"http://127.0.0.1:{port}/late")
     failed = asyncio.Event()
@@ -98,38 +98,32 @@ def test_an_address_that_does_not_answer_is_tried_until_it_does(server):
     server.shutdown()
     server.socket.close()
 
-    async def later():
-        publishing = asyncio.create_task(made.publish(CHANGES))
-        await failed.wait()
-        assert not publishing.done()
-        publishing.cancel()
-
-    asyncio.run(later())
+    publishing = asyncio.create_task(made.publish(CHANGES))
+    await failed.wait()
+    assert not publishing.done()
+    publishing.cancel()
 
 
-def test_changes_that_are_offered_again_are_posted_once(server):
+async def test_changes_that_are_offered_again_are_posted_once(server):
     made, _, _ = webhook(server.url)
 
-    async def twice():
-        await made.publish(CHANGES[:2])
-        await made.publish(CHANGES)
-
-    asyncio.run(twice())
+    await made.publish(CHANGES[:2])
+    await made.publish(CHANGES)
     posted = [c["id"] for *_, body in server.posts for c in json.loads(body)["changes"]]
     assert posted == ["evals/3/10-1", "evals/3/10-2", "evals/3/20-1"]
 
 
-def test_what_is_posted_is_signed(server):
+async def test_what_is_posted_is_signed(server):
     made, _, _ = webhook(server.url, secret="s3cret")
-    asyncio.run(made.publish(CHANGES))
+    await made.publish(CHANGES)
     ((_, headers, body),) = server.posts
     at, digest = (part.split("=")[1] for part in headers["Rankwatch-Signature"].split(","))
     assert hmac.new(b"s3cret", f"{at}.".encode() + body, hashlib.sha256).hexdigest() == digest
 
 
-def test_alerts_have_the_form_of_the_api_of_alertmanager(server):
+async def test_alerts_have_the_form_of_the_api_of_alertmanager(server):
     made, _, _ = webhook(server.url, form="alertmanager")
-    asyncio.run(made.publish(CHANGES))
+    await made.publish(CHANGES)
     alerts = json.loads(server.posts[0][2])
     assert [a["labels"]["change"] for a in alerts] == ["evals/3/10-1", "evals/3/10-2", "evals/3/20-1"]
     first = alerts[0]

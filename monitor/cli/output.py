@@ -32,7 +32,9 @@ def print_report(partitions: Iterable[Partition], form: str, pairs: str, *, deta
         from monitor.report.second_opinions import with_detail
         from schemas.detail import DetailedReport
 
-        found = [with_detail(view) for view in report_views(partitions, pairs=which, assert_complete=True)]
+        found = [
+            with_detail(view.report, view.table) for view in report_views(partitions, pairs=which, assert_complete=True)
+        ]
         print(DetailedReport(benchmarks=found).model_dump_json())
     elif form in {"markdown", "html"}:
         print(_document(partitions, form, which, detail=detail), end="")
@@ -55,17 +57,17 @@ def _document(partitions: Iterable[Partition], form: str, which: "Which", *, det
     from monitor.render.html import render_html
     from monitor.render.markdown import render_markdown
     from monitor.report.build import report_views
-    from monitor.report.chart_data import chart_data
+    from monitor.report.evidence_path import chart_data
 
     share = low_coverage()
     shown = []
     for view in report_views(partitions, pairs=which, assert_complete=True):
         more = None
         if detail:
-            from monitor.report.second_opinions import with_detail
+            from monitor.report.second_opinions import benchmark_detail
 
-            more = with_detail(view).detail
-        shown.append(ReportDocument(view.report, chart_data(view), share, more))
+            more = benchmark_detail(view.table)
+        shown.append(ReportDocument(view.report, chart_data(view.table), share, more))
     return render_html(shown) if form == "html" else render_markdown(shown)
 
 

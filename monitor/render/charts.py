@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.report.chart_data import PairChart
+from monitor.report.evidence_path import PairChart
 
 _WIDTH: Final = 200
 _HEIGHT: Final = 16
@@ -91,7 +91,7 @@ def path_chart(drawn: PairChart, log_alone: float, kind: str, title: str) -> str
         What the chart shows, escaped.
     """
     width, height, left, bottom = 340, 150, 34, 18
-    n, log_e = drawn.path.n, drawn.path.log_e
+    n, log_e = drawn.curve.n, drawn.curve.log_e
     limits = [limit for limit in (log_alone, drawn.log_threshold) if isfinite(limit)]
     top = max(*limits, float(log_e.max())) * 1.08
     floor = min(-1.0, float(log_e.min())) * 1.08

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from monitor.render import numbers as form
-from monitor.report.chart_data import ChartData
-from monitor.report.sentences import are, counted
+from monitor.report.evidence_path import ChartData
+from monitor.report.sentences import counted
 from schemas.detail import BenchmarkDetail
 from schemas.report import RESOLUTION_PROCEDURES, BenchmarkReport, ModelReport, PairReport
 
@@ -48,13 +48,15 @@ class ReportDocument:
 
 
 def headline(shown: ReportDocument) -> str:
-    """Say how many neighbours are told apart."""
+    """Return how many neighbouring pairs are decided."""
     pairs = shown.neighbours
-    decided = sum(pair.decided.anytime_family is not None for pair in pairs)
     if not pairs:
         return "There is no pair to compare."
-    told = f"{decided:,} of {counted(len(pairs), 'neighbouring rank')} {are(len(pairs))} real"
-    return f"{told}: decided family-wise, however often one looks. The rest may be ties."
+    decided = sum(pair.decided.anytime_family is not None for pair in pairs)
+    return (
+        f"{decided:,} of {counted(len(pairs), 'neighbouring pair')} decided family-wise, valid however often you look. "
+        "Undecided neighbours may be ties."
+    )
 
 
 def facts(shown: ReportDocument) -> list[tuple[str, str]]:

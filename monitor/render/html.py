@@ -22,7 +22,7 @@ from monitor.render.document import (
 )
 from monitor.render.numbers import DECIDED, HELD, PROCEDURES, UNICODE
 from monitor.render.second_opinions import second_opinions
-from monitor.report.sentences import are, counted
+from monitor.report.sentences import counted
 from schemas.report import ModelReport, PairReport
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
@@ -252,7 +252,7 @@ def _matrix(shown: ReportDocument) -> str:
     size = len(models)
     decided = int((matrix > 0).sum())
     pairs = size * (size - 1) // 2
-    title = f"{decided:,} of {counted(pairs, 'pair')} {are(pairs)} decided family-wise; rows and columns by rank"
+    title = f"{decided:,} of {counted(pairs, 'pair')} decided family-wise; rows and columns by rank"
     rows = []
     for k, model in enumerate(models):
         better, worse = int((matrix[k] > 0).sum()), int((matrix[k] < 0).sum())

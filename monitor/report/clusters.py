@@ -1,26 +1,30 @@
-"""The pairs of a leaderboard under one-way clustering of their items."""
+"""The pairs of a leaderboard when items come in clusters, and every procedure by name, the cluster-aware one included."""
 
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from monitor.engine.state.pairs import Index
-from monitor.report.pair_table import Floats, PairTable, Sides, on_shared_squares
+from monitor.report.pair_counts import Floats, on_shared_squares
+from monitor.report.pair_table import PairTable, Sides, resolution_ratio
+from schemas.report import DECISION_PROCEDURES
 
 CELL_BUDGET: Final = 20_000_000
-"""Pairs times clusters up to which cluster sums are computed for every pair; beyond it for the listed pairs alone."""
+"""Pairs times clusters up to which cluster sums are computed for every pair; above it only for the displayed pairs."""
+
+NEIGHBOURS: Final = "bonferroni_adjacent"
+"""The procedure that is computed for adjacent pairs only: Bonferroni over the neighbours in rank."""
 
 
 @dataclass(frozen=True)
 class ClusterColumns:
-    """Cluster statistics, shape (pairs,) each; nan where a pair has too few clusters for them, or was not computed.
+    """Cluster statistics, shape (pairs,) each; nan where a pair has too few clusters, or is not displayed.
 
-    Only `p` and `decided` are of every pair: those that are not listed are in the family too.
+    Only `p` and `decided` are of every pair, since all pairs are in the family.
     """
 
-    clusters: NDArray[np.int64]
+    clusters: Index
     icc: Floats
     design_effect: Floats
     required_n: Floats
@@ -30,10 +34,10 @@ class ClusterColumns:
 
 @dataclass(frozen=True)
 class ClusterSums:
-    """Sums of some pairs by cluster, shape (pairs, clusters) each; `s2` may be of fewer of them."""
+    """Sums of some pairs by cluster, shape (pairs, clusters) each; `s2` may be of fewer pairs."""
 
     names: list[str]
-    label: NDArray[np.int64]
+    label: Index
     """Cluster of each row that bets."""
     n: Floats
     s1: Floats
@@ -41,15 +45,15 @@ class ClusterSums:
 
 
 def cluster_sums(table: PairTable, at: Index, squared: Index | slice = slice(None)) -> ClusterSums | None:
-    """Return the sums of the pairs `at` over each cluster, those of squares only of the places `squared` in `at`.
+    """Return the sums of the pairs `at` over each cluster, those of squares only for the places `squared` in `at`.
 
-    None unless every item carries a cluster, there are at least two of them, and they fit the budget.
+    None unless every item carries a cluster, there are at least two clusters, and the sums fit the budget.
     """
     benchmark = table.benchmark
-    found = benchmark.item_clusters()
-    if None in found:
+    cluster_of_item = benchmark.item_clusters()
+    if None in cluster_of_item:
         return None
-    names, label = np.unique(np.array(found, dtype=object).astype(str), return_inverse=True)
+    names, label = np.unique(np.array(cluster_of_item, dtype=object).astype(str), return_inverse=True)
     groups = names.size
     if groups < 2 or groups * at.size > CELL_BUDGET:
         return None
@@ -70,32 +74,58 @@ def cluster_sums(table: PairTable, at: Index, squared: Index | slice = slice(Non
     return ClusterSums(names.tolist(), label, n, s1, np.maximum(s2, 0))
 
 
-def cluster_columns(table: PairTable, listed: Index) -> ClusterColumns | None:
-    """Return the cluster statistics: of every pair, or of the listed ones where all of them exceed the budget."""
+def cluster_columns(table: PairTable, displayed: Index) -> ClusterColumns | None:
+    """Return the cluster statistics: of every pair, or only of the displayed ones if all of them exceed the budget."""
+    # Most reports have no clusters: these modules are not loaded for them.
     from stats.clusters import cluster_icc, cluster_required_n, clustered_p, design_effect
     from stats.families import holm
 
-    pairs = table.pair.size
-    at = np.arange(pairs)
-    shown: Index | slice = listed
-    sums = cluster_sums(table, at, shown)
+    at, squared = np.arange(table.size), displayed
+    sums = cluster_sums(table, at, squared)
     if sums is None:
-        at, shown = listed, slice(None)
+        at, squared = displayed, np.arange(displayed.size)
         sums = cluster_sums(table, at)
     if sums is None:
         return None
     spec = table.benchmark.spec
-    n_star, p, icc, effect = (np.full(pairs, np.nan) for _ in range(4))
+    n_star, p, icc, effect = np.full((4, table.size), np.nan)
     p[at] = clustered_p(sums.n, sums.s1)
-    n, s1, s2 = sums.n[shown], sums.s1[shown], sums.s2
-    clusters = np.zeros(pairs, np.int64)
-    clusters[listed] = (n > 0).sum(axis=1)
-    n_star[listed] = cluster_required_n(n, s1, s2, spec.alpha, spec.power)
-    icc[listed] = cluster_icc(n, s1, s2)
-    effect[listed] = design_effect(icc[listed], np.maximum(table.n[listed] / np.maximum(clusters[listed], 1), 1.0))
+    n, s1, s2 = sums.n[squared], sums.s1[squared], sums.s2
+    clusters = np.zeros(table.size, np.int64)
+    clusters[displayed] = (n > 0).sum(axis=1)
+    n_star[displayed] = cluster_required_n(n, s1, s2, spec.alpha, spec.power)
+    icc[displayed] = cluster_icc(n, s1, s2)
+    mean_size = table.n[displayed] / np.maximum(clusters[displayed], 1)
+    effect[displayed] = design_effect(icc[displayed], np.maximum(mean_size, 1.0))
     # A pair without a p-value stays in the family as p = 1: Holm's adjustment of the others can only grow by it.
-    adjusted = np.ones(pairs)
-    inside = table.in_family
-    adjusted[inside] = holm(np.where(np.isfinite(p), p, 1.0)[inside]) if inside.any() else 1.0
-    decided = np.where(adjusted <= spec.alpha, table.direction(), 0).astype(np.int8)
-    return ClusterColumns(clusters, icc, effect, n_star, p, decided)
+    adjusted = np.ones(table.size)
+    if table.in_family.any():
+        adjusted[table.in_family] = holm(np.where(np.isfinite(p), p, 1.0)[table.in_family])
+    return ClusterColumns(clusters, icc, effect, n_star, p, table.towards_lead(adjusted <= spec.alpha))
+
+
+def cluster_resolution_ratio(n: Index, icc: Floats, n_star: Floats) -> Floats:
+    """Return q of clustered items; nan where clusters give neither a correlation nor a finite N*."""
+    return np.where(np.isfinite(icc) & np.isfinite(n_star), resolution_ratio(n, n_star), np.nan)
+
+
+# --- procedures by name -----------------------------------------------------------------------------------------------------------------
+
+
+def decisions(table: PairTable, clusters: ClusterColumns | None) -> dict[str, Sides | None]:
+    """Return the side that each procedure decides for each pair; None where it is not computed, or its decisions do not count."""
+    clustered = None if clusters is None else clusters.decided
+    return {
+        name: clustered if name == "clustered" else table.decided(name) for name in (*DECISION_PROCEDURES, NEIGHBOURS)
+    }
+
+
+def required_n_by_procedure(table: PairTable, clusters: ClusterColumns | None, at: Index) -> dict[str, Floats]:
+    """Return N* of some pairs under each procedure that has one here."""
+    alpha = table.benchmark.spec.alpha
+    needed = {"fixed_n": table.required_n(alpha, at), "bonferroni": table.required_n(alpha / table.family_size, at)}
+    if table.benchmark.binary:
+        needed["anytime"] = table.anytime_required_n(at)
+    if clusters is not None:
+        needed["clustered"] = clusters.required_n[at]
+    return needed | {NEIGHBOURS: table.required_n(alpha / table.neighbours, at)}

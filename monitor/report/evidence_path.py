@@ -1,5 +1,6 @@
 """The e-process of one pair along its shared items, and the interval closing in: recomputed from the rows."""
 
+from dataclasses import dataclass
 from math import log
 from typing import Final, NamedTuple
 
@@ -11,6 +12,8 @@ from monitor.engine.latch.committed import item_steps, prefix_log_e
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.counts import ZERO, Codes
 from monitor.engine.state.pairs import Index, pair_index
+from monitor.report.pair_counts import Floats
+from monitor.report.pair_table import PairTable
 from stats.confidence import gap_interval
 from stats.eprocess import log_e_halves
 from stats.graded import graded_log_e, graded_log_e_halves, initial_capital, log_increments
@@ -20,8 +23,6 @@ AS_STORED: Final = "as stored: first-seen order of the items"
 
 COMMITTED: Final = "committed: the order that the seed fixes, up to the first item that either model lacks"
 """Under that policy: as the latch sees them, so a path crosses where the latch closed."""
-
-Floats = NDArray[np.float64]
 
 
 class PairPath(NamedTuple):
@@ -92,12 +93,6 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
     return PairPath(along.order, n, (b - c) / n, log_e, for_one, for_other, low, high, -log(spec.alpha), family)
 
 
-def evidence_path(benchmark: Benchmark, one: int, other: int, points: int) -> tuple[Index, Floats]:
-    """Compute n and ln e alone along the path of a pair scored 0 or 1; see `pair_path`."""
-    along = _walk(benchmark, one, other, points)
-    return along.kept, prefix_log_e(*along.counts(), benchmark.spec.mixture)
-
-
 class _Walk(NamedTuple):
     """The items of a path: codes of both contestants in its order, and after how many items a point is kept."""
 
@@ -137,3 +132,78 @@ def _graded_evidence(differences: Floats, kept: Index) -> tuple[Floats, Floats, 
         standing += np.tensordot(counts, steps, axes=1)
         capital[k], start = standing, stop
     return graded_log_e(capital), *graded_log_e_halves(capital)
+
+
+# --- charts -----------------------------------------------------------------------------------------------------------------------------
+
+POINTS: Final = 160
+"""Points of a curve, at most: more cannot be seen."""
+
+
+@dataclass(frozen=True)
+class EvidenceCurve:
+    """Values of ln e of a pair after n shared items."""
+
+    n: NDArray[np.int64]
+    log_e: Floats
+
+
+@dataclass(frozen=True)
+class PairChart:
+    """The chart of one adjacent pair, and N* with its uncertainty."""
+
+    curve: EvidenceCurve
+    log_threshold: float
+    """ln 1/alpha_j of the pair; infinite for a pair without a place in the family."""
+    anytime_required_n: float
+    required_n_low: float
+    required_n_high: float
+
+
+@dataclass(frozen=True)
+class ChartData:
+    """The charts of one benchmark."""
+
+    matrix: NDArray[np.int8]
+    """Family-wise decisions by rank, shape (models, models): +1 where the row's model is better, -1 where the column's is."""
+    pairs: list[PairChart | None]
+    """Charts of the adjacent pairs, by rank; None for a pair without 0/1 scores on shared items."""
+    skipped: list[int]
+    """Items without a score of each model, by rank."""
+
+
+def chart_data(table: PairTable) -> ChartData:
+    """Compute the data of the charts; only formats with charts need it."""
+    benchmark = table.benchmark
+    sides = table.decided("anytime_family")
+    at = np.flatnonzero(table.adjacent)
+    drawn = at[table.n[at] > 0] if benchmark.binary else at[:0]
+    charts = dict(zip(drawn.tolist(), _pair_charts(table, drawn), strict=True))
+    return ChartData(
+        matrix=np.zeros((table.ranking.size,) * 2, np.int8) if sides is None else table.matrix(sides, -sides),
+        pairs=[charts.get(q) for q in at.tolist()],
+        skipped=benchmark.skipped[table.ranking].tolist(),
+    )
+
+
+def _pair_charts(table: PairTable, at: Index) -> list[PairChart]:
+    if at.size == 0:
+        return []
+    # Only charts need the bootstrap.
+    from stats.bootstrap import required_n_interval
+
+    spec = table.benchmark.spec
+    low, high = required_n_interval(table.n[at], table.wins[at], table.losses[at], alpha=spec.alpha, power=spec.power)
+    columns = (table.log_family_threshold[at], table.anytime_required_n(at), low, high)
+    curves = (_curve(table, q) for q in at.tolist())
+    return [PairChart(curve, *map(float, numbers)) for curve, *numbers in zip(curves, *columns, strict=True)]
+
+
+def _curve(table: PairTable, q: int) -> EvidenceCurve:
+    """Return the curve of a pair from no evidence on: along the committed order, else in first-seen order of the items.
+
+    The order changes the path, not its endpoint.
+    """
+    walk = _walk(table.benchmark, int(table.a[q]), int(table.b[q]), POINTS)
+    log_e = prefix_log_e(*walk.counts(), table.benchmark.spec.mixture)
+    return EvidenceCurve(np.concatenate([[0], walk.kept]), np.concatenate([[0.0], log_e]))

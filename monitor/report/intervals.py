@@ -1,65 +1,143 @@
-"""Intervals of the gap of graded scores, for the pairs that are listed."""
+"""Evidence on some pairs that stays valid at every look: e-values, intervals of the gap, items until a decision."""
 
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from monitor.engine.state.pairs import Index
-from monitor.report.pair_table import Floats, PairTable
+from monitor.report.pair_counts import Flags, Floats
+from monitor.report.pair_table import PairTable
+from stats.completion import items_to_completion_decision
+from stats.confidence import gap_interval
+from stats.growth import expected_items_to_decision
 
 MOST_PAIRS: Final = 100_000
-"""Listed pairs up to which intervals are computed: each takes a walk over its items."""
+"""Pairs up to which intervals of graded scores are computed: each takes a pass over its items."""
 
 _SLAB_CELLS: Final = 100_000
 
+Bounds = tuple[Floats, Floats]
 
-def graded_intervals(table: PairTable, listed: Index, threshold: NDArray[np.float64]) -> dict[str, Floats]:
-    """Return the empirical Bernstein bounds of the gap, anytime-valid, at alpha and at alpha_j; nan where there are none.
+
+def evidence_columns(table: PairTable, at: Index) -> dict[str, Floats]:
+    """Return the columns of the report that may be looked at while results come in, for some pairs; nan where there is no value.
+
+    These are ``log_e``, ``log_e_a``, ``log_e_b``, ``gap_low``, ``gap_high``, ``gap_family_low``, ``gap_family_high`` (at alpha and at
+    alpha_j) and ``items_to_decision``.
+    """
+    blank = np.full(at.size, np.nan)
+    columns = {
+        "log_e": table.log_e[at] if table.bets else blank,
+        "log_e_a": table.log_e_halves[0][at] if table.bets else blank,
+        "log_e_b": table.log_e_halves[1][at] if table.bets else blank,
+        "items_to_decision": _items_to_decision(table, at) if table.benchmark.binary else blank,
+    }
+    alpha = np.full(at.size, table.benchmark.spec.alpha)
+    single, family = gap_bounds(table, at, alpha, family_alpha(table, at)) if table.bets else ((blank, blank),) * 2
+    columns |= {"gap_low": single[0], "gap_high": single[1], "gap_family_low": family[0], "gap_family_high": family[1]}
+    return {name: np.where(table.n[at] > 0, values, np.nan) for name, values in columns.items()}
+
+
+def family_alpha(table: PairTable, at: Index) -> Floats:
+    """Return alpha_j of some pairs; 0 for a pair without a place in the family."""
+    return np.exp(-table.log_family_threshold[at])
+
+
+def gap_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
+    """Return the anytime-valid bounds of the gap of some pairs at each level (one alpha a pair); nan where alpha is 0."""
+    return _binary_bounds(table, at, *levels) if table.benchmark.binary else graded_bounds(table, at, *levels)
+
+
+def _binary_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
+    """Return the interval from the counts that verdicts use; a skipped item of a committed order counts against either end."""
+    mixture = table.benchmark.spec.mixture
+    bounds = []
+    for alpha in levels:
+        placed = alpha > 0
+        low, high = np.full((2, at.size), np.nan)
+        n, b, c, c_worst, b_best = (column[at[placed]] for column in table.evidence)
+        low[placed], high[placed] = gap_interval(n, b, c_worst, alpha[placed], mixture)
+        skipped = (c_worst != c) | (b_best != b)
+        if skipped.any():
+            some = np.flatnonzero(placed)[skipped]
+            high[some] = gap_interval(n[skipped], b_best[skipped], c[skipped], alpha[some], mixture)[1]
+        bounds.append((low, high))
+    return bounds
+
+
+def _items_to_decision(table: PairTable, at: Index) -> Floats:
+    """Return the items until the family-wise decision at the present estimate; more than are missing is an extrapolation."""
+    items = np.full(at.size, np.nan)
+    placed = np.isfinite(table.log_family_threshold[at])
+    some = at[placed]
+    mixture, threshold = table.benchmark.spec.mixture, table.log_family_threshold[some]
+    n, wins, losses, _, _ = (column[some] for column in table.evidence)
+    items[placed] = expected_items_to_decision(n, wins, losses, threshold, mixture)
+    if table.missing is not None and table.benchmark.spec.order.policy not in {"committed", "trusted"}:
+        left = table.missing[some]
+        within = items_to_completion_decision(n, wins, losses, left, threshold, mixture)
+        items[placed] = np.where(np.isfinite(within), within, np.maximum(items[placed], left + 1))
+    return items
+
+
+def equivalent(table: PairTable, at: Index) -> Flags:
+    """Return which of some pairs are shown to be closer than the declared margin, whatever may still come."""
+    margin, spec = table.benchmark.spec.margin, table.benchmark.spec
+    near = np.zeros(at.size, bool)
+    # What holds verdicts back makes the interval worthless.
+    if margin is None or table.hold_reason is not None or not table.bets:
+        return near
+    lasting = not table.asserted and spec.order.policy in {"committed", "trusted"}
+    near = np.isfinite(table.log_family_threshold[at]) & (table.n[at] > 0) & (lasting | table.complete[at])
+    if table.benchmark.binary:
+        n, b, c, _, _ = (column[at] for column in table.evidence)
+        near &= np.abs(b - c) < margin * n  # the interval contains the gap
+    some = at[near]
+    ((low, high),) = gap_bounds(table, some, family_alpha(table, some))
+    near[near] = (-margin < low) & (high < margin)
+    return near
+
+
+# --- graded scores ----------------------------------------------------------------------------------------------------------------------
+
+
+def graded_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
+    """Return the empirical Bernstein bounds of the gap at each level; nan where there are none.
 
     The items are taken in the order in which the benchmark saw them first.
-
-    Parameters
-    ----------
-    table : PairTable
-    listed : array of int64, shape (pairs,)
-    threshold : array of float64, shape (pairs,)
-        ln 1/alpha_j; infinite for a pair without a place in the family.
     """
-    names = ("gap_low", "gap_high", "gap_family_low", "gap_family_high")
-    columns = {name: np.full(listed.size, np.nan) for name in names}
-    if listed.size > MOST_PAIRS:
-        return columns
-    levels = {"gap": np.full(listed.size, table.benchmark.spec.alpha), "gap_family": np.exp(-threshold)}
+    bounds = [(np.full(at.size, np.nan), np.full(at.size, np.nan)) for _ in levels]
+    if at.size > MOST_PAIRS:
+        return bounds
     x, scored = (np.ascontiguousarray(values.T) for values in table.scores)
     present = scored > 0
-    shared = table.n[listed] > 0
+    shared = table.n[at] > 0
     step = max(1, _SLAB_CELLS // max(1, x.shape[1]))
-    for start in range(0, listed.size, step):
-        at = start + np.flatnonzero(shared[start : start + step])
-        if at.size == 0:
+    for start in range(0, at.size, step):
+        rows = start + np.flatnonzero(shared[start : start + step])
+        if rows.size == 0:
             continue
-        a, b = table.a[listed[at]], table.b[listed[at]]
+        a, b = table.a[at[rows]], table.b[at[rows]]
         half, items = _packed((x[a] - x[b] + 1) / 2, present[a] & present[b])
-        for name, alpha in levels.items():
-            some = np.flatnonzero(alpha[at] > 0)
-            low, high = _bounds(half[some], items[some], alpha[at[some]])
-            columns[f"{name}_low"][at[some]], columns[f"{name}_high"][at[some]] = low, high
-    return columns
+        for (low, high), alpha in zip(bounds, levels, strict=True):
+            some = np.flatnonzero(alpha[rows] > 0)
+            low[rows[some]], high[rows[some]] = _last_bounds(half[some], items[some], alpha[rows[some]])
+    return bounds
 
 
-def _packed(values: Floats, there: NDArray[np.bool_]) -> tuple[Floats, Index]:
-    """Move what is there to the front of each row, in order; return that, and how much there is in each row."""
-    items = there.sum(axis=1)
+def _packed(values: Floats, present: Flags) -> tuple[Floats, Index]:
+    """Move the values that are present to the front of each row, in order; return them, and how many each row has."""
+    items = present.sum(axis=1)
     packed = np.full((items.size, int(items.max())), 0.5)
-    packed[np.arange(packed.shape[1]) < items[:, None]] = values[there]
+    packed[np.arange(packed.shape[1]) < items[:, None]] = values[present]
     return packed, items
 
 
-def _bounds(half: Floats, items: Index, alpha: Floats) -> tuple[Floats, Floats]:
-    """Return the bounds of the gap behind the last item of each pair, from (D + 1) / 2."""
+def _last_bounds(half: Floats, items: Index, alpha: Floats) -> Bounds:
+    """Return the bounds of the gap after the last item of each pair, from (D + 1) / 2."""
     if items.size == 0:
         return np.empty(0), np.empty(0)
+    # Only graded scores need it, and it would cost every start.
     from stats.sequences import empirical_bernstein
 
     low, high = empirical_bernstein(half, alpha[:, None])

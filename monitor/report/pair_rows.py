@@ -1,95 +1,213 @@
-"""Status, sentence and place of decision of the pairs of a table."""
+"""The rows of a report: each pair with its columns, status and reason."""
 
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.report.columns import Column
-from monitor.report.pair_table import PairTable
+from monitor.engine.state.benchmark import PROCEDURES, Benchmark
+from monitor.engine.state.pairs import Index, pair_members
+from monitor.report.clusters import (
+    NEIGHBOURS,
+    ClusterColumns,
+    cluster_resolution_ratio,
+    decisions,
+    required_n_by_procedure,
+)
+from monitor.report.intervals import equivalent, evidence_columns
+from monitor.report.pair_counts import Floats, json_numbers
+from monitor.report.pair_table import PairTable, Sides, is_resolved, resolution_ratio
 from monitor.report.sentences import PairFacts, reason
-from monitor.report.statuses import STATUSES, status_codes
-from schemas.report import Status
+from schemas.report import (
+    RESOLUTION_PROCEDURES,
+    ClusterReport,
+    Decided,
+    PairReport,
+    Resolved,
+    Side,
+    Status,
+    StrictModel,
+)
+from schemas.sentences import assumption
+from stats.mcnemar import chi2_p
+from stats.paired import correlation
 
-_ASSUMPTIONS: Final = {
-    "completion": "the declared number of items is the whole benchmark",
-    "committed": "the items are a sample, taken in the order that the seed committed to",
-    "trusted": "the arrival order does not depend on outcomes or clusters, as declared",
-}
+STATUSES: Final[tuple[Status, ...]] = (
+    "superseded",
+    "invalidated",
+    "decided",
+    "equivalent",
+    "held",
+    "exhausted",
+    "collecting",
+)
+"""Statuses by code, in order of precedence: a pair has the first that applies."""
+
+_Model = TypeVar("_Model", bound=StrictModel)
+_SIDES: Final[dict[int, Side]] = {1: "a", -1: "b"}
 
 
-def verdicts(
-    table: PairTable,
-    listed: NDArray[np.int64],
-    columns: dict[str, list[Any]],
-    held: str | None,
-    names: list[str],
-) -> tuple[list[Status], list[str], list[int | None]]:
-    """Status, sentence and place of decision of each listed pair."""
-    benchmark, contestants = table.benchmark, table.benchmark.contestants
-    missing = table.missing
-    policy = "completion" if table.assumed_items is not None else benchmark.spec.order.policy
-    assumption = (
-        f"the {table.assumed_items:,} items found are the whole benchmark"
-        if table.assumed_items is not None
-        else _ASSUMPTIONS.get(policy)
+def status_codes(table: PairTable, at: Index) -> NDArray[np.int8]:
+    """Return the status of some pairs, as an index into `STATUSES`."""
+    decided = table.anytime_decisions["anytime_family"][at] != 0
+    applies: dict[Status, NDArray[np.bool_] | bool] = {
+        "superseded": table.superseded is not None,
+        "invalidated": decided & (not table.in_force),
+        "decided": decided,
+        "equivalent": equivalent(table, at),
+        "held": table.hold_reason is not None,
+        "exhausted": table.complete[at],
+        "collecting": True,
+    }
+    flags = [np.broadcast_to(applies[status], at.shape) for status in STATUSES]
+    return np.asarray(np.stack(flags).argmax(axis=0), np.int8)
+
+
+def pair_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) -> list[PairReport]:
+    """Report some pairs, in the order given; statistics that only rows need are computed for these pairs only."""
+    needed = required_n_by_procedure(table, clusters, at)
+    numbers = _scores(table, at) | evidence_columns(table, at)
+    numbers |= {
+        "required_n": needed["fixed_n"],
+        "resolution_ratio": resolution_ratio(table.n[at], needed["fixed_n"]),
+        "mde": table.mde[at],
+        "p_clustered": clusters.p[at] if clusters is not None else np.full(at.size, np.nan),
+    }
+    columns: dict[str, list[Any]] = {name: json_numbers(values) for name, values in numbers.items()}
+    columns["n"] = table.n[at].tolist()
+    columns["b"], columns["c"] = (
+        counts[at].tolist() if table.benchmark.binary else [None] * at.size for counts in (table.wins, table.losses)
     )
-    latched = {name: Column(listed).sides(sides) for name, sides in table.decided_anytime.items()}
-    outside = _outside(table, listed)
-    low, high = (np.array(columns[f"gap_family_{end}"], np.float64) for end in ("low", "high"))
-    statuses = [STATUSES[code] for code in status_codes(table, listed, held, low, high).tolist()]
-    reasons: list[str] = []
-    decided_at: list[int | None] = []
-    for r, q in enumerate(listed.tolist()):
-        side, status = latched["anytime_family"][r], statuses[r]
-        left = None if missing is None else int(missing[q])
-        reasons.append(
-            reason(
-                PairFacts(
-                    model_a=names[table.a[q]],
-                    model_b=names[table.b[q]],
-                    status=status,
-                    side=side,
-                    n=columns["n"][r],
-                    discordant=None if columns["b"][r] is None else columns["b"][r] + columns["c"][r],
-                    low=columns["gap_family_low"][r],
-                    high=columns["gap_family_high"][r],
-                    pair_side=latched["anytime"][r],
-                    missing=left,
-                    items_to_decision=columns["items_to_decision"][r],
-                    held=held,
-                    gap=columns["gap"][r],
-                    assumption=assumption,
-                    no_family=outside[r],
-                    wins=columns["b"][r],
-                    losses=columns["c"][r],
-                    policy=policy,
-                    turned_at=_turned_at(table, q),
-                    epochs=(contestants[table.a[q]].epoch, contestants[table.b[q]].epoch),
-                )
-            )
-        )
-        decided_at.append(None if side is None else _decided_at(table, q))
-    return statuses, reasons, decided_at
+    names = [c.model for c in table.benchmark.contestants]
+    columns["model_a"], columns["model_b"] = ([names[k] for k in ends[at].tolist()] for ends in (table.a, table.b))
+    columns["status"] = [STATUSES[code] for code in status_codes(table, at).tolist()]
+    columns["reason"], columns["decided_at_n"] = _reasons(table, at, columns)
+    columns["items_to_decision"] = [
+        None if status == "decided" else items
+        for status, items in zip(columns["status"], columns["items_to_decision"], strict=True)
+    ]
+    columns["adjacent"] = table.adjacent[at].tolist()
+    columns["cluster"] = _cluster_rows(table, clusters, at)
+    columns["decided"] = _models_of(
+        Decided,
+        {name: side_names(sides, at) for name, sides in decisions(table, clusters).items() if name != NEIGHBOURS},
+    )
+    columns["resolved"] = _models_of(
+        Resolved,
+        {
+            name: is_resolved(table.n[at], needed[name]).tolist() if name in needed else [None] * at.size
+            for name in RESOLUTION_PROCEDURES
+        },
+    )
+    return _models_of(PairReport, columns)
 
 
-def _outside(table: PairTable, listed: NDArray[np.int64]) -> list[str | None]:
-    """Why a pair has no family verdict, or None where it may get one."""
-    full = f"pairs that came before it have filled the declared family ({table.benchmark.spec.family.capacity or 0:,})"
-    placed = np.isfinite(table.log_family_threshold)
+def superseded_rows(benchmark: Benchmark) -> list[PairReport]:
+    """Report the pairs of older epochs that were decided: a verdict is kept when models are scored again."""
+    decided = np.logical_or.reduce([benchmark.latched[name][: benchmark.pairs] != 0 for name in PROCEDURES])
+    pairs = np.flatnonzero(decided)
+    pairs = pairs[benchmark.comparable(pairs)]
+    i, j = pair_members(pairs)
+    current = benchmark.current()
+    old = ~(current[i] & current[j]) if pairs.size else np.zeros(0, bool)
+    if not old.any():
+        return []
+    place = {benchmark.contestants[k].model: rank for rank, k in enumerate(PairTable(benchmark).ranking.tolist())}
+    ranks = np.array([place[c.model] for c in benchmark.contestants], np.int64)
+    i, j = i[old], j[old]
+    first = ranks[i] < ranks[j]
+    table = PairTable(benchmark, superseded=(np.where(first, i, j), np.where(first, j, i)))
+    return pair_rows(table, None, np.arange(table.size))
+
+
+def side_names(sides: Sides | None, at: Index) -> list[Side | None]:
+    """Return the better side of some pairs as "a" or "b"; None for an undecided pair, or where nothing was computed."""
+    return [None] * at.size if sides is None else [_SIDES.get(side) for side in sides[at].tolist()]
+
+
+def _models_of(model: type[_Model], columns: dict[str, list[Any]]) -> list[_Model]:
+    """Build one model for each row of the columns."""
+    return [model(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+
+def _scores(table: PairTable, at: Index) -> dict[str, Floats]:
+    """Return means, moments and fixed-n tests of some pairs; nan where nothing is shared, or tests need 0/1 scores."""
+    n, wins, losses = table.n[at], table.wins[at], table.losses[at]
+    mean_a, mean_b = (means[at] for means in table.sums[:2])
+    gap, sd = (moment[at] for moment in table.moments)
+    columns = {"p_a": mean_a, "p_b": mean_b, "gap": gap, "sd": sd}
+    shared = n > 0
+    rho = np.full(at.size, np.nan)
+    if table.benchmark.binary:
+        right_a, right_b = np.rint(mean_a[shared] * n[shared]), np.rint(mean_b[shared] * n[shared])
+        rho[shared] = correlation(n[shared], wins[shared], losses[shared], right_a, right_b)
+        columns |= {"p_chi2": chi2_p(wins, losses), "p_exact": table.p_exact[at], "p_mid": table.p_mid(at)}
+    else:
+        columns |= dict.fromkeys(("p_chi2", "p_exact", "p_mid"), rho)
+    return {name: np.where(shared, values, np.nan) for name, values in (columns | {"rho": rho}).items()}
+
+
+def _cluster_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) -> list[ClusterReport | None]:
+    if clusters is None:
+        return [None] * at.size
+    ratio = cluster_resolution_ratio(table.n[at], clusters.icc[at], clusters.required_n[at])
+    columns = (clusters.icc[at], clusters.design_effect[at], clusters.required_n[at], ratio)
+    rows = zip(clusters.clusters[at].tolist(), *map(json_numbers, columns), strict=True)
     return [
-        (full if table.in_family[q] else "it is not in the declared family") if table.n[q] and not placed[q] else None
-        for q in listed.tolist()
+        None
+        if icc is None
+        else ClusterReport(clusters=count, icc=icc, design_effect=effect, required_n=n_star, resolution_ratio=q)
+        for count, icc, effect, n_star, q in rows
     ]
 
 
-def _decided_at(table: PairTable, q: int) -> int:
-    """Shared items at which the pair was decided: of the latch, or of the moment when completeness was asserted."""
-    latch = table.benchmark.changes.get(f"{table.pair[q]}:anytime_family:decided")
-    return int(table.n[q]) if latch is None else latch.evidence.n
+def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[list[str], list[int | None]]:
+    """Return the reason of each pair, and the shared items at which it was decided family-wise."""
+    benchmark = table.benchmark
+    policy = "completion" if table.asserted else benchmark.spec.order.policy
+    assumed = assumption(policy, table.assumed_items)
+    sides = {name: side_names(table.anytime_decisions[name], at) for name in PROCEDURES}
+    missing = [None] * at.size if table.missing is None else table.missing[at].tolist()
+    reasons, decided_at = [], []
+    for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
+        side = sides["anytime_family"][r]
+        # Where completeness is asserted there is no latch: the pair is decided on all its items.
+        decided_at.append(None if side is None else _latched_at(benchmark, pair, "decided") or columns["n"][r])
+        facts = PairFacts(
+            model_a=columns["model_a"][r],
+            model_b=columns["model_b"][r],
+            status=columns["status"][r],
+            n=columns["n"][r],
+            wins=columns["b"][r],
+            losses=columns["c"][r],
+            gap=columns["gap"][r],
+            low=columns["gap_family_low"][r],
+            high=columns["gap_family_high"][r],
+            items_to_decision=columns["items_to_decision"][r],
+            side=side,
+            pair_side=sides["anytime"][r],
+            missing=missing[r],
+            turned_at=_latched_at(benchmark, pair, "reversed"),
+            outside_family=_outside_family(table, q),
+            hold_reason=table.hold_reason,
+            policy=policy,
+            assumption=assumed,
+            epochs=(benchmark.contestants[table.a[q]].epoch, benchmark.contestants[table.b[q]].epoch),
+        )
+        reasons.append(reason(facts))
+    return reasons, decided_at
 
 
-def _turned_at(table: PairTable, q: int) -> int | None:
-    """Shared items at which the gap first turned against the family-wise decision, or None."""
-    latch = table.benchmark.changes.get(f"{table.pair[q]}:anytime_family:reversed")
-    return None if latch is None else latch.evidence.n
+def _latched_at(benchmark: Benchmark, pair: int, kind: str) -> int | None:
+    """Return the shared items at the family-wise change of a kind, or None if there was none."""
+    change = benchmark.changes.get(f"{pair}:anytime_family:{kind}")
+    return None if change is None else change.evidence.n
+
+
+def _outside_family(table: PairTable, q: int) -> str | None:
+    """Return why a pair has no family-wise verdict, or None if it may get one."""
+    if not table.n[q] or np.isfinite(table.log_family_threshold[q]):
+        return None
+    if not table.in_family[q]:
+        return "it is not in the declared family"
+    return f"earlier pairs filled the declared family ({table.benchmark.spec.family.capacity or 0:,})"

@@ -1,17 +1,15 @@
 """Second opinions on the neighbouring pairs: other families, other intervals, other clusters."""
 
 from collections.abc import Callable
-from math import isfinite
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from monitor.engine.state.pairs import Index
-from monitor.report.build import ReportView
 from monitor.report.clusters import ClusterSums, cluster_sums
-from monitor.report.columns import number
-from monitor.report.pair_table import Floats, PairTable
+from monitor.report.pair_counts import Flags, Floats, json_numbers
+from monitor.report.pair_rows import side_names
+from monitor.report.pair_table import PairTable, resolution_ratio
 from schemas.detail import (
     AdjustedP,
     BenchmarkDetail,
@@ -21,51 +19,43 @@ from schemas.detail import (
     ModelDetail,
     PairDetail,
 )
-from schemas.report import Side
+from schemas.report import BenchmarkReport
 from stats import bootstrap, cluster_eprocess, cluster_sensitivity, clusters, families
-from stats.eprocess import anytime_required_n
 from stats.mcnemar import corrected_p
 from stats.paired import hoeffding_bounds
 from stats.paper import ANYTIME_INFLATION
 
 _SEED: Final = 0
 _RESAMPLES: Final = 2_000
-_SIDES: Final[dict[int, Side]] = {1: "a", -1: "b"}
 
 
-def with_detail(view: ReportView) -> DetailedBenchmarkReport:
-    """Add the detail to a report."""
-    table = view.table
-    at = np.flatnonzero(table.adjacent)
-    models = zip(view.report.models, table.benchmark.skipped[table.ranking].tolist(), strict=True)
-    detail = BenchmarkDetail(
-        models=[ModelDetail(model=m.model, skipped=skipped) for m, skipped in models],
-        pairs=_pairs(table, at, held=view.hold_reason is not None),
-    )
-    fields = {name: getattr(view.report, name) for name in type(view.report).model_fields}
-    return DetailedBenchmarkReport(**fields, detail=detail)
+def with_detail(report: BenchmarkReport, table: PairTable) -> DetailedBenchmarkReport:
+    """Add the second opinions to a report, from the table it was made from."""
+    fields = {name: getattr(report, name) for name in type(report).model_fields}
+    return DetailedBenchmarkReport(**fields, detail=benchmark_detail(table))
 
 
-def _pairs(table: PairTable, at: Index, *, held: bool) -> list[PairDetail]:
-    shared = table.n[at] > 0
+def benchmark_detail(table: PairTable) -> BenchmarkDetail:
+    """Compute the second opinions on the adjacent pairs."""
     names = [c.model for c in table.benchmark.contestants]
-    blank = np.full(at.size, np.nan)
-    mean_a, mean_b, _, _ = table.sums
-    rho = (blank.copy(), blank.copy())
-    if shared.any():
-        rho[0][shared], rho[1][shared] = hoeffding_bounds(mean_a[at][shared], mean_b[at][shared])
-    columns: dict[str, Floats] = dict.fromkeys(_COUNTED, blank)
-    columns |= {"rho_low": rho[0], "rho_high": rho[1]} if table.benchmark.binary else {}
-    columns |= _intervals(table, at, shared)
-    adjacent = _adjusted(table, table.adjacent, at)
-    everything = _adjusted(table, table.in_family, at)
-    sides = {name: np.zeros(at.size, np.int8) for name in ("e_holm", "e_bh")}
-    if table.bets and not held:
-        inside = table.in_family
-        rejected = np.zeros(inside.size, bool)
-        if inside.any():
-            rejected[inside] = families.e_holm(table.log_e[inside], table.benchmark.spec.alpha)
-        sides = {"e_holm": np.where(rejected, table.direction(), 0)[at], "e_bh": table.decided_e_bh[at]}
+    skipped = table.benchmark.skipped
+    return BenchmarkDetail(
+        models=[ModelDetail(model=names[k], skipped=int(skipped[k])) for k in table.ranking.tolist()],
+        pairs=_pairs(table, np.flatnonzero(table.adjacent), names),
+    )
+
+
+def _pairs(table: PairTable, at: Index, names: list[str]) -> list[PairDetail]:
+    shared = table.n[at] > 0
+    columns = {name: np.full(at.size, np.nan) for name in _NUMBERS}
+    for name, values in _numbers(table, at[shared]).items():
+        columns[name][shared] = values
+    numbers = {name: json_numbers(values) for name, values in columns.items()}
+    sides = {
+        "e_holm": side_names(table.e_decisions(families.e_holm), at),
+        "e_bh": side_names(table.decided("e_bh"), at),
+    }
+    adjacent, everything = _adjusted(table, table.adjacent, at), _adjusted(table, table.in_family, at)
     cluster_rows = _clusters(table, at)
     return [
         PairDetail(
@@ -73,15 +63,15 @@ def _pairs(table: PairTable, at: Index, *, held: bool) -> list[PairDetail]:
             model_b=names[table.b[q]],
             adjacent_family=adjacent[r],
             all_family=everything[r],
-            **{name: _SIDES.get(int(values[r])) for name, values in sides.items()},
-            **{name: number(values[r]) for name, values in columns.items()},
+            **{name: values[r] for name, values in sides.items()},
+            **{name: values[r] for name, values in numbers.items()},
             cluster=cluster_rows[r],
         )
         for r, q in enumerate(at.tolist())
     ]
 
 
-_COUNTED: Final = (
+_NUMBERS: Final = (
     "rho_low",
     "rho_high",
     "p_corrected",
@@ -95,31 +85,33 @@ _COUNTED: Final = (
 )
 
 
-def _intervals(table: PairTable, at: Index, shared: NDArray[np.bool_]) -> dict[str, Floats]:
-    """Compute what the scores of each pair tell besides the report; nan where a pair shares nothing."""
-    some = at[shared]
-    if some.size == 0:
+def _numbers(table: PairTable, at: Index) -> dict[str, Floats]:
+    """Compute the further numbers of pairs that share items; tests and N* of counts only for 0/1 scores."""
+    if at.size == 0:
         return {}
-    spec = table.benchmark.spec
-    n, n_star = table.n[some], table.n_star[some]
-    found: dict[str, Any] = {}
-    intervals = [_bootstrap(table, q) for q in some.tolist()]
-    found["bootstrap_low"], found["bootstrap_high"] = np.array(intervals, np.float64).T
-    found["paper_anytime_required_n"] = ANYTIME_INFLATION * n_star
-    with np.errstate(divide="ignore"):
-        found["paper_anytime_resolution_ratio"] = n / (ANYTIME_INFLATION * n_star)
-    if table.benchmark.binary:
-        wins, losses = table.wins[some], table.losses[some]
-        found["p_corrected"] = corrected_p(wins, losses)
-        found["required_n_low"], found["required_n_high"] = bootstrap.required_n_interval(
-            n, wins, losses, alpha=spec.alpha, power=spec.power, seed=_SEED
-        )
-        found["anytime_required_n"] = anytime_required_n(n, wins, losses, spec.alpha, spec.power, spec.mixture)
-    columns = {}
-    for name, values in found.items():
-        columns[name] = np.full(at.size, np.nan)
-        columns[name][shared] = values
-    return columns
+    spec, n = table.benchmark.spec, table.n[at]
+    paper_n_star = ANYTIME_INFLATION * table.n_star[at]
+    low, high = np.array([_bootstrap(table, q) for q in at.tolist()], np.float64).T
+    numbers = {
+        "bootstrap_low": low,
+        "bootstrap_high": high,
+        "paper_anytime_required_n": paper_n_star,
+        "paper_anytime_resolution_ratio": resolution_ratio(n, paper_n_star),
+    }
+    if not table.benchmark.binary:
+        return numbers
+    mean_a, mean_b, _, _ = table.sums
+    wins, losses = table.wins[at], table.losses[at]
+    rho = hoeffding_bounds(mean_a[at], mean_b[at])
+    needed = bootstrap.required_n_interval(n, wins, losses, alpha=spec.alpha, power=spec.power, seed=_SEED)
+    return numbers | {
+        "rho_low": rho[0],
+        "rho_high": rho[1],
+        "p_corrected": corrected_p(wins, losses),
+        "required_n_low": needed[0],
+        "required_n_high": needed[1],
+        "anytime_required_n": table.anytime_required_n(at),
+    }
 
 
 def _bootstrap(table: PairTable, q: int) -> tuple[float, float]:
@@ -132,7 +124,7 @@ def _bootstrap(table: PairTable, q: int) -> tuple[float, float]:
     return result.low, result.high
 
 
-def _adjusted(table: PairTable, family: NDArray[np.bool_], at: Index) -> list[AdjustedP | None]:
+def _adjusted(table: PairTable, family: Flags, at: Index) -> list[AdjustedP | None]:
     """Adjust the p-values of a family by every fixed-n procedure."""
     members = np.flatnonzero(family)
     if members.size == 0:
@@ -176,9 +168,9 @@ def _clusters(table: PairTable, at: Index) -> list[ClusterDetail | None]:
         worst = int(np.argmin(np.where(known, ratios, np.inf)))
         rows.append(
             ClusterDetail(
-                bootstrap_icc=_pair_of(resampled.icc[r]),
-                bootstrap_design_effect=_pair_of(resampled.design_effect[r]),
-                bootstrap_required_n=_pair_of(resampled.required_n[r]),
+                bootstrap_icc=_interval(resampled.icc[r]),
+                bootstrap_design_effect=_interval(resampled.design_effect[r]),
+                bootstrap_required_n=_interval(resampled.required_n[r]),
                 bootstrap_unresolved=float(resampled.unresolved[r]),
                 leave_one_out_low=float(ratios[known].min()) if known.any() else None,
                 leave_one_out_high=float(ratios[known].max()) if known.any() else None,
@@ -191,8 +183,9 @@ def _clusters(table: PairTable, at: Index) -> list[ClusterDetail | None]:
     return rows
 
 
-def _pair_of(bounds: Floats) -> tuple[float | None, float | None]:
-    return number(bounds[0]), number(bounds[1])
+def _interval(bounds: Floats) -> tuple[float | None, float | None]:
+    low, high = json_numbers(bounds)
+    return low, high
 
 
 _SMALLEST_GAP: Final = 1e-3
@@ -217,23 +210,16 @@ def _definitions(table: PairTable, at: Index, sums: ClusterSums) -> list[list[Cl
         "split halves": cluster_sensitivity.split_halves(sums.label),
     }
     spec = table.benchmark.spec
-    found: list[list[ClusterDefinition]] = [[] for _ in range(at.size)]
+    rows: list[list[ClusterDefinition]] = [[] for _ in range(at.size)]
     for definition, label in labels.items():
         n, s1, s2 = clusters.cluster_sums(differences, label, int(label.max()) + 1)
         occupied = (n > 0).sum(axis=1)
         icc = clusters.cluster_icc(n, s1, s2)
         effect = clusters.design_effect(icc, np.maximum(n.sum(axis=1) / np.maximum(occupied, 1), 1.0))
         needed = clusters.cluster_required_n(n, s1, s2, spec.alpha, spec.power)
-        for r in range(at.size):
-            q = float(table.n[at[r]] / needed[r]) if isfinite(needed[r]) and needed[r] > 0 else None
-            found[r].append(
-                ClusterDefinition(
-                    definition=definition,
-                    clusters=int(occupied[r]),
-                    icc=number(icc[r]),
-                    design_effect=number(effect[r]),
-                    required_n=number(needed[r]),
-                    resolution_ratio=q,
-                )
-            )
-    return found
+        ratio = resolution_ratio(table.n[at], np.where(np.isfinite(needed), needed, np.nan))
+        columns = zip(occupied.tolist(), *map(json_numbers, (icc, effect, needed, ratio)), strict=True)
+        for row, (count, *numbers) in zip(rows, columns, strict=True):
+            fields = zip(("icc", "design_effect", "required_n", "resolution_ratio"), numbers, strict=True)
+            row.append(ClusterDefinition(definition=definition, clusters=count, **dict(fields)))
+    return rows

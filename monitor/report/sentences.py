@@ -1,57 +1,216 @@
-"""Sentences: what a verdict says, under which assumption, and what would settle an open one."""
+"""Every sentence of a report about verdicts: why a pair has its status, why verdicts are held, what the order assumes."""
 
 from dataclasses import dataclass
 from math import floor, log10
 
-from schemas.report import Status
+from monitor.engine.state.benchmark import Benchmark
+from schemas.report import ASSERTED, Side, Status
+from schemas.sentences import SCOPES, assumption
 
 NO_ORDER = (
-    "no order policy is declared, so nothing can be decided anytime: declare the item count (order policy completion), or that the arrival "
-    "order does not depend on outcomes (trusted), before the first score"
+    "no order policy is declared, so no anytime verdict is given; before the first score, declare the item count (policy completion) or "
+    "that the arrival order does not depend on outcomes (policy trusted)"
 )
+
+
+def hold_reason(benchmark: Benchmark) -> str | None:
+    """Return why no further anytime verdict is given on the benchmark, or None."""
+    spec = benchmark.spec
+    if spec.order.policy == "none":
+        return NO_ORDER
+    if benchmark.refuted:
+        return f"{benchmark.suspicion}, and the order was declared trusted"
+    if benchmark.overfull:
+        return (
+            f"{benchmark.items:,} items arrived and {spec.items:,} were declared, so the declared item count was wrong"
+        )
+    if benchmark.mixed:
+        return (
+            "some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare scores graded before the first score, under another "
+            "benchmark name"
+        )
+    return None
+
+
+def order_reason(benchmark: Benchmark, *, asserted: bool) -> str | None:
+    """Return why verdicts are held, what is asserted, and what is suspect in the arrival order; None if nothing is."""
+    state = f"{ASSERTED}{assumption('completion', benchmark.items)}" if asserted else hold_reason(benchmark)
+    if benchmark.suspicion is None or benchmark.refuted:
+        return state
+    harmless = asserted or benchmark.spec.order.policy in {"completion", "committed"}
+    warning = benchmark.suspicion + ("; this order policy does not depend on it" if harmless else "")
+    return warning if state is None else f"{state}; {warning}"
 
 
 @dataclass(frozen=True)
 class PairFacts:
-    """What a sentence about one pair is made of; gaps in score units, None where not known."""
+    """The facts that the reason of a pair states; gaps in score units, None where not known."""
 
     model_a: str
     model_b: str
     status: Status
-    side: str | None
     n: int
-    discordant: int | None
+    wins: int | None
+    losses: int | None
+    gap: float | None
     low: float | None
     high: float | None
-    pair_side: str | None
-    missing: int | None
     items_to_decision: float | None
-    held: str | None
-    gap: float | None
-    assumption: str | None
-    no_family: str | None
-    """Why the pair can have no family verdict."""
-    wins: int | None = None
-    losses: int | None = None
-    turned_at: int | None = None
+    side: Side | None
+    """What is decided family-wise."""
+    pair_side: Side | None
+    """What is decided for this pair only."""
+    missing: int | None
+    turned_at: int | None
     """Shared items at which the gap first turned against the decision."""
-    epochs: tuple[int, int] = (0, 0)
-    policy: str = "none"
+    outside_family: str | None
+    """Why the pair can have no family-wise verdict."""
+    hold_reason: str | None
+    policy: str
+    assumption: str | None
+    epochs: tuple[int, int]
+
+    def ordered(self, side: Side) -> tuple[str, str]:
+        """Return the better model and the other."""
+        return (self.model_a, self.model_b) if side == "a" else (self.model_b, self.model_a)
+
+    @property
+    def pair_only(self) -> Side | None:
+        """The side that is decided for this pair only, and not family-wise."""
+        return self.pair_side if self.status in {"collecting", "exhausted"} else None
 
 
-def points(gap: float) -> str:
-    """Write a gap in percentage points.
+def reason(facts: PairFacts) -> str:
+    """Return why a pair has its status, in one or more plain sentences.
 
-    Examples
-    --------
-    >>> points(0.01878)
-    '1.88 points'
+    For an undecided pair these include what the interval rules out, the informative items, and how many more it needs.
     """
+    if facts.n == 0:
+        return f"{facts.model_a} and {facts.model_b} share no items yet."
+    if facts.status == "superseded":
+        return _superseded(facts)
+    if facts.status == "decided":
+        parts = _decided(facts, facts.side or "a")
+    else:
+        parts = [_not_decided(facts)]
+        if facts.outside_family:
+            parts.append(f"It has no family-wise verdict: {facts.outside_family}.")
+        parts += [*_interval(facts), *_informative(facts), *_prospect(facts)]
+        if facts.assumption and (facts.status == "equivalent" or facts.pair_only):
+            parts.append(f"Assumes that {facts.assumption}.")
+    if facts.gap is not None and facts.gap < 0:
+        parts.append(
+            f"{facts.model_b} leads on the shared items, although {facts.model_a} has the higher mean on its own items: the two were "
+            "scored on different items."
+        )
+    return " ".join(parts)
+
+
+def _superseded(facts: PairFacts) -> str:
+    side = facts.side or facts.pair_side
+    verdict = "nothing was decided"
+    if side is not None:
+        better, worse = facts.ordered(side)
+        scope = SCOPES["anytime_family" if facts.side else "anytime"]
+        verdict = f"{better} was decided to be better than {worse}, {scope},"
+    return (
+        f"Superseded: {verdict} on epoch {facts.epochs[0]} of {facts.model_a} and epoch {facts.epochs[1]} of {facts.model_b}. "
+        "At least one of them was scored again later. This verdict is kept unchanged; the newer scores are compared separately."
+    )
+
+
+def _decided(facts: PairFacts, side: Side) -> list[str]:
+    """Return who is better, the counts, whether the gap has turned since, and the assumption."""
+    better, worse = facts.ordered(side)
+    verdict = f"{better} is better than {worse}, decided family-wise"
+    if facts.wins is not None and facts.losses is not None:
+        wins, losses = (facts.wins, facts.losses) if side == "a" else (facts.losses, facts.wins)
+        verdict += f": of {facts.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
+    if facts.missing and facts.policy == "completion":
+        verdict += f"; the {counted(facts.missing, 'missing item')} cannot change that"
+    parts = [f"{verdict}."]
+    if facts.gap is not None and (facts.gap < 0 if side == "a" else facts.gap > 0):
+        parts.append(f"The gap has turned since: {worse} now leads. The decision is not withdrawn; check what changed.")
+    elif facts.turned_at is not None:
+        parts.append(
+            f"After the decision the gap turned, at {facts.turned_at:,} shared items; it has turned back since."
+        )
+    return [*parts, f"Assumes that {facts.assumption}."]
+
+
+def _not_decided(facts: PairFacts) -> str:
+    """Return the first sentence about a pair without a family-wise verdict."""
+    if facts.pair_only:
+        return _pair_only(facts, facts.pair_only)
+    sentences = {
+        "invalidated": f"A decision was made and no longer counts: {facts.hold_reason}.",
+        "held": f"Held: {facts.hold_reason}.",
+        "equivalent": "A tie: the gap is smaller than the declared margin in either direction.",
+        "exhausted": "Every item is scored, and the evidence does not decide which model is better.",
+    }
+    if facts.status in sentences:
+        return sentences[facts.status]
+    if facts.missing:
+        verb = "is" if facts.missing == 1 else "are"
+        return f"Undecided: {counted(facts.missing, 'item')} {verb} still missing for this pair and could change the result."
+    return "Undecided: the evidence so far does not show which model is better."
+
+
+def _pair_only(facts: PairFacts, side: Side) -> str:
+    better, worse = facts.ordered(side)
+    exhausted = facts.status == "exhausted"
+    verdict = (
+        f"{'Every item is scored. ' if exhausted else ''}Decided {SCOPES['anytime']}: {better} is better than {worse}."
+    )
+    if facts.outside_family:
+        return verdict
+    yet = "" if exhausted else " yet"
+    return (
+        f"{verdict} Not decided family-wise{yet}: among this many pairs, chance alone often makes one look like this."
+    )
+
+
+def _interval(facts: PairFacts) -> list[str]:
+    if facts.low is None or facts.high is None:
+        return []
+    leads = []
+    if facts.high < 1:
+        leads.append(f"{facts.model_a} leads" + (f" by more than {_points(facts.high)}" if facts.high > 0 else ""))
+    if facts.low > -1:
+        leads.append(f"{facts.model_b} leads" + (f" by more than {_points(facts.low)}" if facts.low < 0 else ""))
+    return [f"The interval rules out that {' and that '.join(leads)}."] if leads else []
+
+
+def _informative(facts: PairFacts) -> list[str]:
+    if facts.wins is None or facts.losses is None:
+        return []
+    return [
+        f"Informative items: {facts.wins + facts.losses:,} of {facts.n:,} shared (exactly one of the two models is right)."
+    ]
+
+
+def _prospect(facts: PairFacts) -> list[str]:
+    """Return how many more items a decision needs; nothing for graded scores, where that is not estimated."""
+    if facts.status not in {"collecting", "exhausted", "held"} or facts.low is None or facts.wins is None:
+        return []
+    more, left = facts.items_to_decision, facts.missing
+    if more is None:
+        return ["At the current estimate no number of items decides it."]
+    if more < 1:
+        return []
+    needs = f"{'' if more >= 1e6 else 'about '}{rounded(more)} more items"
+    if left is None or more <= left:
+        return [f"At the current estimate it needs {needs}."]
+    rest = "none are left" if not left else "1 is left" if left == 1 else f"{left:,} are left"
+    return [f"The benchmark is too small to decide a gap of this size: it needs {needs}; {rest}."]
+
+
+def _points(gap: float) -> str:
     return f"{abs(gap) * 100:.2f} points"
 
 
 def rounded(items: float) -> str:
-    """Write an estimated number of items, with no more digits than an estimate has.
+    """Format an estimated number of items with two significant digits.
 
     Examples
     --------
@@ -65,7 +224,7 @@ def rounded(items: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Write a number of things.
+    """Format a count with its noun.
 
     Examples
     --------
@@ -73,134 +232,3 @@ def counted(count: int, noun: str) -> str:
     ('1 pair', '1,200 items')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def are(count: int) -> str:
-    """Return the verb that goes with a number of things."""
-    return "is" if count == 1 else "are"
-
-
-def reason(facts: PairFacts) -> str:
-    """Say in one or more plain sentences why a pair has its status."""
-    if facts.n == 0:
-        return f"{facts.model_a} and {facts.model_b} share no item yet."
-    if facts.status == "superseded":
-        return _superseded(facts)
-    parts = _decided(facts) if facts.status == "decided" else [_verdict(facts)]
-    if facts.status != "decided":
-        if facts.no_family:
-            parts.append(f"It has no family verdict: {facts.no_family}.")
-        parts += _open(facts)
-        if facts.assumption and (facts.status == "equivalent" or _alone(facts)):
-            parts.append(f"Assumes that {facts.assumption}.")
-    if facts.gap is not None and facts.gap < 0:
-        parts.append(
-            f"On the items they share {facts.model_b} leads, although {facts.model_a} has the higher mean over its own items: "
-            "they were scored on different items."
-        )
-    return " ".join(parts)
-
-
-def _sides(facts: PairFacts, side: str) -> tuple[str, str]:
-    return (facts.model_a, facts.model_b) if side == "a" else (facts.model_b, facts.model_a)
-
-
-def _superseded(facts: PairFacts) -> str:
-    side = facts.side or facts.pair_side
-    kept = "nothing had been decided"
-    if side is not None:
-        better, worse = _sides(facts, side)
-        kept = f"{better} had been decided to be better than {worse}"
-        kept += "" if facts.side else ", for this pair by itself"
-    return (
-        f"Superseded: {kept}, on epoch {facts.epochs[0]} of {facts.model_a} and epoch {facts.epochs[1]} of {facts.model_b}. "
-        "One of them has been scored again since: the newer scores are a comparison of their own, and this verdict is kept as it was made."
-    )
-
-
-def _decided(facts: PairFacts) -> list[str]:
-    """Say who is better, what it rests on, whether it has turned since, and the assumption."""
-    side = facts.side or "a"
-    better, worse = _sides(facts, side)
-    said = f"{better} is better than {worse}, decided family-wise"
-    if facts.wins is not None and facts.losses is not None:
-        wins, losses = (facts.wins, facts.losses) if side == "a" else (facts.losses, facts.wins)
-        said += f": of {facts.n:,} shared items, {wins:,} are right in {better} alone and {losses:,} in {worse} alone"
-    if facts.missing and facts.policy == "completion":
-        said += f"; the {counted(facts.missing, 'item')} still missing cannot undo it"
-    parts = [f"{said}."]
-    if facts.gap is not None and (facts.gap < 0 if side == "a" else facts.gap > 0):
-        parts.append(
-            f"But the gap has since turned: {worse} now leads. The decision stands as it was made; look at what changed."
-        )
-    elif facts.turned_at is not None:
-        parts.append(
-            f"After the decision the gap had turned for a while, at {facts.turned_at:,} shared items; it has turned back."
-        )
-    return [*parts, f"Assumes that {facts.assumption}."]
-
-
-def _alone(facts: PairFacts) -> bool:
-    """Say whether a pair is decided by itself and not in its family."""
-    return facts.pair_side is not None and facts.status in {"collecting", "exhausted"}
-
-
-def _verdict(facts: PairFacts) -> str:
-    texts = {
-        "invalidated": f"It was decided, but {facts.held}: the decision no longer counts.",
-        "held": f"Held: {facts.held}.",
-        "equivalent": "A tie: the gap is smaller than the declared margin, in either direction.",
-        "exhausted": "Every item has been scored, and the evidence does not decide which is better.",
-    }
-    if _alone(facts):
-        better, worse = _sides(facts, facts.pair_side or "a")
-        scored = "Every item has been scored. " if facts.status == "exhausted" else ""
-        alone = f"{scored}Decided for this pair by itself ({better} is better than {worse})"
-        if facts.no_family:
-            return f"{alone}."
-        family = "not yet family-wise" if facts.status == "collecting" else "not family-wise"
-        return f"{alone}, {family}: with this many pairs compared, chance alone makes one look like this too often."
-    if facts.status in texts:
-        return texts[facts.status]
-    if facts.missing:
-        missing = f"{counted(facts.missing, 'item')} of the benchmark {are(facts.missing)} still missing"
-        return f"Undecided: {missing} for this pair, and could turn it."
-    return "Undecided: the evidence so far does not tell which is better."
-
-
-def _open(facts: PairFacts) -> list[str]:
-    parts = []
-    if facts.low is not None and facts.high is not None:
-        low, high = facts.low, facts.high
-        ruled = []
-        if high < 1:
-            ruled.append(f"{facts.model_a} ahead by more than {points(high)}" if high > 0 else f"{facts.model_a} ahead")
-        if low > -1:
-            ruled.append(f"{facts.model_b} ahead by more than {points(low)}" if low < 0 else f"{facts.model_b} ahead")
-        if ruled:
-            parts.append(f"The interval rules out {' and '.join(ruled)}.")
-    if facts.discordant is not None:
-        parts.append(
-            f"{facts.discordant:,} of {facts.n:,} shared items {are(facts.discordant)} informative (exactly one of the two is right)."
-        )
-    if facts.status in {"collecting", "exhausted", "held"}:
-        parts += _prospect(facts)
-    return parts
-
-
-def _prospect(facts: PairFacts) -> list[str]:
-    if facts.low is None:
-        return []
-    more, left = facts.items_to_decision, facts.missing
-    if more is None and facts.discordant is None:
-        return []  # not estimated for graded scores
-    if more is None:
-        return ["At the present estimate no number of items settles it."]
-    if more < 1:
-        return []
-    count = rounded(more) if more >= 1e6 else f"about {rounded(more)}"
-    if left is not None and more > left:
-        rest = f"{left:,} {are(left)} left" if left else "none are left"
-        small = "The benchmark is too small to settle a gap like this one"
-        return [f"{small}: {count} further items would be needed, {rest}."]
-    return [f"At the present estimate {count} further items would settle it."]

@@ -1,40 +1,29 @@
-"""The ranking of the models, and how much of it the decisions support."""
+"""The ranking of the models, the ranks that decisions leave open, and the pairs that each procedure leaves open."""
 
-from math import isfinite
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
-from monitor.report.pair_table import PairTable
-from schemas.report import ModelReport
+from monitor.report.clusters import NEIGHBOURS, ClusterColumns, decisions, required_n_by_procedure
+from monitor.report.pair_counts import Flags, json_numbers
+from monitor.report.pair_table import PairTable, is_resolved
+from schemas.report import DECISION_PROCEDURES, ModelReport
 from stats.means import mean_interval
 from stats.ranks import rank_intervals, tie_groups
 
 CLOSURE_MODELS: Final = 500
-"""Models up to which decisions are closed transitively; beyond it the products cost more than they tell."""
+"""Models up to which decisions are closed transitively; above it the matrix products cost too much."""
 
 Decisions = NDArray[np.bool_]
-
-
-def ranking_of(benchmark: Benchmark) -> Index:
-    """Order current contestants from the best mean to the worst, ties by name; one without a score comes last."""
-    current = np.flatnonzero(benchmark.current()) if benchmark.contestants else np.empty(0, np.int64)
-    total, scored = benchmark.total, benchmark.scored
-
-    def place(k: int) -> tuple[float, str]:
-        return (-total[k] / scored[k] if scored[k] else 1.0, benchmark.contestants[k].model)
-
-    return np.array(sorted(current.tolist(), key=place), np.int64)
 
 
 def transitive_closure(decided: Decisions) -> Decisions:
     """Add to decisions what follows from them: A over B and B over C make A over C.
 
-    With probability 1 - alpha no family-wise decision is false, and on that event nothing that follows from them is: the closure costs
-    no error. Decisions that contradict each other (a cycle) cannot all be true; they are then returned as they are.
+    With probability 1 - alpha no family-wise decision is false, and then nothing that follows from them is: the closure adds no error.
+    Decisions that contradict each other (a cycle) cannot all be true; they are returned unchanged.
 
     Parameters
     ----------
@@ -56,39 +45,29 @@ def transitive_closure(decided: Decisions) -> Decisions:
     return decided if closed.diagonal().any() else closed
 
 
-def _decisions(table: PairTable) -> Decisions:
-    """Family-wise decisions as a matrix over ranks, closed."""
-    size = table.ranking.size
-    place = np.empty(len(table.benchmark.contestants), np.int64)
-    place[table.ranking] = np.arange(size)
-    family = table.decided_anytime["anytime_family"]
-    at_a, at_b = place[table.a], place[table.b]
-    better = np.zeros((size, size), bool)
-    better[at_a[family > 0], at_b[family > 0]] = True
-    better[at_b[family < 0], at_a[family < 0]] = True
-    return transitive_closure(better) if size <= CLOSURE_MODELS else better
+def _better(table: PairTable) -> Decisions:
+    """Return the family-wise decisions in force over ranks, closed."""
+    sides = table.decided("anytime_family")
+    if sides is None:
+        return np.zeros((table.ranking.size, table.ranking.size), bool)
+    better = table.matrix(sides, -sides) > 0
+    return transitive_closure(better) if table.ranking.size <= CLOSURE_MODELS else better
 
 
-def model_reports(table: PairTable, *, held: bool) -> list[ModelReport]:
-    """Report the models by rank.
-
-    Parameters
-    ----------
-    table : PairTable
-    held : bool
-        Whether no verdict counts: every rank is then open.
-    """
+def model_reports(table: PairTable) -> list[ModelReport]:
+    """Report the models by rank, with the ranks that the decisions leave open."""
     benchmark, ranking = table.benchmark, table.ranking
     size = ranking.size
-    better = np.zeros((size, size), bool) if held else _decisions(table)
+    better = _better(table)
     low, high = rank_intervals(better)
     groups = tie_groups(np.arange(size), better)
     scored = benchmark.scored[ranking]
     total = benchmark.total[ranking] / benchmark.unit
     known = scored > 0
-    mean_low, mean_high = np.full(size, np.nan), np.full(size, np.nan)
+    bounds = np.full((2, size), np.nan)
     if known.any():
-        mean_low[known], mean_high[known] = mean_interval(total[known], scored[known], benchmark.spec.alpha)
+        bounds[:, known] = mean_interval(total[known], scored[known], benchmark.spec.alpha)
+    mean_low, mean_high = json_numbers(bounds[0]), json_numbers(bounds[1])
     items = table.assumed_items or benchmark.spec.items or benchmark.items
     return [
         ModelReport(
@@ -96,8 +75,8 @@ def model_reports(table: PairTable, *, held: bool) -> list[ModelReport]:
             items=int(scored[r]),
             coverage=min(1.0, scored[r] / items) if items else 0.0,
             mean=float(total[r] / scored[r]) if scored[r] else None,
-            mean_low=_number(mean_low[r]),
-            mean_high=_number(mean_high[r]),
+            mean_low=mean_low[r],
+            mean_high=mean_high[r],
             rank=r + 1,
             rank_low=int(low[r]),
             rank_high=int(high[r]),
@@ -107,5 +86,37 @@ def model_reports(table: PairTable, *, held: bool) -> list[ModelReport]:
     ]
 
 
-def _number(value: float) -> float | None:
-    return float(value) if isfinite(value) else None
+# --- what each procedure leaves open ----------------------------------------------------------------------------------------------------
+
+
+def count_undecided(table: PairTable, clusters: ClusterColumns | None, at: Index) -> dict[str, int]:
+    """Count the pairs that each procedure leaves undecided; a procedure that is not computed is omitted."""
+    computed = set(DECISION_PROCEDURES) | {NEIGHBOURS}
+    if not table.bets or (table.benchmark.spec.order.policy == "none" and not table.asserted):
+        computed.remove("e_bh")
+    if clusters is None or not np.isfinite(clusters.p[at]).any():
+        computed.remove("clustered")
+    sides = decisions(table, clusters)
+    return _count(
+        {name: None if side is None else side[at] != 0 for name, side in sides.items() if name in computed}, table, at
+    )
+
+
+def count_unresolved(table: PairTable, clusters: ClusterColumns | None, at: Index) -> dict[str, int]:
+    """Count the pairs that are not resolved under each procedure that has an N* here."""
+    needed = required_n_by_procedure(table, clusters, at)
+    return _count({name: is_resolved(table.n[at], n_star) for name, n_star in needed.items()}, table, at)
+
+
+def _count(closed: dict[str, Flags | None], table: PairTable, at: Index) -> dict[str, int]:
+    """Count the pairs at which a flag is not set, only the adjacent ones for the procedure of neighbours; nothing without pairs."""
+    if not at.size:
+        return {}
+    among = {NEIGHBOURS: table.adjacent[at]}
+    everywhere = np.ones(at.size, bool)
+    return {
+        name: int(
+            np.count_nonzero(among.get(name, everywhere) & ~(np.zeros(at.size, bool) if flags is None else flags))
+        )
+        for name, flags in closed.items()
+    }

@@ -9,7 +9,7 @@ import numpy as np
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import pair_count, pair_members
-from monitor.report.build import Which, benchmark_report, hold_reason, order_report
+from monitor.report.build import Which, benchmark_report, order_report
 from monitor.report.live_pairs import LivePairs
 from monitor.report.metrics_view import MetricsView, metrics_view
 from monitor.store.commit_times import CommitTimes
@@ -121,7 +121,6 @@ def _state(benchmark: Benchmark) -> tuple[object, ...]:
 
 
 def _summary(benchmark: Benchmark) -> BenchmarkSummary:
-    held = hold_reason(benchmark)
     models = len(benchmark.latest_epoch)
     return BenchmarkSummary(
         benchmark=benchmark.name,
@@ -130,7 +129,7 @@ def _summary(benchmark: Benchmark) -> BenchmarkSummary:
         models=models,
         pairs=pair_count(models),
         decided=_decided(benchmark) if benchmark.standing else 0,
-        order=order_report(benchmark, held),
+        order=order_report(benchmark),
         rejected=benchmark.counters["rejected"],
         conflicts=benchmark.counters["conflicts"],
     )

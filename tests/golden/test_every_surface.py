@@ -47,7 +47,7 @@ def test_the_api(told, path):
     pair = pair_of(told, f"api/v1/{path}")
     assert verdicts_of(pair) == VERDICTS
     assert pair["status"] == "exhausted"
-    assert "Decided for this pair by itself (rank 5 is better than rank 6), not family-wise" in pair["reason"]
+    assert "Decided for this pair only: rank 5 is better than rank 6. Not decided family-wise" in pair["reason"]
     matrix = json.loads(told[f"api/v1/matrix?benchmark={BENCHMARK}"])
     assert matrix["decided"] == [[0, 0], [0, 0]]
     assert matrix["statuses"][matrix["status"][0][1]] == "exhausted"

@@ -10,7 +10,7 @@ from rich.text import Text
 from monitor.render import numbers as form
 from monitor.render.numbers import HELD, UNDECIDED, Glyphs
 from monitor.render.terminal.tables import Extra, glyphs_for, legend, models_table, pairs_table, summary_table
-from monitor.report.sentences import are, counted
+from monitor.report.sentences import counted
 from schemas.report import BenchmarkReport, PairReport, Report
 
 PIPE_WIDTH: Final = 160
@@ -140,7 +140,7 @@ def _headline(benchmark: BenchmarkReport) -> Text:
         return Text()
     decided = summary.pairs - undecided
     return Text(
-        f"{decided:,} of {counted(summary.pairs, 'pair')} {are(summary.pairs)} decided (anytime family: valid however often you look).",
+        f"{decided:,} of {counted(summary.pairs, 'pair')} decided (anytime family: valid however often you look).",
         style="bold",
     )
 

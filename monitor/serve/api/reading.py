@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from monitor.report.evidence_path import pair_path
 from monitor.report.live_pairs import LivePairs, Procedure, Sort
+from monitor.report.pair_rows import STATUSES
 from monitor.report.sentences import counted
-from monitor.report.statuses import STATUSES
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.board import Board
 from schemas.api import BenchmarkSummary, EarlyStop, Matrix, OpenPair, PairPage, PathReport

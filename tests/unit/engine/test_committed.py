@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from monitor.report.build import benchmark_report
-from monitor.report.evidence_path import COMMITTED, evidence_path, pair_path
+from monitor.report.evidence_path import COMMITTED, POINTS, chart_data, pair_path
+from monitor.report.pair_table import PairTable
 from schemas.events import Declaration
 from stats import committed_order, log_e_halves, log_e_value
 from tests.fold_log import FoldLog, event
@@ -202,8 +203,6 @@ def test_a_path_crosses_where_its_verdict_fell_and_ends_at_the_report(seed):
         path = pair_path(log.bench, names.index(pair.model_a), names.index(pair.model_b), 1_000)
         ends = [getattr(path, name)[-1] for name in ("log_e", "log_e_a", "log_e_b", "gap_low", "gap_high")]
         assert ends == pytest.approx([pair.log_e, pair.log_e_a, pair.log_e_b, pair.gap_low, pair.gap_high], abs=1e-9)
-        drawn = evidence_path(log.bench, names.index(pair.model_a), names.index(pair.model_b), 1_000)
-        assert np.array_equal(drawn[1], path.log_e)
         assert (path.log_e.max() >= path.log_threshold) == (pair.decided.anytime is not None)
         for change in log.bench.changes.values():
             if {change.model_a, change.model_b} == {pair.model_a, pair.model_b} and change.kind == "decided":
@@ -213,3 +212,16 @@ def test_a_path_crosses_where_its_verdict_fell_and_ends_at_the_report(seed):
                 assert path.log_e[at] == pytest.approx(change.evidence.log_e)
                 crossed += 1
     assert crossed
+
+
+def test_a_chart_follows_the_path_of_its_pair():
+    _, events = skipping_stream(1)
+    log = FoldLog(SPEC)
+    log.send(*events)
+    table = PairTable(log.bench)
+    charts = chart_data(table).pairs
+    assert charts
+    for chart, a, b in zip(charts, table.a[table.adjacent].tolist(), table.b[table.adjacent].tolist(), strict=True):
+        path = pair_path(log.bench, a, b, POINTS)
+        assert np.array_equal(chart.curve.n, [0, *path.n])
+        assert np.array_equal(chart.curve.log_e, [0, *path.log_e])

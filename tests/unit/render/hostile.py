@@ -4,8 +4,8 @@ import numpy as np
 
 from monitor.render.document import ReportDocument
 from monitor.report.build import report_view
-from monitor.report.chart_data import chart_data
-from monitor.report.second_opinions import with_detail
+from monitor.report.evidence_path import chart_data
+from monitor.report.second_opinions import benchmark_detail
 from tests.fold_log import FoldLog, packed
 
 NAMES = [
@@ -37,4 +37,9 @@ def hostile_benchmark(name="<b>|=bench|</b>"):
 
 def shown(benchmark, *, pairs="adjacent", detail=False, low_coverage=0.9):
     view = report_view(benchmark, pairs=pairs, assert_complete=True)
-    return ReportDocument(view.report, chart_data(view), low_coverage, with_detail(view).detail if detail else None)
+    return ReportDocument(
+        view.report,
+        chart_data(view.table),
+        low_coverage,
+        benchmark_detail(view.table) if detail else None,
+    )

@@ -241,7 +241,7 @@ def test_decided_and_resolved_are_counted_apart():
     #                           FAM  any  eBH  fix  Bon  Hol  BH   clu
     assert undecided[2:] == ["1", "1", "2", "2", "2", "2", "2", "n/a"]
     assert unresolved[4:] == ["2", "1", "0", "n/a"]
-    assert lines[-1].startswith("1 of 2 pairs are decided (anytime family")
+    assert lines[-1].startswith("1 of 2 pairs decided (anytime family")
 
 
 def test_a_count_over_neighbours_alone_is_named_as_such():

@@ -8,7 +8,6 @@ from scipy.stats import binomtest, ttest_1samp
 
 from monitor.report.build import benchmark_report, build_report
 from monitor.report.pair_table import PairTable
-from monitor.report.standings import ranking_of
 from schemas.report import Status
 from stats import clusters as cluster_stats
 from stats import moments_from_sums, required_n_paired
@@ -62,14 +61,17 @@ def test_ranks_5_and_6_are_decided_not_so_in_a_family_of_nine_resolved_and_not_r
     assert pair.decided.anytime_family is None
     assert pair.resolution_ratio == pytest.approx(2.079, abs=5e-4)
     assert (pair.resolved.fixed_n, pair.resolved.anytime) == (True, False)
-    table = PairTable(log.bench, ranking_of(log.bench))
-    assert float(table.n[0] / table.anytime_n_star[0]) == pytest.approx(0.796, abs=5e-4)
+    table = PairTable(log.bench)
+    assert float(table.n[0] / table.anytime_required_n(np.array([0]))[0]) == pytest.approx(0.796, abs=5e-4)
     assert (pair.gap_low, pair.gap_high) == pytest.approx((0.001637, 0.035946), abs=5e-7)
     assert pair.gap_family_low < 0 < pair.gap_low
     assert pair.p_exact == pytest.approx(binomtest(1_680, 3_134).pvalue, rel=1e-9)
     assert pair.status == "exhausted"
-    assert "Decided for this pair by itself (rank 5 is better than rank 6), not family-wise" in pair.reason
-    assert "3,134 of 12,032 shared items are informative" in pair.reason
+    assert (
+        "Decided for this pair only: rank 5 is better than rank 6. Not decided family-wise: among this many pairs"
+        in pair.reason
+    )
+    assert "Informative items: 3,134 of 12,032 shared (exactly one of the two models is right)." in pair.reason
     assert whole.summary.undecided["anytime"] == 0
     assert whole.summary.undecided["anytime_family"] == 1
     assert whole.summary.unresolved == {
@@ -135,17 +137,17 @@ def test_every_status_that_can_be_reached_was():
 @pytest.mark.parametrize(
     ("case", "says"),
     [
-        ("decided", "are right in a alone and 5 in b alone. Assumes that the declared number of items is the whole"),
-        ("decided, trusted", "does not depend on outcomes or clusters, as declared"),
+        ("decided", "only a is right on 60 and only b on 5. Assumes that the declared number of items is the whole"),
+        ("decided, trusted", "Assumes that the arrival order does not depend on outcomes or clusters."),
         ("equivalent", "smaller than the declared margin"),
-        ("exhausted", "Every item has been scored, and the evidence does not decide which is better."),
-        ("collecting", "1 item of the benchmark is still missing for this pair, and could turn it."),
-        ("collecting, trusted", "tell which is better. The interval rules out"),
+        ("exhausted", "Every item is scored, and the evidence does not decide which model is better."),
+        ("collecting", "1 item is still missing for this pair and could change the result."),
+        ("collecting, trusted", "show which model is better. The interval rules out that"),
         ("held: nothing declared", "declare the item count"),
-        ("decided, committed", "taken in the order that the seed committed to"),
-        ("held: overfull", "101 items have come where 100 were declared"),
+        ("decided, committed", "and their order comes from the committed seed"),
+        ("held: overfull", "101 items arrived and 100 were declared"),
         ("held: graded", "some scores are neither 0 nor 1"),
-        ("invalidated: overfull", "the decision no longer counts"),
+        ("invalidated: overfull", "A decision was made and no longer counts: 101 items arrived"),
     ],
 )  # fmt: skip
 def test_the_reason_says_why(case, says):
@@ -164,21 +166,24 @@ def test_a_decision_whose_gap_has_turned_says_so():
     log = of([[1, 0]] * 20 + [[0, 1]] * 30, order="trusted")
     pair = only(log)
     assert (pair.model_a, pair.status, pair.decided.anytime_family) == ("b", "decided", "b")
-    assert "a is better than b, decided family-wise: of 50 shared items, 20 are right in a alone" in pair.reason
-    assert "But the gap has since turned: b now leads." in pair.reason
+    assert (
+        "a is better than b, decided family-wise: of 50 shared items, only a is right on 20 and only b on 30"
+        in pair.reason
+    )
+    assert "The gap has turned since: b now leads." in pair.reason
 
 
 def test_an_undecided_pair_is_told_what_would_settle_it():
     held = only(of(CLEAR))
     assert held.items_to_decision == 0
-    assert "further items" not in held.reason
+    assert "more items" not in held.reason
     small = only(of(CLOSE, items=101))
     assert small.items_to_decision > 1
-    assert "too small to settle a gap like this one" in small.reason
-    assert "1 is left" in small.reason
+    assert "too small to decide a gap of this size: it needs about" in small.reason
+    assert "; 1 is left." in small.reason
     even = only(of(mixed(20, 20), order="trusted"))
     assert even.items_to_decision is None
-    assert "At the present estimate no number of items settles it." in even.reason
+    assert "At the current estimate no number of items decides it." in even.reason
     table = np.tile([[0.5, 0.4], [0.3, 0.4]], (40, 1))
     log = FoldLog({"declare": "bench", "scores": "graded", "items": 80})
     log.send(*(event(i, m, float(x)) for i, row in enumerate(table) for m, x in zip("ab", row, strict=True)))
@@ -186,7 +191,7 @@ def test_an_undecided_pair_is_told_what_would_settle_it():
     assert graded.status == "exhausted"
     assert "number of items" not in graded.reason
     growing = only(of(mixed(30, 20, 50), order="trusted"))
-    assert f"about {float(f'{growing.items_to_decision:.2g}'):,.0f} further items would settle it" in growing.reason
+    assert f"it needs about {float(f'{growing.items_to_decision:.2g}'):,.0f} more items." in growing.reason
 
 
 # --- families ---------------------------------------------------------------------------------------------------------------------------
@@ -201,13 +206,13 @@ def test_a_pair_outside_the_declared_family_says_so(scores, policy):
     pairs = {p.model_a + p.model_b: p for p in whole.pairs}
     inside, outside = pairs["ab"], pairs["ac"]
     assert "declared family" not in inside.reason
-    assert "It has no family verdict: it is not in the declared family." in outside.reason
+    assert "It has no family-wise verdict: it is not in the declared family." in outside.reason
     assert (outside.gap_family_low, outside.decided.anytime_family, outside.decided.holm) == (None, None, None)
     assert outside.decided.anytime == inside.decided.anytime == ("a" if scores is CLEAR else None)
     assert inside.decided.anytime_family == inside.decided.anytime
     assert outside.status == ("collecting" if policy == {"order": "trusted"} else "exhausted")
     if scores is CLEAR:
-        assert "Decided for this pair by itself (a is better than c). It has no family verdict" in outside.reason
+        assert "Decided for this pair only: a is better than c. It has no family-wise verdict" in outside.reason
         assert "not yet" not in outside.reason
 
 
@@ -218,7 +223,7 @@ def test_a_pair_beyond_the_capacity_says_so_also_where_completeness_is_asserted(
     assert pairs["ab"].decided.anytime_family == "a"
     assert pairs["ac"].decided.anytime_family is None
     assert pairs["ac"].decided.anytime == "a"
-    assert "no family verdict: pairs that came before it have filled the declared family (1)." in pairs["ac"].reason
+    assert "no family-wise verdict: earlier pairs filled the declared family (1)." in pairs["ac"].reason
 
 
 def test_an_asserted_family_is_all_pairs_of_the_models_and_a_declared_one_of_those_declared():
@@ -312,8 +317,8 @@ def test_where_the_gap_on_shared_items_disagrees_with_the_rank_it_is_said():
     )
     pair = only(log)
     assert (pair.model_a, pair.gap) == ("a", -1.0)
-    assert "On the items they share b leads, although a has the higher mean over its own items" in pair.reason
-    assert "On the items they share" not in only(of(CLOSE)).reason
+    assert "b leads on the shared items, although a has the higher mean on its own items" in pair.reason
+    assert "on the shared items" not in only(of(CLOSE)).reason
 
 
 # --- little or nothing ------------------------------------------------------------------------------------------------------------------
@@ -339,7 +344,7 @@ def test_two_models_that_share_nothing_are_said_to(complete):
     log = FoldLog()
     log.send(event(1, "a", 1), event(2, "b", 0), event(2, "a", None))
     pair = only(log, assert_complete=complete)
-    assert pair.reason == "a and b share no item yet."
+    assert pair.reason == "a and b share no items yet."
     values = pair.model_dump(
         exclude={"model_a", "model_b", "adjacent", "n", "b", "c", "status", "reason", "resolved", "decided"}
     )
@@ -398,8 +403,8 @@ def test_benchmarks_are_reported_by_name():
 def test_asserted_completeness_is_named_and_gives_way_to_what_was_declared():
     asserted = report(of(CLEAR), assert_complete=True)
     assert asserted.order.policy == "completion"
-    assert asserted.order.reason == "asserted: the 100 items found are the whole benchmark"
-    assert "Assumes that the 100 items found are the whole benchmark." in asserted.pairs[0].reason
+    assert asserted.order.reason == "asserted: the 100 items read are the whole benchmark"
+    assert "Assumes that the 100 items read are the whole benchmark." in asserted.pairs[0].reason
     assert asserted.pairs[0].status == "decided"
     declared = report(of(CLEAR, items=1000), assert_complete=True)
     assert (declared.order.policy, declared.order.reason) == ("completion", None)
@@ -412,7 +417,7 @@ def test_asserted_completeness_counts_unshared_items_against_the_leader():
     scores[65:, 1] = np.nan  # the ties are no longer shared: 35 items are missing for the pair
     pair = only(of(scores), assert_complete=True)
     assert (pair.n, pair.status, pair.decided.anytime) == (65, "collecting", None)
-    assert "35 items of the benchmark are still missing for this pair" in pair.reason
+    assert "35 items are still missing for this pair" in pair.reason
 
 
 # --- graded and clustered ---------------------------------------------------------------------------------------------------------------
@@ -502,9 +507,9 @@ def test_a_gap_without_spread_resolves_nothing(items):
     ("make", "assumption"),
     [
         (STATUSES["decided"], "the declared number of items is the whole benchmark"),
-        (STATUSES["equivalent"], "the arrival order does not depend on outcomes or clusters, as declared"),
+        (STATUSES["equivalent"], "the arrival order does not depend on outcomes or clusters"),
         (STATUSES["equivalent, not exhausted"], "the declared number of items is the whole benchmark"),
-        (STATUSES["decided, committed"], "the items are a sample, taken in the order that the seed committed to"),
+        (STATUSES["decided, committed"], "the items are a sample, and their order comes from the committed seed"),
         (
             lambda: of(CLEAR, items=100, family={"policy": "capacity", "pairs": [["a", "z"]]}),
             "the declared number of items is the whole benchmark",

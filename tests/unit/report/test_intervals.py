@@ -6,7 +6,6 @@ import pytest
 from monitor.report import intervals
 from monitor.report.build import benchmark_report
 from monitor.report.pair_table import PairTable
-from monitor.report.standings import ranking_of
 from stats.sequences import empirical_bernstein
 from tests.fold_log import FoldLog, packed
 
@@ -17,7 +16,7 @@ def table_of(items, models, absent, **spec):
     scores[rng.random(scores.shape) < absent] = np.nan
     log = FoldLog({"declare": "bench", "scores": "graded", "order": "trusted"} | spec)
     log.send(packed(scores, [f"m{k}" for k in range(models)]))
-    return PairTable(log.bench, ranking_of(log.bench)), log
+    return PairTable(log.bench), log
 
 
 @pytest.mark.parametrize(("items", "models", "absent"), [(1, 3, 0), (200, 12, 0), (60, 15, 0.7), (90, 9, 0.2)])
@@ -26,25 +25,25 @@ def table_of(items, models, absent, **spec):
 def test_they_are_those_of_each_pair_by_itself_to_the_bit(items, models, absent, family, slab, monkeypatch):
     monkeypatch.setattr(intervals, "_SLAB_CELLS", slab)
     table, _ = table_of(items, models, absent, family=family)
-    listed = np.random.default_rng(1).permutation(table.pair.size)
-    threshold = table.log_family_threshold[listed]
-    found = intervals.graded_intervals(table, listed, threshold)
+    displayed = np.random.default_rng(1).permutation(table.size)
+    levels = np.full(displayed.size, 0.05), intervals.family_alpha(table, displayed)
+    bounds = intervals.graded_bounds(table, displayed, *levels)
     x, scored = table.scores
-    for r, q in enumerate(listed.tolist()):
+    for r, q in enumerate(displayed.tolist()):
         a, b = table.a[q], table.b[q]
         both = (scored[:, a] > 0) & (scored[:, b] > 0)
-        for name, alpha in (("gap", 0.05), ("gap_family", float(np.exp(-threshold[r])))):
+        for (lows, highs), alpha in zip(bounds, (level[r] for level in levels), strict=True):
             expected = (np.nan, np.nan)
             if both.any() and alpha > 0:
                 low, high = empirical_bernstein((x[both, a] - x[both, b] + 1) / 2, alpha)
                 expected = 2 * low[-1] - 1, 2 * high[-1] - 1
-            np.testing.assert_array_equal((found[f"{name}_low"][r], found[f"{name}_high"][r]), expected)
+            np.testing.assert_array_equal((lows[r], highs[r]), expected)
 
 
 def test_more_than_five_thousand_pairs_have_intervals():
     table, log = table_of(4, 110, 0)
     report = benchmark_report(log.bench, pairs="all")
-    assert len(report.pairs) == table.pair.size > 5_000
+    assert len(report.pairs) == table.size > 5_000
     assert all(pair.gap_low <= pair.gap <= pair.gap_high for pair in report.pairs)
 
 

@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 
 from monitor.report import clusters
 from monitor.report.build import benchmark_report, report_view
-from monitor.report.chart_data import chart_data
+from monitor.report.evidence_path import chart_data
 from monitor.report.second_opinions import with_detail
 from tests.fold_log import FoldLog, event
 from tests.oracle import log_e
@@ -44,11 +44,11 @@ def view():
 @pytest.fixture(scope="module")
 def found(view):
     neighbours = [pair for pair in view.report.pairs if pair.adjacent]
-    return list(zip(neighbours, with_detail(view).detail.pairs, strict=True))
+    return list(zip(neighbours, with_detail(view.report, view.table).detail.pairs, strict=True))
 
 
 def test_the_report_itself_is_unchanged_and_the_pairs_are_the_neighbours(view, found):
-    whole = with_detail(view).model_dump()
+    whole = with_detail(view.report, view.table).model_dump()
     whole.pop("detail")
     assert whole == view.report.model_dump()
     assert [(p.model_a, p.model_b) for p, _ in found] == [(d.model_a, d.model_b) for _, d in found]
@@ -139,21 +139,21 @@ def test_paths_end_at_the_report_and_pass_through_the_counts(view):
               for c, x in zip(view.table.benchmark.contestants, line, strict=True)}  # fmt: skip
     items = [row.item for row in view.table.benchmark.rows]
     neighbours = [pair for pair in view.report.pairs if pair.adjacent]
-    for pair, drawn in zip(neighbours, chart_data(view).pairs, strict=True):
+    for pair, drawn in zip(neighbours, chart_data(view.table).pairs, strict=True):
         d = [
             scores[i, pair.model_a] - scores[i, pair.model_b]
             for i in items
             if min(scores[i, m] for m in (pair.model_a, pair.model_b)) >= 0
         ]
-        assert (drawn.path.n[0], drawn.path.n[-1]) == (0, pair.n == len(d) and pair.n)
-        assert drawn.path.log_e[-1] == pytest.approx(pair.log_e)
-        for n, value in zip(drawn.path.n.tolist(), drawn.path.log_e.tolist(), strict=True):
+        assert (drawn.curve.n[0], drawn.curve.n[-1]) == (0, pair.n == len(d) and pair.n)
+        assert drawn.curve.log_e[-1] == pytest.approx(pair.log_e)
+        for n, value in zip(drawn.curve.n.tolist(), drawn.curve.log_e.tolist(), strict=True):
             assert value == pytest.approx(log_e(d[:n].count(1), d[:n].count(-1)))
-        assert all(n < m for n, m in pairwise(drawn.path.n.tolist()))
+        assert all(n < m for n, m in pairwise(drawn.curve.n.tolist()))
 
 
 def test_the_matrix_is_the_family_wise_verdict_of_every_pair(view):
-    figures, names = chart_data(view), [m.model for m in view.report.models]
+    figures, names = chart_data(view.table), [m.model for m in view.report.models]
     assert (figures.matrix == -figures.matrix.T).all()
     for pair in view.report.pairs:
         side = figures.matrix[names.index(pair.model_a), names.index(pair.model_b)]
@@ -163,9 +163,9 @@ def test_the_matrix_is_the_family_wise_verdict_of_every_pair(view):
 
 def test_a_held_benchmark_draws_no_decision():
     view = report_view(stream(alpha=0.05))
-    assert view.held is not None
-    assert not chart_data(view).matrix.any()
-    assert {d.e_holm for d in with_detail(view).detail.pairs} == {None}
+    assert view.table.hold_reason is not None
+    assert not chart_data(view.table).matrix.any()
+    assert {d.e_holm for d in with_detail(view.report, view.table).detail.pairs} == {None}
 
 
 def test_beyond_the_budget_clusters_are_computed_for_the_listed_pairs(view, monkeypatch):
@@ -201,7 +201,7 @@ def test_a_verdict_on_scores_since_replaced_keeps_a_row_of_its_own():
         assert (pair.n, pair.b, pair.c, pair.decided_at_n) == (was.n, was.b, was.c, was.decided_at_n)
         assert pair.decided.anytime_family == was.decided.anytime_family == "a"
         assert (
-            f"{pair.model_a} had been decided to be better than b, on epoch 0 of {pair.model_a} and epoch 0 of b"
+            f"{pair.model_a} was decided to be better than b, family-wise, on epoch 0 of {pair.model_a} and epoch 0 of b"
             in pair.reason
         )
     assert {p.status for p in benchmark_report(log.bench).pairs} & {"superseded"} == set()

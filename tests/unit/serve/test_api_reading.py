@@ -9,7 +9,7 @@ import pytest
 from monitor.report.build import benchmark_report
 from monitor.report.evidence_path import AS_STORED
 from monitor.report.live_pairs import LivePairs
-from monitor.report.statuses import STATUSES
+from monitor.report.pair_rows import STATUSES
 from schemas.report import DECISION_PROCEDURES
 from stats.confidence import gap_interval
 from stats.graded import LAMBDAS

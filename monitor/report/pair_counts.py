@@ -1,0 +1,164 @@
+"""The pairs of a leaderboard and what their scores add up to."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import isfinite
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.counts import ONE, ZERO
+from monitor.engine.state.pairs import Index, pair_index
+from stats.paired import moments, moments_from_sums
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_SLAB_ROWS: Final = 8_192
+
+
+@dataclass
+class PairCounts:
+    """Counts and sums of every pair of the current models; a is the better-ranked of the two.
+
+    Attributes
+    ----------
+    assumed_items : int, optional
+        The item count of files that are taken as complete, where no order policy was declared.
+    superseded : tuple of two arrays of int64, optional
+        Contestants a and b of the pairs, when these are pairs of an older epoch and not those of the ranking.
+    a, b : arrays of int64, shape (pairs,)
+        Contestants.
+    adjacent : array of bool, shape (pairs,)
+        Whether b follows a in the ranking.
+    """
+
+    benchmark: Benchmark
+    assumed_items: int | None = None
+    superseded: tuple[Index, Index] | None = None
+    a: Index = field(init=False)
+    b: Index = field(init=False)
+    adjacent: Flags = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.superseded is not None:
+            self.a, self.b = self.superseded
+            self.adjacent = np.zeros(self.a.size, bool)
+            return
+        first, second = np.triu_indices(self.ranking.size, 1)
+        self.a, self.b = self.ranking[first], self.ranking[second]
+        self.adjacent = second == first + 1
+
+    @cached_property
+    def ranking(self) -> Index:
+        """Current contestants from the best mean to the worst, ties by name; one without a score comes last."""
+        benchmark = self.benchmark
+        current = np.flatnonzero(benchmark.current()) if benchmark.contestants else np.empty(0, np.int64)
+        total, scored = benchmark.total, benchmark.scored
+
+        def place(k: int) -> tuple[float, str]:
+            return (-total[k] / scored[k] if scored[k] else 1.0, benchmark.contestants[k].model)
+
+        return np.array(sorted(current.tolist(), key=place), np.int64)
+
+    @property
+    def size(self) -> int:
+        """How many pairs there are."""
+        return self.a.size
+
+    @property
+    def asserted(self) -> bool:
+        """Whether the items read are taken as the whole benchmark."""
+        return self.assumed_items is not None
+
+    @cached_property
+    def pair(self) -> Index:
+        """Index of each pair in the state."""
+        return pair_index(np.minimum(self.a, self.b), np.maximum(self.a, self.b))
+
+    @cached_property
+    def flip(self) -> Flags:
+        """Whether a is the second contestant of the pair in the state."""
+        return np.asarray(self.a > self.b)
+
+    @cached_property
+    def n(self) -> Index:
+        """Shared items."""
+        return self.benchmark.n[self.pair].astype(np.int64)
+
+    @cached_property
+    def wins(self) -> Index:
+        """Items that only a has right."""
+        return np.where(self.flip, self.benchmark.c[self.pair], self.benchmark.b[self.pair]).astype(np.int64)
+
+    @cached_property
+    def losses(self) -> Index:
+        """Items that only b has right."""
+        return np.where(self.flip, self.benchmark.b[self.pair], self.benchmark.c[self.pair]).astype(np.int64)
+
+    @cached_property
+    def sums(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Mean score of a and of b on the shared items, and the sums of D and of D^2 over them."""
+        x, scored = self.scores
+        contestants = x.shape[1]
+        on_shared, squares, products = np.zeros((3, contestants, contestants))
+        for start in range(0, x.shape[0], _SLAB_ROWS):
+            values, present = x[start : start + _SLAB_ROWS], scored[start : start + _SLAB_ROWS]
+            on_shared += values.T @ present
+            products += values.T @ values
+            squares += on_shared_squares(values, present) if not self.benchmark.binary else 0
+        if self.benchmark.binary:
+            squares = on_shared
+        a, b = self.a, self.b
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean_a, mean_b = on_shared[a, b] / self.n, on_shared[b, a] / self.n
+        return mean_a, mean_b, on_shared[a, b] - on_shared[b, a], squares[a, b] + squares[b, a] - 2 * products[a, b]
+
+    @cached_property
+    def scores(self) -> tuple[Floats, Floats]:
+        """Scores in [0, 1] (0 where there is none) and presence, of the rows that bet, shape (rows, contestants)."""
+        benchmark = self.benchmark
+        codes = benchmark.item_codes()
+        if benchmark.binary:
+            return (codes == ONE).astype(np.float64), (codes >= ZERO).astype(np.float64)
+        return benchmark.item_values[codes] / benchmark.unit, (codes >= ZERO).astype(np.float64)
+
+    @cached_property
+    def moments(self) -> tuple[Floats, Floats]:
+        """Gap and standard deviation of D."""
+        if self.benchmark.binary:
+            return moments(self.n, self.wins, self.losses)
+        _, _, s1, s2 = self.sums
+        return moments_from_sums(self.n, s1, np.maximum(s2, 0))
+
+    @cached_property
+    def missing(self) -> Index | None:
+        """Items that a pair does not share yet; of a committed order, items after its prefix. None where the item count is unknown."""
+        if self.benchmark.committed is not None:
+            return self.benchmark.committed.size - self.benchmark.committed.prefix(self.a, self.b)
+        items = self.assumed_items if self.assumed_items is not None else self.benchmark.spec.items
+        return None if items is None else np.maximum(items - self.n, 0)
+
+    @cached_property
+    def complete(self) -> Flags:
+        """Whether no item is missing."""
+        return np.zeros(self.size, bool) if self.missing is None else self.missing == 0
+
+    def matrix(self, upper: NDArray[np.int8], lower: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Arrange values of the pairs by rank, shape (models, models): `upper` at (a, b), `lower` at (b, a), 0 on the diagonal."""
+        matrix = np.zeros((self.ranking.size, self.ranking.size), np.int8)
+        places = np.triu_indices(self.ranking.size, 1)
+        matrix[places], matrix.T[places] = upper, lower
+        return matrix
+
+
+def on_shared_squares(values: Floats, present: Floats) -> Floats:
+    """Sum of squared scores of one model over the items it shares with another, shape (contestants, contestants)."""
+    return np.asarray((values * values).T @ present)
+
+
+def json_numbers(values: NDArray[Any]) -> list[float | None]:
+    """Return numbers as JSON has them: None where there is no finite number."""
+    return [x if isfinite(x) else None for x in values.tolist()]

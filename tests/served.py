@@ -9,8 +9,8 @@ import urllib.request
 from monitor.app.intake import FileIntake
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
-from monitor.serve.board import Board
-from monitor.serve.web import WebServer, make_web
+from monitor.serve.application import WebServer, make_web
+from monitor.serve.report_cache import Board
 from schemas.events import Declaration, EventFields
 
 

@@ -5,7 +5,7 @@ import json
 from monitor.engine.chunk import Chunk
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
-from monitor.serve.board import Board
+from monitor.serve.report_cache import Board
 from monitor.store.errors import StaleState
 from monitor.store.redis_store import RedisStore
 from tests.commands import events

@@ -8,8 +8,8 @@ import msgspec
 from monitor.engine.ownership import owner
 from monitor.logs.file_log import FileLog, LogError
 from monitor.publish.kafka_producer import BrokerError, KafkaProducer, Message
-from monitor.serve.api.records import Records
-from monitor.serve.api.writing import IntakeError
+from monitor.serve.api.body_parser import Records
+from monitor.serve.api.write_routes import IntakeError
 from schemas.events import EventFields
 
 Declare = Callable[[str], dict[str, Any] | None]

@@ -12,7 +12,7 @@ from monitor.engine.limits import Limits
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter, Delta, Misrouted, PairSnapshot, StoredState
 from monitor.publish.relay import Outbox, Publisher, Relay
-from monitor.serve.metrics.meters import Meters
+from monitor.serve.metrics.process_metrics import Meters
 from monitor.store.commit_times import CommitTimes, record_commit
 from monitor.store.errors import StaleState
 from schemas.changes import VerdictChange

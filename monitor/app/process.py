@@ -16,11 +16,11 @@ from monitor.logs.faust_app import FaustApp
 from monitor.logs.file_log import LogError
 from monitor.publish.relay import Publisher
 from monitor.publish.webhook import Webhook
-from monitor.serve.api.writing import Intake
-from monitor.serve.board import Board
+from monitor.serve.api.write_routes import Intake
+from monitor.serve.application import WebServer, make_web
 from monitor.serve.metrics.collector import Metrics, Worker
-from monitor.serve.metrics.meters import Meters
-from monitor.serve.web import WebServer, make_web
+from monitor.serve.metrics.process_metrics import Meters
+from monitor.serve.report_cache import Board
 from monitor.settings import LOOPBACK, Settings
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore

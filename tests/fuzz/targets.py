@@ -16,8 +16,8 @@ from monitor.ingest.files.paths import PathError
 from monitor.ingest.files.segments import RAW_LENGTH, read_files
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.importer import Importer
+from monitor.serve.api.body_parser import read_records
 from monitor.serve.api.problems import ProblemError
-from monitor.serve.api.records import read_records
 from monitor.store.transfer.archive import ArchiveDamaged, read_archive
 from schemas.decode import Fault, decode_message
 from schemas.events import Declaration, EventFields

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from monitor.serve import guard
+from monitor.serve import access as guard
 from tests.commands import PATIENCE, Watch, events, get, rankwatch, until, write
 from tests.served import Served
 

@@ -36,8 +36,8 @@ Procedures: `fixed_n`, `bonferroni`, `holm`, `benjamini_hochberg`, `clustered` (
 def render() -> str:
     """Return docs/reference/metrics.md."""
     from monitor.report.metrics_view import PAIR_CAP
-    from monitor.serve.board import PATIENCE, QUICK_SECONDS
     from monitor.serve.metrics.collector import MODEL_CAP
+    from monitor.serve.report_cache import PATIENCE, QUICK_SECONDS
 
     lines = [
         f"| `{m.exposed}` | {m.kind} | {m.unit} | {', '.join(m.labels)} | {m.series} | {m.help}"

@@ -14,10 +14,10 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import STATE_VERSION
 from monitor.report.metrics_view import PAIR_CAP, MetricsView
-from monitor.serve.board import Board
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.exposition import Exposition, labelled
 from monitor.serve.metrics.pair_series import add_pairs
+from monitor.serve.report_cache import Board
 from monitor.store.commit_times import CommitTimes
 from schemas.report import ModelReport
 

@@ -14,11 +14,11 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.delta import BenchmarkDelta, Delta
 from monitor.report.build import benchmark_report
 from monitor.report.metrics_view import metrics_view
-from monitor.serve import board
-from monitor.serve.board import Board
+from monitor.serve import report_cache as board
 from monitor.serve.metrics.catalogue import CATALOGUE
 from monitor.serve.metrics.collector import Metrics, Worker
-from monitor.serve.metrics.meters import Meters
+from monitor.serve.metrics.process_metrics import Meters
+from monitor.serve.report_cache import Board
 from monitor.store.commit_times import record_commit
 from stats.eprocess import anytime_required_n
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from monitor.serve.api import changes as changes_module
+from monitor.serve.api import change_routes as changes_module
 from tests.commands import events
 from tests.served import Served, folded
 

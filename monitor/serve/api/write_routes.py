@@ -8,11 +8,11 @@ from fastapi import APIRouter, Query, Request
 from pydantic import ValidationError
 
 from monitor.engine.partition import refusal
-from monitor.serve.api.bodies import Bodies
-from monitor.serve.api.description import reference
+from monitor.serve.api.body_parser import Records, read_records
+from monitor.serve.api.body_reader import Bodies
+from monitor.serve.api.openapi import reference
 from monitor.serve.api.problems import ProblemError, parameter_error
-from monitor.serve.api.records import Records, read_records
-from monitor.serve.board import Board
+from monitor.serve.report_cache import Board
 from schemas.api import Accepted, DeclarationTaken
 from schemas.events import Declaration, Event, Spec
 from schemas.names import Name as CheckedName

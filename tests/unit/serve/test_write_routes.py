@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from monitor.engine.partition import Partition
-from monitor.serve.api import bodies
+from monitor.serve.api import body_reader as bodies
 from tests.commands import Counted, events, pairs_of
 from tests.served import Served, folded
 

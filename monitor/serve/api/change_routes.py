@@ -6,10 +6,10 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
-from monitor.serve.api.history import START, Histories, History, Place, place_of
 from monitor.serve.api.problems import ProblemError
-from monitor.serve.api.pulse import Pulse
-from monitor.serve.board import Board
+from monitor.serve.api.state_watcher import Pulse
+from monitor.serve.api.verdict_history import START, Histories, History, Place, place_of
+from monitor.serve.report_cache import Board
 from schemas.api import ChangePage, Update
 from schemas.names import MAX_NAME_LENGTH
 

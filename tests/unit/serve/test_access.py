@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from monitor.serve import protocol
-from monitor.serve.guard import SECURITY_HEADERS
+from monitor.serve import server as protocol
+from monitor.serve.access import SECURITY_HEADERS
 from tests.commands import until
 from tests.served import Served
 

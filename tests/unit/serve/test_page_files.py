@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.serve.static import assets
+from monitor.serve.page_files import assets
 from tests.served import Served
 
 

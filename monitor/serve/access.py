@@ -8,7 +8,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor.serve.api.problems import plain_problem
-from monitor.serve.static import page_paths
+from monitor.serve.page_files import page_paths
 
 LOOPBACK_NAMES: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 PROBES: Final = frozenset({"/healthz", "/readyz"})

@@ -6,7 +6,7 @@ from typing import Final
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.api.problems import ProblemError
-from monitor.serve.board import Board
+from monitor.serve.report_cache import Board
 from schemas.changes import VerdictChange
 
 Place = tuple[int, int]

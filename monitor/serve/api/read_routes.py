@@ -13,7 +13,7 @@ from monitor.report.live_pairs import LivePairs, Procedure, Sort
 from monitor.report.pair_rows import STATUSES
 from monitor.report.sentences import counted
 from monitor.serve.api.problems import ProblemError
-from monitor.serve.board import Board
+from monitor.serve.report_cache import Board
 from schemas.api import BenchmarkSummary, EarlyStop, Matrix, OpenPair, PairPage, PathReport
 from schemas.names import MAX_NAME_LENGTH
 from schemas.report import PairReport, Report, Status

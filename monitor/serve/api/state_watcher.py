@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
-from monitor.serve.board import Board
+from monitor.serve.report_cache import Board
 
 LOOK_SECONDS: Final = 0.5
 

@@ -10,18 +10,18 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 from starlette.types import ASGIApp
 
-from monitor.serve.api.bodies import Bodies
-from monitor.serve.api.changes import changes_routes
-from monitor.serve.api.description import add_description
+from monitor.serve.access import Guard
+from monitor.serve.api.body_reader import Bodies
+from monitor.serve.api.change_routes import changes_routes
+from monitor.serve.api.openapi import add_description
 from monitor.serve.api.problems import add_problems
-from monitor.serve.api.pulse import Pulse
-from monitor.serve.api.reading import reading_routes
-from monitor.serve.api.writing import Closed, Intake, writing_routes
-from monitor.serve.board import Board
-from monitor.serve.guard import Guard
+from monitor.serve.api.read_routes import reading_routes
+from monitor.serve.api.state_watcher import Pulse
+from monitor.serve.api.write_routes import Closed, Intake, writing_routes
 from monitor.serve.metrics.collector import program_version
-from monitor.serve.protocol import ImpatientProtocol
-from monitor.serve.static import page_routes
+from monitor.serve.page_files import page_routes
+from monitor.serve.report_cache import Board
+from monitor.serve.server import ImpatientProtocol
 
 BODY_BYTES: Final = 16_000_000
 """Bytes that the body of a request may have unless told otherwise."""
@@ -63,7 +63,7 @@ def make_web(
     token : str or None
         Bearer token that every request but the probes has to carry.
     loopback : bool
-        Whether it serves this machine only; see `monitor.serve.guard.Guard`.
+        Whether it serves this machine only; see `monitor.serve.access.Guard`.
     low_coverage : float
         Share of the items below which the page marks a model.
     intake : Intake, optional

@@ -9,8 +9,9 @@ import urllib.request
 from monitor.app.intake import FileIntake
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
-from monitor.serve.application import WebServer, make_web
-from monitor.serve.report_cache import Board
+from monitor.serve.application import make_application
+from monitor.serve.report_cache import ReportCache
+from monitor.serve.server import WebServer
 from schemas.events import Declaration, EventFields
 
 
@@ -48,10 +49,10 @@ class Served:
     def __init__(self, *partitions, port=0, **options):
         self.partitions = list(partitions) or [Partition()]
         self.log = FoldingLog(self.partitions[0])
-        self.board = Board(lambda: self.partitions)
-        intake = FileIntake(self.log, self.board.benchmarks().__contains__)
+        self.reports = ReportCache(lambda: self.partitions)
+        intake = FileIntake(self.log, self.reports.benchmarks().__contains__)
         options = {"token": None, "loopback": True, "low_coverage": 0.9, "intake": intake} | options
-        self.web = make_web(self.board, lambda _: (b"", "text/plain"), lambda: None, **options)
+        self.web = make_application(self.reports, lambda _: (b"", "text/plain"), lambda: None, **options)
         self._port = port
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -85,7 +86,7 @@ class Served:
         """Go on with other partitions."""
         self.partitions[:] = list(partitions) or [Partition()]
         self.log.__init__(self.partitions[0])
-        self.board.forget()
+        self.reports.clear()
         return self
 
     def request(self, method, path, body=None, **headers):

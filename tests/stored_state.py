@@ -5,7 +5,7 @@ import json
 from monitor.engine.chunk import Chunk
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
-from monitor.serve.report_cache import Board
+from monitor.serve.report_cache import ReportCache
 from monitor.store.errors import StaleState
 from monitor.store.redis_store import RedisStore
 from tests.commands import events
@@ -81,7 +81,7 @@ async def stored(url, topic, partitions):
 
 def told(partitions):
     """The report of all benchmarks, and their verdict changes by id."""
-    report = Board(lambda: partitions).report("all").model_dump()
+    report = ReportCache(lambda: partitions).report("all").model_dump()
     found = {each["benchmark"]: each for each in report["benchmarks"]}
     changes = {
         (name, field): change.model_dump_json()

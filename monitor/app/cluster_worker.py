@@ -64,7 +64,7 @@ class ClusterWorker(MonitorProcess):
         self._kafka = kafka
         self._relays: dict[int, asyncio.Task[None]] = {}
         self._assigned = False
-        self._broker_up = self.meters.add_broker()
+        self._broker_up = self.process_metrics.add_broker()
 
     # --- start and stop ---------------------------------------------------------------------------------------------------------------
 
@@ -161,12 +161,12 @@ class ClusterWorker(MonitorProcess):
                 first_offset=first[tp],
                 owner=self._owner,
                 republish=self._republish,
-                meters=self.meters,
+                process_metrics=self.process_metrics,
             )
             await owned.load()
             await self._check_last(owned, first[tp])
             self.partitions[number] = owned
-            self.meters.take(number)
+            self.process_metrics.add_partition(number)
             self._relays[number] = asyncio.create_task(owned.run_relays())
         settle_heap()
         self._assigned = True
@@ -206,9 +206,9 @@ class ClusterWorker(MonitorProcess):
         relays, self._relays = self._relays, {}
         await end_tasks(relays.values())
         owned, self.partitions = self.partitions, {}
-        self.board.forget()
+        self.reports.clear()
         for each in owned.values():
-            self.meters.let_go(each.number)
+            self.process_metrics.remove_partition(each.number)
             await each.release()
 
     async def _offsets(self, partitions: set[TP]) -> Mapping[TP, int]:
@@ -251,7 +251,7 @@ class ClusterWorker(MonitorProcess):
         try:
             await super().failed()
         except (SourceGap, OffsetOutOfRange) as error:
-            self.meters.source_gap.set(1)
+            self.process_metrics.source_gap.set(1)
             log.error("the log cannot be read on", reason=str(error), ends_in_seconds=self.settings.linger_seconds)  # noqa: TRY400
             await asyncio.sleep(self.settings.linger_seconds)
             raise

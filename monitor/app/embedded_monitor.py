@@ -98,9 +98,9 @@ class EmbeddedMonitor(MonitorProcess):
             _Letters(letters),
             first_offset=self.log.first_offset,
             listener=self._on_change,
-            meters=self.meters,
+            process_metrics=self.process_metrics,
         )
-        self.meters.take(PARTITION)
+        self.process_metrics.add_partition(PARTITION)
         await owned.load()
         self.log.check_offset(owned.partition.off)
         self.partitions[PARTITION] = owned

@@ -8,8 +8,7 @@ import msgspec
 from monitor.engine.ownership import owner
 from monitor.logs.file_log import FileLog, LogError
 from monitor.publish.kafka_producer import BrokerError, KafkaProducer, Message
-from monitor.serve.api.body_parser import Records
-from monitor.serve.api.write_routes import IntakeError
+from monitor.serve.api.intake import IntakeError, Submission
 from schemas.events import EventFields
 
 Declare = Callable[[str], dict[str, Any] | None]
@@ -34,20 +33,20 @@ class FileIntake:
     def __init__(self, log: FileLog, known: Callable[[str], bool], declare: Declare | None = None) -> None:
         self._log, self._known, self._declare = log, known, declare
 
-    async def append(self, records: Records) -> str:
+    async def append(self, submission: Submission) -> str:
         """Append, and return the offset behind it."""
-        declarations = [*self._defaults(records), *_declared(records)]
+        declarations = [*self._defaults(submission), *_declared(submission)]
         try:
-            end = await self._log.append([_packed(records.events, declarations)])
+            end = await self._log.append([_packed(submission.events, declarations)])
         except (LogError, OSError) as error:
             raise IntakeError(f"the log takes nothing now: {error}") from error
         return f"0:{end}"
 
-    def _defaults(self, records: Records) -> Iterator[dict[str, Any]]:
+    def _defaults(self, submission: Submission) -> Iterator[dict[str, Any]]:
         if self._declare is None:
             return
-        declared = {declaration.declare for declaration in records.declarations}
-        for name in dict.fromkeys(event.benchmark for event in records.events):
+        declared = {declaration.declare for declaration in submission.declarations}
+        for name in dict.fromkeys(event.benchmark for event in submission.events):
             if name not in declared and not self._known(name) and (declaration := self._declare(name)) is not None:
                 yield declaration
 
@@ -67,9 +66,11 @@ class KafkaIntake:
     def __init__(self, producer: KafkaProducer, topic: str, partitions: int) -> None:
         self._producer, self._topic, self._partitions = producer, topic, partitions
 
-    async def append(self, records: Records) -> str:
+    async def append(self, submission: Submission) -> str:
         """Publish, and return the partitions it went to."""
-        messages = [Message(owner(name, self._partitions), name.encode(), value) for name, value in _messages(records)]
+        messages = [
+            Message(owner(name, self._partitions), name.encode(), value) for name, value in _messages(submission)
+        ]
         try:
             await self._producer.deliver(self._topic, messages)
         except BrokerError as error:
@@ -79,8 +80,8 @@ class KafkaIntake:
         return ",".join(map(str, sorted({message.partition for message in messages})))
 
 
-def _declared(records: Records) -> list[dict[str, Any]]:
-    return [declaration.model_dump(mode="json") for declaration in records.declarations]
+def _declared(submission: Submission) -> list[dict[str, Any]]:
+    return [declaration.model_dump(mode="json") for declaration in submission.declarations]
 
 
 def _packed(events: Sequence[EventFields], declarations: Sequence[dict[str, Any]] = ()) -> bytes:
@@ -88,12 +89,12 @@ def _packed(events: Sequence[EventFields], declarations: Sequence[dict[str, Any]
     return b'{"declare":' + msgspec.json.encode(declarations) + b',"events":' + msgspec.json.encode(events) + b"}"
 
 
-def _messages(records: Records) -> Iterator[tuple[str, bytes]]:
+def _messages(submission: Submission) -> Iterator[tuple[str, bytes]]:
     """Return messages of one benchmark each, with its name."""
-    for declaration in _declared(records):
+    for declaration in _declared(submission):
         yield declaration["declare"], msgspec.json.encode(declaration)
     by_name: dict[str, list[EventFields]] = {}
-    for event in records.events:
+    for event in submission.events:
         by_name.setdefault(event.benchmark, []).append(event)
     for name, events in by_name.items():
         for start in range(0, len(events), _MESSAGE_EVENTS):

@@ -12,7 +12,7 @@ from monitor.engine.limits import Limits
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter, Delta, Misrouted, PairSnapshot, StoredState
 from monitor.publish.relay import Outbox, Publisher, Relay
-from monitor.serve.metrics.process_metrics import Meters
+from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.store.commit_times import CommitTimes, record_commit
 from monitor.store.errors import StaleState
 from schemas.changes import VerdictChange
@@ -78,7 +78,7 @@ class PartitionWorker:
     listener : callable, optional
         Called with each verdict change after it was published.
     limits : Limits, optional
-    meters : Meters, optional
+    process_metrics : ProcessMetrics, optional
     """
 
     partition: Partition
@@ -95,10 +95,10 @@ class PartitionWorker:
         republish: Republish | None = None,
         listener: Callable[[VerdictChange], None] | None = None,
         limits: Limits | None = None,
-        meters: Meters | None = None,
+        process_metrics: ProcessMetrics | None = None,
     ) -> None:
         self.number = number
-        self._meters = meters or Meters()
+        self._process_metrics = process_metrics or ProcessMetrics()
         self.committed = first_offset
         """The log has been folded, and the fold stored, up to here."""
         self.last: tuple[int, str] | None = None
@@ -154,9 +154,9 @@ class PartitionWorker:
                 return (
                     chunk.start < self.partition.off
                 )  # read before a seek: what follows is on its way, or has to be asked for
-            with self._meters.fold_seconds.time():
+            with self._process_metrics.fold_seconds.time():
                 delta = self.partition.fold(chunk)
-            self._meters.chunk_records.observe(len(chunk.records))
+            self._process_metrics.chunk_records.observe(len(chunk.records))
             try:
                 await self._stored()
                 await self._put_aside(delta)
@@ -166,7 +166,7 @@ class PartitionWorker:
                 if not follows():
                     await self._stored()
             except StaleState as error:
-                self._meters.stale_commits.inc()
+                self._process_metrics.stale_commits.inc()
                 log.warning("the stored state has moved: loading it again", partition=self.number, reason=str(error))
                 await self.load()
                 return False
@@ -191,7 +191,7 @@ class PartitionWorker:
     async def _store_delta(self, delta: Delta) -> None:
         """Write the delta with the offset."""
         at = time.time()
-        with self._meters.commit_seconds.time():
+        with self._process_metrics.commit_seconds.time():
             await self._store.commit(delta, at)
         self.committed = delta.off
         record_commit(self.commit_times, delta, at)
@@ -204,8 +204,8 @@ class PartitionWorker:
             relay.wake()
 
     def _count_relayed(self, publisher: str) -> Callable[[int], None]:
-        self._meters.relay_failures.labels(publisher)
-        counter = self._meters.relayed.labels(publisher)
+        self._process_metrics.relay_failures.labels(publisher)
+        counter = self._process_metrics.relayed.labels(publisher)
 
         def count(changes: int) -> None:
             counter.inc(changes)
@@ -219,7 +219,7 @@ class PartitionWorker:
     async def outbox_length(self) -> int:
         """Return how many verdict changes wait for a publisher, and note it."""
         length = await self._store.outbox_length(self.number)
-        self._meters.outbox.labels(str(self.number)).set(length)
+        self._process_metrics.outbox.labels(str(self.number)).set(length)
         return length
 
     async def _room_in_outbox(self, more: int) -> None:

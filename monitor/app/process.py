@@ -16,11 +16,12 @@ from monitor.logs.faust_app import FaustApp
 from monitor.logs.file_log import LogError
 from monitor.publish.relay import Publisher
 from monitor.publish.webhook import Webhook
-from monitor.serve.api.write_routes import Intake
-from monitor.serve.application import WebServer, make_web
-from monitor.serve.metrics.collector import Metrics, Worker
-from monitor.serve.metrics.process_metrics import Meters
-from monitor.serve.report_cache import Board
+from monitor.serve.api.intake import Intake
+from monitor.serve.application import make_application
+from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
+from monitor.serve.metrics.process_metrics import ProcessMetrics
+from monitor.serve.report_cache import ReportCache
+from monitor.serve.server import WebServer
 from monitor.settings import LOOPBACK, Settings
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
@@ -66,7 +67,7 @@ class MonitorProcess:
 
     Attributes
     ----------
-    board : Board
+    reports : ReportCache
         Reports of the benchmarks of the partitions in hand.
     owned : dict of int to PartitionWorker
         The partitions in hand.
@@ -81,12 +82,12 @@ class MonitorProcess:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.partitions: dict[int, PartitionWorker] = {}
-        self.board = Board(
+        self.reports = ReportCache(
             lambda: [owned.partition for owned in self.partitions.values()],
             lambda: ChainMap(*(owned.commit_times for owned in self.partitions.values())),
         )
         self.web: WebServer | None = None
-        self.meters = Meters()
+        self.process_metrics = ProcessMetrics()
         self._store_answers = True
         self._cleanup = contextlib.AsyncExitStack()
         self._tasks: list[asyncio.Task[Any]] = []
@@ -133,7 +134,7 @@ class MonitorProcess:
     async def _look(self) -> None:
         """Ask what this process depends on whether it answers."""
         answers = self._store_answers = await self.store.answers()
-        self.meters.store_up.set(answers)
+        self.process_metrics.store_up.set(answers)
         if not answers:
             return
         # Only to show it: a store that goes away meanwhile is no fault of the look, and must not hold up the next one.
@@ -158,13 +159,13 @@ class MonitorProcess:
             settings.webhook_format,
             settings.webhook_secret.get_secret_value() if settings.webhook_secret else None,
             f"{settings.topic}/{partition}",
-            self.meters.relay_failures.labels(Webhook.name).inc,
+            self.process_metrics.relay_failures.labels(Webhook.name).inc,
         )
         return [first, webhook]
 
     async def _start_web(self) -> None:
         settings = self.settings
-        worker = Worker(
+        worker = WorkerInfo(
             mode=self.mode,
             topic=settings.topic,
             group=settings.group,
@@ -174,9 +175,9 @@ class MonitorProcess:
             ready=lambda: self._waiting_for() is None,
         )
         token = settings.token.get_secret_value() if settings.token else None
-        web = make_web(
-            self.board,
-            Metrics(self.board, worker, self.meters.registry).scrape,
+        web = make_application(
+            self.reports,
+            MetricsCollector(self.reports, worker, self.process_metrics.registry).scrape,
             self._waiting_for,
             token=token,
             loopback=settings.host in LOOPBACK,

@@ -59,14 +59,14 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, port: 
                     await monitor.log.append(stream.events[share])
                 await monitor.caught_up()
                 _look(monitor, naive, stream)
-                view.update(monitor.board.report("all"), _status(monitor, stream, rate), naive_column(naive))
+                view.update(monitor.reports.report("all"), _status(monitor, stream, rate), naive_column(naive))
                 await asyncio.sleep(max(0.0, begin + seconds * (tick + 1) / ticks - monotonic()))
-        render_report(monitor.board.report(), console, extra=naive_column(naive))
-        render_story(monitor.board.report("all"), naive, console, null)
+        render_report(monitor.reports.report(), console, extra=naive_column(naive))
+        render_story(monitor.reports.report("all"), naive, console, null)
 
 
 def _look(monitor: "EmbeddedMonitor", naive: Any, stream: "DemoStream") -> None:  # noqa: ANN401
-    benchmark = monitor.board.benchmarks().get(stream.benchmark)
+    benchmark = monitor.reports.benchmarks().get(stream.benchmark)
     if benchmark is not None and benchmark.pairs:
         naive.follow(stream, int(benchmark.n[: benchmark.pairs].min()))
 
@@ -74,7 +74,7 @@ def _look(monitor: "EmbeddedMonitor", naive: Any, stream: "DemoStream") -> None:
 def _status(monitor: "EmbeddedMonitor", stream: "DemoStream", rate: Rate) -> Any:  # noqa: ANN401
     from monitor.render.terminal.plain import LiveStatus
 
-    benchmark = monitor.board.benchmarks().get(stream.benchmark)
+    benchmark = monitor.reports.benchmarks().get(stream.benchmark)
     events = benchmark.counters["events"] if benchmark else 0
     return LiveStatus(
         events=events,

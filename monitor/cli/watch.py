@@ -123,7 +123,7 @@ async def _watch(
             monitor.log.append,
             monitor.partition.sources,
             declare=declare,
-            known=set(monitor.board.benchmarks()),
+            known=set(monitor.reports.benchmarks()),
             limit=RejectLimit(settings.max_rejected),
             poll_interval=settings.poll_seconds,
             importer=reader,
@@ -144,7 +144,7 @@ async def _start(
 
 def _check_declared(monitor: "EmbeddedMonitor", declare: Callable[[str], dict[str, Any] | None]) -> None:
     """Refuse flags that contradict what was declared when a benchmark's first score came."""
-    for name, benchmark in monitor.board.benchmarks().items():
+    for name, benchmark in monitor.reports.benchmarks().items():
         wanted = declare(name)
         if wanted is None:
             continue
@@ -177,14 +177,14 @@ async def _once(monitor: "EmbeddedMonitor", tailer: "Tailer", once: tuple[str, s
         await monitor.caught_up()
         stop(str(error), FAULT)
     await monitor.caught_up()
-    if not monitor.board.benchmarks():
+    if not monitor.reports.benchmarks():
         stop_without_results(files)
     if monitor.dead_letters_written:
         print(
             f"rankwatch: {monitor.dead_letters_written:,} records could not be read: see {monitor.dead_letters_path}",
             file=sys.stderr,
         )
-    print_report(monitor.board.partitions, form, pairs)
+    print_report(monitor.reports.partitions, form, pairs)
 
 
 async def _follow(monitor: "EmbeddedMonitor", tailer: "Tailer", view: Any, stopping: "Stopping") -> None:  # noqa: ANN401 - a LiveView or a PlainView
@@ -195,7 +195,7 @@ async def _follow(monitor: "EmbeddedMonitor", tailer: "Tailer", view: Any, stopp
     try:
         with view:
             while True:
-                view.update(monitor.board.report(), _status(monitor, tailer, rate))
+                view.update(monitor.reports.report(), _status(monitor, tailer, rate))
                 done, _ = await asyncio.wait(ends, timeout=_REFRESH_SECONDS, return_when=asyncio.FIRST_COMPLETED)
                 if done:
                     break
@@ -229,7 +229,7 @@ def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: Rate) -> Any:  #
     from monitor.render.terminal.plain import LiveStatus
 
     progress = tailer.progress
-    events = sum(benchmark.counters["events"] for benchmark in monitor.board.benchmarks().values())
+    events = sum(benchmark.counters["events"] for benchmark in monitor.reports.benchmarks().values())
     return LiveStatus(
         events=events,
         events_per_second=rate.see(events),

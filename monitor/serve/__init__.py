@@ -1,1 +1,1 @@
-"""What people and machines see: HTTP, metrics, probes, the terminal."""
+"""Serve the state over HTTP: the API, the web page, metrics and probes."""

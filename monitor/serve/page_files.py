@@ -1,4 +1,4 @@
-"""The web page at `/`: a static shell from the package, whose scripts ask the API for everything that they show."""
+"""Serve the files of the web page. They hold no data: their scripts request it from the API."""
 
 from collections.abc import Awaitable, Callable
 from functools import cache
@@ -20,11 +20,9 @@ _HEADERS: Final = {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
-    # Asked for again each time, and not sent again while it is the same: a page never mixes files of two versions.
+    # Browsers revalidate each file on each load, so a page never mixes files of two versions.
     "Cache-Control": "no-cache",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
 }
 
 
@@ -38,26 +36,23 @@ class Asset(NamedTuple):
 
 @cache
 def page_paths() -> dict[str, Path]:
-    """Return the files of the page by the path that each is served at.
-
-    They hold nothing but the program and one setting, so they are served without a token: the data never is.
-    """
+    """Return the files of the page by URL path. They are public: they hold no data."""
     files = [file for file in sorted(_FOLDER.rglob("*")) if file.suffix in _MEDIA_TYPES]
     return {"/" if f.name == "index.html" else f"/page/{f.relative_to(_FOLDER).as_posix()}": f for f in files}
 
 
 @cache
 def assets(low_coverage: float) -> dict[str, Asset]:
-    """Read the files of the page, once; the page marks models that have a smaller share of the items than `low_coverage`."""
-    found = {}
+    """Read the files of the page once; `low_coverage` is the share of the items below which the page marks a model."""
+    read = {}
     for path, file in page_paths().items():
         body = file.read_bytes().replace(b'data-low-coverage=""', b'data-low-coverage="%g"' % low_coverage)
-        found[path] = Asset(body, _MEDIA_TYPES[file.suffix], f'"{sha256(body).hexdigest()[:32]}"')
-    return found
+        read[path] = Asset(body, _MEDIA_TYPES[file.suffix], f'"{sha256(body).hexdigest()[:32]}"')
+    return read
 
 
 def page_routes(low_coverage: float) -> APIRouter:
-    """Make the routes of the page; only what is in the package has one, so no path leads out of it."""
+    """Make one route for each file of the page, so that no path can leave the package."""
     routes = APIRouter(include_in_schema=False)
     for path, asset in assets(low_coverage).items():
         routes.add_api_route(path, _serve(asset), methods=["GET", "HEAD"])
@@ -67,8 +62,8 @@ def page_routes(low_coverage: float) -> APIRouter:
 def _serve(asset: Asset) -> Callable[[Request], Awaitable[Response]]:
     async def serve(request: Request) -> Response:
         headers = _HEADERS | {"ETag": asset.etag}
-        known = (tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(","))
-        if asset.etag in known:
+        tags = (tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(","))
+        if asset.etag in tags:
             return Response(status_code=304, headers=headers)
         return Response(asset.body, headers=headers, media_type=asset.media_type)
 

@@ -1,4 +1,4 @@
-"""The reports behind every surface, computed from the state when they are asked for and kept until it changes."""
+"""Compute reports from the state on request, and keep them until the state changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
@@ -16,23 +16,23 @@ from monitor.store.commit_times import CommitTimes
 from schemas.api import BenchmarkSummary
 from schemas.report import BenchmarkReport, Report
 
-_PAIRS: Final = 8
-"""Benchmarks whose pairs are kept at hand: those last asked for. A thousand models have half a million pairs."""
+_MAX_LIVE_PAIRS: Final = 8
+"""Benchmarks whose pairs stay in memory, those last requested: a thousand models have half a million pairs."""
 
 QUICK_SECONDS: Final = 0.2
-"""Statistics for the metrics that take no longer are computed for every scrape: those of a few hundred models."""
+"""Statistics that take at most this long, those of a few hundred models, are computed for every scrape."""
 
-PATIENCE: Final = 10
-"""What takes longer is kept for so many times what is beyond, or those who scrape would have the worker to themselves."""
+COOLDOWN: Final = 10
+"""Slower statistics are reused for this many times their excess, so that scrapes cannot take all of the worker's time."""
 
 
-class Board:
-    """Reports of the benchmarks that this worker owns.
+class ReportCache:
+    """Reports of the benchmarks of this worker.
 
     Parameters
     ----------
     partitions : callable
-        Returns the partitions as they are now.
+        Returns the current partitions.
     commit_times : callable, optional
         Returns the commit times by benchmark.
     """
@@ -43,80 +43,76 @@ class Board:
         commit_times: Callable[[], Mapping[str, CommitTimes]] = dict,
     ) -> None:
         self._partitions, self._commit_times = partitions, commit_times
-        self._kept: dict[tuple[str, str, bool], tuple[tuple[object, ...], BenchmarkReport]] = {}
+        self._reports: dict[tuple[str, Which], tuple[tuple[object, ...], BenchmarkReport]] = {}
         self._pairs: dict[str, tuple[tuple[object, ...], LivePairs]] = {}
-        self._followed: dict[str, tuple[tuple[object, ...], MetricsView, float]] = {}
+        self._metrics: dict[str, tuple[tuple[object, ...], MetricsView, float]] = {}
 
     @property
     def partitions(self) -> Sequence[Partition]:
-        """The partitions as they are now."""
+        """The current partitions."""
         return self._partitions()
 
     def commit_times(self, name: str) -> CommitTimes:
-        """Return the commit times of a benchmark; empty where none is recorded."""
+        """Return the commit times of a benchmark; empty if none is recorded."""
         return self._commit_times().get(name) or CommitTimes()
 
-    def forget(self) -> None:
-        """Drop what is kept: benchmarks have gone."""
-        self._kept.clear()
+    def clear(self) -> None:
+        """Drop everything, for benchmarks have moved to another worker."""
+        self._reports.clear()
         self._pairs.clear()
-        self._followed.clear()
+        self._metrics.clear()
 
     def benchmarks(self) -> dict[str, Benchmark]:
-        """Benchmarks by name."""
+        """Return the benchmarks by name."""
         return {name: benchmark for p in self._partitions() for name, benchmark in p.benchmarks.items()}
 
-    def benchmark(
-        self, name: str, pairs: Which = "adjacent", *, assert_complete: bool = False
-    ) -> BenchmarkReport | None:
-        """Return the report of a benchmark, or None if there is none of that name."""
+    def benchmark_report(self, name: str, pairs: Which = "adjacent") -> BenchmarkReport | None:
+        """Return the report of a benchmark, or None if there is no such benchmark."""
         benchmark = self.benchmarks().get(name)
         if benchmark is None:
             return None
-        state = _state(benchmark)
-        kept = self._kept.get((name, pairs, assert_complete))
-        if kept is None or kept[0] != state:
-            kept = (state, benchmark_report(benchmark, pairs=pairs, assert_complete=assert_complete))
-            self._kept[name, pairs, assert_complete] = kept
-        return kept[1]
+        version = _version(benchmark)
+        cached = self._reports.get((name, pairs))
+        if cached is None or cached[0] != version:
+            cached = self._reports[name, pairs] = version, benchmark_report(benchmark, pairs=pairs)
+        return cached[1]
 
-    def followed(self, name: str) -> MetricsView:
-        """Return what the metrics tell of a benchmark that is there; of a large one, as it was shortly before."""
-        benchmark = self.benchmarks()[name]
-        state, begin = _state(benchmark), monotonic()
-        kept = self._followed.get(name)
-        if kept is None or (kept[0] != state and begin >= kept[2]):
-            followed = metrics_view(benchmark)
-            end = monotonic()
-            kept = self._followed[name] = state, followed, end + PATIENCE * max(0.0, end - begin - QUICK_SECONDS)
-        return kept[1]
-
-    def report(self, pairs: Which = "adjacent", *, assert_complete: bool = False) -> Report:
+    def report(self, pairs: Which = "adjacent") -> Report:
         """Return the report of every benchmark, by name."""
-        reports = (self.benchmark(name, pairs, assert_complete=assert_complete) for name in sorted(self.benchmarks()))
-        return Report(benchmarks=[r for r in reports if r is not None])
+        reports = (self.benchmark_report(name, pairs) for name in sorted(self.benchmarks()))
+        return Report(benchmarks=[report for report in reports if report is not None])
 
-    def pairs(self, name: str) -> LivePairs | None:
-        """Return the pairs of a benchmark as they are now, or None if there is none of that name."""
+    def metrics_view(self, name: str) -> MetricsView:
+        """Return the statistics for the metrics of a benchmark; those of a large one may be slightly old."""
+        benchmark = self.benchmarks()[name]
+        version, start = _version(benchmark), monotonic()
+        cached = self._metrics.get(name)
+        if cached is None or (cached[0] != version and start >= cached[2]):
+            view = metrics_view(benchmark)
+            end = monotonic()
+            cached = self._metrics[name] = version, view, end + COOLDOWN * max(0.0, end - start - QUICK_SECONDS)
+        return cached[1]
+
+    def live_pairs(self, name: str) -> LivePairs | None:
+        """Return the current pairs of a benchmark, or None if there is no such benchmark."""
         benchmark = self.benchmarks().get(name)
         if benchmark is None:
             return None
-        state = _state(benchmark)
-        kept = self._pairs.get(name)
-        if kept is None or kept[0] != state or kept[1].benchmark is not benchmark:
-            kept = (state, LivePairs(benchmark))
-        self._pairs.pop(name, None)
-        self._pairs[name] = kept
-        if len(self._pairs) > _PAIRS:
+        version = _version(benchmark)
+        cached = self._pairs.pop(name, None)
+        if cached is None or cached[0] != version or cached[1].benchmark is not benchmark:
+            cached = version, LivePairs(benchmark)
+        self._pairs[name] = cached
+        if len(self._pairs) > _MAX_LIVE_PAIRS:
             del self._pairs[next(iter(self._pairs))]
-        return kept[1]
+        return cached[1]
 
     def summaries(self) -> list[BenchmarkSummary]:
-        """Return what a list shows of each benchmark, by name."""
+        """Return a summary of each benchmark, by name."""
         return [_summary(benchmark) for _, benchmark in sorted(self.benchmarks().items())]
 
 
-def _state(benchmark: Benchmark) -> tuple[object, ...]:
+def _version(benchmark: Benchmark) -> tuple[object, ...]:
     return (benchmark.off, *benchmark.counters.values(), benchmark.spec)
 
 
@@ -128,15 +124,15 @@ def _summary(benchmark: Benchmark) -> BenchmarkSummary:
         events=benchmark.counters["events"],
         models=models,
         pairs=pair_count(models),
-        decided=_decided(benchmark) if benchmark.standing else 0,
+        decided=_decided_pairs(benchmark) if benchmark.standing else 0,
         order=order_report(benchmark),
         rejected=benchmark.counters["rejected"],
         conflicts=benchmark.counters["conflicts"],
     )
 
 
-def _decided(benchmark: Benchmark) -> int:
-    """How many pairs of current models have a family-wise verdict."""
+def _decided_pairs(benchmark: Benchmark) -> int:
+    """Count the pairs of current models with a family-wise verdict."""
     latched = np.flatnonzero(benchmark.latched["anytime_family"][: benchmark.pairs])
     i, j = pair_members(latched)
     current = benchmark.current()

@@ -16,7 +16,7 @@ from monitor.ingest.files.paths import PathError
 from monitor.ingest.files.segments import RAW_LENGTH, read_files
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.importer import Importer
-from monitor.serve.api.body_parser import read_records
+from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.problems import ProblemError
 from monitor.store.transfer.archive import ArchiveDamaged, read_archive
 from schemas.decode import Fault, decode_message
@@ -83,7 +83,7 @@ def body(data):
     """The body of a request: all of it is taken, or a problem says what is wrong."""
     for kind in ("application/x-ndjson", "application/json"):
         try:
-            found = read_records(data, kind)
+            found = parse_body(data, kind)
         except ProblemError as problem:
             _sentence(str(problem))
         else:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from monitor.serve import access as guard
+from monitor.serve import access
 from tests.commands import PATIENCE, Watch, events, get, rankwatch, until, write
 from tests.served import Served
 
@@ -108,8 +108,8 @@ def test_tokens_are_compared_in_constant_time(monkeypatch, given):
         seen.append((one, other))
         return compare(one, other)
 
-    compare = guard.compare_digest
-    monkeypatch.setattr(guard, "compare_digest", spy)
+    compare = access.compare_digest
+    monkeypatch.setattr(access, "compare_digest", spy)
     with Served(token=TOKEN, loopback=False) as served:
         headers = {"Authorization": f"Bearer {given}".encode("latin-1")}
         assert served.request("GET", "/metrics", **headers).status == 401
@@ -206,7 +206,7 @@ def test_bodies_are_cut_off_before_they_fill_the_memory(watch):
     kind = KEY | {"Content-Type": "application/x-ndjson"}
     before = memory(watch)
     status, _, text = ask(watch, "POST", "/api/v1/events", None, kind | {"Content-Length": str(1 << 30)})
-    assert (status, "at most 2,000,000 bytes" in text) == (413, True)
+    assert (status, "the limit is 2,000,000 bytes" in text) == (413, True)
     line = b'{"benchmark":"b","item_id":"i","model":"m","score":1}\n' * 1_000
     packed = bomb(512 << 20)
     assert len(packed) < 1_000_000

@@ -1,1 +1,1 @@
-"""The HTTP API: what can be asked of the state, and what can be put into the log."""
+"""The HTTP API: routes that read the state, and routes that append to the log."""

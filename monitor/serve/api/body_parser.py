@@ -1,88 +1,29 @@
-"""From the body of a request to events and declarations, or to what is wrong with each record of it."""
+"""Parse the body of a request into events and declarations, or list the records that are wrong."""
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import msgspec
 
-from monitor.serve.api.problems import ProblemError
+from monitor.serve.api.intake import Submission
+from monitor.serve.api.problems import ProblemError, fault_detail
 from schemas.api import RecordError
-from schemas.decode import Checker, Fault, check_object, decode_block, decode_message, read_object
+from schemas.decode import Checker, Fault, check_object, decode_message, decode_records, read_object
 from schemas.events import Declaration, EventFields
 
-MOST_ERRORS: Final = 100
-"""Bad records that are named in one answer, and after which a body is not read on."""
+MAX_ERRORS: Final = 100
+"""Bad records in one response; parsing stops there."""
 
 _BLOCK_LINES: Final = 1_000
-_ARRAY: Final = msgspec.json.Decoder(list[EventFields])
-_ANY: Final = msgspec.json.Decoder(list[Any])
-_BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_EVENTS: Final = msgspec.json.Decoder(list[EventFields])
+_VALUES: Final = msgspec.json.Decoder(list[Any])
+_DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+NumberedRecord = tuple[int, EventFields | Declaration | Fault]
 
 
-class Records(NamedTuple):
-    """What a body holds."""
-
-    events: list[EventFields]
-    declarations: list[Declaration]
-
-
-class _Reader:
-    def __init__(self) -> None:
-        self.found = Records([], [])
-        self.errors: list[RecordError] = []
-        self.checker = Checker()
-
-    def take(self, record: EventFields | Declaration | Fault, line: int) -> None:
-        """Sort a record."""
-        if isinstance(record, Fault):
-            self.errors.append(RecordError(line=line, field=record.field, found=record.found, reason=record.reason))
-        elif isinstance(record, Declaration):
-            self.found.declarations.append(record)
-        elif self.checker.bad([record]):
-            self.take(check_object(msgspec.to_builtins(record)), line)
-        else:
-            self.found.events.append(record)
-
-    @property
-    def full(self) -> bool:
-        """Whether enough is known to be wrong."""
-        return len(self.errors) >= MOST_ERRORS
-
-    def lines(self, body: bytes) -> None:
-        """Read JSON lines; blank ones are passed over."""
-        lines = body.split(b"\n")
-        for start in range(0, len(lines), _BLOCK_LINES):
-            block = lines[start : start + _BLOCK_LINES]
-            events = decode_block(b"\n".join(block).strip() + b"\n")
-            if events is not None and not self.checker.bad(events):
-                self.found.events.extend(events)
-                continue
-            for number, line in enumerate(block, start + 1):
-                if line.strip():
-                    self.take(decode_message(line), number)
-                if self.full:
-                    return
-
-    def array(self, body: bytes) -> None:
-        """Read a JSON array."""
-        try:
-            events = _ARRAY.decode(body)
-            if not self.checker.bad(events):
-                self.found.events.extend(events)
-                return
-        except _BROKEN:
-            pass
-        try:
-            values = _ANY.decode(body)
-        except _BROKEN as error:
-            raise ProblemError(422, f"the body is no JSON array of events: {error}") from None
-        for number, value in enumerate(values, 1):
-            self.take(read_object(value), number)
-            if self.full:
-                return
-
-
-def read_records(body: bytes, media_type: str) -> Records:
-    """Read a body whole, or refuse it whole.
+def parse_body(body: bytes, media_type: str) -> Submission:
+    """Parse a whole body, or refuse the whole body.
 
     Parameters
     ----------
@@ -93,21 +34,59 @@ def read_records(body: bytes, media_type: str) -> Records:
     Raises
     ------
     ProblemError
-        422 with the bad records, by line (or place in the array).
+        422 with the bad records, by line or by position in the array.
     """
-    reader = _Reader()
-    if media_type == "application/json":
-        reader.array(body)
-    else:
-        reader.lines(body)
-    errors = reader.errors
+    submission, errors, checker = Submission([], []), list[RecordError](), Checker()
+    for events, records in _array(body) if media_type == "application/json" else _line_blocks(body):
+        if events is not None and not checker.bad(events):
+            submission.events.extend(events)
+            continue
+        for line, decoded in records:
+            wrong_name = isinstance(decoded, EventFields) and checker.bad([decoded])
+            record = check_object(msgspec.to_builtins(decoded)) if wrong_name else decoded
+            if isinstance(record, Fault):
+                errors.append(RecordError(line=line, field=record.field, found=record.found, reason=record.reason))
+                if len(errors) == MAX_ERRORS:
+                    raise _refusal(errors)
+            elif isinstance(record, Declaration):
+                submission.declarations.append(record)
+            else:
+                submission.events.append(record)
     if errors:
-        first = errors[0]
-        more = " (the body was not read on)" if reader.full else ""
+        raise _refusal(errors)
+    return submission
+
+
+def _line_blocks(body: bytes) -> Iterator[tuple[list[EventFields] | None, Iterable[NumberedRecord]]]:
+    """Yield the events of each block of lines, or None where a line needs a closer look, and the lines one at a time."""
+    lines = body.split(b"\n")
+    for start in range(0, len(lines), _BLOCK_LINES):
+        block = [
+            (number, line) for number, line in enumerate(lines[start : start + _BLOCK_LINES], start + 1) if line.strip()
+        ]
+        yield decode_records([line for _, line in block]), ((number, decode_message(line)) for number, line in block)
+
+
+def _array(body: bytes) -> Iterator[tuple[list[EventFields] | None, Iterable[NumberedRecord]]]:
+    try:
+        events = _EVENTS.decode(body)
+    except _DECODE_ERRORS:
+        events = None
+    yield events, _array_records(body)
+
+
+def _array_records(body: bytes) -> Iterator[NumberedRecord]:
+    try:
+        values = _VALUES.decode(body)
+    except _DECODE_ERRORS:
         raise ProblemError(
-            422,
-            f"{len(errors):,} bad record{'s' * (len(errors) > 1)}{more}, so nothing was taken; the first is line {first.line}: "
-            f"{first.field}: found {first.found}: {first.reason}",
-            errors,
-        )
-    return reader.found
+            422, "The body is not a JSON array of events. Send an array, or JSON lines as application/x-ndjson."
+        ) from None
+    yield from ((number, read_object(value)) for number, value in enumerate(values, 1))
+
+
+def _refusal(errors: list[RecordError]) -> ProblemError:
+    count = "1 bad record" if len(errors) == 1 else f"{len(errors):,} bad records"
+    stopped = " Parsing stopped there." if len(errors) == MAX_ERRORS else ""
+    first = errors[0]
+    return ProblemError(422, f"Nothing was stored: {count}.{stopped} Line {first.line}: {fault_detail(first)}", errors)

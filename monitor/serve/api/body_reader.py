@@ -1,4 +1,4 @@
-"""Bodies of requests: read with a bound on their size (inflated as it is), on the time they take, and on what all of them hold together."""
+"""Read the bodies of requests within limits on size, time and memory."""
 
 import asyncio
 import zlib
@@ -9,77 +9,82 @@ from starlette.requests import ClientDisconnect, Request
 from monitor.serve.api.problems import ProblemError
 
 READ_SECONDS: Final = 30.0
-"""How long a body may take to come."""
+"""How long a body may take to arrive."""
 
-_TOGETHER: Final = 4
-"""How many of the largest bodies may be in memory at a time."""
+_MAX_LARGEST_BODIES: Final = 4
+"""Bodies of the largest size that fit in memory at a time."""
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
-class Bodies:
-    """Reads bodies.
+class BodyReader:
+    """Reads and inflates bodies.
 
     Parameters
     ----------
     limit : int
-        Bytes a body may have when it is inflated.
+        Largest inflated body, in bytes.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._held = 0
+        self._bytes_in_memory = 0
 
     async def read(self, request: Request) -> bytes:
-        """Read a body whole, inflated where it is gzipped.
+        """Read a whole body; inflate it if it is gzip.
 
         Raises
         ------
         ProblemError
-            400 for a body that is cut short or no gzip, 408 when it takes too long, 413 when it is too long, 415 for another
-            encoding, 503 while others fill the memory there is for bodies.
+            400 for a truncated body or broken gzip, 408 for one that takes too long, 413 for one that is too large, 415 for another
+            encoding, 503 while other requests fill the memory for bodies.
         """
         encoding = request.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in {"identity", "gzip"}:
-            raise ProblemError(415, f"Content-Encoding: found {encoding[:40]!r}: send the body plain, or as gzip")
+            raise ProblemError(
+                415, f"Content-Encoding {encoding[:40]!r} is not supported. Send the body uncompressed or as gzip."
+            )
         declared = request.headers.get("content-length", "0")
         if declared.isdecimal() and int(declared) > self.limit:
-            raise self._too_long()
-        body = _Inflated(self.limit) if encoding == "gzip" else _Plain()
-        held = 0
+            raise self._too_large()
+        body = _GzipBody(self.limit) if encoding == "gzip" else _PlainBody()
+        size = 0
         try:
             async with asyncio.timeout(READ_SECONDS):
                 async for piece in request.stream():
                     body.add(piece)
-                    held, before = len(body.data), held
-                    self._held += held - before
-                    self._check(held)
+                    self._bytes_in_memory += len(body.data) - size
+                    size = len(body.data)
+                    self._check_size(size)
             body.finish()
         except TimeoutError:
             raise ProblemError(
-                408, f"the body did not come within {READ_SECONDS:.0f} s: send smaller requests"
+                408, f"The body did not arrive within {READ_SECONDS:.0f} s. Send smaller requests."
             ) from None
         except ClientDisconnect:
-            raise ProblemError(400, "the body was cut short") from None
+            raise ProblemError(400, "The body is truncated: the connection closed early.") from None
         except (zlib.error, EOFError):
-            raise ProblemError(400, "Content-Encoding says gzip, and the body is none, or cut short") from None
+            raise ProblemError(
+                400, "Content-Encoding is gzip, but the body is truncated or not gzip. Compress it again and resend."
+            ) from None
         finally:
-            self._held -= held
+            self._bytes_in_memory -= size
         return bytes(body.data)
 
-    def _check(self, held: int) -> None:
-        if held > self.limit:
-            raise self._too_long()
-        if self._held > _TOGETHER * self.limit:
-            raise ProblemError(503, "too many large requests at once: try again", headers={"Retry-After": "1"})
+    def _check_size(self, size: int) -> None:
+        if size > self.limit:
+            raise self._too_large()
+        if self._bytes_in_memory > _MAX_LARGEST_BODIES * self.limit:
+            raise ProblemError(503, "Too many large requests at once. Retry in a second.", headers={"Retry-After": "1"})
 
-    def _too_long(self) -> ProblemError:
+    def _too_large(self) -> ProblemError:
         return ProblemError(
-            413, f"a body has at most {self.limit:,} bytes when it is inflated: send the events in several requests"
+            413,
+            f"The body is too large: the limit is {self.limit:,} bytes after inflation. Send several smaller requests.",
         )
 
 
-class _Plain:
+class _PlainBody:
     def __init__(self) -> None:
         self.data = bytearray()
 
@@ -90,8 +95,8 @@ class _Plain:
         pass
 
 
-class _Inflated:
-    """Inflates gzip, member after member, up to one byte more than the limit: that tells a bomb, however much more it would hold."""
+class _GzipBody:
+    """Inflates gzip members up to one byte over the limit, which exposes a bomb without inflating all of it."""
 
     def __init__(self, limit: int) -> None:
         self.data = bytearray()

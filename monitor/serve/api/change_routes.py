@@ -1,4 +1,4 @@
-"""Verdict changes, page by page and as server-sent events."""
+"""Routes for verdict changes: pages, and server-sent events."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated, Final
@@ -7,37 +7,55 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
 from monitor.serve.api.problems import ProblemError
-from monitor.serve.api.state_watcher import Pulse
-from monitor.serve.api.verdict_history import START, Histories, History, Place, place_of
-from monitor.serve.report_cache import Board
+from monitor.serve.api.read_routes import unknown_benchmark
+from monitor.serve.api.state_watcher import StateWatcher
+from monitor.serve.api.verdict_history import START, Position, VerdictHistory, parse_change_id
+from monitor.serve.report_cache import ReportCache
 from schemas.api import ChangePage, Update
 from schemas.names import MAX_NAME_LENGTH
 
 HEARTBEAT_SECONDS: Final = 15.0
 _BATCH: Final = 500
+_MAX_HISTORIES: Final = 64
 Name = Annotated[str | None, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
 _ID: Final = r"^[0-9]{1,30}-[0-9]{1,29}$"
+After = Annotated[str | None, Query(pattern=_ID, description="`id` of the last change you have")]
+Newest = Annotated[bool, Query(description="return the latest changes, newest first, instead of a page")]
 
 
-def changes_routes(board: Board, pulse: Pulse) -> APIRouter:
-    """Make the routes that tell of verdict changes."""
+def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
+    """Make the routes for verdict changes."""
     routes = APIRouter(prefix="/api/v1/changes")
-    histories = Histories(board)
+    histories: dict[str | None, VerdictHistory] = {}
+
+    def history_of(benchmark: str | None) -> VerdictHistory:
+        """Return the history of a benchmark, shared by all requests; keep the last used ones."""
+        if benchmark is None and len(reports.partitions) > 1:
+            raise ProblemError(
+                422, "benchmark: found nothing; changes of several partitions have no common order. Name a benchmark."
+            )
+        if benchmark is not None and benchmark not in reports.benchmarks():
+            raise unknown_benchmark(benchmark)
+        history = histories.pop(benchmark) if benchmark in histories else VerdictHistory(reports, benchmark)
+        histories[benchmark] = history
+        if len(histories) > _MAX_HISTORIES:
+            del histories[next(iter(histories))]
+        return history
 
     @routes.get("")
     async def changes(
         benchmark: Name = None,
-        after: Annotated[str | None, Query(pattern=_ID, description="id of the last change that is known")] = None,
+        after: After = None,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-        newest: Annotated[bool, Query(description="the latest changes, latest first, instead of a page")] = False,  # noqa: FBT002 - a query parameter
+        newest: Newest = False,  # noqa: FBT002 - a query parameter
     ) -> ChangePage:
-        """List verdict changes in the order of the log. What has been listed never moves: a page begun at an id goes on there."""
-        history = histories.of(benchmark)
+        """List verdict changes in log order. Pages are stable: new changes only come after the last one."""
+        history = history_of(benchmark)
         if newest:
             latest = history.latest(limit)
             return ChangePage(changes=latest, next=latest[0].id if latest else after)
-        found = history.after(_place(after), limit)
-        return ChangePage(changes=found, next=found[-1].id if found else after)
+        page = history.after(_position(after), limit)
+        return ChangePage(changes=page, next=page[-1].id if page else after)
 
     @routes.get(
         "/stream",
@@ -46,19 +64,19 @@ def changes_routes(board: Board, pulse: Pulse) -> APIRouter:
     )
     async def stream(
         benchmark: Name = None,
-        after: Annotated[str | None, Query(pattern=_ID, description="id of the last change that is known")] = None,
+        after: After = None,
         last_event_id: Annotated[str | None, Header(pattern=_ID)] = None,
     ) -> StreamingResponse:
-        """Follow verdict changes as server-sent events.
+        """Stream verdict changes as server-sent events.
 
-        Event `change` has the change as JSON, and its id; `Last-Event-ID` (or `after`) takes up behind an id, else it begins with what
-        comes next. Event `update` says that a benchmark has moved, at most twice a second.
+        A `change` event carries a verdict change as JSON, and its id. With `Last-Event-ID` or `after`, the stream resumes after that id;
+        otherwise it starts with the next change. An `update` event reports new events of a benchmark, at most twice a second.
         """
-        history = histories.of(benchmark)
+        history = history_of(benchmark)
         known = last_event_id or after
-        start = history.last() if known is None else _place(known)
+        start = history.end() if known is None else _position(known)
         return StreamingResponse(
-            _events(board, pulse, history, benchmark, start),
+            _server_sent_events(reports, watcher, history, benchmark, start),
             media_type="text/event-stream",
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
@@ -66,35 +84,35 @@ def changes_routes(board: Board, pulse: Pulse) -> APIRouter:
     return routes
 
 
-def _place(id_: str | None) -> Place:
+def _position(id_: str | None) -> Position:
     try:
-        return START if id_ is None else place_of(id_)
+        return START if id_ is None else parse_change_id(id_)
     except ValueError as error:
         raise ProblemError(422, f"after: {error}") from error
 
 
-async def _events(
-    board: Board, pulse: Pulse, history: History, benchmark: str | None, place: Place
+async def _server_sent_events(
+    reports: ReportCache, watcher: StateWatcher, history: VerdictHistory, benchmark: str | None, position: Position
 ) -> AsyncIterator[bytes]:
-    """Write changes behind a place as they come; between them say what has moved, and that the line is alive."""
+    """Yield changes after a position as they come, the benchmarks that moved, and heartbeats in between."""
     seen: dict[str, int] = {}
     yield b"retry: 2000\n\n"
-    async with pulse.following():
-        while not pulse.ended:
-            beat = pulse.beat
-            while found := history.after(place, _BATCH):
-                yield b"".join(_frame("change", change.model_dump_json(), change.id) for change in found)
-                place = place_of(found[-1].id)
-            moved = _moved(board, benchmark, seen)
-            if moved:
-                yield moved
-            if not await pulse.wait(beat, HEARTBEAT_SECONDS):
+    async with watcher.subscribe():
+        while not watcher.stopped:
+            version = watcher.version
+            while batch := history.after(position, _BATCH):
+                yield b"".join(_frame("change", change.model_dump_json(), change.id) for change in batch)
+                position = parse_change_id(batch[-1].id)
+            updates = _updates(reports, benchmark, seen)
+            if updates:
+                yield updates
+            if not await watcher.wait(version, HEARTBEAT_SECONDS):
                 yield b": alive\n\n"
 
 
-def _moved(board: Board, benchmark: str | None, seen: dict[str, int]) -> bytes:
+def _updates(reports: ReportCache, benchmark: str | None, seen: dict[str, int]) -> bytes:
     frames = []
-    for name, state in board.benchmarks().items():
+    for name, state in reports.benchmarks().items():
         events = state.counters["events"]
         if benchmark in {None, name} and seen.get(name) != events:
             seen[name] = events
@@ -103,6 +121,6 @@ def _moved(board: Board, benchmark: str | None, seen: dict[str, int]) -> bytes:
 
 
 def _frame(event: str, data: str, id_: str | None = None) -> bytes:
-    """Write one event; JSON holds no newline, so `data` is one line."""
-    head = "" if id_ is None else f"id: {id_}\n"
-    return f"event: {event}\n{head}data: {data}\n\n".encode()
+    """Encode one server-sent event; JSON has no newline, so `data` is one line."""
+    id_line = "" if id_ is None else f"id: {id_}\n"
+    return f"event: {event}\n{id_line}data: {data}\n\n".encode()

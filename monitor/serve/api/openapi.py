@@ -1,4 +1,4 @@
-"""The OpenAPI description: what FastAPI finds out, with problems as the answers to errors and schemas of what is taken in."""
+"""Complete FastAPI's OpenAPI description with problems and with the schemas of request bodies."""
 
 from typing import Any, Final
 
@@ -10,51 +10,49 @@ from monitor.serve.api.problems import MEDIA_TYPE
 from schemas.api import Problem
 from schemas.events import Declaration, Event, Spec
 
-_TAKEN_IN: Final[tuple[type[BaseModel], ...]] = (Event, Declaration, Spec)
+_REQUEST_MODELS: Final[tuple[type[BaseModel], ...]] = (Event, Declaration, Spec)
+_COMMON_ERRORS: Final = {
+    "400": "The request is malformed, or its Host header does not name this server.",
+    "401": "A bearer token is required.",
+    "404": "No benchmark, model or route has this name.",
+    "422": "A parameter or a record is wrong.",
+}
 
 
-def add_description(web: FastAPI) -> None:
-    """Have an application described."""
+def add_openapi(web: FastAPI) -> None:
+    """Replace the description that an application serves."""
 
     def openapi() -> dict[str, Any]:
         if web.openapi_schema is None:
-            web.openapi_schema = _described(web)
+            web.openapi_schema = _openapi(web)
         return web.openapi_schema
 
     web.openapi = openapi  # type: ignore[method-assign]  # the documented way to extend the description
 
 
-def reference(model: type[BaseModel]) -> dict[str, str]:
-    """Return a reference to the schema of what is taken in."""
+def request_schema(model: type[BaseModel]) -> dict[str, str]:
+    """Return a reference to the schema of a model in request bodies."""
     return {"$ref": f"#/components/schemas/{model.__name__}-Input"}
 
 
-_EVERYWHERE: Final = {
-    "400": "the request cannot be read, or its Host is not one of this server's",
-    "401": "a bearer token is required",
-    "404": "there is nothing of that name",
-    "422": "a parameter or a record is wrong",
-}
-
-
-def _described(web: FastAPI) -> dict[str, Any]:
+def _openapi(web: FastAPI) -> dict[str, Any]:
     schema = get_openapi(title=web.title, version=web.version, description=web.description, routes=web.routes)
     definitions = schema.setdefault("components", {}).setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         definitions.pop(name, None)
     _define(definitions, Problem, "")
-    for model in _TAKEN_IN:
+    for model in _REQUEST_MODELS:
         _define(definitions, model, "-Input")
-    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    problem = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for path in schema["paths"].values():
         for operation in path.values():
-            answers = operation["responses"]
-            answers.pop("422", None)
-            for status, text in _EVERYWHERE.items():
-                answers.setdefault(status, {"description": text})
-            for status, answer in answers.items():
+            responses = operation["responses"]
+            responses.pop("422", None)
+            for status, text in _COMMON_ERRORS.items():
+                responses.setdefault(status, {"description": text})
+            for status, response in responses.items():
                 if int(status) >= 400:
-                    answer["content"] = content
+                    response["content"] = problem
     return schema
 
 

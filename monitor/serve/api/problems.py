@@ -1,8 +1,8 @@
-"""Errors as problem details (RFC 9457), whoever found them."""
+"""Report every error as a problem detail (RFC 9457)."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -13,22 +13,36 @@ from schemas.text import shorten
 
 MEDIA_TYPE: Final = "application/problem+json"
 _HINTS: Final = {
-    404: "there is nothing here; GET /api/v1/openapi.json describes every route",
-    405: "this route does not take the method",
+    404: "No such route. GET /api/v1/openapi.json lists every route.",
+    405: "This route does not support the method. GET /api/v1/openapi.json lists the methods of every route.",
 }
+_REMEDIES: Final = {
+    "missing": "add it",
+    "int_parsing": "use a whole number",
+    "bool_parsing": "use true or false",
+    "greater_than": "use a number above {gt}",
+    "greater_than_equal": "use {ge} or more",
+    "less_than": "use a number below {lt}",
+    "less_than_equal": "use {le} or less",
+    "literal_error": "use {expected}",
+    "string_too_short": "use at least {min_length} character",
+    "string_too_long": "use at most {max_length} characters",
+    "string_pattern_mismatch": "use a value that an earlier response returned",
+    "extra_forbidden": "remove it; no such field exists",
+    "json_invalid": "send valid JSON",
+}
+"""What to do, by pydantic's type of error."""
 
 
 class ProblemError(Exception):
-    """A request that cannot be answered as asked.
+    """A request that cannot be answered.
 
     Parameters
     ----------
     status : int
     detail : str
-        What was found, and what to do.
+        What is wrong, and what to do.
     errors : sequence of RecordError, optional
-    total : int, optional
-        How many errors there are, where not all are given.
     headers : dict, optional
     """
 
@@ -37,7 +51,6 @@ class ProblemError(Exception):
         status: int,
         detail: str,
         errors: Sequence[RecordError] | None = None,
-        total: int | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
@@ -46,52 +59,68 @@ class ProblemError(Exception):
             status=status,
             detail=detail,
             errors=None if errors is None else list(errors),
-            errors_total=total,
         )
         self.headers = headers
 
+    def response(self) -> Response:
+        """Return the problem as a response."""
+        return Response(self.problem.model_dump_json(exclude_none=True), self.problem.status, self.headers, MEDIA_TYPE)
 
-def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> Response:
-    """Return a problem as the answer."""
-    return Response(problem.model_dump_json(exclude_none=True), problem.status, headers, MEDIA_TYPE)
+
+class FieldFault(Protocol):
+    """A field with a wrong value, found by any checker."""
+
+    @property
+    def field(self) -> str:
+        """Name of the field."""
+
+    @property
+    def found(self) -> str:
+        """Its value, shortened."""
+
+    @property
+    def reason(self) -> str:
+        """Why the value is wrong, and what to do."""
 
 
-def plain_problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-    """Return an answer of a status and what to do."""
-    return problem_response(ProblemError(status, detail).problem, headers)
+def fault_detail(fault: FieldFault) -> str:
+    """Return one sentence about a wrong field."""
+    return f"{fault.field}: found {fault.found}; {fault.reason}."
+
+
+def validation_problem(errors: Sequence[Mapping[str, Any]]) -> ProblemError:
+    """Return the problem for pydantic's errors about the parameters or the body of a request."""
+    wrong = [_parameter_error(error) for error in errors]
+    return ProblemError(422, fault_detail(wrong[0]), wrong)
+
+
+def _parameter_error(error: Mapping[str, Any]) -> RecordError:
+    path = [str(part) for part in error["loc"] if part not in {"query", "body", "path", "header"}]
+    remedy = _REMEDIES.get(error["type"], str(error["msg"]).removeprefix("Value error, "))
+    return RecordError(
+        line=None,
+        field=".".join(path) or "body",
+        found="nothing" if error["type"] == "missing" else shorten(repr(error.get("input"))),
+        reason=remedy.format_map(error.get("ctx", {})) if error["type"] in _REMEDIES else remedy,
+    )
 
 
 def add_problems(web: FastAPI) -> None:
-    """Let every error of an application be told as a problem."""
+    """Make an application report every error as a problem."""
 
     @web.exception_handler(ProblemError)
-    async def ours(_: Request, error: ProblemError) -> Response:
-        return problem_response(error.problem, error.headers)
+    async def problem(_: Request, error: ProblemError) -> Response:
+        return error.response()
 
     @web.exception_handler(RequestValidationError)
     async def invalid(_: Request, error: RequestValidationError) -> Response:
-        errors = [parameter_error(each) for each in error.errors()]
-        first = errors[0]
-        detail = f"{first.field}: found {first.found}: {first.reason}"
-        return problem_response(ProblemError(422, detail, errors).problem)
+        return validation_problem(error.errors()).response()
 
     @web.exception_handler(HTTPException)
     async def http(_: Request, error: HTTPException) -> Response:
         detail = _HINTS.get(error.status_code, str(error.detail))
-        return plain_problem(error.status_code, detail, dict(error.headers or {}))
+        return ProblemError(error.status_code, detail, headers=dict(error.headers or {})).response()
 
     @web.exception_handler(Exception)
     async def fault(_: Request, __: Exception) -> Response:
-        return plain_problem(500, "a fault of rankwatch: its log on standard error has the reason")
-
-
-def parameter_error(error: Mapping[str, Any]) -> RecordError:
-    """Say what is wrong with a parameter, from an error of pydantic."""
-    place = [str(part) for part in error["loc"] if part not in {"query", "body", "path", "header"}]
-    missing = error["type"] == "missing"
-    return RecordError(
-        line=None,
-        field=".".join(place) or "body",
-        found="nothing" if missing else shorten(repr(error.get("input"))),
-        reason=str(error["msg"]).removeprefix("Value error, "),
-    )
+        return ProblemError(500, "Internal error in rankwatch. Its log on standard error has the cause.").response()

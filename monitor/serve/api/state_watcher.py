@@ -1,75 +1,75 @@
-"""A beat for everyone who follows the state: one task looks at it twice a second, however many follow, and none when nobody does."""
+"""Wake the streams when the state changes: one task polls it for all of them, and none while no stream is open."""
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
-from monitor.serve.report_cache import Board
+from monitor.serve.report_cache import ReportCache
 
-LOOK_SECONDS: Final = 0.5
+POLL_SECONDS: Final = 0.5
 
 
-class Pulse:
-    """Beats when a benchmark has moved.
+class StateWatcher:
+    """Polls the event counts of the benchmarks while anything subscribes.
 
     Attributes
     ----------
-    beat : int
-        Grows by one with each beat.
-    ended : bool
-        Whether the server stops: whoever follows has to end too.
+    version : int
+        Grows by one with each change.
+    stopped : bool
+        Whether the server stops; subscribers have to end.
     """
 
-    def __init__(self, board: Board) -> None:
-        self.beat = 0
-        self.ended = False
-        self._board = board
-        self._followers = 0
-        self._looking: asyncio.Task[None] | None = None
-        self._beaten = asyncio.Event()
+    def __init__(self, reports: ReportCache) -> None:
+        self.version = 0
+        self.stopped = False
+        self._reports = reports
+        self._subscribers = 0
+        self._polling: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
 
     @contextlib.asynccontextmanager
-    async def following(self) -> AsyncIterator[None]:
-        """Have the state looked at for as long as somebody follows."""
-        self._followers += 1
-        if self._looking is None:
-            self._looking = asyncio.create_task(self._look(self._state()))
+    async def subscribe(self) -> AsyncIterator[None]:
+        """Keep the state polled inside the context."""
+        self._subscribers += 1
+        if self._polling is None:
+            self._polling = asyncio.create_task(self._poll(self._event_counts()))
         try:
             yield
         finally:
-            self._followers -= 1
-            if not self._followers and self._looking is not None:
-                self._looking.cancel()
-                self._looking = None
+            self._subscribers -= 1
+            if not self._subscribers and self._polling is not None:
+                self._polling.cancel()
+                self._polling = None
 
-    async def wait(self, beat: int, seconds: float) -> bool:
-        """Wait until there has been a beat after `beat`, or the end; False if there was none in time."""
+    async def wait(self, version: int, seconds: float) -> bool:
+        """Wait for a change after `version`, or the stop; return False on timeout."""
         try:
             async with asyncio.timeout(seconds):
-                while self.beat == beat and not self.ended:
-                    await self._beaten.wait()
+                while self.version == version and not self.stopped:
+                    await self._changed.wait()
         except TimeoutError:
             return False
         return True
 
-    def end(self) -> None:
-        """Tell everyone who follows to end."""
-        self.ended = True
+    def stop(self) -> None:
+        """Wake every subscriber so that it ends."""
+        self.stopped = True
         self._wake()
 
     def _wake(self) -> None:
-        self._beaten.set()
-        self._beaten = asyncio.Event()
+        self._changed.set()
+        self._changed = asyncio.Event()
 
-    async def _look(self, seen: list[tuple[str, int]]) -> None:
+    async def _poll(self, seen: list[tuple[str, int]]) -> None:
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            now = self._state()
-            if now != seen:
-                seen = now
-                self.beat += 1
+            await asyncio.sleep(POLL_SECONDS)
+            counts = self._event_counts()
+            if counts != seen:
+                seen = counts
+                self.version += 1
                 self._wake()
 
-    def _state(self) -> list[tuple[str, int]]:
-        return [(name, benchmark.counters["events"]) for name, benchmark in self._board.benchmarks().items()]
+    def _event_counts(self) -> list[tuple[str, int]]:
+        return [(name, benchmark.counters["events"]) for name, benchmark in self._reports.benchmarks().items()]

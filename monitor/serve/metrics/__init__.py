@@ -1,0 +1,1 @@
+"""Prometheus metrics: the catalogue, its documentation page, and what a scrape returns."""

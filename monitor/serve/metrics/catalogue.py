@@ -1,379 +1,264 @@
-"""Every metric, in one place: name, kind, unit, labels, help, how many series; docs/reference/metrics.md is written from it."""
+"""Define every metric once: name, kind, unit, labels and help. docs/reference/metrics.md is generated from this table."""
 
+from functools import partial
 from typing import Final, Literal, NamedTuple
 
 Kind = Literal["counter", "gauge", "histogram", "info"]
 
-
-class Metric(NamedTuple):
-    """One metric family; counters are named without their `_total`, infos without their `_info`."""
-
-    name: str
-    kind: Kind
-    unit: str
-    labels: tuple[str, ...]
-    help: str
-    series: str
-    """How many series a worker has of it."""
-    buckets: tuple[float, ...] = ()
-    service_only: bool = False
-    """Whether only `rankwatch run` has it."""
-
-    @property
-    def exposed(self) -> str:
-        """The name under which it is queried."""
-        return self.name + {"counter": "_total", "info": "_info"}.get(self.kind, "")
-
-
 BENCHMARK: Final = ("benchmark",)
 PAIR: Final = ("benchmark", "model_a", "model_b")
+PAIR_PROCEDURE: Final = (*PAIR, "procedure")
 MODEL: Final = ("benchmark", "model")
 PARTITION: Final = ("partition",)
-_B, _P, _M, _T, _1 = "benchmarks", "followed pairs", "shown models", "partitions", "1"
+_COUNTED_BY: Final = {PAIR: "followed pairs", MODEL: "shown models", BENCHMARK: "benchmarks", PARTITION: "partitions"}
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _RECORDS: Final = (1, 10, 100, 500, 1000, 2000, 5000, 10000)
 
-# --- events -------------------------------------------------------------------------------------------------------------------------------
 
-EVENTS = Metric(
-    "rankwatch_events", "counter", "events", BENCHMARK, "Valid events read, duplicates and conflicts among them.", _B
+class Metric(NamedTuple):
+    """One metric family; `name` omits the suffix `_total` or `_info`."""
+
+    kind: Kind
+    name: str
+    labels: tuple[str, ...]
+    help: str
+    per_label: int = 1
+    """Series for each benchmark, model, pair or partition."""
+    buckets: tuple[float, ...] = ()
+    of_process: bool = False
+    """Whether it is a metric of the process, not computed from the state."""
+    service_only: bool = False
+    """Whether only `rankwatch run` exports it."""
+
+    @property
+    def exposed(self) -> str:
+        """The name in queries."""
+        return self.name + {"counter": "_total", "info": "_info"}.get(self.kind, "")
+
+    @property
+    def series(self) -> str:
+        """How many series a worker exports, in words."""
+        counted_by = next((noun for key, noun in _COUNTED_BY.items() if self.labels[: len(key)] == key), None)
+        number = len(self.buckets) + 3 if self.buckets else self.per_label
+        if counted_by is None:
+            return str(number)
+        return counted_by if number == 1 else f"{number} x {counted_by}"
+
+
+_counter = partial(Metric, "counter")
+_gauge = partial(Metric, "gauge")
+_histogram = partial(Metric, "histogram", of_process=True)
+_info = partial(Metric, "info")
+
+# Events.
+EVENTS = _counter("rankwatch_events", BENCHMARK, "Valid events read, including duplicates and conflicts.")
+DUPLICATES = _counter("rankwatch_duplicates", BENCHMARK, "Events that repeat an existing score.")
+CONFLICTS = _counter(
+    "rankwatch_conflicts", BENCHMARK, "Events with a different score for an existing key; the first score counts."
 )
-DUPLICATES = Metric("rankwatch_duplicates", "counter", "events", BENCHMARK, "Events that repeated a score.", _B)
-CONFLICTS = Metric(
-    "rankwatch_conflicts",
-    "counter",
-    "events",
-    BENCHMARK,
-    "Events with another score for a key that had one; the first stands.",
-    _B,
+REJECTED = _counter(
+    "rankwatch_rejected", BENCHMARK, "Records that could not be read; the label is empty if the benchmark is unknown."
 )
-REJECTED = Metric(
-    "rankwatch_rejected",
-    "counter",
-    "records",
-    BENCHMARK,
-    "Records that could not be read; no benchmark where none could be told.",
-    _B,
-)
-LAST_EVENT = Metric(
+LAST_EVENT = _gauge(
     "rankwatch_last_event_timestamp_seconds",
-    "gauge",
-    "seconds",
     BENCHMARK,
-    "Wall clock of the commit of the last chunk that held an event of the benchmark; kept with the state.",
-    _B,
+    "Commit time of the last chunk with an event of the benchmark; restarts keep it.",
 )
 
-# --- benchmarks ---------------------------------------------------------------------------------------------------------------------------
-
-BENCHMARK_INFO = Metric(
+# Benchmarks.
+BENCHMARK_INFO = _info(
     "rankwatch_benchmark",
-    "info",
-    "",
-    ("benchmark", "order", "family", "mixture"),
-    "What is declared of the benchmark: order policy, family policy, mixture.",
-    _B,
+    (*BENCHMARK, "order", "family", "mixture"),
+    "Declared order policy, family policy and mixture of the benchmark.",
 )
-OWNED = Metric(
-    "rankwatch_benchmark_owned",
-    "gauge",
-    "",
-    BENCHMARK,
-    "1 for a benchmark of this worker; the sum over workers is 1.",
-    _B,
+OWNED = _gauge(
+    "rankwatch_benchmark_owned", BENCHMARK, "1 for a benchmark of this worker; the sum over all workers is 1."
 )
-ITEMS = Metric("rankwatch_items", "gauge", "items", BENCHMARK, "Items seen.", _B)
-ITEMS_DECLARED = Metric(
-    "rankwatch_items_declared", "gauge", "items", BENCHMARK, "Items declared; absent where none were.", _B
-)
-MODELS = Metric("rankwatch_models", "gauge", "models", BENCHMARK, "Models seen.", _B)
-PAIRS = Metric("rankwatch_pairs", "gauge", "pairs", BENCHMARK, "Pairs of models.", _B)
-ALPHA = Metric("rankwatch_alpha_ratio", "gauge", "ratio", BENCHMARK, "Level of the verdicts.", _B)
-HELD = Metric("rankwatch_held", "gauge", "", BENCHMARK, "1 while no anytime verdict can be given on the benchmark.", _B)
-PAIRS_DECIDED = Metric(
+ITEMS = _gauge("rankwatch_items", BENCHMARK, "Items seen.")
+ITEMS_DECLARED = _gauge("rankwatch_items_declared", BENCHMARK, "Declared items; absent without a declared item count.")
+MODELS = _gauge("rankwatch_models", BENCHMARK, "Models seen.")
+PAIRS = _gauge("rankwatch_pairs", BENCHMARK, "Pairs of models.")
+ALPHA = _gauge("rankwatch_alpha_ratio", BENCHMARK, "Significance level of the verdicts.")
+HELD = _gauge("rankwatch_held", BENCHMARK, "1 while the benchmark can get no anytime verdict.")
+PAIRS_DECIDED = _gauge(
     "rankwatch_pairs_decided",
-    "gauge",
-    "pairs",
-    ("benchmark", "procedure"),
+    (*BENCHMARK, "procedure"),
     "Pairs of current models with a latched decision, by anytime procedure.",
-    "2 x benchmarks",
+    per_label=2,
 )
-PAIRS_EXHAUSTED = Metric(
+PAIRS_EXHAUSTED = _gauge(
     "rankwatch_pairs_exhausted_undecided",
-    "gauge",
-    "pairs",
     BENCHMARK,
     "Pairs that share every item of the benchmark and are not decided family-wise.",
-    _B,
 )
-BEYOND_CAPACITY = Metric(
+BEYOND_CAPACITY = _gauge(
     "rankwatch_pairs_beyond_family_capacity",
-    "gauge",
-    "pairs",
     BENCHMARK,
-    "Pairs that came when the declared family was full: they get no family verdict.",
-    _B,
+    "Pairs that arrived after the declared family was full; they get no family-wise verdict.",
 )
-ADJACENT_UNDECIDED = Metric(
+ADJACENT_UNDECIDED = _gauge(
     "rankwatch_adjacent_pairs_undecided",
-    "gauge",
-    "pairs",
-    ("benchmark", "procedure"),
+    (*BENCHMARK, "procedure"),
     "Adjacent pairs without evidence which model is better.",
-    "9 x benchmarks",
+    per_label=9,
 )
-ADJACENT_UNRESOLVED = Metric(
+ADJACENT_UNRESOLVED = _gauge(
     "rankwatch_adjacent_pairs_unresolved",
-    "gauge",
-    "pairs",
-    ("benchmark", "procedure"),
-    "Adjacent pairs with q = N/N* below 1. A statement about the size of the benchmark, not about evidence.",
-    "5 x benchmarks",
+    (*BENCHMARK, "procedure"),
+    "Adjacent pairs with q = N/N* below 1. It measures the size of the benchmark, not the evidence.",
+    per_label=5,
 )
-VERDICTS = Metric(
-    "rankwatch_verdict_changes",
-    "counter",
-    "changes",
-    ("benchmark", "procedure", "kind"),
-    "Latched verdict changes.",
-    "6 x benchmarks",
+VERDICTS = _counter(
+    "rankwatch_verdict_changes", (*BENCHMARK, "procedure", "kind"), "Latched verdict changes.", per_label=6
 )
 
-# --- models -------------------------------------------------------------------------------------------------------------------------------
-
-MODEL_RANK = Metric("rankwatch_model_rank", "gauge", "", MODEL, "Rank by the mean of the model's own items.", _M)
-MODEL_RANK_LOW = Metric(
-    "rankwatch_model_rank_low", "gauge", "", MODEL, "Best rank that the family-wise decisions leave open.", _M
-)
-MODEL_RANK_HIGH = Metric(
-    "rankwatch_model_rank_high", "gauge", "", MODEL, "Worst rank that the family-wise decisions leave open.", _M
-)
-MODEL_TIES = Metric("rankwatch_model_tie_group", "gauge", "", MODEL, "Models with the same number are tied.", _M)
-MODEL_MEAN = Metric("rankwatch_model_mean_ratio", "gauge", "ratio", MODEL, "Mean score.", _M)
-MODEL_MEAN_LOW = Metric(
-    "rankwatch_model_mean_low_ratio", "gauge", "ratio", MODEL, "Lower end of the interval of the mean.", _M
-)
-MODEL_MEAN_HIGH = Metric(
-    "rankwatch_model_mean_high_ratio", "gauge", "ratio", MODEL, "Upper end of the interval of the mean.", _M
-)
-MODEL_ITEMS = Metric("rankwatch_model_items", "gauge", "items", MODEL, "Items with a score.", _M)
-MODELS_OMITTED = Metric(
-    "rankwatch_model_series_omitted", "gauge", "models", BENCHMARK, "Models left out beyond the cap on series.", _B
+# Models.
+MODEL_RANK = _gauge("rankwatch_model_rank", MODEL, "Rank by the mean over the model's own items.")
+MODEL_RANK_LOW = _gauge("rankwatch_model_rank_low", MODEL, "Best rank that the family-wise decisions allow.")
+MODEL_RANK_HIGH = _gauge("rankwatch_model_rank_high", MODEL, "Worst rank that the family-wise decisions allow.")
+MODEL_TIES = _gauge("rankwatch_model_tie_group", MODEL, "Tie group; models with the same number are tied.")
+MODEL_MEAN = _gauge("rankwatch_model_mean_ratio", MODEL, "Mean score.")
+MODEL_MEAN_LOW = _gauge("rankwatch_model_mean_low_ratio", MODEL, "Lower end of the interval for the mean score.")
+MODEL_MEAN_HIGH = _gauge("rankwatch_model_mean_high_ratio", MODEL, "Upper end of the interval for the mean score.")
+MODEL_ITEMS = _gauge("rankwatch_model_items", MODEL, "Items with a score.")
+MODELS_OMITTED = _gauge(
+    "rankwatch_model_series_omitted", BENCHMARK, "Models beyond the cap, without series of their own."
 )
 
-# --- pairs --------------------------------------------------------------------------------------------------------------------------------
-
-PAIR_ITEMS = Metric("rankwatch_pair_items", "gauge", "items", PAIR, "Items that both models have a score for.", _P)
-PAIR_GAP = Metric(
-    "rankwatch_pair_gap_ratio",
-    "gauge",
-    "ratio",
-    PAIR,
-    "Mean score of model_a less that of model_b on shared items.",
-    _P,
+# Followed pairs.
+PAIR_ITEMS = _gauge("rankwatch_pair_items", PAIR, "Items that both models have a score for.")
+PAIR_GAP = _gauge(
+    "rankwatch_pair_gap_ratio", PAIR, "Mean score of model_a minus mean score of model_b on the shared items."
 )
-PAIR_GAP_LOW = Metric(
+PAIR_GAP_LOW = _gauge(
     "rankwatch_pair_gap_low_ratio",
-    "gauge",
-    "ratio",
-    (*PAIR, "procedure"),
-    "Lower end of the anytime interval of the gap: at alpha (anytime), at alpha_j (anytime_family).",
-    "2 x followed pairs",
+    PAIR_PROCEDURE,
+    "Lower end of the anytime-valid interval for the gap: at alpha (anytime), at alpha_j (anytime_family).",
+    per_label=2,
 )
-PAIR_GAP_HIGH = Metric(
+PAIR_GAP_HIGH = _gauge(
     "rankwatch_pair_gap_high_ratio",
-    "gauge",
-    "ratio",
-    (*PAIR, "procedure"),
-    "Upper end of the same interval.",
-    "2 x followed pairs",
+    PAIR_PROCEDURE,
+    "Upper end of the anytime-valid interval for the gap: at alpha (anytime), at alpha_j (anytime_family).",
+    per_label=2,
 )
-PAIR_LOG_E = Metric("rankwatch_pair_log_e", "gauge", "", PAIR, "Natural logarithm of the mixture e-value.", _P)
-PAIR_LOG_E_SIDE = Metric(
+PAIR_LOG_E = _gauge("rankwatch_pair_log_e", PAIR, "Natural logarithm of the mixture e-value.")
+PAIR_LOG_E_SIDE = _gauge(
     "rankwatch_pair_log_e_directional",
-    "gauge",
-    "",
     (*PAIR, "side"),
-    "Natural logarithm of its directional halves: evidence that model_a (a) or model_b (b) is better.",
-    "2 x followed pairs",
+    "Natural logarithm of the directional e-value: evidence that model_a (a) or model_b (b) is better.",
+    per_label=2,
 )
-PAIR_THRESHOLD = Metric(
+PAIR_THRESHOLD = _gauge(
     "rankwatch_pair_log_threshold",
-    "gauge",
-    "",
-    (*PAIR, "procedure"),
-    "What log e is compared with: ln 1/alpha (anytime), ln 1/alpha_j (anytime_family).",
-    "2 x followed pairs",
+    PAIR_PROCEDURE,
+    "Threshold of log e: ln 1/alpha (anytime), ln 1/alpha_j (anytime_family).",
+    per_label=2,
 )
-PAIR_RESOLUTION = Metric(
+PAIR_RESOLUTION = _gauge(
     "rankwatch_pair_resolution_ratio",
-    "gauge",
-    "ratio",
-    (*PAIR, "procedure"),
-    "q = N/N*. Large enough for a gap of this size from 1 on; says nothing about which model is better.",
-    "4 x followed pairs",
+    PAIR_PROCEDURE,
+    "q = N/N*. At 1 or more, the benchmark is large enough for a gap of this size; q does not name the better model.",
+    per_label=4,
 )
-PAIR_TO_DECISION = Metric(
+PAIR_TO_DECISION = _gauge(
     "rankwatch_pair_items_to_decision",
-    "gauge",
-    "items",
     PAIR,
-    "Further items until the family-wise decision if the gap stays as it is; beyond what is left it is an extrapolation.",
-    _P,
+    "Expected further items until the family-wise decision at the current gap; beyond the remaining items it is an extrapolation.",
 )
-PAIR_DECIDED = Metric(
-    "rankwatch_pair_decided",
-    "gauge",
-    "",
-    (*PAIR, "procedure"),
-    "1: model_a is decided to be better; -1: model_b; 0: undecided.",
-    "8 x followed pairs",
+PAIR_DECIDED = _gauge(
+    "rankwatch_pair_decided", PAIR_PROCEDURE, "1: model_a is decided to be better; -1: model_b; 0: undecided.", 8
 )
-PAIR_REVERSED = Metric(
+PAIR_REVERSED = _gauge(
     "rankwatch_pair_reversed",
-    "gauge",
-    "",
-    (*PAIR, "procedure"),
-    "1 once the gap has turned after the decision; only for decided pairs.",
-    "2 x followed pairs",
+    PAIR_PROCEDURE,
+    "1 once the gap has changed sign after the decision; decided pairs only.",
+    per_label=2,
 )
-PAIR_STATUS = Metric(
-    "rankwatch_pair_status", "gauge", "", (*PAIR, "status"), "1 for the status that the pair has now.", _P
+PAIR_STATUS = _gauge("rankwatch_pair_status", (*PAIR, "status"), "1 for the current status of the pair.")
+DECIDED_TIME = _gauge(
+    "rankwatch_decided_timestamp_seconds", PAIR_PROCEDURE, "Commit time of the decision; restarts keep it.", 2
 )
-DECIDED_TIME = Metric(
-    "rankwatch_decided_timestamp_seconds",
-    "gauge",
-    "seconds",
-    (*PAIR, "procedure"),
-    "Wall clock of the commit in which the pair was decided; kept with the state, so a restart does not change it.",
-    "2 x followed pairs",
-)
-REVERSED_TIME = Metric(
+REVERSED_TIME = _gauge(
     "rankwatch_reversed_timestamp_seconds",
-    "gauge",
-    "seconds",
-    (*PAIR, "procedure"),
-    "Wall clock of the commit in which the gap of a decided pair turned.",
-    "2 x followed pairs",
+    PAIR_PROCEDURE,
+    "Commit time of the reversal after a decision; restarts keep it.",
+    per_label=2,
 )
-PAIR_SERIES_OMITTED = Metric(
+PAIR_SERIES_OMITTED = _gauge(
     "rankwatch_pair_series_omitted",
-    "gauge",
-    "pairs",
     BENCHMARK,
-    "Adjacent, declared or decided pairs left out beyond the cap on series.",
-    _B,
+    "Adjacent, declared or decided pairs beyond the cap, without series of their own.",
 )
 
-# --- the log and the way through it -------------------------------------------------------------------------------------------------------
-
-LOG_POSITION = Metric(
+# The log.
+LOG_POSITION = _gauge(
     "rankwatch_log_position",
-    "gauge",
-    "",
     PARTITION,
-    "Offset up to which the log has been folded and committed: messages of a topic, bytes of a file.",
-    _T,
+    "Offset up to which the log is folded and committed: messages of a topic, bytes of a file.",
 )
-LOG_END = Metric("rankwatch_log_end", "gauge", "", PARTITION, "Offset behind the last durable record of the log.", _T)
-LOG_LAG = Metric("rankwatch_log_lag", "gauge", "", PARTITION, "Log end less log position.", _T)
-SOURCE_GAP = Metric(
+LOG_END = _gauge("rankwatch_log_end", PARTITION, "Offset after the last durable record of the log.")
+LOG_LAG = _gauge("rankwatch_log_lag", PARTITION, "Log end minus log position.")
+SOURCE_GAP = _gauge(
     "rankwatch_source_gap",
-    "gauge",
-    "",
     (),
-    "1 when the log no longer holds what comes next, or is another one: this worker has stopped folding, and is about to end.",
-    _1,
+    "1 if the next records are missing from the log, or the log was replaced; the worker stops folding and exits.",
+    of_process=True,
 )
-PARTITION_OWNED = Metric(
-    "rankwatch_partition_owned", "gauge", "", PARTITION, "1 for a partition in this worker's hands.", _T
-)
-PARTITIONS = Metric("rankwatch_partitions", "gauge", "partitions", (), "Partitions of the log.", _1)
-RECORDS = Metric("rankwatch_records", "counter", "records", PARTITION, "Records of the log that were folded.", _T)
-DEAD_LETTERS = Metric(
-    "rankwatch_dead_letters", "counter", "records", PARTITION, "Records put aside because they could not be read.", _T
-)
-MISROUTED = Metric(
+PARTITION_OWNED = _gauge("rankwatch_partition_owned", PARTITION, "1 for a partition of this worker.")
+PARTITIONS = _gauge("rankwatch_partitions", (), "Partitions of the log.")
+RECORDS = _counter("rankwatch_records", PARTITION, "Records of the log folded.")
+DEAD_LETTERS = _counter("rankwatch_dead_letters", PARTITION, "Records that could not be read, kept as dead letters.")
+MISROUTED = _counter(
     "rankwatch_misrouted",
-    "counter",
-    "events",
     PARTITION,
-    "Events of other partitions' benchmarks, published again to their owners.",
-    _T,
+    "Events on the wrong partition, republished to the partition that owns their benchmark.",
 )
-REPUBLISHED = Metric(
-    "rankwatch_republished", "counter", "events", PARTITION, "Copies of such events that were folded here.", _T
+REPUBLISHED = _counter("rankwatch_republished", PARTITION, "Copies of misrouted events folded on this partition.")
+FOLD_SECONDS = _histogram(
+    "rankwatch_fold_seconds", (), "Time to validate and fold a chunk.", buckets=_SECONDS, of_process=True
 )
-FOLD_SECONDS = Metric(
-    "rankwatch_fold_seconds",
-    "histogram",
-    "seconds",
-    (),
-    "Time to validate and fold a chunk.",
-    "16",
-    _SECONDS,
-)
-COMMIT_SECONDS = Metric(
+COMMIT_SECONDS = _histogram(
     "rankwatch_commit_seconds",
-    "histogram",
-    "seconds",
     (),
-    "Time to commit a chunk to the store, with what has to be durable before.",
-    "16",
-    _SECONDS,
+    "Time to commit a chunk to the store, including the writes that must be durable first.",
+    buckets=_SECONDS,
+    of_process=True,
 )
-CHUNK_RECORDS = Metric("rankwatch_chunk_records", "histogram", "records", (), "Records in a chunk.", "11", _RECORDS)
-STALE_COMMITS = Metric(
+CHUNK_RECORDS = _histogram("rankwatch_chunk_records", (), "Records in a chunk.", buckets=_RECORDS)
+STALE_COMMITS = _counter(
     "rankwatch_stale_commits",
-    "counter",
-    "commits",
     (),
-    "Commits refused because the stored state had moved: the partition was another's, or the store had lost writes.",
-    _1,
+    "Commits refused because the stored state had moved: another worker owns the partition, or the store lost writes.",
+    of_process=True,
 )
 
-# --- what it depends on -------------------------------------------------------------------------------------------------------------------
-
-READY = Metric("rankwatch_ready", "gauge", "", (), "What /readyz says.", _1)
-STORE_UP = Metric("rankwatch_store_up", "gauge", "", (), "Whether Redis or Valkey answered when it was last asked.", _1)
-BROKER_UP = Metric(
-    "rankwatch_broker_up",
-    "gauge",
-    "",
-    (),
-    "Whether the brokers answered when they were last asked.",
-    _1,
-    service_only=True,
+# The process and its dependencies.
+READY = _gauge("rankwatch_ready", (), "1 if /readyz reports ready.")
+STORE_UP = _gauge("rankwatch_store_up", (), "1 if Redis or Valkey answered the last check.", of_process=True)
+BROKER_UP = _gauge(
+    "rankwatch_broker_up", (), "1 if the brokers answered the last check.", of_process=True, service_only=True
 )
-OUTBOX = Metric(
-    "rankwatch_outbox_entries", "gauge", "changes", PARTITION, "Verdict changes that wait for a publisher.", _T
+OUTBOX = _gauge("rankwatch_outbox_entries", PARTITION, "Verdict changes that wait for a publisher.", of_process=True)
+RELAYED = _counter(
+    "rankwatch_relayed", ("publisher",), "Verdict changes that a publisher accepted.", per_label=2, of_process=True
 )
-RELAYED = Metric(
-    "rankwatch_relayed", "counter", "changes", ("publisher",), "Verdict changes that a publisher has taken.", "2"
-)
-RELAY_FAILURES = Metric(
+RELAY_FAILURES = _counter(
     "rankwatch_relay_failures",
-    "counter",
-    "attempts",
     ("publisher",),
-    "Attempts to hand on verdict changes that failed and are made again.",
-    "2",
+    "Failed attempts to publish verdict changes; each is retried.",
+    per_label=2,
+    of_process=True,
 )
-BUILD = Metric(
+BUILD = _info(
     "rankwatch_build",
-    "info",
-    "",
     ("version", "statistics_version", "state_version"),
-    "Version of the program, of the statistics and of the stored layout.",
-    _1,
+    "Versions of the program, the statistics and the stored layout.",
 )
-CONFIGURATION = Metric(
+CONFIGURATION = _info(
     "rankwatch_configuration",
-    "info",
-    "",
     ("mode", "topic", "group", "pair_series_cap", "webhook"),
-    "How it runs; no secret among it.",
-    _1,
+    "Settings of this process, without secrets.",
 )
 
 CATALOGUE: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

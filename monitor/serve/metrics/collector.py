@@ -1,4 +1,4 @@
-"""Prometheus metrics, computed from the state at each scrape, so that nothing goes stale."""
+"""Compute the metrics from the state at each scrape, so that no value is stale."""
 
 from collections.abc import Callable
 from functools import cache
@@ -15,124 +15,109 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import STATE_VERSION
 from monitor.report.metrics_view import PAIR_CAP, MetricsView
 from monitor.serve.metrics import catalogue
-from monitor.serve.metrics.exposition import Exposition, labelled
+from monitor.serve.metrics.exposition import Exposition, label
 from monitor.serve.metrics.pair_series import add_pairs
-from monitor.serve.report_cache import Board
+from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import CommitTimes
 from schemas.report import ModelReport
 
 MODEL_CAP: Final = 500
-"""Most models of a benchmark with series of their own."""
+"""Models with series of their own, per benchmark."""
 
 
-class Worker(NamedTuple):
-    """What the metrics ask of the worker they are in."""
+class WorkerInfo(NamedTuple):
+    """Facts about the worker that its metrics export."""
 
     mode: str
     topic: str
     group: str
     webhook: bool
     partitions: Callable[[], int]
-    """How many the log has."""
+    """Returns the partition count of the log."""
     log_end: Callable[[], dict[int, int]]
-    """The durable end of the log of each partition in hand."""
+    """Returns the durable end of the log, by owned partition."""
     ready: Callable[[], bool]
 
 
-class Metrics:
-    """Everything of the catalogue: what the board and the worker tell, and what is in the registry of the worker's own meters."""
+class MetricsCollector:
+    """Collects every metric of the catalogue: from the reports, the worker, and the registry of the process."""
 
-    def __init__(self, board: Board, worker: Worker, meters: CollectorRegistry) -> None:
-        self._board, self._worker, self._meters = board, worker, meters
+    def __init__(self, reports: ReportCache, worker: WorkerInfo, registry: CollectorRegistry) -> None:
+        self._reports, self._worker, self._registry = reports, worker, registry
 
     def scrape(self, accept: str) -> tuple[bytes, str]:
-        """Return the metrics in the format that an Accept header asks for, and the type of that content."""
+        """Return the metrics in the format that an Accept header requests, and their content type."""
         encode, content_type = choose_encoder(accept)
         openmetrics = content_type.startswith("application/openmetrics-text")
-        # The meters come last: what the client writes of them ends with the mark of the end.
-        return self._collect().text(openmetrics=openmetrics) + encode(self._meters), content_type
+        # The registry comes last: its text ends with the OpenMetrics end marker.
+        return self._collect().text(openmetrics=openmetrics) + encode(self._registry), content_type
 
     def _collect(self) -> Exposition:
-        told = Exposition(metric for metric in catalogue.CATALOGUE if metric not in _OF_PROCESS)
+        exposition = Exposition(metric for metric in catalogue.CATALOGUE if not metric.of_process)
         worker = self._worker
         ends = worker.log_end()
-        for partition in self._board.partitions:
-            _add_partition(partition, ends.get(partition.number), told)
-        told.add(catalogue.REJECTED, sum(p.counters["rejected"] for p in self._board.partitions), "")
-        told.add(catalogue.PARTITIONS, worker.partitions())
-        told.add(catalogue.READY, worker.ready())
-        for name, benchmark in sorted(self._board.benchmarks().items()):
-            _add_benchmark(benchmark, self._board.followed(name), self._board.commit_times(name), told)
-        told.add(catalogue.BUILD, 1, program_version(), str(STATISTICS_VERSION), str(STATE_VERSION))
+        for partition in self._reports.partitions:
+            _add_partition(partition, ends.get(partition.number), exposition)
+        exposition.add(catalogue.REJECTED, sum(p.counters["rejected"] for p in self._reports.partitions), "")
+        exposition.add(catalogue.PARTITIONS, worker.partitions())
+        exposition.add(catalogue.READY, worker.ready())
+        for name, benchmark in sorted(self._reports.benchmarks().items()):
+            _add_benchmark(benchmark, self._reports.metrics_view(name), self._reports.commit_times(name), exposition)
+        exposition.add(catalogue.BUILD, 1, program_version(), str(STATISTICS_VERSION), str(STATE_VERSION))
         webhook = "yes" if worker.webhook else "no"
-        told.add(catalogue.CONFIGURATION, 1, worker.mode, worker.topic, worker.group, str(PAIR_CAP), webhook)
-        return told
+        exposition.add(catalogue.CONFIGURATION, 1, worker.mode, worker.topic, worker.group, str(PAIR_CAP), webhook)
+        return exposition
 
 
-_OF_PROCESS: Final = {
-    catalogue.FOLD_SECONDS,
-    catalogue.COMMIT_SECONDS,
-    catalogue.CHUNK_RECORDS,
-    catalogue.STALE_COMMITS,
-    catalogue.STORE_UP,
-    catalogue.BROKER_UP,
-    catalogue.OUTBOX,
-    catalogue.RELAYED,
-    catalogue.RELAY_FAILURES,
-    catalogue.SOURCE_GAP,
-}
-
-
-def _add_partition(partition: Partition, end: int | None, told: Exposition) -> None:
+def _add_partition(partition: Partition, end: int | None, exposition: Exposition) -> None:
     number = str(partition.number)
     counters = partition.counters
-    told.add(catalogue.PARTITION_OWNED, 1, number)
-    told.add(catalogue.LOG_POSITION, partition.off, number)
+    exposition.add(catalogue.PARTITION_OWNED, 1, number)
+    exposition.add(catalogue.LOG_POSITION, partition.off, number)
     if end is not None:
-        told.add(catalogue.LOG_END, end, number)
-        told.add(catalogue.LOG_LAG, max(0, end - partition.off), number)
-    told.add(catalogue.RECORDS, counters["records"], number)
-    told.add(catalogue.MISROUTED, counters["misrouted"], number)
-    told.add(catalogue.REPUBLISHED, counters["republished"], number)
+        exposition.add(catalogue.LOG_END, end, number)
+        exposition.add(catalogue.LOG_LAG, max(0, end - partition.off), number)
+    exposition.add(catalogue.RECORDS, counters["records"], number)
+    exposition.add(catalogue.MISROUTED, counters["misrouted"], number)
+    exposition.add(catalogue.REPUBLISHED, counters["republished"], number)
     rejected = counters["rejected"] + sum(b.counters["rejected"] for b in partition.benchmarks.values())
-    told.add(catalogue.DEAD_LETTERS, rejected, number)
+    exposition.add(catalogue.DEAD_LETTERS, rejected, number)
 
 
-def _add_benchmark(benchmark: Benchmark, followed: MetricsView, times: CommitTimes, told: Exposition) -> None:
+def _add_benchmark(benchmark: Benchmark, view: MetricsView, times: CommitTimes, exposition: Exposition) -> None:
     spec, name = benchmark.spec, benchmark.name
     for counter in (catalogue.EVENTS, catalogue.DUPLICATES, catalogue.CONFLICTS, catalogue.REJECTED):
-        told.add(counter, benchmark.counters[counter.name.removeprefix("rankwatch_")], name)
-    told.add(catalogue.BENCHMARK_INFO, 1, name, spec.order.policy, spec.family.policy, spec.mixture)
-    told.add(catalogue.OWNED, 1, name)
+        exposition.add(counter, benchmark.counters[counter.name.removeprefix("rankwatch_")], name)
+    exposition.add(catalogue.BENCHMARK_INFO, 1, name, spec.order.policy, spec.family.policy, spec.mixture)
+    exposition.add(catalogue.OWNED, 1, name)
     if times.last:
-        told.add(catalogue.LAST_EVENT, times.last, name)
-    told.add(catalogue.ITEMS, benchmark.items, name)
+        exposition.add(catalogue.LAST_EVENT, times.last, name)
+    exposition.add(catalogue.ITEMS, benchmark.items, name)
     if spec.items is not None:
-        told.add(catalogue.ITEMS_DECLARED, spec.items, name)
-    told.add(catalogue.ALPHA, spec.alpha, name)
-    told.add(catalogue.MODELS, len(followed.models), name)
-    told.add(catalogue.PAIRS, followed.pairs, name)
-    told.add(catalogue.HELD, not benchmark.betting, name)
+        exposition.add(catalogue.ITEMS_DECLARED, spec.items, name)
+    exposition.add(catalogue.ALPHA, spec.alpha, name)
+    exposition.add(catalogue.MODELS, len(view.models), name)
+    exposition.add(catalogue.PAIRS, view.pairs, name)
+    exposition.add(catalogue.HELD, not benchmark.betting, name)
     for metric, counts in (
-        (catalogue.PAIRS_DECIDED, followed.decided),
-        (catalogue.ADJACENT_UNDECIDED, followed.adjacent_undecided),
-        (catalogue.ADJACENT_UNRESOLVED, followed.adjacent_unresolved),
+        (catalogue.PAIRS_DECIDED, view.decided),
+        (catalogue.ADJACENT_UNDECIDED, view.adjacent_undecided),
+        (catalogue.ADJACENT_UNRESOLVED, view.adjacent_unresolved),
     ):
         for procedure, count in counts.items():
-            told.add(metric, count, name, procedure)
-    told.add(catalogue.PAIRS_EXHAUSTED, followed.exhausted, name)
-    told.add(catalogue.BEYOND_CAPACITY, followed.beyond_capacity, name)
-    for (procedure, kind), count in followed.changes.items():
-        told.add(catalogue.VERDICTS, count, name, procedure, kind)
-    _add_models(name, followed.models, told)
-    told.add(catalogue.PAIR_SERIES_OMITTED, followed.omitted, name)
-    add_pairs(benchmark.name, followed, times, told)
+            exposition.add(metric, count, name, procedure)
+    exposition.add(catalogue.PAIRS_EXHAUSTED, view.exhausted, name)
+    exposition.add(catalogue.BEYOND_CAPACITY, view.beyond_capacity, name)
+    for (procedure, kind), count in view.changes.items():
+        exposition.add(catalogue.VERDICTS, count, name, procedure, kind)
+    _add_models(name, view.models, exposition)
+    exposition.add(catalogue.PAIR_SERIES_OMITTED, view.omitted, name)
+    add_pairs(name, view, times, exposition)
 
 
-def _add_models(benchmark: str, models: list[ModelReport], told: Exposition) -> None:
-    told.add(catalogue.MODELS_OMITTED, max(0, len(models) - MODEL_CAP), benchmark)
-    shown = models[:MODEL_CAP]
-    series = [f"{labelled('benchmark', benchmark)},{labelled('model', model.model)}" for model in shown]
+def _add_models(benchmark: str, models: list[ModelReport], exposition: Exposition) -> None:
+    exposition.add(catalogue.MODELS_OMITTED, max(0, len(models) - MODEL_CAP), benchmark)
+    series = [f"{label('benchmark', benchmark)},{label('model', model.model)}" for model in models[:MODEL_CAP]]
     for metric, field in (
         (catalogue.MODEL_RANK, "rank"),
         (catalogue.MODEL_RANK_LOW, "rank_low"),
@@ -143,8 +128,8 @@ def _add_models(benchmark: str, models: list[ModelReport], told: Exposition) -> 
         (catalogue.MODEL_MEAN_HIGH, "mean_high"),
         (catalogue.MODEL_ITEMS, "items"),
     ):
-        values = (getattr(model, field) for model in shown)
-        told.add_column(metric, series, (nan if value is None else float(value) for value in values))
+        values = (getattr(model, field) for model in models[:MODEL_CAP])
+        exposition.add_column(metric, series, (nan if value is None else float(value) for value in values))
 
 
 @cache

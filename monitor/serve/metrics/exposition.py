@@ -1,4 +1,4 @@
-"""Samples as the text of a scrape: written as they come, for tens of thousands of series are told at a time."""
+"""Write samples in the Prometheus and OpenMetrics text formats, fast enough for tens of thousands of series per scrape."""
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
@@ -10,12 +10,12 @@ _ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
 class Exposition:
-    """Families of the catalogue with their samples; see https://prometheus.io/docs/instrumenting/exposition_formats.
+    """Metric families with their samples; see https://prometheus.io/docs/instrumenting/exposition_formats.
 
     Parameters
     ----------
     metrics : iterable of Metric
-        The families, in the order in which they are written; those without a sample too.
+        The families in output order, including those without samples.
     """
 
     def __init__(self, metrics: Iterable[Metric]) -> None:
@@ -23,30 +23,30 @@ class Exposition:
 
     def add(self, metric: Metric, value: float, *labels: str) -> None:
         """Add one sample; `labels` are the values of the metric's labels."""
-        series = ",".join(labelled(name, text) for name, text in sorted(zip(metric.labels, labels, strict=True)))
+        series = ",".join(label(name, text) for name, text in sorted(zip(metric.labels, labels, strict=True)))
         self._families[metric].append(f"{metric.exposed}{f'{{{series}}}' if series else ''} {float(value)!r}\n")
 
     def add_column(
-        self, metric: Metric, series: Sequence[str], values: Iterable[float], more: tuple[str, str] | None = None
+        self, metric: Metric, series: Sequence[str], values: Iterable[float], extra: tuple[str, str] | None = None
     ) -> None:
-        """Add a sample for each of several series, where its value is finite.
+        """Add one sample for each series with a finite value.
 
         Parameters
         ----------
         metric : Metric
         series : sequence of str
-            Labels of each, as `labelled` writes them, joined by commas.
+            The labels of each series, written by `label` and joined by commas.
         values : iterable of float
-        more : tuple of str, optional
-            A label that they have in common besides, and its value.
+        extra : tuple of str, optional
+            Name and value of one more label, the same for all series.
         """
-        name, tail = metric.exposed, "" if more is None else f",{labelled(*more)}"
+        name, tail = metric.exposed, "" if extra is None else f",{label(*extra)}"
         self._families[metric] += [
             f"{name}{{{text}{tail}}} {value!r}\n" for text, value in zip(series, values, strict=True) if isfinite(value)
         ]
 
     def text(self, *, openmetrics: bool) -> bytes:
-        """Return what is told so far; OpenMetrics names a family without the suffix of its kind, and goes on after this."""
+        """Return the text so far. OpenMetrics names a family without the suffix of its kind."""
         parts: list[str] = []
         for metric, samples in self._families.items():
             name = metric.name if openmetrics else metric.exposed
@@ -56,12 +56,12 @@ class Exposition:
         return "".join(parts).encode()
 
 
-def labelled(name: str, value: str) -> str:
-    r"""Write a label; its value may hold anything.
+def label(name: str, value: str) -> str:
+    r"""Return a label with its value escaped.
 
     Examples
     --------
-    >>> print(labelled("model", 'a "b"'))
+    >>> print(label("model", 'a "b"'))
     model="a \"b\""
     """
     return f'{name}="{value.translate(_ESCAPES)}"'

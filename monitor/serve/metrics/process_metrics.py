@@ -1,4 +1,4 @@
-"""What a worker counts of its own doing: unlike the other metrics it is not in the state, and begins anew with each start."""
+"""Metrics of this process. Unlike the others they are not part of the state, so they restart at 0."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.catalogue import Metric
 
 
-class Meters:
-    """Counters, gauges and histograms of one process, in a registry of their own."""
+class ProcessMetrics:
+    """Counters, gauges and histograms of one process, in their own registry."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -24,18 +24,19 @@ class Meters:
         self.source_gap = self._make(Gauge, catalogue.SOURCE_GAP)
 
     def add_broker(self) -> Gauge:
-        """Return the gauge that says whether the brokers answer; only a service has brokers."""
-        return Gauge(catalogue.BROKER_UP.name, catalogue.BROKER_UP.help, registry=self.registry)
+        """Return the gauge for the brokers; only `rankwatch run` has brokers."""
+        gauge: Gauge = self._make(Gauge, catalogue.BROKER_UP)
+        return gauge
 
-    def take(self, partition: int) -> None:
-        """Begin the series of a partition."""
+    def add_partition(self, partition: int) -> None:
+        """Start the series of a partition."""
         self.outbox.labels(str(partition)).set(0)
 
-    def let_go(self, partition: int) -> None:
-        """End the series of a partition: they are another worker's now."""
+    def remove_partition(self, partition: int) -> None:
+        """End the series of a partition that moved to another worker."""
         self.outbox.remove(str(partition))
 
-    def _make(self, kind: Any, metric: Metric) -> Any:  # noqa: ANN401 - Counter and Gauge have no common base that says more
+    def _make(self, kind: Any, metric: Metric) -> Any:  # noqa: ANN401 - Counter and Gauge share no precise base class
         return kind(metric.name, metric.help, metric.labels, registry=self.registry)
 
     def _histogram(self, metric: Metric) -> Histogram:

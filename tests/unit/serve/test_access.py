@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from monitor.serve import server as protocol
+from monitor.serve import server as server_module
 from monitor.serve.access import SECURITY_HEADERS
 from tests.commands import until
 from tests.served import Served
@@ -100,14 +100,14 @@ def connect(served):
 
 @pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\nHost: loc"])
 def test_a_head_that_does_not_come_is_not_waited_for(open_, monkeypatch, sent):
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(server_module, "HEAD_SECONDS", 0.1)
     with connect(open_) as connection:
         connection.sendall(sent)
         assert connection.recv(1000) == b""
 
 
 def test_a_second_head_is_not_waited_for_either(open_, monkeypatch):
-    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(server_module, "HEAD_SECONDS", 0.1)
     with connect(open_) as connection:
         request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         connection.sendall(request + request[:9])
@@ -124,7 +124,7 @@ def test_a_head_that_is_too_long_is_refused(open_):
 
 
 def test_a_fault_of_ours_is_a_problem_without_its_insides(open_, monkeypatch, caplog):
-    monkeypatch.setattr(open_.board, "summaries", lambda: {}["secret"])
+    monkeypatch.setattr(open_.reports, "summaries", lambda: {}["secret"])
     answer = open_.get("summaries")
     assert (answer.status, answer.json["title"]) == (500, "Internal Server Error")
     assert "secret" not in answer.text

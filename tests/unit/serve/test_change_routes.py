@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from monitor.serve.api import change_routes as changes_module
+from monitor.serve.api import change_routes
 from tests.commands import events
 from tests.served import Served, folded
 
@@ -182,7 +182,7 @@ async def _pause(seconds):
 
 
 def test_a_quiet_stream_shows_that_it_is_alive(served, monkeypatch):
-    monkeypatch.setattr(changes_module, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr(change_routes, "HEARTBEAT_SECONDS", 0.05)
     with Stream(served, "changes/stream?benchmark=bench") as stream:
         stream.until("update")
         assert stream.block() == {"": "alive"}
@@ -196,12 +196,12 @@ def test_streams_end_with_the_server(served):
 
 
 def test_nobody_is_looked_out_for_once_everyone_has_gone(served):
-    pulse = served.web.state.pulse
+    watcher = served.web.state.watcher
     with Stream(served) as stream:
         stream.until("update")
-        assert pulse._looking is not None
+        assert watcher._polling is not None
     for _ in range(200):
         served.call(_pause(0.02))
-        if pulse._looking is None:
+        if watcher._polling is None:
             break
-    assert pulse._looking is None
+    assert watcher._polling is None

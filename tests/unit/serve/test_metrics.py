@@ -14,11 +14,11 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.delta import BenchmarkDelta, Delta
 from monitor.report.build import benchmark_report
 from monitor.report.metrics_view import metrics_view
-from monitor.serve import report_cache as board
+from monitor.serve import report_cache
 from monitor.serve.metrics.catalogue import CATALOGUE
-from monitor.serve.metrics.collector import Metrics, Worker
-from monitor.serve.metrics.process_metrics import Meters
-from monitor.serve.report_cache import Board
+from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
+from monitor.serve.metrics.process_metrics import ProcessMetrics
+from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import record_commit
 from stats.eprocess import anytime_required_n
 
@@ -42,10 +42,10 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
 def metrics(made, kept=None):
-    worker = Worker("run", "evals", "group", False, lambda: 8, lambda: {4: made.off + 7}, lambda: True)
-    meters = Meters()
-    meters.add_broker()
-    return Metrics(kept or Board(lambda: [made]), worker, meters.registry)
+    worker = WorkerInfo("run", "evals", "group", False, lambda: 8, lambda: {4: made.off + 7}, lambda: True)
+    process_metrics = ProcessMetrics()
+    process_metrics.add_broker()
+    return MetricsCollector(kept or ReportCache(lambda: [made]), worker, process_metrics.registry)
 
 
 def by_name_and_labels(families):
@@ -114,7 +114,7 @@ def test_commit_times_become_timestamps():
     for at, field in ((100.0, "0:anytime:decided"), (101.0, "0:anytime:decided"), (102.0, "1:anytime:decided")):
         delta = Delta(4, 0, 1, [BenchmarkDelta("key", "bench", 1, changes=[(field, None)])])
         record_commit(times, delta, at)
-    text, _ = metrics(made, Board(lambda: [made], lambda: times)).scrape(OPENMETRICS)
+    text, _ = metrics(made, ReportCache(lambda: [made], lambda: times)).scrape(OPENMETRICS)
     found = by_name_and_labels(text_string_to_metric_families(text.decode()))
     assert value(found, "last_event_timestamp_seconds", benchmark="bench") == 102
     labels = {"benchmark": "bench", "procedure": "anytime"}
@@ -243,18 +243,18 @@ def test_what_is_told_is_what_the_report_says(state):
 
 
 def test_what_takes_long_is_kept_a_while_and_the_counters_are_not(monkeypatch):
-    monkeypatch.setattr(board, "QUICK_SECONDS", 0.0)
-    monkeypatch.setattr(board, "PATIENCE", 1e9)
+    monkeypatch.setattr(report_cache, "QUICK_SECONDS", 0.0)
+    monkeypatch.setattr(report_cache, "COOLDOWN", 1e9)
     made = partition(scored(SKILLS, 30), items=90)
-    kept = Board(lambda: [made])
+    kept = ReportCache(lambda: [made])
     metrics(made, kept).scrape("")
     more = [json.dumps(event).encode() for event in scored(SKILLS, 60) if int(event["item_id"][1:]) >= 30]
     made.fold(Chunk(4, made.off, made.off + len(more), range(made.off, made.off + len(more)), more))
     after = metrics(made, kept).scrape("")[0].decode()
     assert 'rankwatch_events_total{benchmark="bench"} 180.0\n' in after
     assert 'rankwatch_model_items{benchmark="bench",model="worse"} 30.0\n' in after
-    monkeypatch.setattr(board, "PATIENCE", 0)
-    kept.forget()
-    assert kept.followed("bench").models[0].items == 60
+    monkeypatch.setattr(report_cache, "COOLDOWN", 0)
+    kept.clear()
+    assert kept.metrics_view("bench").models[0].items == 60
     made.fold(Chunk(4, made.off, made.off + 1, range(made.off, made.off + 1), [more[0]]))
-    assert kept.followed("bench").n[0] == 60
+    assert kept.metrics_view("bench").n[0] == 60

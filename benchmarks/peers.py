@@ -31,7 +31,7 @@ BATCH = {
     ),
     "paired_eval": ("paired-eval, exact McNemar, Holm", "fixed n; json and numpy do the reading and counting"),
     "errorbars": ("errorbars, leaderboard", "fixed n: paired t and exact McNemar, Holm, tie groups"),
-    "evalconfidence": ("evalconfidence, compare", "fixed n: McNemar of each pair by itself, no family"),
+    "evalconfidence": ("evalconfidence, compare", "fixed n: McNemar test of each pair on its own, no family"),
     "evalci": (
         "evalci, multi_compare, 100 resamples",
         "fixed n: permutation test, Holm; 9,999 resamples are its default",

@@ -1,0 +1,36 @@
+"""Write the generated parts of the pages, or check that they match the code."""
+
+import argparse
+import sys
+
+from docs.generate import command_line, import_graph, settings
+from docs.generate.pages import DOCS, with_part
+
+PARTS = (
+    ("explanation/architecture.md", "import graph", import_graph.render),
+    ("reference/command-line.md", "commands", command_line.render),
+    ("reference/settings.md", "settings", settings.render),
+)
+"""Page, name of its markers, and the function that returns the text between them."""
+
+
+def main() -> int:
+    """Write every part; with `--check`, only name the pages that differ."""
+    parser = argparse.ArgumentParser(prog="python -m docs.generate", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page differs from the code")
+    check = parser.parse_args().check
+    drifted = []
+    for page, name, render in PARTS:
+        old = (DOCS / page).read_text(encoding="utf-8")
+        new = with_part(old, name, render())
+        if new != old:
+            drifted.append(page)
+            if not check:
+                (DOCS / page).write_text(new, encoding="utf-8")
+    for page in drifted:
+        print(f"docs/{page}: {'out of date; run `python -m docs.generate`' if check else 'written'}")
+    return 1 if check and drifted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""Write the reference of the command line from the commands themselves."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import typer.main
+
+_SHARED = {"help", "install_completion", "show_completion"}
+
+
+def render() -> str:
+    """Return a section for each command: usage, description, arguments and options."""
+    from monitor.cli.commands import app
+
+    return "\n\n".join(_section(name, command) for name, command in _commands("rankwatch", typer.main.get_command(app)))
+
+
+def _commands(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    if children := getattr(command, "commands", None):
+        for child in sorted(children):
+            yield from _commands(f"{name} {child}", children[child])
+    else:
+        yield name, command
+
+
+def _section(name: str, command: Any) -> str:
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    options = [
+        each
+        for each in command.params
+        if each.param_type_name == "option" and each.name not in _SHARED and not each.hidden
+    ]
+    usage = " ".join((name, "[OPTIONS]", *(_argument(each) for each in arguments)))
+    parts = [f"## {name}", f"```text\n{usage}\n```", _prose(command.help or "")]
+    if arguments:
+        parts.append(_table("argument", [(_argument(each), each) for each in arguments]))
+    if options:
+        parts.append(_table("option", [(_option(each, typer.Context(command)), each) for each in options]))
+    return "\n\n".join(parts)
+
+
+def _prose(text: str) -> str:
+    """Return the paragraphs of the help, examples as code."""
+    paragraphs = [
+        re.sub(r"^Examples:?( -+)? ?", "", " ".join(each.split())) for each in text.replace("\b", "").split("\n\n")
+    ]
+    shown = (re.sub(r"^(Example: )?(rankwatch .*|RANKWATCH_.*)$", r"Example: `\2`", each) for each in paragraphs)
+    return "\n\n".join(each for each in shown if each)
+
+
+def _argument(argument: Any) -> str:
+    return argument.metavar or argument.name.upper()
+
+
+def _option(option: Any, context: typer.Context) -> str:
+    names = ", ".join((*option.opts, *option.secondary_opts))
+    if option.is_flag:
+        return names
+    return f"{names} {option.metavar or option.display_type(context).strip('<>').removesuffix(' range')}"
+
+
+def _table(kind: str, rows: list[tuple[str, Any]]) -> str:
+    lines = ("| `{}` | {} |".format(_cell(name), _cell(_meaning(each)).replace("[", r"\[")) for name, each in rows)
+    return "\n".join((f"| {kind} | meaning |", "|---|---|", *lines))
+
+
+def _meaning(parameter: Any) -> str:
+    text = re.sub(r" \\\[default: (.*)\]$", r" (default: \1)", " ".join((parameter.help or "").split()))
+    if not parameter.show_default or parameter.default in (None, False, ()):
+        return text
+    return f"{text} (default: {getattr(parameter.default, 'value', parameter.default)})"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,82 @@
+"""Draw which package imports which, from the code: layers of rooms, and a matrix of packages."""
+
+from graphlib import TopologicalSorter
+
+import grimp
+
+ROOTS = ("monitor", "schemas", "stats")
+_LEGEND = (
+    "Each row is a package; an `x` marks a package that it imports, by row number. Every `x` is to the right of the diagonal, so imports "
+    "lead down the list, except between a package and its own subpackages."
+)
+
+Imports = dict[str, set[str]]
+"""The packages that a package imports directly."""
+
+
+def package_imports() -> Imports:
+    """Return the direct imports between packages; a module right below `monitor` counts as a package."""
+    graph = grimp.build_graph(*ROOTS)
+    package_of = {module: _package(module, graph) for module in graph.modules}
+    imports: Imports = {package: set() for package in package_of.values() if package != "monitor"}
+    for module, package in package_of.items():
+        targets = {package_of[target] for target in graph.find_modules_directly_imported_by(module)}
+        if package in imports:
+            imports[package] |= targets - {package, "monitor"}
+    return imports
+
+
+def _package(module: str, graph: grimp.ImportGraph) -> str:
+    if graph.find_children(module):
+        return module
+    parent = module.rpartition(".")[0]
+    return module if parent == "monitor" else parent
+
+
+def room(package: str) -> str:
+    """Return the room of a package: `monitor.engine` for `monitor.engine.state`, `stats` for itself."""
+    return ".".join(package.split(".")[:2])
+
+
+def room_levels(imports: Imports) -> dict[str, int]:
+    """Return how many imports a room is above the rooms that import none; an import cycle raises `graphlib.CycleError`."""
+    rooms: Imports = {room(package): set() for package in imports}
+    for package, targets in imports.items():
+        rooms[room(package)] |= {room(target) for target in targets} - {room(package)}
+    levels: dict[str, int] = {}
+    for name in TopologicalSorter(rooms).static_order():
+        levels[name] = 1 + max((levels[target] for target in rooms[name]), default=-1)
+    return levels
+
+
+def render() -> str:
+    """Return the layers and the matrix as Markdown."""
+    imports = package_imports()
+    levels = room_levels(imports)
+    order = sorted(imports, key=lambda package: (-levels[room(package)], package))
+    layers = [
+        f"{level}  {'  '.join(name for name in sorted(levels) if levels[name] == level)}"
+        for level in sorted(set(levels.values()), reverse=True)
+    ]
+    return "\n\n".join(
+        (
+            "A room imports only rooms on lower levels:",
+            _block(layers),
+            _LEGEND,
+            _block(_matrix(order, imports)),
+        )
+    )
+
+
+def _matrix(order: list[str], imports: Imports) -> list[str]:
+    width = max(len(package) for package in order)
+    head = " " * (width + 5) + " ".join(f"{number:2}" for number in range(1, len(order) + 1))
+    rows = [head]
+    for number, package in enumerate(order, 1):
+        marks = (" x" if other in imports[package] else " ·" if other == package else "  " for other in order)
+        rows.append(f"{number:2}  {package:{width}} {' '.join(marks)}".rstrip())
+    return rows
+
+
+def _block(lines: list[str]) -> str:
+    return "\n".join(("```text", *lines, "```"))

@@ -1,0 +1,28 @@
+"""Write the reference of the settings from the class that reads them."""
+
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from monitor.settings import Settings
+
+
+def render() -> str:
+    """Return a table of every setting: its variable, default and meaning."""
+    rows = (
+        f"| `{name}` | `RANKWATCH_{name.upper()}` | {_default(field)} | {_meaning(field)} |"
+        for name, field in Settings.model_fields.items()
+    )
+    return "\n".join(("| setting | variable | default | meaning |", "|---|---|---|---|", *rows))
+
+
+def _default(field: FieldInfo) -> str:
+    if isinstance(field.default, bool):
+        return str(field.default).lower()
+    if isinstance(field.default, (int, float)):
+        return f"{field.default:,}" if isinstance(field.default, int) and field.default >= 1e6 else f"{field.default:g}"
+    return "none" if field.default is None else f"`{field.default}`"
+
+
+def _meaning(field: FieldInfo) -> str:
+    secret = "; a secret, never shown" if SecretStr in getattr(field.annotation, "__args__", ()) else ""
+    return (field.description or "").replace("|", "\\|") + secret

@@ -1,18 +1,21 @@
-"""The command line: one thin function per command; each imports what it needs when it runs, so that `--help` is quick."""
+"""The command line: one module a command, with its options.
+
+A command module imports only light modules at its top and the rest in its functions, so that `--help` answers quickly.
+"""
 
 import gc
 import os
 import sys
 
-# Pydantic would look through every installed distribution for plugins of its own; there are none of ours.
+# Pydantic would search every installed distribution for plugins; rankwatch uses none.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 def main() -> None:
     """Run the command line."""
-    # Imports leave hundreds of thousands of objects that stay: to look through them for cycles again and again finds nothing.
+    # Imports create hundreds of thousands of objects that live to the end: searching them for cycles costs time and finds nothing.
     gc.set_threshold(100_000)
-    from monitor.cli.commands import app
+    from monitor.cli.app import app
 
     try:
         app()
@@ -20,4 +23,4 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
     finally:
-        gc.freeze()  # nor is there anything to find when the process ends
+        gc.freeze()

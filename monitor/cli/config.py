@@ -1,65 +1,56 @@
-"""`rankwatch config` and `rankwatch schema`: what is set, and what crosses the border."""
+"""`rankwatch config`: the settings in force."""
 
-import json
-import os
-import re
-from collections.abc import Sequence
 from typing import Final
 
-from pydantic import SecretStr
-
-from monitor.cli.errors import USAGE, stop
+from monitor.cli.shared.options import TableFormat, TableFormatOption
 
 _HIDDEN: Final = "(set, not shown)"
-_LOGIN: Final = re.compile(r"//[^/@]*@")
-"""User and password in an address; where they belong is a setting of its own."""
 
 
-def config(form: str) -> None:
-    """Print every setting: its value, where it comes from, and what it means. Secrets are told to be set, never shown."""
-    from monitor.cli.settings import read_settings
+def config(form: TableFormatOption = TableFormat.table) -> None:
+    """Print every setting: its value, its source and its meaning.
+
+    A flag overrides an environment variable RANKWATCH_*, which overrides the TOML file named by RANKWATCH_CONFIG. Secrets are never
+    printed.
+
+    Example: RANKWATCH_PORT=9000 rankwatch config
+    """
+    import json
+    import os
+    import re
+
+    from pydantic import SecretStr
+
+    from monitor.cli.shared.settings import read_settings
     from monitor.settings import Settings
 
-    settings = read_settings({})
-    file = os.environ.get("RANKWATCH_CONFIG")
-    rows = []
+    settings = read_settings()
+    rows: list[dict[str, str | None]] = []
     for name, field in Settings.model_fields.items():
         value = getattr(settings, name)
         variable = f"RANKWATCH_{name.upper()}"
-        source = "environment" if variable in os.environ else "default"
-        if source == "default" and file and name in settings.model_fields_set:
-            source = "file"
-        shown = None if value is None else _HIDDEN if isinstance(value, SecretStr) else _LOGIN.sub("//***@", str(value))
+        source = "environment" if variable in os.environ else "file" if name in settings.model_fields_set else "default"
+        # An address may hold a user and a password, although they have settings of their own.
+        text = _HIDDEN if isinstance(value, SecretStr) else re.sub(r"//[^/@]*@", "//***@", str(value))
         rows.append(
-            {"setting": name, "value": shown, "source": source, "variable": variable, "meaning": field.description}
+            {
+                "setting": name,
+                "value": None if value is None else text,
+                "source": source,
+                "variable": variable,
+                "meaning": field.description,
+            }
         )
-    if form == "json":
+    if form is TableFormat.json:
         print(json.dumps(rows))
         return
-    _table(rows)
-
-
-def _table(rows: Sequence[dict[str, str | None]]) -> None:
     from rich.table import Table
 
     from monitor.render.terminal.report import output_console
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("setting", "value", "from", "meaning"):
+    for heading in ("setting", "value", "source", "meaning"):
         table.add_column(heading, overflow="fold")
     for row in rows:
         table.add_row(row["setting"], row["value"] or "-", row["source"], row["meaning"])
     output_console().print(table)
-
-
-def schema(name: str | None) -> None:
-    """Print the JSON Schema of one thing, or say which there are."""
-    from schemas.generate import render
-
-    texts = {file.removesuffix(".schema.json"): text for file, text in render().items()}
-    if name is None:
-        print("\n".join(texts))
-        return
-    if name not in texts:
-        stop(f"there is no schema {name!r}: choose one of {', '.join(texts)}", USAGE)
-    print(texts[name], end="")

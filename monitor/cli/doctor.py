@@ -1,24 +1,43 @@
-"""`rankwatch doctor`: whether everything around the service is as it needs it."""
+"""`rankwatch doctor`: check the surroundings of the service."""
 
-import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Final
 
-from monitor.cli.errors import FAULT, USAGE, stop
-from monitor.cli.settings import read_settings
-from monitor.settings import Settings
+from monitor.cli.shared.options import DataDirOption, TopicOption, option
 
 if TYPE_CHECKING:
     from monitor.app.doctor import Finding
+    from monitor.settings import Settings
 
-_MARKS = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  "}
+_MARKS: Final = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  "}
 
 
-def run(flags: dict[str, Any]) -> None:
-    """Look at everything, print a line for each thing, and exit with 1 if there is a fault."""
-    findings = asyncio.run(_look(read_settings(flags)))
+def doctor(
+    broker: Annotated[
+        str | None,
+        option("--broker", "Kafka, also as kafka://...  \\[default: the setting broker_url]", metavar="HOST:PORT,..."),
+    ] = None,
+    topic: TopicOption = None,
+    redis_url: Annotated[
+        str | None, option("--redis-url", "Redis or Valkey  \\[default: the setting redis_url]")
+    ] = None,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Check brokers, topic, Redis, clock and data directory; print what to fix.
+
+    Exits with 1 if the service cannot work with what is there.
+
+    Example: rankwatch doctor --broker localhost:9092 --redis-url redis://localhost:6379
+    """
+    import asyncio
+
+    from monitor.cli.shared.errors import FAULT
+    from monitor.cli.shared.settings import read_settings
+
+    settings = read_settings(broker_url=broker, topic=topic, redis_url=redis_url, data_dir=data_dir)
+    findings = asyncio.run(_check(settings))
     width = max(len(finding.subject) for finding in findings)
-    for level, subject, found, advice in findings:
-        print(f"{_MARKS[level]}  {subject:<{width}}  {found}")
+    for level, subject, fact, advice in findings:
+        print(f"{_MARKS[level]}  {subject:<{width}}  {fact}")
         if advice:
             print(f"{'':>9}{'':<{width}}  -> {advice}")
     counts = {level: sum(finding.level == level for finding in findings) for level in _MARKS}
@@ -27,42 +46,33 @@ def run(flags: dict[str, Any]) -> None:
         raise SystemExit(FAULT)
 
 
-async def _look(settings: Settings) -> "list[Finding]":
+async def _check(settings: "Settings") -> "list[Finding]":
     from monitor.app.doctor import Finding, judge_folder, look_at_redis
 
-    findings = await _kafka(settings)
+    findings = await _check_kafka(settings)
     if settings.redis_url is None:
-        findings.append(
-            Finding("ok", "Redis", "not looked at: no redis_url is set, so an embedded Valkey keeps the state")
-        )
+        findings.append(Finding("ok", "Redis", "not checked: redis_url is not set, an embedded Valkey keeps the state"))
     else:
         findings += await look_at_redis(settings.redis_url.get_secret_value())
     return [*findings, *judge_folder(settings.data_dir)]
 
 
-async def _kafka(settings: Settings) -> "list[Finding]":
-    from monitor.app.doctor import Finding
-
-    if settings.broker_url is None:
-        return [Finding("ok", "Kafka", "not looked at: no broker_url is set, so the log is a file")]
-    from monitor.app.doctor import look_at_kafka
-    from monitor.cli.kafka import kafka_settings, quiet_kafka
+async def _check_kafka(settings: "Settings") -> "list[Finding]":
+    from monitor.app.doctor import Finding, look_at_kafka
+    from monitor.cli.shared.errors import USAGE, stop
+    from monitor.cli.shared.kafka import kafka_settings, silence_kafka
     from monitor.logs.kafka_settings import split_url
 
-    quiet_kafka()
+    if settings.broker_url is None:
+        return [Finding("ok", "Kafka", "not checked: broker_url is not set, the log is a file")]
+    silence_kafka()
     url = settings.broker_url if "://" in settings.broker_url else f"kafka://{settings.broker_url}"
     try:
         addresses, topic = split_url(url)
         options = kafka_settings(addresses, settings).client_options()
     except ValueError as error:
-        stop(str(error), USAGE)
+        stop(f"--broker: {error}", USAGE)
     except OSError as error:
-        return [
-            Finding(
-                "fault",
-                "TLS",
-                str(error),
-                "check the paths of kafka_ca_file, kafka_certificate_file and kafka_key_file",
-            )
-        ]
+        advice = "check the paths of kafka_ca_file, kafka_certificate_file and kafka_key_file"
+        return [Finding("fault", "TLS", str(error), advice)]
     return await look_at_kafka(options, topic or settings.topic, settings.verdict_topic)

@@ -1,49 +1,76 @@
-"""`rankwatch order`: the committed order of a benchmark's items, for a harness to follow."""
+"""`rankwatch order`: the committed order of a benchmark's items."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from monitor.cli.errors import FAULT, USAGE, stop
-from monitor.ingest.files.paths import show
-from monitor.ingest.item_list import ItemListError, check_items, read_items
-from schemas.events import MAX_LINE_BYTES
+import typer
 
-if TYPE_CHECKING:
+from monitor.cli.shared.errors import FAULT, USAGE, file_error, stop
+from monitor.cli.shared.options import option
+
+
+class OrderFormat(StrEnum):
+    """How an order is written."""
+
+    list = "list"
+    json = "json"
+
+
+def order(
+    seed: Annotated[str, option("--seed", "seed of the permutation, as in the declaration")],
+    items: Annotated[
+        list[str] | None, typer.Argument(metavar="ITEM", help="ids of all items", show_default=False)
+    ] = None,
+    item_file: Annotated[
+        Path | None,
+        option(
+            "--items",
+            "file with one item id a line (- for standard input), or results that have all items",
+            metavar="FILE",
+        ),
+    ] = None,
+    benchmark: Annotated[
+        str | None,
+        option("--benchmark", "name of the benchmark, for --format json or for results of several"),
+    ] = None,
+    form: Annotated[
+        OrderFormat,
+        typer.Option("--format", help="list: one id a line; json: the declaration to send before the first score"),
+    ] = OrderFormat.list,
+) -> None:
+    """Print the committed order in which to evaluate a benchmark's items.
+
+    The order depends only on the seed and the ids. Put the declaration (--format json) into the log before the first score; verdicts then
+    follow this order, however the scores arrive.
+
+    Example: rankwatch order --seed 2026-leaderboard --items ids.txt
+    """
     from pydantic import ValidationError
 
-
-def run(items: Sequence[str], file: Path | None, seed: str, benchmark: str | None, form: str) -> None:
-    """Print the order, one id a line; or the declaration."""
-    _check_seed(seed)
-    ids, named = _items(items, file, benchmark)
-    if form == "json":
-        print(_declaration(ids, seed, benchmark or named))
-        return
-    from stats.order import committed_order
-
-    order = committed_order(seed, ids).tolist()
-    print("\n".join(ids[k] for k in order))
-
-
-def _check_seed(seed: str) -> None:
-    from pydantic import ValidationError
-
+    from monitor.cli.shared.settings import reason
     from schemas.events import OrderSpec
 
     try:
         OrderSpec(policy="committed", seed=seed)
     except ValidationError as error:
-        stop(f"--seed: {_told(error)}", USAGE)
+        stop(f"--seed: {reason(error)}", USAGE)
+    ids, name = _read_ids(items or [], item_file, benchmark)
+    if form is OrderFormat.json:
+        print(_declaration(ids, seed, benchmark or name))
+        return
+    from stats.order import committed_order
+
+    print("\n".join(ids[k] for k in committed_order(seed, ids).tolist()))
 
 
-def _told(error: "ValidationError") -> str:
-    return str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
+def _read_ids(items: Sequence[str], file: Path | None, benchmark: str | None) -> tuple[list[str], str | None]:
+    """Return the ids, and the name of their benchmark where the file has it."""
+    from monitor.ingest.item_list import ItemListError, check_items, read_items
 
-
-def _items(items: Sequence[str], file: Path | None, benchmark: str | None) -> tuple[list[str], str | None]:
     if bool(items) == (file is not None):
-        stop("give the items: their ids as arguments, or a list of them with --items FILE", USAGE)
+        stop("give the item ids as arguments or in a file with --items FILE", USAGE)
     try:
         if file is not None:
             return read_items(file, benchmark)
@@ -51,26 +78,27 @@ def _items(items: Sequence[str], file: Path | None, benchmark: str | None) -> tu
     except ItemListError as error:
         stop(str(error), USAGE if file is None else FAULT)
     except OSError as error:
-        stop(f"{show(error.filename or file or '')}: {error.strerror or error}", FAULT)
+        stop(file_error(error, file))
 
 
 def _declaration(ids: list[str], seed: str, benchmark: str | None) -> str:
-    """Write the declaration event, ready to stand in a log before the first score."""
-    if benchmark is None:
-        stop("--format json writes a declaration, which names its benchmark: give --benchmark NAME", USAGE)
     import json
 
     from pydantic import ValidationError
 
-    from schemas.events import Declaration
+    from monitor.cli.shared.settings import reason
+    from schemas.events import MAX_LINE_BYTES, Declaration
 
+    if benchmark is None:
+        stop("--format json needs the name of the benchmark; give --benchmark NAME", USAGE)
     declaration = {"declare": benchmark, "order": {"policy": "committed", "seed": seed}, "item_ids": ids}
     try:
         Declaration.model_validate(declaration)
     except ValidationError as error:
-        stop(f"--benchmark: {_told(error)}", USAGE)
+        stop(f"--benchmark: {reason(error)}", USAGE)
     line = json.dumps(declaration, ensure_ascii=False, separators=(",", ":"))
     if (size := len(line.encode())) > MAX_LINE_BYTES:
-        most = f"a record at most {MAX_LINE_BYTES:,}: use shorter item ids"
-        stop(f"the declaration of these {len(ids):,} items has {size:,} bytes, and {most}", FAULT)
+        stop(
+            f"the declaration of {len(ids):,} items has {size:,} bytes, more than the {MAX_LINE_BYTES:,} of a record; use shorter item ids"
+        )
     return line

@@ -1,142 +1,139 @@
 """`rankwatch plan`: how many items to collect."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from monitor.cli.errors import USAGE, stop
+import typer
+
+from monitor.cli.shared.errors import USAGE, stop
+from monitor.cli.shared.options import TableFormat, TableFormatOption, option
 
 if TYPE_CHECKING:
     from monitor.report.planning import Likeness
-    from schemas.report import BenchmarkReport, PairReport
 
 
-class Wanted(NamedTuple):
-    """What was asked for, as it stood on the command line."""
+@dataclass(frozen=True)
+class PlanOptions:
+    """The question of a plan."""
 
+    gap: Annotated[float | None, option("--gap", "gap to detect, in score units: 0.02 is 2 points", min=0, max=1)] = (
+        None
+    )
+    items: Annotated[int | None, option("--items", "item count: prints the gap that it detects", min=1)] = None
+    accuracy: Annotated[float | None, option("--accuracy", "mean accuracy of the two models", min=0, max=1)] = None
+    rho: Annotated[float | None, option("--rho", "correlation of their 0/1 scores", min=-1, max=1)] = None
+    discordance: Annotated[
+        float | None, option("--discordance", "share of items that exactly one model has right", min=0, max=1)
+    ] = None
+    pilot: Annotated[Path | None, option("--pilot", "results of a pilot to take these numbers from")] = None
+    pair: Annotated[tuple[str, str] | None, option("--pair", "the pilot's two models", metavar="A B")] = None
+    benchmark: Annotated[str | None, option("--benchmark", "the pilot's benchmark, if it has several")] = None
+    family: Annotated[int, typer.Option("--family", min=1, help="number of pairs that share alpha")] = 1
+    design_effect: Annotated[
+        float | None, option("--design-effect", "design effect of clustered items  \\[default: the pilot's]", min=1)
+    ] = None
+    alpha: Annotated[float, typer.Option("--alpha", min=0.000001, max=0.5, help="error rate")] = 0.05
+    power: Annotated[float, typer.Option("--power", min=0.5, max=0.999999, help="probability of detecting the gap")] = (
+        0.8
+    )
+    mixture: Annotated[str, typer.Option("--mixture", help="mixture of the anytime procedures")] = "beta(1,1)"
+
+
+class _Pair(NamedTuple):
+    """How alike two models are, where that is known from, the target gap and the design effect."""
+
+    likeness: "Likeness"
+    source: str
     gap: float | None
-    accuracy: float | None
-    rho: float | None
-    discordance: float | None
-    pilot: Path | None
-    pair: tuple[str, str] | None
-    benchmark: str | None
-    items: int | None
-    family: int
     design_effect: float | None
-    alpha: float
-    power: float
-    mixture: str
 
 
-def run(wanted: Wanted, form: str) -> None:
-    """Plan and print."""
+def plan(options: PlanOptions, form: TableFormatOption = TableFormat.table) -> None:
+    """Plan how many items a gap needs, or which gap an item count detects.
+
+    Examples
+    --------
+    rankwatch plan --gap 0.02 --accuracy 0.6 --rho 0.5 --family 45
+
+    rankwatch plan --items 12032 --discordance 0.26
+
+    rankwatch plan --pilot pilot.jsonl --pair model-a model-b --gap 0.01
+    """
     from monitor.render.terminal.plan import render_plan
     from monitor.report.planning import plan_items
 
-    likeness, source, gap, effect = _likeness(wanted)
-    if gap is None and wanted.items is None:
+    pair = _pair(options)
+    if pair.gap is None and options.items is None:
         stop(
-            "say what for: --gap 0.02 for the items that a gap of 2 points needs, --items N for the gap that N items detect",
+            "give a target: --gap 0.02 prints the items that a gap of 2 points needs, --items N the gap that N items detect",
             USAGE,
         )
     try:
         planned = plan_items(
-            likeness,
-            gap=gap,
-            items=wanted.items,
-            family=wanted.family,
-            design_effect=effect,
-            alpha=wanted.alpha,
-            power=wanted.power,
-            mixture=wanted.mixture,
+            pair.likeness,
+            gap=pair.gap,
+            items=options.items,
+            family=options.family,
+            design_effect=pair.design_effect,
+            alpha=options.alpha,
+            power=options.power,
+            mixture=options.mixture,
         )
     except ValueError as error:
         stop(str(error), USAGE)
-    shown = render_plan(planned, source, as_json=form == "json")
-    if isinstance(shown, str):
-        print(shown)
+    rendered = render_plan(planned, pair.source, as_json=form is TableFormat.json)
+    if isinstance(rendered, str):
+        print(rendered)
         return
     from monitor.render.terminal.report import output_console
 
-    output_console().print(shown)
+    output_console().print(rendered)
 
 
-def _likeness(wanted: Wanted) -> "tuple[Likeness, str, float | None, float | None]":
-    """Return how alike the models are, who says so, the target gap and the design effect."""
+def _pair(options: PlanOptions) -> _Pair:
     from monitor.report.planning import Likeness
 
-    ways = [
-        wanted.accuracy is not None or wanted.rho is not None,
-        wanted.discordance is not None,
-        wanted.pilot is not None,
-    ]
-    if sum(ways) != 1:
+    accuracy, rho, discordance, pilot = options.accuracy, options.rho, options.discordance, options.pilot
+    if [accuracy is not None or rho is not None, discordance is not None, pilot is not None].count(True) != 1:
         stop(
-            "say how alike the two models are, in one way: --accuracy and --rho, --discordance, or --pilot PATH --pair A B",
+            "give the similarity of the two models in one way: --accuracy and --rho, --discordance, or --pilot PATH --pair A B",
             USAGE,
         )
-    if wanted.pilot is not None:
-        return _pilot(wanted, wanted.pilot)
-    if wanted.pair is not None or wanted.benchmark is not None:
-        stop("--pair and --benchmark choose from a --pilot: give its path too", USAGE)
-    if wanted.discordance is not None:
-        return Likeness(discordance=wanted.discordance), "as given", wanted.gap, wanted.design_effect
-    if wanted.accuracy is None or wanted.rho is None:
-        stop(
-            "--accuracy and --rho go together: the mean accuracy of the two models, and the correlation of their scores",
-            USAGE,
-        )
-    return Likeness(wanted.accuracy, wanted.rho), "as given", wanted.gap, wanted.design_effect
+    if pilot is not None:
+        return _pilot_pair(options, pilot)
+    if options.pair is not None or options.benchmark is not None:
+        stop("--pair and --benchmark choose from a pilot; give --pilot PATH too", USAGE)
+    if discordance is None and (accuracy is None or rho is None):
+        stop("give --accuracy and --rho together: the models' mean accuracy and the correlation of their scores", USAGE)
+    return _Pair(Likeness(accuracy, rho, discordance), "as given", options.gap, options.design_effect)
 
 
-def _pilot(wanted: Wanted, path: Path) -> "tuple[Likeness, str, float | None, float | None]":
-    from monitor.cli.importing import Logs
-    from monitor.cli.report import read_results
+def _pilot_pair(options: PlanOptions, path: Path) -> _Pair:
+    from monitor.cli.shared.files import read_results
+    from monitor.cli.shared.pairs import choose_pair
     from monitor.ingest.files.paths import show
     from monitor.report.build import build_report
     from monitor.report.planning import likeness_of
 
-    if wanted.pair is None:
-        stop("--pilot needs --pair A B: which two models are to be compared", USAGE)
-    report = build_report([read_results([path], 0.1, Logs())], pairs="all", assert_complete=True)
-    benchmark, pair = _found(report.benchmarks, wanted.pair, wanted.benchmark)
+    if options.pair is None:
+        stop("--pilot needs --pair A B, the two models to compare", USAGE)
+    report = build_report([read_results([path], 0.1)], pairs="all", assert_complete=True)
+    benchmark, pair = choose_pair(report, options.pair, options.benchmark, unshared=USAGE)
+    if not pair.n:
+        stop(f"--pair: {show(pair.model_a)} and {show(pair.model_b)} share no items in the pilot", USAGE)
     if pair.b is None or pair.c is None:
-        stop(f"{benchmark.benchmark}: a plan needs a pilot scored 0 or 1 on shared items", USAGE)
-    likeness, gap = likeness_of(pair.n, pair.b, pair.c)
+        stop(f"{benchmark.benchmark}: a plan needs a pilot with scores 0 and 1", USAGE)
+    likeness, pilot_gap = likeness_of(pair.n, pair.b, pair.c)
     source = f"{pair.n:,} items of {benchmark.benchmark} in {show(path)}"
-    if wanted.gap is None and wanted.items is None:
-        if not gap:
+    gap = options.gap
+    if gap is None and options.items is None:
+        if not pilot_gap:
             stop(
-                f"{pair.model_a} and {pair.model_b} show no gap in the pilot: give --gap, the gap that would matter",
-                USAGE,
+                f"{pair.model_a} and {pair.model_b} show no gap in the pilot; give the gap to detect with --gap", USAGE
             )
-        source += "; the target is the gap seen there, which a small pilot may well exaggerate"
-        return likeness, source, gap, _effect(wanted, pair)
-    return likeness, source, wanted.gap, _effect(wanted, pair)
-
-
-def _effect(wanted: Wanted, pair: "PairReport") -> float | None:
-    if wanted.design_effect is not None or pair.cluster is None:
-        return wanted.design_effect
-    return pair.cluster.design_effect
-
-
-def _found(
-    benchmarks: "list[BenchmarkReport]", names: tuple[str, str], only: str | None
-) -> "tuple[BenchmarkReport, PairReport]":
-    among = [b for b in benchmarks if only is None or b.benchmark == only]
-    if not among:
-        stop(f"--benchmark {only}: the pilot holds {', '.join(b.benchmark for b in benchmarks)}", USAGE)
-    found = [
-        (b, p)
-        for b in among
-        for p in b.pairs
-        if {p.model_a, p.model_b} == set(names) and p.status != "superseded" and p.n
-    ]
-    if not found:
-        models = sorted({m.model for b in among for m in b.models})
-        shown = ", ".join(models[:10]) + (", ..." if len(models) > 10 else "")
-        stop(f"--pair {' '.join(names)}: no items that both have scores for; the pilot has {shown}", USAGE)
-    if len(found) > 1:
-        stop(f"--pair {' '.join(names)}: in {', '.join(b.benchmark for b, _ in found)}: choose with --benchmark", USAGE)
-    return found[0]
+        gap, source = pilot_gap, f"{source}; the target is its gap, which a small pilot may exaggerate"
+    effect = options.design_effect
+    if effect is None and pair.cluster is not None:
+        effect = pair.cluster.design_effect
+    return _Pair(likeness, source, gap, effect)

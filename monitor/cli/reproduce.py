@@ -1,34 +1,33 @@
-"""`rankwatch reproduce`: the paper's numbers, computed beside the published ones."""
+"""`rankwatch reproduce`: the paper's numbers, recomputed."""
 
-import sys
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from monitor.paper.reproduce import as_json, render_table
-from monitor.paper.reproduce import run as recompute
+import typer
 
-if TYPE_CHECKING:
-    from monitor.paper.reproduce import Section
+from monitor.cli.shared.options import TableFormat, TableFormatOption
 
 
-def run(*, full: bool, form: str) -> None:
-    """Recompute and print."""
-    sections = _with_progress() if full and sys.stderr.isatty() else recompute(full)
-    if form == "json":
+def reproduce(
+    full: Annotated[bool, typer.Option("--full", help="run the simulations too (minutes)")] = False,
+    form: TableFormatOption = TableFormat.table,
+) -> None:
+    """Recompute the paper's numbers and compare them with the published ones.
+
+    Example: rankwatch reproduce --full
+    """
+    from monitor.cli.shared.progress import progress_bar
+    from monitor.paper.reproduce import as_json, render_table, run
+
+    with progress_bar("recomputing", of_bytes=False) as update:
+
+        def show(step: str, done: int, total: int) -> None:
+            if update is not None:
+                update(description=step, completed=done, total=total)
+
+        sections = run(full, show)
+    if form is TableFormat.json:
         print(as_json(sections))
         return
     from monitor.render.terminal.report import output_console
 
     output_console().print(render_table(sections))
-
-
-def _with_progress() -> "list[Section]":
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("recomputing", total=None)
-
-        def progress(name: str, done: int, total: int) -> None:
-            bar.update(task, description=name, completed=done, total=total)
-
-        return recompute(True, progress)

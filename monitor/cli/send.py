@@ -1,109 +1,120 @@
-"""`rankwatch send`: files of results into a topic, or to a server over HTTP."""
+"""`rankwatch send`: send files of results to a topic, or to a monitor over HTTP."""
 
-import asyncio
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
-from monitor.cli.errors import FAULT, USAGE, stop
-from monitor.cli.importing import Logs, importer
-from monitor.cli.settings import quiet_logs, read_settings
-from monitor.cli.watch import declarations
-from monitor.engine.ownership import owner
-from monitor.ingest.files.blocks import Open
-from monitor.ingest.files.paths import PathError, show
-from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
-from monitor.send.send_record import Sent, default_folder
-from monitor.send.sender import Deliver, Progress, Sender
-from monitor.settings import Settings
+import typer
+
+from monitor.cli.shared.errors import USAGE, file_error, note, stop
+from monitor.cli.shared.options import DeclareOptions, LogOptions, MaxRejectedSetting, Paths, option
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-
+    from monitor.cli.shared.files import Declare
+    from monitor.ingest.files.blocks import Open
     from monitor.send.messages import Outgoing
-    from schemas.packed import Reject
+    from monitor.send.send_record import Sent
+    from monitor.send.sender import Deliver, Progress
+    from monitor.settings import Settings
 
-_PATIENCE_SECONDS = 60.0
-_SHOWN_REJECTS = 20
+_PATIENCE_SECONDS: Final = 60.0
 
 
-def run(
-    paths: Sequence[Path],
-    to: str,
-    items: Sequence[str],
-    order: str | None,
-    flags: dict[str, Any],
-    logs: Logs,
-    *,
-    packed: bool,
-    again: bool,
-    token_file: Path | None,
+def send(
+    paths: Paths,
+    to: Annotated[
+        str, option("--to", "kafka://host:port\\[,host:port]/topic, or http\\[s]://host:port", metavar="URL")
+    ],
+    declared: DeclareOptions,
+    logs: LogOptions,
+    packed: Annotated[
+        bool, typer.Option("--packed", help="send up to 1,000 events of a benchmark in one message of a topic")
+    ] = False,
+    token_file: Annotated[
+        Path | None, option("--token-file", "file with the bearer token  \\[default: $RANKWATCH_TOKEN]")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="send everything, including what was sent before")] = False,
+    data_dir: Annotated[
+        Path | None,
+        option("--data-dir", "where to record what was sent  \\[default: $XDG_STATE_HOME/rankwatch]"),
+    ] = None,
+    max_rejected: MaxRejectedSetting = None,
 ) -> None:
-    """Send the files, and say what was sent."""
-    settings = read_settings(flags)
-    declare = declarations(items, order, paths)
+    """Send results to the topic of the service, or to a monitor over HTTP.
+
+    Records how far each file was sent to each destination, so a second run sends only what is new. After a crash some events may be sent
+    twice; this changes nothing, because the first score counts.
+
+    Example: rankwatch send results/ --to kafka://localhost:9092/rankwatch.events --items 12032
+    """
+    import asyncio
+
+    from monitor.cli.shared.declarations import make_declare
+    from monitor.cli.shared.files import find_files, make_importer
+    from monitor.cli.shared.process import log_to_terminal
+    from monitor.cli.shared.settings import read_settings
+    from monitor.ingest.reject_limit import TooManyRejected
+    from monitor.send.send_record import Sent, default_folder
+
+    settings = read_settings(data_dir=data_dir, max_rejected=max_rejected)
+    declare = make_declare(declared, paths)
     destination = _destination(to, settings, token_file, packed=packed)
-    reader = importer(logs, declare)
+    importer = make_importer(logs, declare)
+    files = find_files(importer, paths)
+    log_to_terminal()
     try:
-        files = reader.find(paths)
-    except PathError as error:
-        stop(str(error), USAGE)
-    quiet_logs()
-    folder = settings.data_dir.absolute() / "sent" if "data_dir" in flags else default_folder()
-    try:
-        sent = Sent.to(destination.url, folder, forget=again)
-        _check_begun(sent, declare)
-        asyncio.run(_send(files, reader.open, destination, settings, sent, declare, packed=packed))
-    except (ValueError, OSError) as error:
-        stop(_told(error), FAULT)
+        sent = Sent.to(destination.url, data_dir.absolute() / "sent" if data_dir else default_folder(), forget=again)
+        _check_declarations(sent, declare)
+        asyncio.run(_send(files, importer.open, destination, settings.max_rejected, sent, declare, packed=packed))
+    except (TooManyRejected, ValueError) as error:
+        stop(str(error))
+    except OSError as error:
+        stop(str(error) if error.errno is None else file_error(error))
     except KeyboardInterrupt:
-        print("rankwatch: stopped; the same command goes on where this one was", file=sys.stderr)
+        note("stopped; run the same command again to go on")
         raise SystemExit(130) from None
 
 
 class _Destination(NamedTuple):
-    """Where things are sent: as it is told and remembered, and how to open it."""
+    """Where events go: the URL to print and to record, and how to open it."""
 
     url: str
-    open: Callable[[], AbstractAsyncContextManager[Deliver]]
+    open: "Callable[[], AbstractAsyncContextManager[Deliver]]"
 
 
-def _destination(to: str, settings: Settings, token_file: Path | None, *, packed: bool) -> _Destination:
+def _destination(to: str, settings: "Settings", token_file: Path | None, *, packed: bool) -> _Destination:
+    from urllib.parse import urlsplit
+
     from monitor.logs.kafka_settings import split_url
     from monitor.send.http import checked_url
 
     try:
         if urlsplit(to).scheme in {"http", "https"}:
             if packed:
-                stop(
-                    "--packed is about messages of a topic: over HTTP, events are sent many a request as they are",
-                    USAGE,
-                )
-            url = checked_url(to)
-            token = _token(settings, token_file)
+                stop("--packed is for topics; over HTTP each request carries many events already", USAGE)
+            url, token = checked_url(to), _token(settings, token_file)
             return _Destination(url, lambda: _http(url, token))
-        addresses, named = split_url(to)
+        addresses, url_topic = split_url(to)
     except ValueError as error:
         stop(f"--to: {error}, or http(s)://host:port of a monitor", USAGE)
-    topic = named or settings.topic
+    topic = url_topic or settings.topic
     return _Destination(f"kafka://{addresses}/{topic}", lambda: _kafka(addresses, topic, settings))
 
 
-def _token(settings: Settings, file: Path | None) -> str | None:
+def _token(settings: "Settings", file: Path | None) -> str | None:
     if file is None:
         return settings.token.get_secret_value() if settings.token else None
     try:
         return file.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        stop(f"--token-file {show(file)}: {getattr(error, 'strerror', None) or 'is no text'}", USAGE)
+    except OSError as error:
+        stop(f"--token-file: {file_error(error, file)}", USAGE)
+    except UnicodeDecodeError:
+        stop(f"--token-file: {file} is not a text file", USAGE)
 
 
 @asynccontextmanager
-async def _http(url: str, token: str | None) -> AsyncIterator[Deliver]:
+async def _http(url: str, token: str | None) -> "AsyncIterator[Deliver]":
     from monitor.send.http import HttpDelivery
 
     delivery = HttpDelivery(url, token, patience=_PATIENCE_SECONDS)
@@ -114,139 +125,97 @@ async def _http(url: str, token: str | None) -> AsyncIterator[Deliver]:
 
 
 @asynccontextmanager
-async def _kafka(addresses: str, topic: str, settings: Settings) -> AsyncIterator[Deliver]:
-    from monitor.cli.kafka import kafka_settings, quiet_kafka
+async def _kafka(addresses: str, topic: str, settings: "Settings") -> "AsyncIterator[Deliver]":
+    from monitor.cli.shared.kafka import kafka_settings, silence_kafka
+    from monitor.engine.ownership import owner
     from monitor.publish.kafka_producer import KafkaProducer, Message
     from monitor.publish.topics import Topics
 
-    quiet_kafka()
+    silence_kafka()
     options = kafka_settings(addresses, settings).client_options()
     async with Topics(options) as topics:
         partitions = (await topics.require(topic)).partitions
-    packing = None if settings.kafka_compression == "none" else settings.kafka_compression
-    async with KafkaProducer(options, compression=packing, patience=_PATIENCE_SECONDS) as producer:
+    compression = None if settings.kafka_compression == "none" else settings.kafka_compression
+    async with KafkaProducer(options, compression=compression, patience=_PATIENCE_SECONDS) as producer:
 
         async def deliver(messages: "Sequence[Outgoing]") -> None:
             await producer.deliver(
-                topic,
-                (Message(owner(name, partitions), name.encode(), value) for name, value in messages),
+                topic, (Message(owner(name, partitions), name.encode(), value) for name, value in messages)
             )
 
         yield deliver
 
 
-def _check_begun(sent: Sent, declare: Callable[[str], dict[str, Any] | None]) -> None:
-    """Refuse flags that contradict what was declared when a benchmark's first event was sent."""
-    import msgspec
+def _check_declarations(sent: "Sent", declare: "Declare") -> None:
+    """End the command if a declaration contradicts the one that was sent before a benchmark's first event."""
+    import json
 
-    for name, then in sent.benchmarks.items():
-        wanted = declare(name)
-        if wanted is not None and then is not None and msgspec.json.decode(then) != wanted:
+    for name, old in sent.benchmarks.items():
+        new = declare(name)
+        if new is not None and old is not None and json.loads(old) != new:
             stop(
-                f"{name}: its first events were sent with the declaration {then}, and --items and --order now say "
-                f"{msgspec.json.encode(wanted).decode()}: what verdicts rest on cannot change after scores; drop the flags, or use another "
-                "benchmark name",
+                f"{name}: its first events were sent with {old}, and --items and --order now declare {json.dumps(new)}; verdicts must not "
+                "depend on a choice made after seeing data: drop the flags, or use another benchmark name",
                 USAGE,
             )
 
 
 async def _send(
     files: Sequence[Path],
-    opener: Open,
+    open_file: "Open",
     destination: _Destination,
-    settings: Settings,
-    sent: Sent,
-    declare: Callable[[str], dict[str, Any] | None],
+    max_rejected: float,
+    sent: "Sent",
+    declare: "Declare",
     *,
     packed: bool,
 ) -> None:
+    from time import monotonic
+
+    from monitor.cli.shared.files import UnreadableLines
+    from monitor.cli.shared.progress import progress_bar
+    from monitor.ingest.files.paths import show as show_path
+    from monitor.ingest.fold_files import UnreadableLine
+    from monitor.ingest.reject_limit import RejectLimit
+    from monitor.send.sender import Sender
+
+    start, lines = monotonic(), UnreadableLines()
     async with destination.open() as deliver:
-        with _Sending() as on_progress:
+        with progress_bar("sending") as update:
+
+            def show_progress(progress: "Progress") -> None:
+                if update is not None:
+                    rate = progress.events / max(monotonic() - start, 1e-9)
+                    description = f"sending, {rate:,.0f} events/s"
+                    update(description=description, completed=progress.bytes_done, total=progress.bytes_total)
+
             sender = Sender(
                 files,
                 deliver,
                 sent,
                 declare=declare,
-                limit=RejectLimit(settings.max_rejected),
+                limit=RejectLimit(max_rejected),
                 packed=packed,
-                on_reject=_Names(),
-                on_progress=on_progress,
-                opener=opener,
+                on_reject=lambda reject: lines.print(UnreadableLine.of(reject)),
+                on_progress=show_progress,
+                opener=open_file,
             )
             try:
                 await sender.run()
             except BaseException:
-                print(f"rankwatch: {_what(sender.progress)} until it was stopped", file=sys.stderr)
+                note(f"{_summary(sender.progress)} before the stop")
                 raise
-    _tell(sender.progress, destination.url)
+    lines.print_rest()
+    for path in sender.progress.changed:
+        note(f"{show_path(path)} has changed since it was sent; it was sent again from the start")
+    if sender.progress.rejected:
+        note(f"lines not sent because they could not be read: {sender.progress.rejected:,}")
+    print(f"{_summary(sender.progress)} to {destination.url}")
 
 
-class _Names:
-    """Names the first lines that could not be read."""
+def _summary(progress: "Progress") -> str:
+    from monitor.report.sentences import counted
 
-    def __init__(self) -> None:
-        self._named = 0
-
-    def __call__(self, reject: "Reject") -> None:
-        self._named += 1
-        if self._named <= _SHOWN_REJECTS:
-            where = f"{show(reject['source'])}:{reject['line']}"
-            print(
-                f"rankwatch: {where}: {reject['field']}: found {reject['found']}: {reject['reason']}", file=sys.stderr
-            )
-
-
-def _tell(progress: Progress, destination: str) -> None:
-    for path in progress.changed:
-        print(f"rankwatch: {show(path)} has changed since it was sent: it was sent from its beginning", file=sys.stderr)
-    if progress.rejected:
-        print(f"rankwatch: lines that could not be read, and were not sent: {progress.rejected:,}", file=sys.stderr)
-    print(f"{_what(progress)} to {destination}")
-
-
-def _what(progress: Progress) -> str:
     if not progress.events:
         return "nothing new sent"
-    events, benchmarks = progress.events, len(progress.benchmarks)
-    return f"{events:,} event{'s' * (events != 1)} of {benchmarks:,} benchmark{'s' * (benchmarks != 1)} sent"
-
-
-def _told(error: Exception) -> str:
-    if isinstance(error, TooManyRejected) or not isinstance(error, OSError) or error.errno is None:
-        return str(error)
-    return f"{show(error.filename or 'a file')}: {error.strerror or error}"
-
-
-class _Sending:
-    """A progress bar on standard error where that is a terminal."""
-
-    def __init__(self) -> None:
-        self._bar: Bar | None = None
-
-    def __enter__(self) -> Callable[[Progress], None] | None:
-        if not sys.stderr.isatty():
-            return None
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
-
-        columns = (
-            TextColumn("sending"),
-            BarColumn(),
-            DownloadColumn(),
-            TextColumn("{task.fields[rate]:,.0f} events/s"),
-            TimeRemainingColumn(),
-        )
-        bar = self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
-        bar.start()
-        task, start = bar.add_task("sending", total=None, rate=0.0), monotonic()
-
-        def show_progress(progress: Progress) -> None:
-            rate = progress.events / max(monotonic() - start, 1e-9)
-            bar.update(task, completed=progress.bytes_done, total=progress.bytes_total, rate=rate)
-
-        return show_progress
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    return f"{counted(progress.events, 'event')} of {counted(len(progress.benchmarks), 'benchmark')} sent"

@@ -1,68 +1,126 @@
-"""`rankwatch state show|export|import`: see `monitor.store.transfer.transfer`."""
+"""`rankwatch state`: show the stored state, or move it to another server or partition count."""
 
-import asyncio
-import contextlib
-import json
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import asdict
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
-from monitor.cli.errors import FAULT, USAGE, stop
-from monitor.cli.settings import quiet_logs, read_settings
-from monitor.ingest.files.paths import show as show_path
-from monitor.report.sentences import counted
-from monitor.settings import LOG_NAME, Settings
+import typer
+
+from monitor.cli.shared.errors import USAGE, stop
+from monitor.cli.shared.options import (
+    DataDirOption,
+    TableFormat,
+    TableFormatOption,
+    TopicOption,
+    add_command,
+    given,
+    option,
+)
 
 if TYPE_CHECKING:
+    from monitor.settings import Settings
     from monitor.store.transfer.summary import PartitionSummary
     from monitor.store.transfer.transfer import Transfer
 
 T = TypeVar("T")
-_STDIO = "-"
+
+_STDIO: Final = "-"
+_COLUMNS: Final = "partition off benchmarks rows models events duplicates conflicts rejected latches waiting"
+
+FileArgument = Annotated[
+    str, typer.Argument(metavar="FILE|-", help="the file, or - for standard output or input", show_default=False)
+]
 
 
-def show(flags: dict[str, Any], form: str) -> None:
-    """Print a line for each partition."""
-    found = _run(flags, lambda transfer: transfer.summarize())
-    if form == "json":
-        print(json.dumps({"partitions": [asdict(each) for each in found]}, indent=2))
-    elif found:
-        _print_table(found)
+@dataclass(frozen=True)
+class StateOptions:
+    """Which state."""
+
+    topic: TopicOption = None
+    redis_url: Annotated[
+        str | None,
+        option("--redis-url", "server of the state  \\[default: the one of the data directory]", metavar="URL"),
+    ] = None
+    data_dir: DataDirOption = None
+
+
+def show(options: StateOptions, form: TableFormatOption = TableFormat.table) -> None:
+    """Show each partition: how far its log is folded, what it holds and its size.
+
+    Example: rankwatch state show --redis-url redis://localhost:6379
+    """
+    import json
+    from dataclasses import asdict
+
+    partitions = _run(options, lambda transfer: transfer.summarize())
+    if form is TableFormat.json:
+        print(json.dumps({"partitions": [asdict(each) for each in partitions]}, indent=2))
+    elif partitions:
+        _print_table(partitions)
     else:
         print("no state")
 
 
-def export(file: str, flags: dict[str, Any]) -> None:
-    """Write a file whole, or not at all."""
+def export(file: FileArgument, options: StateOptions) -> None:
+    """Write the whole state to a file, while no worker runs.
 
-    async def work(transfer: "Transfer") -> int:
-        with _written(file) as out:
-            return await transfer.write(out)
+    Example: rankwatch state export state.jsonl --redis-url redis://localhost:6379
+    """
+    from monitor.report.sentences import counted
 
-    count = _run(flags, work)
-    print(f"exported {counted(count, 'benchmark')}", file=sys.stderr)
+    async def write(transfer: "Transfer") -> int:
+        with _open_to_write(file) as lines:
+            return await transfer.write(lines)
+
+    print(f"exported {counted(_run(options, write), 'benchmark')}", file=sys.stderr)
 
 
-def import_(file: str, flags: dict[str, Any], *, partitions: int | None, new_log: bool, offset: Sequence[str]) -> None:
-    """Read a file whole, or leave nothing behind."""
-    offsets = dict(_offset(each) for each in offset)
+def import_(
+    file: FileArgument,
+    options: StateOptions,
+    partitions: Annotated[
+        int | None,
+        option(
+            "--partitions",
+            "partition count of the new log; each benchmark goes to its owner  \\[default: as exported]",
+            min=1,
+        ),
+    ] = None,
+    new_log: Annotated[
+        bool,
+        typer.Option("--new-log", help="go on with another log from its start (with another --topic or --partitions)"),
+    ] = False,
+    offset: Annotated[
+        list[str] | None, option("--offset", "start to read partition P of the new log at offset N", metavar="P=N")
+    ] = None,
+) -> None:
+    """Read a state from a file, where there is none yet.
 
-    async def work(transfer: "Transfer") -> tuple[int, set[str]]:
-        with _read(file) as lines:
+    Example: rankwatch state import state.jsonl --redis-url redis://other:6379 --topic events.v2 --partitions 16
+    """
+    from monitor.ingest.files.paths import show as show_path
+    from monitor.report.sentences import counted
+    from monitor.settings import LOG_NAME
+
+    offsets = dict(_offset(text) for text in offset or ())
+
+    async def read(transfer: "Transfer") -> tuple[int, set[str]]:
+        with _open_to_read(file) as lines:
             count = await transfer.read(lines, partitions=partitions, offsets=offsets, new_log=new_log)
         return count, {each.log for each in await transfer.summarize() if each.log}
 
-    count, logs = _run(flags, work, must_exist=False)
+    count, logs = _run(options, read, must_exist=False)
     print(f"imported {counted(count, 'benchmark')}", file=sys.stderr)
-    settings = _settings(flags)
+    settings = _settings(options)
     if logs and settings.redis_url is None and not (settings.data_dir / LOG_NAME).exists():
         folder = show_path(str(settings.data_dir))
         print(
-            f"It goes on with the log that it was folded from, which is not here yet: copy that {LOG_NAME} into {folder} before you start "
-            f"`watch`; or, to go on with a new log, delete {folder} and import again with --new-log",
+            f"The log of this state is not here yet: copy its {LOG_NAME} into {folder} before you start `watch`. To go on with a new log "
+            f"instead, delete {folder} and import again with --new-log",
             file=sys.stderr,
         )
 
@@ -74,44 +132,52 @@ def _offset(text: str) -> tuple[int, int]:
     return int(partition), int(number)
 
 
-def _settings(flags: dict[str, Any]) -> Settings:
-    if "data_dir" in flags and "redis_url" in flags:
-        stop("--data-dir and --redis-url are two places of a state: give one of them", USAGE)
-    settings = read_settings(flags)
-    return settings.model_copy(update={"redis_url": None}) if "data_dir" in flags else settings
+def _settings(options: StateOptions) -> "Settings":
+    from monitor.cli.shared.settings import read_settings
+
+    if options.data_dir is not None and options.redis_url is not None:
+        stop("--data-dir and --redis-url name two places of the state; give one of them", USAGE)
+    settings = read_settings(**given(options))
+    return settings if options.data_dir is None else settings.model_copy(update={"redis_url": None})
 
 
-def _run(flags: dict[str, Any], work: "Callable[[Transfer], Awaitable[T]]", *, must_exist: bool = True) -> T:
-    settings = _settings(flags)
-    quiet_logs()
+def _run(options: StateOptions, work: "Callable[[Transfer], Awaitable[T]]", *, must_exist: bool = True) -> T:
+    import asyncio
+
+    settings = _settings(options)
+    from monitor.cli.shared.process import log_to_terminal
     from monitor.store.errors import StoreError
 
-    async def opened() -> T:
-        async with _transfer(settings, must_exist=must_exist) as transfer:
+    log_to_terminal()
+
+    async def run() -> T:
+        async with _open_state(settings, must_exist=must_exist) as transfer:
             return await work(transfer)
 
     try:
-        return asyncio.run(opened())
+        return asyncio.run(run())
     except BrokenPipeError:
-        raise  # whoever read our output has had enough; the command line ends quietly
+        raise  # the reader of the output has gone: no error to report
     except (StoreError, OSError, ValueError) as error:
-        stop(str(error), FAULT)
+        stop(str(error))
 
 
-@contextlib.asynccontextmanager
-async def _transfer(settings: Settings, *, must_exist: bool) -> "AsyncIterator[Transfer]":
+@asynccontextmanager
+async def _open_state(settings: "Settings", *, must_exist: bool) -> "AsyncIterator[Transfer]":
+    from contextlib import AsyncExitStack
+
     from monitor.store.server.connection import Retries
     from monitor.store.server.embedded import EmbeddedValkey
     from monitor.store.transfer.transfer import Transfer
 
-    async with contextlib.AsyncExitStack() as stack:
-        url = settings.redis_url
-        if url is not None:
-            target: Any = url.get_secret_value()
+    async with AsyncExitStack() as stack:
+        target: Any
+        if settings.redis_url is not None:
+            target = settings.redis_url.get_secret_value()
         else:
             if must_exist and not (settings.data_dir / "valkey").is_dir():
-                raise FileNotFoundError(
-                    f"there is no state in {settings.data_dir}: name the data directory of `watch`, or --redis-url"
+                stop(
+                    f"{settings.data_dir} has no state; give the data directory of `watch` with --data-dir, or --redis-url"
                 )
             valkey = await stack.enter_async_context(EmbeddedValkey(settings.data_dir.absolute()))
             target = valkey.options
@@ -119,26 +185,26 @@ async def _transfer(settings: Settings, *, must_exist: bool) -> "AsyncIterator[T
         yield await stack.enter_async_context(Transfer.open(target, settings.topic, retries))
 
 
-@contextlib.contextmanager
-def _written(file: str) -> "Iterator[IO[bytes]]":
-    """Open a file to write that gets its name when it is whole; it holds what people were asked, and is for its owner alone."""
+@contextmanager
+def _open_to_write(file: str) -> Iterator[IO[bytes]]:
+    """Open a file that gets its name once it is complete, readable by its owner only: it holds the questions of an evaluation."""
     if file == _STDIO:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     draft = Path(f"{file}.{os.getpid()}.part")
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as lines:
+            yield lines
+            lines.flush()
+            os.fsync(lines.fileno())
         draft.replace(file)
     finally:
         draft.unlink(missing_ok=True)
 
 
-@contextlib.contextmanager
-def _read(file: str) -> "Iterator[IO[bytes]]":
+@contextmanager
+def _open_to_read(file: str) -> Iterator[IO[bytes]]:
     if file == _STDIO:
         yield sys.stdin.buffer
         return
@@ -146,24 +212,25 @@ def _read(file: str) -> "Iterator[IO[bytes]]":
         yield lines
 
 
-def _print_table(found: "Sequence[PartitionSummary]") -> None:
-    columns = (
-        "partition",
-        "off",
-        "benchmarks",
-        "rows",
-        "models",
-        "events",
-        "duplicates",
-        "conflicts",
-        "rejected",
-        "latches",
-        "waiting",
-    )
-    heads = [*columns, "KiB"]
-    lines = [[*(f"{getattr(each, name):,}" for name in columns), f"{each.stored_bytes / 1024:,.0f}"] for each in found]
-    widths = [max(len(cell) for cell in column) for column in zip(heads, *lines, strict=True)]
-    for line in (heads, *lines):
-        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-    for log in sorted({each.log for each in found if each.log}):
+def _print_table(partitions: "Sequence[PartitionSummary]") -> None:
+    columns = _COLUMNS.split()
+    rows = [
+        [*columns, "KiB"],
+        *(
+            [*(f"{getattr(each, name):,}" for name in columns), f"{each.stored_bytes / 1024:,.0f}"]
+            for each in partitions
+        ),
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+    for log in sorted({each.log for each in partitions if each.log}):
         print(f"log: {log}")
+
+
+state = typer.Typer(
+    no_args_is_help=True, help="Show the stored state, or move it to another server or partition count."
+)
+add_command(state, show, "show")
+add_command(state, export, "export")
+add_command(state, import_, "import")

@@ -1,257 +1,224 @@
 """`rankwatch watch`: follow files through the embedded monitor."""
 
-import asyncio
-import contextlib
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Final
 
-from pydantic import ValidationError
+import typer
 
-from monitor.cli.errors import FAULT, USAGE, stop
-from monitor.cli.importing import Logs, importer
-from monitor.cli.output import print_report
-from monitor.cli.report import declared_beside, stop_without_results
-from monitor.cli.settings import quiet_logs, read_settings
-from monitor.engine.partition import FREE_TO_CHANGE
-from monitor.settings import Settings
-from schemas.events import Declaration, Spec
+from monitor.cli.shared.errors import USAGE, end_at_once, note, stop
+from monitor.cli.shared.options import (
+    DataDirOption,
+    DeclareOptions,
+    FormatOption,
+    HostOption,
+    LogOptions,
+    MaxRejectedSetting,
+    Pairs,
+    PairsOption,
+    PortOption,
+    ReportFormat,
+)
 
 if TYPE_CHECKING:
     from monitor.app.embedded_monitor import EmbeddedMonitor
-    from monitor.cli.stopping import Stopping
+    from monitor.cli.shared.files import Declare
+    from monitor.cli.shared.live import EventRate, View
+    from monitor.cli.shared.stopping import Stopping
     from monitor.ingest.importer import Importer
     from monitor.ingest.tail import Tailer
+    from monitor.render.terminal.plain import LiveStatus
+    from monitor.settings import Settings
 
-_REFRESH_SECONDS = 0.5
+_REFRESH_SECONDS: Final = 0.5
+_DRAIN_SECONDS: Final = 10.0
 
 
-def run(
-    paths: Sequence[Path],
-    items: Sequence[str],
-    order: str | None,
-    flags: dict[str, Any],
-    logs: Logs,
-    once: tuple[str, str] | None,
+def watch(
+    declared: DeclareOptions,
+    logs: LogOptions,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PATH...]",
+            help="files or folders, as for report; without any, watch reads what is posted over HTTP",
+            show_default=False,
+        ),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="read everything, print the report and exit")] = False,
+    form: FormatOption = ReportFormat.table,
+    pairs: PairsOption = None,
+    data_dir: DataDirOption = None,
+    host: HostOption = None,
+    port: PortOption = None,
+    max_rejected: MaxRejectedSetting = None,
 ) -> None:
-    """Watch until stopped, or once."""
-    if once and not paths:
-        stop("watch --once: give the files to read, or folders of them", USAGE)
-    settings = read_settings(flags)
-    declare = declarations(items, order, paths)
-    quiet_logs()
-    from monitor.app.process import startup_errors
+    """Follow results as they are written; report each ranking that is decided.
 
-    try:
-        asyncio.run(_watch(paths, settings, declare, importer(logs, declare), once))
-    except BrokenPipeError:
-        raise  # whoever read our output has gone: no fault to tell
-    except startup_errors() as error:
-        stop(str(error), FAULT)
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
+    Every new result is counted exactly once, however often you stop and start. No pair is decided before you declare an order policy: give
+    the item count with --items, or assert with --order trusted that arrival does not depend on outcomes.
 
-
-def declarations(
-    items: Sequence[str], order: str | None, paths: Sequence[Path]
-) -> Callable[[str], dict[str, Any] | None]:
-    """Return what is declared of a benchmark that is seen for the first time.
-
-    From --items N, --items NAME=N and --order, and before them from what a rankwatch.toml beside the results says of it.
+    Example: rankwatch watch results/ --items 12032
     """
-    tables = declared_beside(paths)
-    counts: dict[str | None, int] = {}
-    for entry in items:
-        name, equals, number = entry.rpartition("=")
-        if not number.isdecimal() or int(number) < 1:
-            stop(f"--items {entry}: give a number of items, or NAME=N", USAGE)
-        counts[name if equals else None] = int(number)
+    if not once:
+        end_at_once()
+    elif not paths:
+        stop("watch --once: give the files or folders to read", USAGE)
+    from monitor.cli.shared.declarations import make_declare
+    from monitor.cli.shared.files import make_importer
+    from monitor.cli.shared.process import log_to_terminal, run_to_end
+    from monitor.cli.shared.settings import read_settings
 
-    def declare(benchmark: str) -> dict[str, Any] | None:
-        spec: dict[str, Any] = dict(tables.get(benchmark, ()))
-        count = counts.get(benchmark, counts.get(None))
-        if count is not None:
-            spec["items"] = count
-        if order is not None and order != _policy(spec):
-            spec["order"] = order
-        return {"declare": benchmark, **spec} if spec else None
-
-    try:
-        for name in tables or [next((name for name in counts if name), "benchmark")]:
-            probe = declare(name)
-            if probe is not None:
-                Declaration.model_validate(probe)
-    except ValidationError as error:
-        stop(error.errors(include_url=False)[0]["msg"].removeprefix("Value error, "), USAGE)
-    return declare
+    settings = read_settings(data_dir=data_dir, host=host, port=port, max_rejected=max_rejected)
+    declare = make_declare(declared, paths or [])
+    log_to_terminal()
+    importer = make_importer(logs, declare)
+    if once:
+        run_to_end(_read_once(paths or [], settings, declare, importer, form, form.pairs(pairs)))
+    else:
+        run_to_end(_follow(paths or [], settings, declare, importer))
 
 
-def _policy(spec: dict[str, Any]) -> str | None:
-    declared = spec.get("order")
-    return declared.get("policy") if isinstance(declared, dict) else declared
-
-
-async def _watch(
+async def _read_once(
     paths: Sequence[Path],
-    settings: Settings,
-    declare: Callable[[str], dict[str, Any] | None],
-    reader: "Importer",
-    once: tuple[str, str] | None,
+    settings: "Settings",
+    declare: "Declare",
+    importer: "Importer",
+    form: ReportFormat,
+    pairs: Pairs,
 ) -> None:
+    """Read the files to their end and print the report."""
     from monitor.app.embedded_monitor import EmbeddedMonitor
-    from monitor.cli.stopping import Stopping
-    from monitor.ingest.files.paths import PathError
-    from monitor.ingest.reject_limit import RejectLimit
-    from monitor.ingest.tail import Tailer
+    from monitor.cli.shared.files import find_files, stop_without_results
+    from monitor.cli.shared.output import print_report
+    from monitor.ingest.reject_limit import TooManyRejected
 
-    try:
-        files = reader.find(paths)
-    except PathError as error:
-        stop(str(error), USAGE)
-    view = _view(settings)
-    stopping = None if once else Stopping(settings.drain_seconds)
-    async with contextlib.AsyncExitStack() as stack:
-        monitor = EmbeddedMonitor(settings, on_change=None if once else view.change, serve=not once, declare=declare)
-        starting = _start(monitor, stack, declare)
-        await (starting if stopping is None else stopping.unless_asked(starting))
-        if stopping is not None and stopping.asked:
-            return
-        tailer = Tailer(
-            paths,
-            monitor.log.append,
-            monitor.partition.sources,
-            declare=declare,
-            known=set(monitor.reports.benchmarks()),
-            limit=RejectLimit(settings.max_rejected),
-            poll_interval=settings.poll_seconds,
-            importer=reader,
-        )
-        if once:
-            await _once(monitor, tailer, once, files)
-        elif stopping is not None:
-            await _follow(monitor, tailer, view, stopping)
+    files = find_files(importer, paths)
+    async with EmbeddedMonitor(settings, serve=False, declare=declare) as monitor:
+        await _check_declarations(monitor, declare)
+        try:
+            await _make_tailer(paths, monitor, declare, importer).run_once()
+        except TooManyRejected as error:
+            await monitor.caught_up()
+            stop(str(error))
+        await monitor.caught_up()
+        if not monitor.reports.benchmarks():
+            stop_without_results(files)
+        if monitor.dead_letters_written:
+            note(_unreadable(monitor.dead_letters_written, monitor))
+        print_report(monitor.reports.partitions, form, pairs)
 
 
-async def _start(
-    monitor: "EmbeddedMonitor", stack: contextlib.AsyncExitStack, declare: Callable[[str], dict[str, Any] | None]
-) -> None:
-    await stack.enter_async_context(monitor)
+async def _follow(paths: Sequence[Path], settings: "Settings", declare: "Declare", importer: "Importer") -> None:
+    """Follow the files and serve until a signal or an error."""
+    from contextlib import AsyncExitStack
+
+    from monitor.app.embedded_monitor import EmbeddedMonitor
+    from monitor.cli.shared.files import find_files
+    from monitor.cli.shared.live import make_view
+    from monitor.cli.shared.stopping import Stopping
+
+    find_files(importer, paths)
+    view = make_view(settings.low_coverage)
+    stopping = Stopping(settings.drain_seconds)
+    monitor = EmbeddedMonitor(settings, on_change=view.change, declare=declare)
+    async with AsyncExitStack() as stack:
+
+        async def start() -> None:
+            await stack.enter_async_context(monitor)
+            await _check_declarations(monitor, declare)
+
+        await stopping.unless_asked(start())
+        if not stopping.asked:
+            await _show(monitor, _make_tailer(paths, monitor, declare, importer), view, stopping)
+
+
+async def _check_declarations(monitor: "EmbeddedMonitor", declare: "Declare") -> None:
+    """End the command if a declaration contradicts the one under which the first scores of a benchmark came."""
+    from monitor.engine.partition import FREE_TO_CHANGE
+    from schemas.events import Spec
+
     await monitor.caught_up()
-    _check_declared(monitor, declare)
-
-
-def _check_declared(monitor: "EmbeddedMonitor", declare: Callable[[str], dict[str, Any] | None]) -> None:
-    """Refuse flags that contradict what was declared when a benchmark's first score came."""
     for name, benchmark in monitor.reports.benchmarks().items():
-        wanted = declare(name)
-        if wanted is None:
+        declaration = declare(name)
+        if declaration is None:
             continue
-        spec = Spec.model_validate({key: value for key, value in wanted.items() if key != "declare"})
+        spec = Spec.model_validate({key: value for key, value in declaration.items() if key != "declare"})
         for key in Spec.model_fields:
-            if (
-                key not in FREE_TO_CHANGE
-                and key in spec.model_fields_set | {"order"}
-                and getattr(spec, key) != getattr(benchmark.spec, key)
-            ):
-                then = getattr(benchmark.spec, key)
+            fixed = key not in FREE_TO_CHANGE and key in spec.model_fields_set | {"order"}
+            old, new = getattr(benchmark.spec, key), getattr(spec, key)
+            if fixed and old != new:
                 stop(
-                    f"{name}: its first scores came under {key} {_shown(then)}, which cannot become {_shown(getattr(spec, key))}: "
-                    "verdicts would rest on a choice made after seeing data; take it back, or start over with another --data-dir",
+                    f"{name}: {key} is {_text(old)} since its first score and cannot become {_text(new)}, because verdicts must not depend "
+                    "on a choice made after seeing data; drop the change, or start over with another --data-dir",
                     USAGE,
                 )
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     return str(getattr(value, "policy", value))
 
 
-async def _once(monitor: "EmbeddedMonitor", tailer: "Tailer", once: tuple[str, str], files: Sequence[Path]) -> None:
-    from monitor.ingest.reject_limit import TooManyRejected
+def _make_tailer(
+    paths: Sequence[Path], monitor: "EmbeddedMonitor", declare: "Declare", importer: "Importer"
+) -> "Tailer":
+    from monitor.ingest.reject_limit import RejectLimit
+    from monitor.ingest.tail import Tailer
 
-    form, pairs = once
-    try:
-        await tailer.run_once()
-    except TooManyRejected as error:
-        await monitor.caught_up()
-        stop(str(error), FAULT)
-    await monitor.caught_up()
-    if not monitor.reports.benchmarks():
-        stop_without_results(files)
-    if monitor.dead_letters_written:
-        print(
-            f"rankwatch: {monitor.dead_letters_written:,} records could not be read: see {monitor.dead_letters_path}",
-            file=sys.stderr,
-        )
-    print_report(monitor.reports.partitions, form, pairs)
+    return Tailer(
+        paths,
+        monitor.log.append,
+        monitor.partition.sources,
+        declare=declare,
+        known=set(monitor.reports.benchmarks()),
+        limit=RejectLimit(monitor.settings.max_rejected),
+        poll_interval=monitor.settings.poll_seconds,
+        importer=importer,
+    )
 
 
-async def _follow(monitor: "EmbeddedMonitor", tailer: "Tailer", view: Any, stopping: "Stopping") -> None:  # noqa: ANN401 - a LiveView or a PlainView
-    """Follow the files until a signal, a fault, or too many rejects."""
-    following = asyncio.create_task(tailer.follow())
-    ends = {following, asyncio.create_task(monitor.failed()), asyncio.create_task(stopping.wait())}
-    rate = Rate()
+async def _show(monitor: "EmbeddedMonitor", tailer: "Tailer", view: "View", stopping: "Stopping") -> None:
+    """Follow the files and show the state until a signal, an error or too many rejects."""
+    import asyncio
+    from contextlib import suppress
+
+    from monitor.cli.shared.live import EventRate
+
+    tasks = [asyncio.create_task(each) for each in (tailer.follow(), monitor.failed(), stopping.wait())]
+    rate = EventRate()
     try:
         with view:
-            while True:
+            done: set[asyncio.Task[None]] = set()
+            while not done:
                 view.update(monitor.reports.report(), _status(monitor, tailer, rate))
-                done, _ = await asyncio.wait(ends, timeout=_REFRESH_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                if done:
-                    break
+                done, _ = await asyncio.wait(tasks, timeout=_REFRESH_SECONDS, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in ends:
+        for task in tasks:
             task.cancel()
-        outcomes = await asyncio.gather(*ends, return_exceptions=True)
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, Exception):
             raise outcome
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(monitor.caught_up(), 10)
+    with suppress(TimeoutError):
+        await asyncio.wait_for(monitor.caught_up(), _DRAIN_SECONDS)
 
 
-class Rate:
-    """Events a second over the last few looks."""
-
-    def __init__(self, span: float = 5.0) -> None:
-        self._span = span
-        self._looks: list[tuple[float, int]] = []
-
-    def see(self, events: int) -> float:
-        """Return the rate, having seen so many events now."""
-        now = monotonic()
-        self._looks = [(t, n) for t, n in self._looks if now - t <= self._span] + [(now, events)]
-        (start, first), (end, last) = self._looks[0], self._looks[-1]
-        return (last - first) / (end - start) if end > start else 0.0
-
-
-def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: Rate) -> Any:  # noqa: ANN401
+def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate") -> "LiveStatus":
     from monitor.render.terminal.plain import LiveStatus
 
     progress = tailer.progress
     events = sum(benchmark.counters["events"] for benchmark in monitor.reports.benchmarks().values())
     return LiveStatus(
         events=events,
-        events_per_second=rate.see(events),
+        events_per_second=rate.update(events),
         rejected=monitor.rejected,
         bytes_done=progress.bytes_done,
         bytes_total=progress.bytes_total,
         caught_up=progress.bytes_done >= progress.bytes_total and monitor.lag == 0,
         url=monitor.web.url if monitor.web else None,
-        note=f"{monitor.rejected:,} records could not be read: see {monitor.dead_letters_path}"
-        if monitor.rejected
-        else None,
+        note=_unreadable(monitor.rejected, monitor) if monitor.rejected else None,
     )
 
 
-def _view(settings: Settings) -> Any:  # noqa: ANN401
-    from monitor.render.terminal.report import output_console
-
-    console = output_console()
-    if console.is_terminal and not console.is_dumb_terminal:
-        from monitor.render.terminal.live import LiveView
-
-        return LiveView(console, low_coverage=settings.low_coverage)
-    from monitor.render.terminal.plain import PlainView
-
-    return PlainView()
+def _unreadable(count: int, monitor: "EmbeddedMonitor") -> str:
+    return f"{count:,} records could not be read; they are in {monitor.dead_letters_path}"

@@ -65,9 +65,9 @@ def test_names_from_outside_cannot_break_out_of_a_format(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("--pair", "strong", "weke"), 2, "no model weke: did you mean weak?"),
+        (("--pair", "strong", "weke"), 2, "no model weke; did you mean weak?"),
         (("--pair", "strong", "strong"), 2, "names strong twice"),
-        (("--pair", "strong", "weak", "--benchmark", "other"), 2, "no such benchmark"),
+        (("--pair", "strong", "weak", "--benchmark", "other"), 2, "--benchmark other is not in the files"),
         (("--pair", "strong"), 2, "requires 2 arguments"),
         ((), 2, "--pair"),
     ],
@@ -76,11 +76,11 @@ def test_a_call_that_cannot_be_right_is_refused_with_the_remedy(results, argumen
     assert words in rankwatch("gate", results, *arguments, code=code).stderr
 
 
-def test_two_benchmarks_have_to_be_told_apart(tmp_path):
+def test_two_benchmarks_have_to_be_chosen_from(tmp_path):
     for name in ("one", "two"):
         write(tmp_path / f"{name}.jsonl", events(random.Random(5), SKILLS, 60, benchmark=name))
     refused = rankwatch("gate", tmp_path, "--pair", "strong", "weak", code=2).stderr
-    assert "2 benchmarks hold both models: choose one with --benchmark: one, two" in refused
+    assert "2 benchmarks have results of both models; choose one with --benchmark: one, two" in refused
     assert "on two" in rankwatch("gate", tmp_path, "--pair", "strong", "weak", "--benchmark", "two").stdout
 
 

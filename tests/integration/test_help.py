@@ -5,7 +5,7 @@ import re
 import pytest
 import typer.main
 
-from monitor.cli.commands import app
+from monitor.cli.app import app
 from tests.commands import rankwatch
 
 

@@ -9,7 +9,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from monitor.cli.commands import app
+from monitor.cli.app import app
 from monitor.ingest.declaration_file import DeclaredError, read_declared
 from monitor.ingest.item_list import ItemListError, read_items
 from tests.commands import rankwatch, report, watch_once, write
@@ -70,8 +70,8 @@ def test_the_declaration_stands_in_a_log_as_it_is(tmp_path):
     ("arguments", "code", "says"),
     [
         (["--seed", "s", "a", "b", "a"], 2, "argument 3: item 'a' stands twice, first at argument 1"),
-        (["--seed", "s"], 2, "give the items"),
-        (["--seed", "s", "a", "--items", "x"], 2, "give the items"),
+        (["--seed", "s"], 2, "give the item ids"),
+        (["--seed", "s", "a", "--items", "x"], 2, "give the item ids"),
         (["--seed", "", "a"], 2, "--seed: "),
         (["--seed", "s", "--items", "/nowhere/ids"], 1, "/nowhere/ids: No such file"),
         (["--seed", "s", "a\nb"], 2, "forbidden character U+000A"),
@@ -91,7 +91,7 @@ def test_calls_that_cannot_be_right(arguments, code, says):
     ("content", "says"),
     [
         (b"a\nb\n\na\n", ":4: item 'a' stands twice, first at "),
-        (b"a\n\x1b[2J\n", ":2: item '\\u001b[2J': the name holds the forbidden character U+001B"),
+        (b"a\n\x1b[2J\n", ":2: item '\\x1b[2J': the name holds the forbidden character U+001B"),
         (b"a\n\xff\n", ":2: byte 0xff is not valid UTF-8"),
         (b"\n\n", "no items"),
     ],
@@ -143,7 +143,7 @@ def test_watch_declares_it_before_the_first_score_and_refuses_to_change_it(tmp_p
     assert (found["alpha"], found["order"]["policy"]) == (0.01, "completion")
     toml(logs, "[benchmark.bench]\nitems = 200\nalpha = 0.05\nmargin = 0.2\n")
     ended = rankwatch("watch", logs, "--once", "--data-dir", tmp_path / "data", code=2)
-    assert "bench: its first scores came under alpha 0.01, which cannot become 0.05" in ended.stderr
+    assert "bench: alpha is 0.01 since its first score and cannot become 0.05" in ended.stderr
     # A flag stands above the file.
     (found,) = json.loads(watch_once(tmp_path / "other", logs, "--items", 150))["benchmarks"]
     assert found["pairs"][0]["status"] == "decided"

@@ -29,7 +29,7 @@ def test_a_pilot_tells_gap_discordance_and_design_effect(pilot):
     assert found["discordance"] == pytest.approx((pair["b"] + pair["c"]) / pair["n"])
     assert found["design_effect"] == pair["cluster"]["design_effect"]
     assert found["required_n"]["fixed_n"] == pytest.approx(pair["required_n"])
-    assert "may well exaggerate" in found["source"]
+    assert "a small pilot may exaggerate" in found["source"]
     other = plan("--pilot", pilot, "--pair", "a", "c", "--gap", "0.05")
     assert (other["gap"], other["source"].split(" in ")[0]) == (0.05, "200 items of one")
 
@@ -48,16 +48,16 @@ def test_a_table_names_each_procedure_and_what_it_holds_for():
     ("arguments", "says"),
     [
         (["--gap", "0.1"], "--accuracy and --rho, --discordance, or --pilot"),
-        (["--gap", "0.1", "--rho", "0.5"], "--accuracy and --rho go together"),
+        (["--gap", "0.1", "--rho", "0.5"], "give --accuracy and --rho together"),
         (["--gap", "0.1", "--discordance", "0.2", "--accuracy", "0.5", "--rho", "0"], "in one way"),
-        (["--discordance", "0.2"], "say what for"),
+        (["--discordance", "0.2"], "give a target"),
         (["--discordance", "0.2", "--gap", "0.3"], "at most 0.2"),
-        (["--discordance", "0.2", "--gap", "0.1", "--pair", "a", "b"], "give its path too"),
+        (["--discordance", "0.2", "--gap", "0.1", "--pair", "a", "b"], "give --pilot PATH too"),
         (["--discordance", "0.2", "--gap", "0.1", "--mixture", "flat"], "mixture 'flat' is unknown"),
         (["--pilot", "PILOT"], "--pilot needs --pair A B"),
-        (["--pilot", "PILOT", "--pair", "a", "b"], "choose with --benchmark"),
-        (["--pilot", "PILOT", "--pair", "a", "z"], "the pilot has a, b, c"),
-        (["--pilot", "PILOT", "--pair", "a", "b", "--benchmark", "none"], "the pilot holds one, two"),
+        (["--pilot", "PILOT", "--pair", "a", "b"], "choose one with --benchmark"),
+        (["--pilot", "PILOT", "--pair", "a", "z"], "no model z; the files have a, b, c"),
+        (["--pilot", "PILOT", "--pair", "a", "b", "--benchmark", "none"], "choose one of one, two"),
         (["--pilot", "missing.jsonl", "--pair", "a", "b"], "missing.jsonl does not exist"),
     ],
 )

@@ -280,7 +280,12 @@ def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
     [
         ({}, ["missing.jsonl"], 2, ["missing.jsonl does not exist", "check the path"]),
         ({"notes.txt": "x"}, ["."], 2, ["holds no results", ".jsonl", ".jsonl.gz"]),
-        ({"a.jsonl": ""}, ["a.jsonl"], 1, ["a.jsonl", "no results in there", "benchmark, item_id, model and score"]),
+        (
+            {"a.jsonl": ""},
+            ["a.jsonl"],
+            1,
+            ["a.jsonl", "no results; write one JSON object a line", "benchmark, item_id, model and score"],
+        ),
         ({"a.jsonl": "{\n" * 3}, ["a.jsonl"], 1, ["none of the 3 lines could be read", "a.jsonl:1:"]),
         (
             {"a.jsonl": "{\n" * 30 + (json.dumps(GOOD) + "\n") * 100},

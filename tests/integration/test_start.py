@@ -42,7 +42,7 @@ def test_a_report_loads_no_server(form, results):
     modules = loaded("report", results, "--format", form)
     assert "monitor.report.build" in modules
     assert not modules & {
-        "monitor.cli.watch",
+        "monitor.app",
         "fastapi",
         "uvicorn",
         "faust",

@@ -68,7 +68,7 @@ def test_it_prints_the_report_and_reads_nothing_twice(tmp_path, records):
     data = tmp_path / "data"
     first = rankwatch("watch", folder, "--once", "--format", "json", "--data-dir", data)
     assert first.stdout == expected
-    assert f"2 records could not be read: see {data}/dead-letters.jsonl" in first.stderr
+    assert f"2 records could not be read; they are in {data}/dead-letters.jsonl" in first.stderr
     log, dead = (data / "log.jsonl").read_bytes(), (data / "dead-letters.jsonl").read_bytes()
     path = folder / "a.jsonl"
     path.write_bytes(path.rename(tmp_path / "away").read_bytes())  # another file with the same bytes
@@ -183,7 +183,7 @@ def test_a_contradiction_on_a_restart_is_refused(tmp_path, records):
     for flags in (["--items", "bench=121"], ["--order", "trusted"]):
         ended = rankwatch("watch", path, "--once", "--data-dir", data, *flags, code=2)
         assert ended.stdout == ""
-        assert "bench: its first scores came under" in ended.stderr
+        assert "since its first score and cannot become" in ended.stderr
         assert "made after seeing data" in ended.stderr
         assert "--data-dir" in ended.stderr
     assert (data / "log.jsonl").read_bytes() == log
@@ -205,7 +205,7 @@ def test_an_order_declared_too_late_is_refused(tmp_path, records):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--items", "many"], "--items many: give a number of items"),
+        (["--items", "many"], "--items many: give an item count from 1"),
         (["--items", "bench=0"], "--items bench=0"),
         (["--order", "completion"], "needs the item count"),
         (["--order", "committed"], "needs a seed"),
@@ -263,7 +263,7 @@ def test_dead_letters_hold_what_is_needed_to_mend_them(tmp_path, records):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("", "no results in there"), ("{\n" * 25, "stopped at 25 rejected")],
+    [("", "no results; write one JSON object a line"), ("{\n" * 25, "stopped at 25 rejected")],
     ids=["empty", "too many bad"],
 )
 def test_what_report_refuses_is_refused(tmp_path, text, said):
@@ -280,7 +280,7 @@ def test_a_second_look_at_bad_lines_alone_fails_too(tmp_path):
     first = rankwatch("watch", path, "--once", "--data-dir", tmp_path / "data", code=1)
     assert "none of the 3 lines could be read" in first.stderr
     again = rankwatch("watch", path, "--once", "--data-dir", tmp_path / "data", code=1)
-    assert "no results in there" in again.stderr
+    assert "no results; write one JSON object a line" in again.stderr
 
 
 def test_a_missing_path_leaves_no_data_directory(tmp_path):

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.cli.report import _joined
 from monitor.engine.state.counts import CHUNK_CELLS
 from monitor.ingest.files.segments import Segment
+from monitor.ingest.fold_files import join_segments
 
 
 def segments(sizes):
@@ -19,7 +19,7 @@ def segments(sizes):
 
 @given(st.lists(st.integers(0, CHUNK_CELLS + 500), max_size=12))
 def test_nothing_is_lost_and_a_join_fits_a_fold(sizes):
-    joined = list(_joined(segments(sizes)))
+    joined = list(join_segments(segments(sizes)))
     assert [event for part, _ in joined for event in part.events] == list(range(sum(sizes)))
     assert [reject["line"] for part, _ in joined for reject in part.rejects] == list(range(len(sizes)))
     for part, begins in joined:
@@ -31,10 +31,10 @@ def test_nothing_is_lost_and_a_join_fits_a_fold(sizes):
 
 def test_a_declaration_begins_a_join():
     first, second = segments([2, 3])
-    joined = list(_joined([first, second._replace(declarations=["declared"])]))
+    joined = list(join_segments([first, second._replace(declarations=["declared"])]))
     assert [len(part.events) for part, _ in joined] == [2, 3]
 
 
 @pytest.mark.parametrize(("sizes", "joins"), [([CHUNK_CELLS // 2] * 4, 2), ([CHUNK_CELLS // 2 + 1] * 4, 4), ([], 0)])
 def test_a_join_is_closed_before_it_is_too_long(sizes, joins):
-    assert len(list(_joined(segments(sizes)))) == joins
+    assert len(list(join_segments(segments(sizes)))) == joins

@@ -32,8 +32,8 @@ def test_a_report_loads_no_more_of_scipy_than_it_needs(tmp_path):
         '{"benchmark":"b","item_id":"1","model":"a","score":1}\n{"benchmark":"b","item_id":"1","model":"c","score":0}\n'
     )
     code = (
-        "import sys, io, contextlib\nfrom monitor.cli.report import run\nfrom monitor.cli.importing import Logs\nfrom pathlib import Path\n"
-        f"with contextlib.redirect_stdout(io.StringIO()): run([Path({str(path)!r})], 'json', 'all', 0.1, Logs(), detail=False)\n"
+        "import sys, io, contextlib\nfrom monitor.cli.app import app\n"
+        f"with contextlib.redirect_stdout(io.StringIO()): app(['report', {str(path)!r}, '--format', 'json'], standalone_mode=False)\n"
         "print([m for m in ('scipy.special', 'scipy.stats', 'scipy.sparse', 'faust', 'redis', 'rich', 'numpy.f2py') if m in sys.modules])"
     )
     assert run(code) == ["[]"]

@@ -1,14 +1,14 @@
-"""From the settings of the program to those of the Kafka clients."""
+"""How a command reaches Kafka."""
 
 import logging
 
-from monitor.cli.errors import USAGE, stop
+from monitor.cli.shared.errors import USAGE, stop
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.settings import Settings
 
 
-def quiet_kafka() -> None:
-    """Keep the client's own logs quiet: what keeps it from working is raised too, and told in our own words."""
+def silence_kafka() -> None:
+    """Hide the log of the Kafka client: it raises the same errors."""
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 
@@ -29,4 +29,4 @@ def kafka_settings(addresses: str, settings: Settings) -> KafkaSettings:
             session_seconds=settings.kafka_session_seconds,
         )
     except ValueError as error:
-        stop(f"setting of Kafka: {error} (the settings are named kafka_...)", USAGE)
+        stop(f"{error} (see the settings kafka_... in `rankwatch config`)", USAGE)

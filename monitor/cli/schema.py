@@ -1,0 +1,27 @@
+"""`rankwatch schema`: the JSON Schemas of events, declarations, verdict changes and reports."""
+
+from typing import Annotated
+
+import typer
+
+
+def schema(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="event, declaration, verdict-change, report or report-detail; without it, list them"),
+    ] = None,
+) -> None:
+    """Print a JSON Schema: of events, declarations, verdict changes or reports.
+
+    Example: rankwatch schema event
+    """
+    from monitor.cli.shared.errors import USAGE, stop
+    from schemas.generate import render
+
+    texts = {file.removesuffix(".schema.json"): text for file, text in render().items()}
+    if name is None:
+        print("\n".join(texts))
+    elif name in texts:
+        print(texts[name], end="")
+    else:
+        stop(f"there is no schema {name!r}; choose one of {', '.join(texts)}", USAGE)

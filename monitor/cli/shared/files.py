@@ -1,0 +1,101 @@
+"""Files of results as commands read them: found, opened and folded, every error on standard error."""
+
+import gc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from monitor.cli.shared.errors import USAGE, file_error, note, stop
+from monitor.cli.shared.options import LogOptions, ScoreOptions, given
+from monitor.cli.shared.progress import progress_bar
+from monitor.engine.partition import Partition
+from monitor.ingest.declaration_file import DeclaredError, read_declared
+from monitor.ingest.files.paths import PathError, show
+from monitor.ingest.fold_files import UnreadableLine, fold_files
+from monitor.ingest.formats.choices import ChoiceError, Choices
+from monitor.ingest.importer import Importer, named_path
+from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
+
+Declarations = dict[str, dict[str, Any]]
+Declare = Callable[[str], dict[str, Any] | None]
+
+_PRINTED_LINES: Final = 20
+
+
+def read_results(paths: Sequence[Path], max_rejected: float, logs: ScoreOptions | None = None) -> Partition:
+    """Fold the results in `paths` under the declarations next to them; an error ends the command."""
+    gc.disable()  # folding creates no cycles, and the process ends with the report
+    declared = read_declarations(paths)
+    importer = make_importer(logs or LogOptions(), declared.get)
+    files = find_files(importer, paths)
+    limit = RejectLimit(max_rejected)
+    unreadable = UnreadableLines()
+    try:
+        with progress_bar("reading") as update:
+            partition = fold_files(
+                files,
+                declared,
+                limit,
+                open_file=importer.open,
+                on_unreadable=unreadable.print,
+                on_progress=None if update is None else lambda done, total: update(completed=done, total=total),
+            )
+    except TooManyRejected as error:
+        stop(str(error))
+    except OSError as error:
+        stop(file_error(error))
+    unreadable.print_rest()
+    if not limit.lines:
+        stop_without_results(files)
+    return partition
+
+
+def read_declarations(paths: Sequence[Path]) -> Declarations:
+    """Return the declarations in each rankwatch.toml next to the results, by benchmark."""
+    try:
+        return read_declared([named_path(path)[1] for path in paths])
+    except DeclaredError as error:
+        stop(str(error), USAGE)
+
+
+def make_importer(logs: ScoreOptions, declare: Declare) -> Importer:
+    """Return the importer for these options; it ignores the item count in a log where `declare` knows the benchmark."""
+    try:
+        return Importer(
+            Choices.parse(**given(logs), declared=lambda benchmark: declare(benchmark) is not None),
+            note,
+        )
+    except ChoiceError as error:
+        stop(str(error), USAGE)
+
+
+def find_files(importer: Importer, paths: Sequence[Path]) -> list[Path]:
+    """Return the files of results in `paths`; a path that cannot be read ends the command."""
+    try:
+        return importer.find(paths)
+    except PathError as error:
+        stop(str(error), USAGE)
+
+
+def stop_without_results(files: Sequence[Path]) -> NoReturn:
+    """End a command that read no result."""
+    names = ", ".join(show(file) for file in files)
+    stop(f"{names}: no results; write one JSON object a line with benchmark, item_id, model and score")
+
+
+class UnreadableLines:
+    """Prints the first lines that could not be read, and counts the rest."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def print(self, line: UnreadableLine) -> None:
+        """Print a line unless many have been printed."""
+        self._count += 1
+        if self._count <= _PRINTED_LINES:
+            note(str(line))
+
+    def print_rest(self) -> None:
+        """Print how many lines were not printed."""
+        if self._count > _PRINTED_LINES:
+            note(f"{self._count - _PRINTED_LINES:,} more lines could not be read")

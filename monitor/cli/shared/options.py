@@ -1,0 +1,197 @@
+"""Arguments and options that several commands share."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+# --- commands that take a dataclass of options ------------------------------------------------------------------------------------
+
+
+def add_command(app: typer.Typer, command: Callable[..., None], name: str, panel: str | None = None) -> None:
+    """Add a command; a parameter that is a dataclass of options becomes one option a field."""
+    parameters = inspect.signature(command).parameters
+    groups = {
+        key: each.annotation for key, each in parameters.items() if hasattr(each.annotation, "__dataclass_fields__")
+    }
+    fields = {key: inspect.signature(group).parameters for key, group in groups.items()}
+
+    @wraps(command)
+    def call(**values: Any) -> None:  # noqa: ANN401 - the values of the options
+        for key, group in groups.items():
+            values[key] = group(**{field: values.pop(field) for field in fields[key]})
+        command(**values)
+
+    flat = [
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for key, parameter in parameters.items()
+        for each in (fields[key].values() if key in groups else [parameter])
+    ]
+    call.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    call.__annotations__ = {each.name: each.annotation for each in flat}
+    app.command(name, rich_help_panel=panel)(call)
+
+
+def given(options: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass of options
+    """Return the options that were given, without those left at None."""
+    return {name: value for name, value in asdict(options).items() if value is not None}
+
+
+# --- choices ------------------------------------------------------------------------------------------------------------------------
+
+
+class TableFormat(StrEnum):
+    """How a command that prints no report writes its output."""
+
+    table = "table"
+    json = "json"
+
+
+class ReportFormat(StrEnum):
+    """How a report is written."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    markdown = "markdown"
+    html = "html"
+
+    def pairs(self, chosen: "Pairs | None") -> "Pairs":
+        """Return the pairs to list: the chosen ones, or the default of the format."""
+        return chosen or (Pairs.all if self in {ReportFormat.json, ReportFormat.csv} else Pairs.adjacent)
+
+
+class Pairs(StrEnum):
+    """Which pairs a report lists."""
+
+    adjacent = "adjacent"
+    all = "all"
+
+
+class Order(StrEnum):
+    """The order policies that the command line can declare."""
+
+    completion = "completion"
+    committed = "committed"
+    trusted = "trusted"
+
+
+# --- single options -----------------------------------------------------------------------------------------------------------------
+
+
+def option(flag: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - what typer takes and returns
+    """Declare an option whose help text names its default, if it has one."""
+    return typer.Option(flag, help=text, show_default=False, **more)
+
+
+Paths = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATH...",
+        help="files or folders: events (.jsonl), lm-eval samples, Inspect logs (.eval, .json), tables (.csv, .parquet); NAME=PATH names "
+        "the model of a path",
+        show_default=False,
+    ),
+]
+FormatOption = Annotated[
+    ReportFormat,
+    typer.Option(
+        "--format",
+        help="table for the terminal, json and csv for programs, markdown and html (one file, with figures) for readers",
+    ),
+]
+TableFormatOption = Annotated[TableFormat, typer.Option("--format", help="table for the terminal, json for programs")]
+PairsOption = Annotated[Pairs | None, option("--pairs", "pairs to list  \\[default: adjacent; json and csv: all]")]
+MaxRejectedOption = Annotated[
+    float,
+    typer.Option(
+        "--max-rejected",
+        min=0,
+        max=1,
+        help="largest share of unreadable lines; the first 20 are always allowed",
+    ),
+]
+MaxRejectedSetting = Annotated[
+    float | None,
+    typer.Option(
+        "--max-rejected", min=0, max=1, help="largest share of unreadable lines; the first 20 are always allowed"
+    ),
+]
+TopicOption = Annotated[str | None, option("--topic", "topic of the events  \\[default: rankwatch.events]")]
+DataDirOption = Annotated[Path | None, option("--data-dir", "data directory of `watch`  \\[default: rankwatch-data]")]
+HostOption = Annotated[str | None, option("--host", "address to serve on  \\[default: 127.0.0.1]")]
+PortOption = Annotated[int | None, option("--port", "port to serve on  \\[default: 8642]", min=0, max=65535)]
+
+
+# --- groups of options --------------------------------------------------------------------------------------------------------------
+
+_TASKS: Final = "NAME | TASK=NAME"
+
+
+def _log_option(flag: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - what typer returns
+    return option(flag, text, metavar=metavar, rich_help_panel="Logs")
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """Where to find the scores in evaluation logs and tables."""
+
+    metric: Annotated[
+        list[str] | None,
+        _log_option("--metric", _TASKS, "lm-eval: metric to read; NAME:lower reads 1 - its value"),
+    ] = None
+    filter: Annotated[
+        list[str] | None, _log_option("--filter", _TASKS, "lm-eval: filter to read  \\[default: the first]")
+    ] = None
+    scorer: Annotated[
+        list[str] | None,
+        _log_option(
+            "--scorer",
+            _TASKS,
+            "Inspect: scorer to read, or SCORER.KEY if it gives several values  \\[default: the first]",
+        ),
+    ] = None
+    columns: Annotated[
+        list[str] | None,
+        _log_option(
+            "--columns",
+            "FIELD=COLUMN,...",
+            "columns of a table, or fields of JSON lines, to read as model, item_id, score, ...; models=* for one column a model",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class LogOptions(ScoreOptions):
+    """How to read evaluation logs and tables."""
+
+    cluster: Annotated[
+        str | None,
+        _log_option(
+            "--cluster", "FIELD", "field of a document, sample or table to read as the cluster; none for no clusters"
+        ),
+    ] = None
+    benchmark: Annotated[
+        str | None,
+        _log_option("--benchmark", "NAME", "name of the benchmark, in place of the task's or for tables without one"),
+    ] = None
+
+
+@dataclass(frozen=True)
+class DeclareOptions:
+    """What to declare of benchmarks that begin."""
+
+    items: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--items",
+            metavar="N | NAME=N",
+            help="item count of every new benchmark, or of one; declares the order policy completion",
+        ),
+    ] = None
+    order: Annotated[Order | None, typer.Option("--order", help="order policy to declare for new benchmarks")] = None

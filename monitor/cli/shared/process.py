@@ -1,0 +1,56 @@
+"""What commands that run the monitor share: their logs, and how they end."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Coroutine
+from typing import Any
+
+import structlog
+
+from monitor.cli.shared.errors import stop
+
+
+def log_to_terminal() -> None:
+    """Log readable lines on standard error."""
+    _configure_logs(logging.ERROR)
+
+
+def log_json() -> None:
+    """Log JSON lines on standard error."""
+    _configure_logs(
+        logging.WARNING,
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.dict_tracebacks,
+            structlog.processors.JSONRenderer(),
+        ],
+    )
+
+
+def _configure_logs(level: int, **configuration: Any) -> None:  # noqa: ANN401 - what structlog takes
+    logging.basicConfig(level=level, stream=sys.stderr, format="%(name)s: %(message)s")
+    # These log an error and raise it too: the command reports it once, in its own words.
+    for name in ("faust", "mode", "monitor.logs"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        **configuration,
+    )
+
+
+def run_to_end(work: Coroutine[Any, Any, None]) -> None:
+    """Run `work`; an error from outside ends the command with its message, Ctrl-C with exit 130."""
+    from monitor.app.process import startup_errors  # late, for commands that only log: it loads the whole application
+
+    try:
+        asyncio.run(work)
+    except BrokenPipeError:
+        raise  # the reader of the output has gone: no error to report
+    except startup_errors() as error:
+        stop(str(error))
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None

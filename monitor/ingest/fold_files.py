@@ -1,0 +1,124 @@
+"""Fold files of results into a state, without a log and a store."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from monitor.engine.partition import Partition
+from monitor.engine.state.counts import CHUNK_CELLS
+from monitor.ingest.files.blocks import Open
+from monitor.ingest.files.paths import show
+from monitor.ingest.files.segments import Segment, read_files
+from monitor.ingest.files.streams import open_stream
+from monitor.ingest.reject_limit import RejectLimit
+from schemas.events import Declaration
+from schemas.packed import Reject
+
+FileStarts = list[tuple[int, str]]
+"""Index of the first event of each file in a segment, and the file."""
+
+_index = itemgetter(0)
+
+
+class UnreadableLine(NamedTuple):
+    """A line that is no event: where it is and what is wrong with it."""
+
+    source: str
+    line: int | None
+    field: str
+    found: str
+    reason: str
+
+    @classmethod
+    def of(cls, reject: Reject) -> Self:
+        """Return the line of a reject."""
+        return cls(reject["source"], reject["line"], reject["field"], reject["found"], reject["reason"])
+
+    def __str__(self) -> str:
+        where = show(self.source) if self.line is None else f"{show(self.source)}:{self.line}"
+        return f"{where}: {self.field}: found {self.found}: {self.reason}"
+
+
+def fold_files(
+    files: Sequence[Path],
+    declared: Mapping[str, dict[str, Any]],
+    limit: RejectLimit,
+    *,
+    open_file: Open = open_stream,
+    on_unreadable: Callable[[UnreadableLine], None],
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Partition:
+    """Fold files into a partition.
+
+    Parameters
+    ----------
+    files : sequence of Path
+    declared : mapping of str to dict
+        The declaration of a benchmark from its first event on, unless the files declare it first.
+    limit : RejectLimit
+    open_file : callable
+        Opens a file as a stream of events.
+    on_unreadable : callable
+        Called with each line that cannot be read.
+    on_progress : callable, optional
+        Called with the bytes read and the bytes in all.
+
+    Raises
+    ------
+    TooManyRejected
+        If the limit is passed, or no line could be read.
+    OSError
+        If a file cannot be read.
+    """
+    partition = Partition()
+    undeclared = dict(declared)
+    for segment, starts in join_segments(read_files(files, on_progress, open_file)):
+        first = partition.off
+        delta = partition.fold_events(
+            [*segment.declarations, *_first_declarations(segment, undeclared)],
+            segment.events,
+            [reject.get("benchmark") for reject in segment.rejects],
+            first + max(len(segment.events), 1),
+            [(segment.path, line) for line in segment.declared_at],
+        )
+        for reject in segment.rejects:
+            on_unreadable(UnreadableLine.of(reject))
+        for letter in delta.dead_letters:
+            # A refused declaration has a file and a line; a refused event has only its index, which gives the file.
+            source = (
+                letter.source if letter.line else starts[bisect_right(starts, letter.offset - first, key=_index) - 1][1]
+            )
+            on_unreadable(UnreadableLine(source, letter.line, letter.field, letter.found, letter.reason))
+        limit.add(segment.lines, segment.rejects)
+    limit.finish()
+    return partition
+
+
+def _first_declarations(segment: Segment, undeclared: dict[str, dict[str, Any]]) -> list[Declaration]:
+    """Return the declarations of benchmarks that begin in this segment, and remove all that it declares from `undeclared`."""
+    if not undeclared:
+        return []
+    for declaration in segment.declarations:
+        undeclared.pop(declaration.declare, None)
+    names = {event.benchmark for event in segment.events} & undeclared.keys()
+    return [Declaration.model_validate({"declare": name, **undeclared.pop(name)}) for name in sorted(names)]
+
+
+def join_segments(segments: Iterable[Segment]) -> Iterator[tuple[Segment, FileStarts]]:
+    """Join short segments into chunks of a full fold, whose fixed cost is then paid less often."""
+    joined: Segment | None = None
+    starts: FileStarts = []
+    for segment in segments:
+        if joined is not None and (segment.declarations or len(joined.events) + len(segment.events) > CHUNK_CELLS):
+            yield joined, starts
+            joined = None
+        if joined is None:
+            joined, starts = segment, [(0, segment.path)]
+        else:
+            starts.append((len(joined.events), segment.path))
+            joined.events.extend(segment.events)
+            joined.rejects.extend(segment.rejects)
+    if joined is not None:
+        yield joined, starts

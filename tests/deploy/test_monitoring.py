@@ -71,6 +71,7 @@ def of_pair(metric, model_a, model_b):
     return f"{name}{{{labels},{more}" if more else f"{name}{{{labels}}}"
 
 
+@pytest.mark.smoke
 def test_from_the_first_event_to_the_last_alert(tmp_path):
     records = events(random.Random(5), SKILLS, ITEMS)
     results = tmp_path / "results"

@@ -97,6 +97,7 @@ async def test_a_log_that_is_not_the_one_of_the_state_is_refused(kafka, topic, s
         assert redis_off(start, topic) == 2, "the state is as it was"
 
 
+@pytest.mark.smoke
 async def test_what_producers_compress_is_read_and_what_is_sent_can_be_compressed(kafka, topic, start):
     codecs = ["gzip", "snappy", "lz4", "zstd"]
     await kafka.create_topic(topic, 1)

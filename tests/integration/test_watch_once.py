@@ -56,6 +56,7 @@ def records():
     return found
 
 
+@pytest.mark.smoke
 def test_it_prints_the_report_and_reads_nothing_twice(tmp_path, records):
     folder = tmp_path / "results"
     folder.mkdir()

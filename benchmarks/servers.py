@@ -10,7 +10,7 @@ from pathlib import Path
 
 import redis
 
-from monitor.store.server.embedded import find_executable
+from monitor.store.server.embedded_config import find_executable
 
 
 @contextmanager

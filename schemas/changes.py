@@ -52,3 +52,9 @@ class VerdictChange(BaseModel):
     statistics_version: int
     evidence: Evidence
     sentence: str
+
+
+def change_order(change_id: str) -> tuple[int, int]:
+    """Return the sort key of a change id: changes of one partition are ordered by it."""
+    offset, _, sequence = change_id.partition("-")
+    return int(offset), int(sequence)

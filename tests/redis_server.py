@@ -11,7 +11,7 @@ import redis as client
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
-from monitor.store.server.embedded import find_executable
+from monitor.store.server.embedded_config import find_executable
 from tests.kafka.broker import free_ports
 
 START_SECONDS = 30

@@ -22,13 +22,14 @@ from monitor.logs.kafka_records import read_record
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.publish.dead_letter_limit import DeadLetterLimit
 from monitor.publish.dead_letter_topic import SUFFIX, DeadLetterTopic
-from monitor.publish.kafka_producer import KafkaProducer, explain
+from monitor.publish.kafka_errors import broker_error
+from monitor.publish.kafka_producer import KafkaProducer
 from monitor.publish.republisher import Republisher
 from monitor.publish.topics import Topic, Topics
 from monitor.publish.verdict_topic import VerdictTopic
+from monitor.retries import RetryPolicy
 from monitor.settings import Settings
 from monitor.store.redis_store import RedisStore
-from monitor.store.server.connection import Retries
 
 log = structlog.get_logger()
 
@@ -75,11 +76,11 @@ class ClusterWorker(MonitorProcess):
             events = await self._provide_topics(topics)
             self._identity = await self._log_identity(topics, events)
         assert settings.redis_url is not None, "the command asks for it"
-        retries = Retries(deadline=settings.start_seconds)
+        retries = RetryPolicy(timeout=settings.start_seconds)
         self.store = await RedisStore.open(settings.redis_url.get_secret_value(), settings.topic, retries=retries)
         self._cleanup.push_async_callback(self.store.close)
         packing = None if settings.kafka_compression == "none" else settings.kafka_compression
-        self._producer = KafkaProducer(options, compression=packing, patience=settings.start_seconds)
+        self._producer = KafkaProducer(options, compression=packing, retries=retries)
         await self._cleanup.enter_async_context(self._producer)
         self._partition_count = events.partitions
         self._letters = DeadLetterTopic(self._producer, settings.topic, lambda: DeadLetterLimit(settings.max_rejected))
@@ -256,7 +257,7 @@ class ClusterWorker(MonitorProcess):
             await asyncio.sleep(self.settings.linger_seconds)
             raise
         except KafkaError as error:
-            raise explain(error, self._kafka.addresses) from error
+            raise broker_error(error, self._kafka.addresses) from error
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
         return [asyncio.create_task(self._watch())]

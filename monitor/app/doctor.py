@@ -173,7 +173,7 @@ def _judge_retention(config: Mapping[str, str], alter: _Alter) -> Finding:
 def judge_server(server: ServerFacts) -> Iterator[Finding]:
     """Judge the server that keeps the state."""
     yield Finding(
-        "ok", "Redis", f"{server.name} {server.version} at {server.place}, {server.round_trip * 1000:.1f} ms away"
+        "ok", "Redis", f"{server.name} {server.version} at {server.address}, {server.round_trip * 1000:.1f} ms away"
     )
     if tuple(int(part) for part in server.version.split(".")[:2]) < _OLDEST_REDIS:
         yield Finding("fault", "Redis version", server.version, "use Redis 6.2 or newer, or any Valkey")
@@ -266,7 +266,7 @@ def judge_folder(folder: Path) -> Iterator[Finding]:
 async def look_at_kafka(options: Mapping[str, Any], name: str, verdicts: str) -> list[Finding]:
     """Ask the brokers for the topic of the events and for those that the service writes, and judge them."""
     from monitor.publish.dead_letter_topic import SUFFIX
-    from monitor.publish.kafka_producer import BrokerError, addresses
+    from monitor.publish.kafka_errors import BrokerError, addresses
     from monitor.publish.topics import TopicMissing, Topics
 
     where = addresses(options)

@@ -19,10 +19,10 @@ from monitor.ingest.files.paths import DATA_MARK
 from monitor.logs.faust_app import FaustApp, make_app
 from monitor.logs.file_log import FileLog
 from monitor.publish.feed_file import FeedFile
+from monitor.retries import RetryPolicy
 from monitor.settings import LOG_NAME, Settings
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
-from monitor.store.server.connection import Retries
 from monitor.store.server.embedded import EmbeddedValkey
 from schemas.changes import VerdictChange
 
@@ -115,21 +115,15 @@ class EmbeddedMonitor(MonitorProcess):
         self._started = True
 
     async def _open_store(self, folder: Path) -> RedisStore:
-        retries = Retries(deadline=self.settings.start_seconds)
+        retries = RetryPolicy(timeout=self.settings.start_seconds)
         url = self.settings.redis_url
         if url is not None:
             return await RedisStore.open(url.get_secret_value(), self.settings.topic, retries=retries)
         self._valkey = valkey = EmbeddedValkey(folder)
         await valkey.start()
         self._cleanup.push_async_callback(valkey.stop)
-        return await RedisStore.open(
-            valkey.options, self.settings.topic, retries=replace(retries, sleep=self._wait_for_valkey)
-        )
-
-    async def _wait_for_valkey(self, seconds: float) -> None:
-        """Wait before the server is tried again, unless it has ended: then it will not come back."""
-        self._check_valkey()
-        await asyncio.sleep(seconds)
+        retries = replace(retries, check=self._check_valkey)
+        return await RedisStore.open(valkey.options, self.settings.topic, retries=retries)
 
     def _check_valkey(self) -> None:
         if self._valkey is not None and not self._valkey.running:

@@ -7,7 +7,8 @@ import msgspec
 
 from monitor.engine.ownership import owner
 from monitor.logs.file_log import FileLog, LogError
-from monitor.publish.kafka_producer import BrokerError, KafkaProducer, Message
+from monitor.publish.kafka_errors import BrokerError
+from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.serve.api.intake import IntakeError, Submission
 from schemas.events import EventFields
 

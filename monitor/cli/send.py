@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from monitor.send.send_record import Sent
     from monitor.send.sender import Deliver, Progress
     from monitor.settings import Settings
-
-_PATIENCE_SECONDS: Final = 60.0
 
 
 def send(
@@ -117,7 +115,7 @@ def _token(settings: "Settings", file: Path | None) -> str | None:
 async def _http(url: str, token: str | None) -> "AsyncIterator[Deliver]":
     from monitor.send.http import HttpDelivery
 
-    delivery = HttpDelivery(url, token, patience=_PATIENCE_SECONDS)
+    delivery = HttpDelivery(url, token)
     try:
         yield delivery
     finally:
@@ -136,7 +134,7 @@ async def _kafka(addresses: str, topic: str, settings: "Settings") -> "AsyncIter
     async with Topics(options) as topics:
         partitions = (await topics.require(topic)).partitions
     compression = None if settings.kafka_compression == "none" else settings.kafka_compression
-    async with KafkaProducer(options, compression=compression, patience=_PATIENCE_SECONDS) as producer:
+    async with KafkaProducer(options, compression=compression) as producer:
 
         async def deliver(messages: "Sequence[Outgoing]") -> None:
             await producer.deliver(

@@ -166,7 +166,7 @@ def _run(options: StateOptions, work: "Callable[[Transfer], Awaitable[T]]", *, m
 async def _open_state(settings: "Settings", *, must_exist: bool) -> "AsyncIterator[Transfer]":
     from contextlib import AsyncExitStack
 
-    from monitor.store.server.connection import Retries
+    from monitor.retries import RetryPolicy
     from monitor.store.server.embedded import EmbeddedValkey
     from monitor.store.transfer.transfer import Transfer
 
@@ -181,7 +181,7 @@ async def _open_state(settings: "Settings", *, must_exist: bool) -> "AsyncIterat
                 )
             valkey = await stack.enter_async_context(EmbeddedValkey(settings.data_dir.absolute()))
             target = valkey.options
-        retries = Retries(deadline=settings.start_seconds)
+        retries = RetryPolicy(timeout=settings.start_seconds)
         yield await stack.enter_async_context(Transfer.open(target, settings.topic, retries))
 
 

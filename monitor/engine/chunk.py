@@ -1,7 +1,10 @@
 """What comes out of a log: a run of consecutive records of one partition."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+ORIGIN_HEADER: Final = "rankwatch-origin"
+"""The header of a record that was published again; its value is `Origin.encode`."""
 
 
 class Origin(NamedTuple):
@@ -19,7 +22,7 @@ class Origin(NamedTuple):
     """Which one it is of the misrouted events of its record."""
 
     def encode(self) -> bytes:
-        """Return the value of the header `rankwatch-origin`."""
+        """Return the value of `ORIGIN_HEADER`."""
         return f"{self.partition}:{self.offset}:{self.place}".encode()
 
     @classmethod

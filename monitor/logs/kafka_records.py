@@ -6,12 +6,9 @@ from typing import Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from monitor.engine.chunk import Chunk, Origin
+from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.logs.kafka_slices import Record
-
-ORIGIN_HEADER: Final = "rankwatch-origin"
-"""Where a record stood that was published again, as `Origin.encode` writes it."""
 
 _VALUE: Final = attrgetter("value")
 _HEADERS: Final = attrgetter("headers")

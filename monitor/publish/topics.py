@@ -17,7 +17,7 @@ from aiokafka import errors as kafka
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from monitor.publish.kafka_producer import addresses, explain
+from monitor.publish.kafka_errors import addresses, broker_error
 
 log = structlog.get_logger()
 
@@ -75,7 +75,7 @@ class Topics:
             await self._admin.start()
         except (kafka.KafkaError, TimeoutError) as error:
             await self._admin.close()
-            raise explain(error, self._where) from error
+            raise broker_error(error, self._where) from error
         except BaseException:
             await self._admin.close()
             raise
@@ -89,14 +89,14 @@ class Topics:
         try:
             return len((await self._admin.describe_cluster())["brokers"])
         except kafka.KafkaError as error:
-            raise explain(error, self._where) from error
+            raise broker_error(error, self._where) from error
 
     async def cluster(self) -> str:
         """Return the id of the cluster."""
         try:
             return str((await self._admin.describe_cluster())["cluster_id"])
         except kafka.KafkaError as error:
-            raise explain(error, self._where) from error
+            raise broker_error(error, self._where) from error
 
     async def find(self, name: str) -> Topic | None:
         """Describe a topic; None if there is none, or this user may not see it."""
@@ -107,7 +107,7 @@ class Topics:
                 return None
             config = await self._config(name)
         except kafka.KafkaError as error:
-            raise explain(error, self._where) from error
+            raise broker_error(error, self._where) from error
         parts = found["partitions"]
         return Topic(
             name,
@@ -173,7 +173,7 @@ class Topics:
                 [NewTopic(name, like.partitions, like.replicas, topic_configs=config)]
             )
         except kafka.KafkaError as error:
-            raise explain(error, self._where) from error
+            raise broker_error(error, self._where) from error
         (code, message) = next((entry[1], entry[2]) for entry in answer.topic_errors)
         if code not in (0, kafka.TopicAlreadyExistsError.errno):  # another worker may have been faster
             raise TopicMissing(f"{how} (it could not be made: {message or kafka.for_code(code).__name__})")

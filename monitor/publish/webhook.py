@@ -1,14 +1,12 @@
-"""Verdict changes straight to a web address, for those who have no Prometheus: to Alertmanager, or to anything that takes JSON."""
+"""Post verdict changes to a web address: to Alertmanager, or to any receiver of JSON."""
 
 import asyncio
 import hashlib
 import hmac
-import random
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from http.client import HTTPException
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
@@ -16,6 +14,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from monitor.publish.webhook_body import alertmanager_body, json_body
+from monitor.retries import RetryPolicy
 from schemas.changes import VerdictChange
 
 log = structlog.get_logger()
@@ -26,53 +25,47 @@ SIGNATURE: Final = "Rankwatch-Signature"
 """``t=<seconds since 1970>,v1=<hex of HMAC-SHA256(secret, "<t>." + body)>``; an old `t` is a replay."""
 
 _BODIES: Final = {"alertmanager": alertmanager_body, "json": json_body}
-_AT_ONCE: Final = 100
+_BATCH: Final = 100
+_ANSWER_SECONDS: Final = 5.0
+_RETRIES: Final = RetryPolicy(timeout=None, first_wait=1.0, longest_wait=60.0)
+"""Retries for ever: nothing is dropped, and the relay remembers where to continue."""
 
 
-@dataclass(frozen=True)
-class Patience:
-    """How a request is tried again, for as long as it takes: nothing is dropped, and the relay remembers what is left."""
-
-    answer: float = 5.0
-    first: float = 1.0
-    longest: float = 60.0
-
-    def wait(self, attempt: int) -> float:
-        """Return the seconds to wait after an attempt, counted from 0: doubled each time, and never the same for two workers."""
-        return min(self.longest, self.first * 2.0 ** min(attempt, 30)) * (0.5 + random.random() / 2)
+class _NotAcceptedError(Exception):
+    """A request failed; the message never holds the URL, which may contain a secret."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would turn the request into another one, and send the signature to another place."""
+    """Refuses redirects, which would change the request and send its signature elsewhere."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:  # noqa: ANN401
         return None
 
 
 class Webhook:
-    """Posts the verdict changes of one partition, in order, each batch until it is taken.
+    """Posts the verdict changes of one partition, in order, each batch until it is accepted.
 
-    A change may come again after a crash, with the same id: receivers drop what they have. Alertmanager does by itself, since the labels
-    of an alert are those of the change.
+    After a crash a change may be posted again, with the same id: receivers drop duplicates. Alertmanager does so on its own, because an
+    alert is identified by its labels.
 
     Parameters
     ----------
     url : str
-        May hold a secret: it is never logged, nor in an error.
+        May hold a secret, so it never appears in a log line or an error.
     form : "alertmanager" or "json"
         For `alertmanager` the URL ends in ``/api/v2/alerts``.
     secret : str or None
-        Signs what is posted.
+        Signs each request.
     origin : str
-        The log and the partition that the ids of the changes count within.
-    failed : callable
-        Called for every attempt that failed.
-    patience : Patience, optional
+        The log and partition within which the ids of the changes are unique.
+    count_failure : callable
+        Called for every failed attempt.
+    retries : RetryPolicy, optional
 
     Raises
     ------
     ValueError
-        If the URL is none of http or https.
+        If the URL is not http or https.
     """
 
     name = "webhook"
@@ -83,56 +76,56 @@ class Webhook:
         form: Format,
         secret: str | None,
         origin: str,
-        failed: Callable[[], None],
+        count_failure: Callable[[], None],
         *,
-        patience: Patience | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        retries: RetryPolicy = _RETRIES,
     ) -> None:
         check_url(url)
         self._url, self._body, self._secret, self._origin = url, _BODIES[form], secret, origin
-        self._failed, self._patience, self._sleep = failed, patience or Patience(), sleep
+        self._count_failure, self._retries = count_failure, retries
         self._opener = urllib.request.build_opener(_NoRedirect)
-        self._taken: set[str] = set()
+        self._accepted: set[str] = set()
 
     async def publish(self, changes: Sequence[VerdictChange]) -> None:
-        """Post changes; when this returns, the other side has answered that it has them."""
-        fresh = [change for change in changes if change.id not in self._taken]
-        for start in range(0, len(fresh), _AT_ONCE):
-            batch = fresh[start : start + _AT_ONCE]
-            await self._deliver(self._body(self._origin, batch, time.time()))
-            self._taken |= {change.id for change in batch}
-        self._taken = {
-            change.id for change in changes
-        }  # the store keeps the rest: what is offered again begins within the last offer
+        """Post changes; return once the receiver has accepted all of them."""
+        new = [change for change in changes if change.id not in self._accepted]
+        for start in range(0, len(new), _BATCH):
+            batch = new[start : start + _BATCH]
+            body = self._body(self._origin, batch, time.time())
 
-    async def _deliver(self, body: bytes) -> None:
-        attempt = 0
-        while (fault := await asyncio.to_thread(self._post, body)) is not None:
-            self._failed()
-            wait = self._patience.wait(attempt)
-            log.warning("the webhook did not take verdict changes", reason=fault, again_in_seconds=round(wait, 1))
-            await self._sleep(wait)
-            attempt += 1
+            async def post(body: bytes = body) -> None:
+                await self._post(body)
 
-    def _post(self, body: bytes) -> str | None:
-        """Return None if it was taken, else why it was not; without the URL, for that may hold a secret."""
+            await self._retries.run(post, lambda error: isinstance(error, _NotAcceptedError))
+            self._accepted |= {change.id for change in batch}
+        # The next call may repeat changes of this one, and none from before it.
+        self._accepted = {change.id for change in changes}
+
+    async def _post(self, body: bytes) -> None:
+        try:
+            await asyncio.to_thread(self._request, body)
+        except _NotAcceptedError as error:
+            self._count_failure()
+            log.warning("the webhook did not accept verdict changes; retrying", reason=str(error))
+            raise
+
+    def _request(self, body: bytes) -> None:
         headers = {"Content-Type": "application/json", "User-Agent": "rankwatch"}
         if self._secret is not None:
             headers[SIGNATURE] = signature(self._secret, body, int(time.time()))
-        request = urllib.request.Request(self._url, body, headers, method="POST")  # noqa: S310 - http or https, as checked
+        request = urllib.request.Request(self._url, body, headers, method="POST")  # noqa: S310 - check_url allows http and https only
         try:
-            with self._opener.open(request, timeout=self._patience.answer):
-                return None
+            self._opener.open(request, timeout=_ANSWER_SECONDS).close()
         except urllib.error.HTTPError as error:
-            with error:
-                return f"answered with status {error.code}"
+            error.close()
+            raise _NotAcceptedError(f"answered with status {error.code}") from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
-            return f"not reached: {type(reason).__name__}"
+            raise _NotAcceptedError(f"not reached: {type(reason).__name__}") from None
 
 
 def signature(secret: str, body: bytes, at: int) -> str:
-    """Return the value of the header that signs a body.
+    """Return the value of the `SIGNATURE` header for a body.
 
     >>> signature("s", b"{}", 1)[:20]
     't=1,v1=b253639bcd705'
@@ -141,9 +134,8 @@ def signature(secret: str, body: bytes, at: int) -> str:
     return f"t={at},v1={digest}"
 
 
-def check_url(url: str) -> str:
-    """Return the URL, or raise ValueError, which does not repeat it."""
+def check_url(url: str) -> None:
+    """Raise ValueError unless a URL is http or https; the message does not repeat the URL."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("webhook_url is not the URL of a web address: use http://host/... or https://host/...")
-    return url
+        raise ValueError("webhook_url is not a web address: use http://host/... or https://host/...")

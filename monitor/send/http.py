@@ -4,13 +4,12 @@ import asyncio
 import gzip
 import http.client
 import json
-import random
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 from urllib.parse import urlsplit
 
+from monitor.retries import RetryPolicy
 from monitor.send.messages import Outgoing
 from schemas.text import shorten
 
@@ -19,8 +18,7 @@ BATCH_BYTES: Final = 2_000_000
 """Bytes of one request: far below what a server takes, and enough to make the way there and back cheap."""
 
 _TIMEOUT_SECONDS: Final = 60.0
-_FIRST_WAIT: Final = 0.2
-_LONGEST_WAIT: Final = 5.0
+_RETRIES: Final = RetryPolicy()
 _PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
 _TOLD_LENGTH: Final = 600
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -47,10 +45,7 @@ class HttpDelivery:
         ``http[s]://host[:port][/prefix]`` of a server.
     token : str or None
         Bearer token to carry.
-    patience : float
-        Seconds for which a request is tried again while the server is away.
-    sleep : callable, optional
-        Takes seconds.
+    retries : RetryPolicy, optional
 
     Raises
     ------
@@ -63,8 +58,7 @@ class HttpDelivery:
         url: str,
         token: str | None = None,
         *,
-        patience: float = 60.0,
-        sleep: Callable[[float], None] = time.sleep,
+        retries: RetryPolicy = _RETRIES,
     ) -> None:
         self.url = checked_url(url)
         parts = urlsplit(self.url)
@@ -73,7 +67,7 @@ class HttpDelivery:
         self._connection = kind(parts.hostname, parts.port, timeout=_TIMEOUT_SECONDS)
         self._path = f"{parts.path}{PATH}"
         self._packed = parts.hostname not in _LOOPBACK
-        self._patience, self._sleep = patience, sleep
+        self._retries = retries
         self._headers = {"Content-Type": "application/x-ndjson"}
         if token is not None:
             self._headers["Authorization"] = b"Bearer " + token.encode()  # type: ignore[assignment]  # bytes are sent as they are
@@ -89,26 +83,17 @@ class HttpDelivery:
             If that cannot be done; some first ones may have arrived.
         """
         for body in _bodies(messages):
-            await asyncio.to_thread(self._deliver, body)
+            await self._deliver(gzip.compress(body, 1) if self._packed else body)
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    def _deliver(self, body: bytes) -> None:
-        body = gzip.compress(body, 1) if self._packed else body
-        deadline, wait = time.monotonic() + self._patience, _FIRST_WAIT
-        while True:
-            try:
-                self._post(body)
-            except _Passing as passing:
-                pause = passing.wait or wait * random.uniform(0.5, 1.0)
-                if time.monotonic() + pause > deadline:
-                    raise DeliveryError(f"{self.url}: {passing}") from passing
-                self._sleep(pause)
-                wait = min(2 * wait, _LONGEST_WAIT)
-            else:
-                return
+    async def _deliver(self, body: bytes) -> None:
+        try:
+            await self._retries.run(lambda: asyncio.to_thread(self._post, body), _retry_on)
+        except _Passing as passing:
+            raise DeliveryError(f"{self.url}: {passing}") from passing
 
     def _post(self, body: bytes) -> None:
         try:
@@ -133,6 +118,10 @@ _REMEDIES: Final = {
     404: "; is this the address of a rankwatch?",
     413: "; raise max_body_bytes there",
 }
+
+
+def _retry_on(error: Exception) -> bool | float:
+    return isinstance(error, _Passing) and (error.wait or True)
 
 
 def checked_url(url: str) -> str:

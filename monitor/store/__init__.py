@@ -1,1 +1,1 @@
-"""The state in Redis or Valkey, and the server that the embedded default brings along."""
+"""Keep the state in Redis or Valkey."""

@@ -1,4 +1,4 @@
-"""When commits happened by the wall clock: for metrics only, the fold never reads it."""
+"""Record when commits happened, by the wall clock; only metrics use it."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ class CommitTimes:
     Attributes
     ----------
     last : float
-        The last commit that changed the benchmark; 0 when none is recorded.
+        The last commit that changed the benchmark; 0 if none is recorded.
     changes : dict of str to float
         The commit of each verdict change, by field of the table of latches.
     """

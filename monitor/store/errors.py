@@ -1,12 +1,12 @@
-"""What can be wrong with the state or with the server that holds it."""
+"""The errors of the store. Each message says what to do."""
 
 
 class StoreError(Exception):
-    """The store cannot do what was asked; the message says what to do about it."""
+    """The store cannot do what was asked."""
 
 
 class StoreUnavailable(StoreError):  # noqa: N818 - the state of the server is its name
-    """The server did not answer within the deadline."""
+    """The server did not answer within the timeout."""
 
 
 class StateRefused(StoreError):  # noqa: N818
@@ -14,28 +14,20 @@ class StateRefused(StoreError):  # noqa: N818
 
 
 class StaleState(StoreError):  # noqa: N818
-    """The stored state has another offset than the one a delta was made for: drop the state in memory, and load it again.
+    """The stored offset differs from the one a delta was made for: drop the state in memory and load it again.
 
     Attributes
     ----------
     stored_off
-        The offset that is stored; 0 when there is none.
+        The stored offset; 0 if there is none.
     writer
-        Who wrote it last; empty when nobody did.
+        The last writer; empty if there is none.
     """
 
     def __init__(self, partition: int, expected: int, stored_off: int, writer: str) -> None:
         super().__init__(
-            f"the state of partition {partition} stands at offset {stored_off} (written by {writer or 'nobody'}), not at {expected}: "
-            "another worker has taken the partition over, or the server lost its last writes; load the state again and go on from there"
+            f"the state of partition {partition} is at offset {stored_off} (written by {writer or 'no worker'}), not at {expected}: "
+            "another worker has taken over the partition, or the server lost its last writes; load the state again and continue from there"
         )
         self.stored_off = stored_off
         self.writer = writer
-
-
-def unfinished(tag: str, where: str) -> str:
-    """Say what a state is whose import was not finished."""
-    return (
-        f"an import into the state {tag} at {where} is under way, or was killed: if it does not run any more, delete the state (redis-cli "
-        f"--scan --pattern '{tag}:*' | xargs redis-cli DEL), and import again"
-    )

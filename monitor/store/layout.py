@@ -1,7 +1,7 @@
-"""Where the state of a partition lies: its keys, and how rows, score codes and pair arrays are written into them.
+"""Define the keys of a partition's state, and how rows, score codes and pair arrays are encoded in them.
 
 All keys of a partition share the hash tag ``{<topic>:<partition>}``, so one script touches one slot. ``<b>`` is the digest of a
-benchmark's name (`monitor.engine.state.keys.benchmark_key`): names come from outside and never enter a key. Integers are little-endian.
+benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untrusted and never enter a key. Integers are little-endian.
 
 =========================  ======  =====================================================================================
 ``:meta``                  HASH    off, writer, seq, log, state_version, statistics_version, counters (JSON),
@@ -12,7 +12,7 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names come from ou
 ``:rows:<b>``              STRING  one JSON line [item, repeat, cluster] per row, in order
 ``:models:<b>``            STRING  one JSON line [model, epoch] per contestant, in order
 ``:values:<b>``            STRING  uint32 millionths per score value after 0 and 1: codes 4, 5, ...
-``:scores:<b>:<k>``        STRING  contestant k: one code (uint8, or uint32 where width is 4) per row; what is missing is absent
+``:scores:<b>:<k>``        STRING  contestant k: one code (uint8, or uint32 where width is 4) per row; missing ones are absent
 ``:family:<b>``            STRING  uint32 pair indices in the order of joining
 ``:arrival:<b>``           STRING  four int64 per contestant, see `monitor.engine.state.arrival`
 ``:verdicts:<b>``          HASH    <pair>:<procedure>:<kind> -> verdict change (JSON), set once
@@ -38,10 +38,10 @@ from monitor.engine.state.delta import Contestant, PairSnapshot, RowKey
 
 SNAPSHOT_VERSION: Final = 1
 STRINGS: Final = ("rows", "models", "values", "family", "arrival")
-"""What is one string a benchmark, and cannot be made from anything else."""
+"""Kinds that are one string per benchmark and cannot be rebuilt from other keys."""
 
 IMPORTING: Final = -1
-"""The offset of a state that is being imported: no worker can have it, and none takes the state."""
+"""The offset of an unfinished import: no worker is ever at it, so none uses the state."""
 
 _ALIGNMENT: Final = 8
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
@@ -51,26 +51,26 @@ _PUBLISHER: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 def check_topic(topic: str) -> str:
-    """Return the topic, or raise ValueError if it could not stand in a key."""
+    """Return the topic, or raise ValueError if it is not a topic name."""
     if not _TOPIC.fullmatch(topic):
         raise ValueError(f"topic {topic[:300]!r} is not a topic name: use 1-249 of A-Z a-z 0-9 . _ -")
     return topic
 
 
 def check_publisher(publisher: str) -> str:
-    """Return the name of a publisher, or raise ValueError if it is not one."""
+    """Return the publisher, or raise ValueError if it is not a publisher name."""
     if not _PUBLISHER.fullmatch(publisher):
-        raise ValueError(f"publisher {publisher[:200]!r} is not a publisher's name: use 1-100 of A-Z a-z 0-9 . _ -")
+        raise ValueError(f"publisher {publisher[:200]!r} is not a publisher name: use 1-100 of A-Z a-z 0-9 . _ -")
     return publisher
 
 
 def dump_json(value: object) -> str:
-    """Write one JSON value without spaces."""
+    """Return a value as JSON without spaces."""
     return _encode(value)
 
 
 class Keys:
-    """The keys of one partition.
+    """Builds the keys of one partition.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Keys:
         self.relays = f"{self.tag}:relays"
 
     def of(self, kind: str, benchmark: str) -> str:
-        """Return a key of one benchmark: spec, rows, models, values, family, verdicts, times or pairs."""
+        """Return the key of a kind of one benchmark: spec, verdicts, times, pairs or one of `STRINGS`."""
         return f"{self.tag}:{kind}:{benchmark}"
 
     def score(self, benchmark: str, contestant: int) -> str:
@@ -104,13 +104,13 @@ def code_type(width: int) -> np.dtype[Any]:
 
 
 def pack_lines(records: Sequence[tuple[Any, ...]]) -> bytes:
-    r"""Write one JSON line per record; ASCII, so that no name can break a line.
+    r"""Return one JSON line per record, in ASCII, so that no name can break a line.
 
     >>> pack_lines([("ä", 0, None)])
     b'["\\u00e4",0,null]\n'
     """
     lines = _LINES.encode_lines(records)
-    # Both write the same but for what is not ASCII, and DEL; most names are, and there may be thousands at once.
+    # The fast encoder differs only for DEL and non-ASCII text, which few names hold.
     if lines.isascii() and b"\x7f" not in lines:
         return lines
     return "".join([_encode(record) + "\n" for record in records]).encode("ascii")
@@ -118,7 +118,7 @@ def pack_lines(records: Sequence[tuple[Any, ...]]) -> bytes:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Keep the garbage collector from walking over what is just being built: it doubles the time of a large load."""
+    """Pause the garbage collector: it doubles the time of a large load."""
     paused = gc.isenabled()
     gc.disable()
     try:
@@ -129,24 +129,24 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _unpack_lines(data: bytes) -> list[list[Any]]:
-    # One parse for all lines; a line break inside a JSON string is written as an escape, so every one here ends a record.
+    # Parse all lines at once. JSON strings escape line breaks, so each line break here ends a record.
     return list(json.loads(b"[" + data[:-1].replace(b"\n", b",") + b"]"))
 
 
 def unpack_rows(data: bytes) -> list[RowKey]:
-    """Read what `pack_lines` wrote of row keys."""
+    """Decode row keys that `pack_lines` encoded."""
     with _collector_paused():
         return list(map(RowKey._make, _unpack_lines(data)))
 
 
 def unpack_contestants(data: bytes) -> list[Contestant]:
-    """Read what `pack_lines` wrote of contestants."""
+    """Decode contestants that `pack_lines` encoded."""
     with _collector_paused():
         return list(map(Contestant._make, _unpack_lines(data)))
 
 
 def pack_snapshot(snapshot: PairSnapshot) -> bytes:
-    """Write a snapshot: one JSON line, then the arrays.
+    """Encode a snapshot: one JSON line, then the arrays.
 
     The line is an object with ``version``, ``off``, ``meta`` and ``arrays``, a list of {name, dtype (of NumPy, little-endian), shape, at};
     ``at`` is where the array's bytes begin, in C order, counted from the end of the line. The line is padded with spaces so that every
@@ -166,7 +166,7 @@ def pack_snapshot(snapshot: PairSnapshot) -> bytes:
 
 
 def unpack_snapshot(data: bytes) -> PairSnapshot | None:
-    """Read what `pack_snapshot` wrote, without copying; None if another version wrote it, for pairs can be rebuilt from the rows."""
+    """Decode a snapshot without copying; return None for another version, because pairs can be rebuilt from the rows."""
     start = data.index(b"\n") + 1
     header = json.loads(data[:start])
     if header["version"] != SNAPSHOT_VERSION:

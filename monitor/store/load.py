@@ -1,7 +1,7 @@
-"""A partition's state as it is read back: a bounded number of round trips per benchmark, columns without copying."""
+"""Load a partition's state in a bounded number of round trips per benchmark, without copying its columns."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,13 +23,15 @@ Fetch = Callable[[Calls], Awaitable[list[Any]]]
 _BENCHMARKS_AT_ONCE: Final = 64
 _KEYS_AT_ONCE: Final = 512
 _BYTES_AT_ONCE: Final = 1 << 26
-_POSITION: Final = ("off", "writer", "seq")
+_GUARD: Final = ("off", "writer", "seq")
+"""The fields of ``:meta`` that each commit changes."""
+
 _STRINGS: Final = (*STRINGS, "pairs")
 
 
 @dataclass
-class _Raw:
-    """One benchmark as its keys hold it; rows and contestants are read already, as the columns cannot be asked for without them."""
+class _Replies:
+    """Holds the replies about one benchmark; rows and contestants are decoded, because the columns are fetched by them."""
 
     key: str
     name: str
@@ -49,7 +51,7 @@ class _Raw:
 
 
 async def load_state(fetch: Fetch, keys: Keys, partition: int) -> StoredState | None:
-    """Read a partition's state.
+    """Load a partition's state.
 
     Parameters
     ----------
@@ -61,24 +63,21 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> StoredState | 
     Returns
     -------
     StoredState or None
-        None when the state was written to while it was read: read it again.
+        None if the state changed during the load: load it again.
     """
-    meta, named = await fetch([("HGETALL", keys.meta), ("HGETALL", keys.benchmarks)])
-    born = sorted((*json.loads(value), key.decode()) for key, value in named.items())
-    found: list[_Raw] = []
+    meta, names = await fetch([("HGETALL", keys.meta), ("HGETALL", keys.benchmarks)])
+    born = sorted((*json.loads(value), key.decode()) for key, value in names.items())
+    benchmarks: list[_Replies] = []
     for start in range(0, len(born), _BENCHMARKS_AT_ONCE):
-        found += await _fetch_heads(
-            fetch, keys, [(key, name) for _, _, name, key in born[start : start + _BENCHMARKS_AT_ONCE]]
-        )
-    for part in _slices(found):
-        (columns,) = await fetch([("MGET", *(keys.score(raw.key, k) for raw, k in part))])
-        for (raw, _), column in zip(part, columns, strict=True):
-            raw.columns.append(column)
-    (now,) = await fetch([("HMGET", keys.meta, *_POSITION)])
-    if now != [meta.get(name.encode()) for name in _POSITION]:
+        part = born[start : start + _BENCHMARKS_AT_ONCE]
+        benchmarks += await _fetch_heads(fetch, keys, [(key, name) for _, _, name, key in part])
+    for columns in _slices(benchmarks):
+        (values,) = await fetch([("MGET", *(keys.score(replies.key, k) for replies, k in columns))])
+        for (replies, _), value in zip(columns, values, strict=True):
+            replies.columns.append(value)
+    if await changed_since(fetch, keys, meta):
         return None
-    sources = {}
-    origins = {}
+    sources, origins = {}, {}
     for name, value in meta.items():
         if name.startswith(b"origin:"):
             origins[int(name.removeprefix(b"origin:"))] = tuple(json.loads(value))
@@ -89,7 +88,7 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> StoredState | 
         partition=partition,
         off=int(meta.get(b"off", 0)),
         log=meta[b"log"].decode() if b"log" in meta else None,
-        benchmarks=[_benchmark(raw) for raw in found],
+        benchmarks=[_decode(replies) for replies in benchmarks],
         sources=sources,
         origins=origins,
         last=tuple(json.loads(meta[b"last"])) if b"last" in meta else None,
@@ -97,11 +96,17 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> StoredState | 
     )
 
 
+async def changed_since(fetch: Fetch, keys: Keys, meta: Mapping[bytes, bytes]) -> bool:
+    """Return whether a commit has changed the state since its ``:meta`` was read."""
+    (now,) = await fetch([("HMGET", keys.meta, *_GUARD)])
+    return bool(now != [meta.get(name.encode()) for name in _GUARD])
+
+
 async def load_times(fetch: Fetch, keys: Keys) -> dict[str, CommitTimes]:
-    """Read the commit times of a partition's benchmarks, by name."""
-    (named,) = await fetch([("HVALS", keys.benchmarks)])
-    names = [json.loads(value)[-1] for value in named]
-    found: dict[str, CommitTimes] = {}
+    """Load the commit times of a partition's benchmarks, by name."""
+    (entries,) = await fetch([("HVALS", keys.benchmarks)])
+    names = [json.loads(entry)[-1] for entry in entries]
+    times: dict[str, CommitTimes] = {}
     for start in range(0, len(names), _BENCHMARKS_AT_ONCE):
         part = names[start : start + _BENCHMARKS_AT_ONCE]
         calls: list[tuple[str | int, ...]] = []
@@ -109,30 +114,29 @@ async def load_times(fetch: Fetch, keys: Keys) -> dict[str, CommitTimes]:
             calls += [("HGET", keys.of("spec", key), "at"), ("HGETALL", keys.of("times", key))]
         replies = iter(await fetch(calls))
         for name, last, changes in zip(part, replies, replies, strict=True):
-            times = {field.decode(): float(at) for field, at in changes.items()}
-            found[name] = CommitTimes(float(last or 0), times)
-    return found
+            times[name] = CommitTimes(float(last or 0), {field.decode(): float(at) for field, at in changes.items()})
+    return times
 
 
-async def _fetch_heads(fetch: Fetch, keys: Keys, named: list[tuple[str, str]]) -> list[_Raw]:
+async def _fetch_heads(fetch: Fetch, keys: Keys, names: list[tuple[str, str]]) -> list[_Replies]:
     calls: list[tuple[str | int, ...]] = []
-    for key, _ in named:
+    for key, _ in names:
         calls += [
             ("HGETALL", keys.of("spec", key)),
             ("HGETALL", keys.of("verdicts", key)),
         ]
         calls += [("GET", keys.of(kind, key)) for kind in _STRINGS]
     replies = iter(await fetch(calls))
-    found = []
-    for key, name in named:
+    heads = []
+    for key, name in names:
         spec, verdicts, rows, models, values, family, arrival, pairs = (next(replies) for _ in range(len(_STRINGS) + 2))
         if spec.get(b"name") != name.encode():
             raise StateRefused(
-                f"the state of benchmark {name!r} is damaged: {keys.of('spec', key)} does not hold it; something else has deleted or "
-                "written keys of this state. Delete the state, and the log is folded anew"
+                f"the state of benchmark {name!r} is damaged, because another program deleted or wrote {keys.of('spec', key)}: delete the "
+                "state, and the log is folded again"
             )
-        found.append(
-            _Raw(
+        heads.append(
+            _Replies(
                 key,
                 name,
                 spec,
@@ -145,43 +149,43 @@ async def _fetch_heads(fetch: Fetch, keys: Keys, named: list[tuple[str, str]]) -
                 arrival or b"",
             )
         )
-    return found
+    return heads
 
 
-def _slices(found: list[_Raw]) -> Iterator[list[tuple[_Raw, int]]]:
-    """Cut the columns of all benchmarks into replies of a bounded size."""
-    part: list[tuple[_Raw, int]] = []
+def _slices(benchmarks: list[_Replies]) -> Iterator[list[tuple[_Replies, int]]]:
+    """Group the columns of all benchmarks into fetches of a bounded size."""
+    part: list[tuple[_Replies, int]] = []
     size = 0
-    for raw in found:
-        for k in range(len(raw.contestants)):
+    for replies in benchmarks:
+        for k in range(len(replies.contestants)):
             if part and (len(part) == _KEYS_AT_ONCE or size >= _BYTES_AT_ONCE):
                 yield part
                 part, size = [], 0
-            part.append((raw, k))
-            size += len(raw.rows) * raw.width
+            part.append((replies, k))
+            size += len(replies.rows) * replies.width
     if part:
         yield part
 
 
-def _benchmark(raw: _Raw) -> StoredBenchmark:
-    off, codes = int(raw.spec[b"off"]), code_type(raw.width)
+def _decode(replies: _Replies) -> StoredBenchmark:
+    off, codes = int(replies.spec[b"off"]), code_type(replies.width)
     return StoredBenchmark(
-        key=raw.key,
-        name=raw.name,
+        key=replies.key,
+        name=replies.name,
         off=off,
-        spec=raw.spec[b"spec"].decode() if b"spec" in raw.spec else None,
-        rows=raw.rows,
-        contestants=raw.contestants,
+        spec=replies.spec[b"spec"].decode() if b"spec" in replies.spec else None,
+        rows=replies.rows,
+        contestants=replies.contestants,
         # The codes of 0 and 1 are fixed, so their values are not stored.
-        values=[0, MILLION, *np.frombuffer(raw.values, "<u4").tolist()],
-        width=raw.width,
-        columns=[np.frombuffer(column or b"", codes) for column in raw.columns],
-        registered=np.frombuffer(raw.family, "<u4"),
-        changes={name.decode(): VerdictChange.model_validate_json(value) for name, value in raw.verdicts.items()},
-        counters=json.loads(raw.spec[b"counters"]),
-        pairs=_snapshot(raw.pairs, off),
-        arrival=np.frombuffer(raw.arrival, "<i8").reshape(-1, 4),
-        finding=OrderFinding(*json.loads(raw.spec[b"finding"])) if b"finding" in raw.spec else None,
+        values=[0, MILLION, *np.frombuffer(replies.values, "<u4").tolist()],
+        width=replies.width,
+        columns=[np.frombuffer(column or b"", codes) for column in replies.columns],
+        registered=np.frombuffer(replies.family, "<u4"),
+        changes={name.decode(): VerdictChange.model_validate_json(value) for name, value in replies.verdicts.items()},
+        counters=json.loads(replies.spec[b"counters"]),
+        pairs=_snapshot(replies.pairs, off),
+        arrival=np.frombuffer(replies.arrival, "<i8").reshape(-1, 4),
+        finding=OrderFinding(*json.loads(replies.spec[b"finding"])) if b"finding" in replies.spec else None,
     )
 
 

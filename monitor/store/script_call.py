@@ -1,24 +1,23 @@
-"""A delta as the commands of one run of the script (commit.lua says what each command does)."""
+"""Encode a delta as the keys and commands of one call of commit.lua."""
 
 from itertools import chain
 from operator import itemgetter
-from typing import Final
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from monitor.engine.latch.base import STATISTICS_VERSION
-from monitor.engine.state.delta import STATE_VERSION, BenchmarkDelta, Delta
+from monitor.engine.state.delta import BenchmarkDelta, Delta
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.layout import Keys, code_type, dump_json, pack_lines
+from monitor.store.versions import VERSIONS
+from schemas.changes import change_order
 
 Argument = bytes | str | int
 
-VERSIONS: Final = {"state_version": STATE_VERSION, "statistics_version": STATISTICS_VERSION}
-"""What a stored state has to agree on with this program."""
-
 
 class ScriptCall:
-    """The keys and commands of one run of the script; the first key is its guard."""
+    """Collects the keys and commands of one script call; the first key is its guard."""
 
     def __init__(self, guard: str) -> None:
         self.keys = [guard]
@@ -26,7 +25,7 @@ class ScriptCall:
         self._index = {guard: 1}
 
     def key(self, name: str) -> int:
-        """Return the index of a key, counted from 1 as Lua does."""
+        """Return the index of a key, counted from 1 as in Lua."""
         index = self._index.get(name)
         if index is None:
             self.keys.append(name)
@@ -39,15 +38,7 @@ class ScriptCall:
 
 
 def commit_call(keys: Keys, delta: Delta, at: float = 0.0) -> ScriptCall:
-    """Turn a delta into a call guarded by the partition's offset.
-
-    Parameters
-    ----------
-    keys : Keys
-    delta : Delta
-    at : float
-        Seconds since 1970, stored next to the benchmarks and verdict changes; 0: no time is stored.
-    """
+    """Return the call that writes a delta and its commit time (0: none), guarded by the partition's offset."""
     call = ScriptCall(keys.meta)
     meta: dict[str, Argument] = {**VERSIONS}
     if delta.counters:
@@ -92,50 +83,51 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, at: floa
         if data:
             call.add("APPEND", keys.of(kind, delta.key), data)
     if delta.arrival is not None and delta.arrival[0].size:
-        _add_arrival(call, keys, delta)
+        _add_arrival(call, keys, *delta.arrival, delta.key)
     if delta.columns is not None:
         for contestant, column in enumerate(delta.columns):
             call.add("SET", keys.score(delta.key, contestant), column.astype(code_type(delta.width)).tobytes())
-    elif delta.cells is not None:
-        _add_cells(call, keys, delta)
+    elif delta.cells is not None and delta.cells[0].size:
+        _add_cells(call, keys, delta, *delta.cells)
 
 
-def _add_arrival(call: ScriptCall, keys: Keys, delta: BenchmarkDelta) -> None:
-    """Write the state of contestants that had new scores, by runs of consecutive contestants."""
-    assert delta.arrival is not None
-    contestant, state = delta.arrival
-    key = keys.of("arrival", delta.key)
+def _add_arrival(call: ScriptCall, keys: Keys, contestant: NDArray[Any], state: NDArray[Any], benchmark: str) -> None:
+    """Write the arrival state of contestants that had new scores, in ranges of consecutive contestants."""
+    key = keys.of("arrival", benchmark)
     starts = np.flatnonzero(np.diff(contestant, prepend=-2) != 1)
-    runs = np.empty((starts.size, 3), "<u4")
-    runs[:, 0] = call.key(key)
-    runs[:, 1] = contestant[starts]
-    runs[:, 2] = np.diff(starts, append=contestant.size)
-    runs[:, 1:] *= 8 * state.shape[1]
-    call.add("CELLS", key, runs.tobytes(), state.astype("<i8").tobytes())
+    ranges = np.empty((starts.size, 3), "<u4")
+    ranges[:, 0] = call.key(key)
+    ranges[:, 1] = contestant[starts]
+    ranges[:, 2] = np.diff(starts, append=contestant.size)
+    ranges[:, 1:] *= 8 * state.shape[1]
+    call.add("CELLS", key, ranges.tobytes(), state.astype("<i8").tobytes())
 
 
-def _add_cells(call: ScriptCall, keys: Keys, delta: BenchmarkDelta) -> None:
-    """Group the new scores into runs of consecutive rows of one contestant."""
-    assert delta.cells is not None
-    row, contestant, code = delta.cells
-    if row.size == 0:
-        return
+def _add_cells(
+    call: ScriptCall,
+    keys: Keys,
+    delta: BenchmarkDelta,
+    row: NDArray[Any],
+    contestant: NDArray[Any],
+    code: NDArray[Any],
+) -> None:
+    """Write the new scores in ranges of consecutive rows of one contestant."""
     starts = np.flatnonzero((np.diff(contestant, prepend=-1) != 0) | (np.diff(row, prepend=-1) != 1))
-    # A contestant's key is looked up once; its runs follow each other because the cells are sorted.
-    named, of_run = np.unique(contestant[starts], return_inverse=True)
-    index = np.array([call.key(keys.score(delta.key, k)) for k in named.tolist()])
-    runs = np.empty((starts.size, 3), "<u4")
-    runs[:, 0] = index[of_run]
-    runs[:, 1] = row[starts]
-    runs[:, 2] = np.diff(starts, append=row.size)
-    runs[:, 1:] *= delta.width
-    call.add("CELLS", call.keys[int(index[0]) - 1], runs.tobytes(), code.astype(code_type(delta.width)).tobytes())
+    # The cells are sorted, so each contestant's key is looked up once.
+    contestants, of_range = np.unique(contestant[starts], return_inverse=True)
+    index = np.array([call.key(keys.score(delta.key, k)) for k in contestants.tolist()])
+    ranges = np.empty((starts.size, 3), "<u4")
+    ranges[:, 0] = index[of_range]
+    ranges[:, 1] = row[starts]
+    ranges[:, 2] = np.diff(starts, append=row.size)
+    ranges[:, 1:] *= delta.width
+    call.add("CELLS", call.keys[int(index[0]) - 1], ranges.tobytes(), code.astype(code_type(delta.width)).tobytes())
 
 
 def _add_changes(call: ScriptCall, keys: Keys, deltas: list[BenchmarkDelta]) -> None:
-    """Put the verdict changes of all benchmarks on the outbox, in the order of their ids: a stream takes no other."""
+    """Put the verdict changes of all benchmarks on the outbox, sorted by id as a stream requires."""
     changes = [
-        (_parts(change.id), call.key(keys.of("verdicts", delta.key)), field, change)
+        (change_order(change.id), call.key(keys.of("verdicts", delta.key)), field, change)
         for delta in deltas
         for field, change in delta.changes
     ]
@@ -147,8 +139,3 @@ def _add_changes(call: ScriptCall, keys: Keys, deltas: list[BenchmarkDelta]) -> 
         entries.append((key, *map(len, texts)))
         body += texts
     call.add("LATCH", keys.outbox, np.array(entries, "<u4").tobytes(), b"".join(body))
-
-
-def _parts(identifier: str) -> tuple[int, int]:
-    offset, _, sequence = identifier.partition("-")
-    return int(offset), int(sequence)

@@ -13,7 +13,8 @@ from redis.asyncio import Redis
 
 from monitor.store.errors import StoreError
 from monitor.store.server import embedded
-from monitor.store.server.embedded import EmbeddedValkey, find_executable
+from monitor.store.server.embedded import EmbeddedValkey
+from monitor.store.server.embedded_config import find_executable
 from tests.store_model import short_directory
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and prctl, which only Linux has")
@@ -158,8 +159,8 @@ async def test_a_server_that_was_left_is_stopped_and_replaced(tmp_path, monkeypa
     await increase(left)
     if state == "stopped":
         os.kill(left.pid, signal.SIGSTOP)
-    os.close(left._owner)
-    left._owner = None
+    os.close(left._owner_lock)
+    left._owner_lock = None
 
     async with EmbeddedValkey(tmp_path, patience=3.0) as valkey:
         assert left._process.wait(10) is not None
@@ -188,7 +189,7 @@ async def test_a_damaged_file_is_reported_in_the_servers_own_words(tmp_path):
     damaged[200:300] = b"x" * 100
     log.write_bytes(damaged)
     with pytest.raises(
-        StoreError, match=r"(?s)did not start; its last words.*Bad file format.*log is then folded anew"
+        StoreError, match=r"(?s)did not start: fix the error that it logged.*fold the log again.*Bad file format"
     ):
         await valkey.start()
     assert not valkey.running

@@ -6,16 +6,18 @@ import json
 import pytest
 from aiokafka.partitioner import DefaultPartitioner
 
-from monitor.engine.chunk import Chunk, Origin
+from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter, Misrouted
 from monitor.publish.dead_letter_limit import DeadLetterLimit, TooManyDeadLetters
 from monitor.publish.dead_letter_topic import DeadLetterTopic
-from monitor.publish.kafka_producer import BATCH_BYTES, BrokerError, KafkaProducer, Message
-from monitor.publish.republisher import ORIGIN, Republisher
+from monitor.publish.kafka_errors import BrokerError
+from monitor.publish.kafka_producer import BATCH_BYTES, KafkaProducer, Message
+from monitor.publish.republisher import Republisher
 from monitor.publish.topics import TopicMissing, Topics
 from monitor.publish.verdict_topic import VerdictTopic
+from monitor.retries import RetryPolicy
 from tests.kafka.records import fresh_topic, options, read_all
 
 pytestmark = pytest.mark.kafka
@@ -92,7 +94,7 @@ async def test_what_is_closed_stays_closed(kafka):
 
 
 async def test_no_broker_is_a_fault_that_says_so():
-    producer = KafkaProducer({"bootstrap_servers": "127.0.0.1:1"}, patience=0.5)
+    producer = KafkaProducer({"bootstrap_servers": "127.0.0.1:1"}, retries=RetryPolicy(timeout=0.5))
     with pytest.raises(BrokerError, match=r"127\.0\.0\.1:1: no answer"):
         async with producer:
             pass
@@ -188,7 +190,7 @@ async def test_misrouted_events_reach_their_owners_in_order(kafka):
     assert len(records) == len(misrouted)
     last = {}
     for record in records:
-        origin = Origin.parse(dict(record.headers)[ORIGIN])
+        origin = Origin.parse(dict(record.headers)[ORIGIN_HEADER])
         assert record.partition == owner(record.key.decode(), 4)
         assert record.value == b"%d:%d" % (origin.offset, origin.place)
         assert origin.partition == 1

@@ -1,10 +1,8 @@
-"""The way to the server: retries while it is away, and errors that say what to do."""
+"""Send commands to the server, retry while it is away, and turn its errors into ours."""
 
 import asyncio
-import random
-import time
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import Any, Final, Self, TypeVar
@@ -12,6 +10,7 @@ from typing import Any, Final, Self, TypeVar
 from redis import exceptions
 from redis.asyncio import Redis
 
+from monitor.retries import RetryPolicy
 from monitor.store.errors import StateRefused, StoreError, StoreUnavailable
 from monitor.store.server.clients import Clients, make_clients
 
@@ -19,10 +18,11 @@ T = TypeVar("T")
 Calls = Sequence[tuple[str | int | bytes, ...]]
 Command = Callable[..., Awaitable[Any]]
 
-_OLDEST: Final = (6, 2)
-_GLANCE_SECONDS: Final = 2.0
-_REFUSED: Final = (exceptions.AuthenticationError, exceptions.AuthorizationError)
-_PASSING: Final = (
+OLDEST_REDIS: Final = (6, 2)
+_PROBE_SECONDS: Final = 2.0
+_ERRORS: Final = (exceptions.RedisError, exceptions.RedisClusterException)
+_LOGIN_ERRORS: Final = (exceptions.AuthenticationError, exceptions.AuthorizationError)
+_TRANSIENT_ERRORS: Final = (
     exceptions.ConnectionError,
     exceptions.TimeoutError,
     exceptions.ReadOnlyError,
@@ -30,83 +30,55 @@ _PASSING: Final = (
     exceptions.RedisClusterException,
     exceptions.TryAgainError,
 )
+_OUR_SCRIPT: Final = "RANKWATCH "
+"""Starts each error that commit.lua returns."""
 
-
-@dataclass(frozen=True)
-class Retries:
-    """How long a server that does not answer is tried again, and how often; what a test replaces of time and chance.
-
-    Attributes
-    ----------
-    deadline : float
-        Seconds after which it is given up.
-    first, longest : float
-        Seconds of the first wait, and of the longest one; each wait is up to twice the one before.
-    """
-
-    deadline: float = 60.0
-    first: float = 0.05
-    longest: float = 2.0
-    clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    jitter: Callable[[], float] = random.random
-
-    def wait(self, attempt: int) -> float:
-        """Return the seconds to wait after the given attempt, counted from 0."""
-        return float(min(self.longest, self.first * 2.0 ** min(attempt, 30))) * (0.5 + self.jitter() / 2)
+_log = logging.getLogger(__name__)
 
 
 class Connection:
-    """A client whose calls are tried again while the server is away."""
+    """A client that retries its calls while the server is away."""
 
-    def __init__(self, clients: Clients, retries: Retries) -> None:
+    def __init__(self, clients: Clients, retries: RetryPolicy) -> None:
         self._clients = clients
         self.client = clients.state
-        self.where = clients.where
+        self.address = clients.address
         self.retries = retries
 
     @classmethod
-    def to(cls, target: str | Mapping[str, Any], retries: Retries) -> Self:
-        """Prepare a connection, as `monitor.store.server.clients.make_clients`; nothing is sent yet."""
+    def to(cls, target: str | Mapping[str, Any], retries: RetryPolicy) -> Self:
+        """Prepare a connection to a `make_clients` target; nothing is sent yet."""
         return cls(make_clients(target), retries)
 
     async def run(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run `work`, again while the server is away, until the deadline.
+        """Run `work`, and repeat it while the server is away.
 
         Raises
         ------
         StoreUnavailable
-            If the deadline passed.
+            If the timeout passed.
         StateRefused
             If the server refuses this user.
         StoreError
-            If the server answers with any other error.
+            If the server returns any other error.
         """
-        retries = self.retries
-        deadline = retries.clock() + retries.deadline
-        attempt = 0
-        while True:
+
+        async def attempt() -> T:
             try:
                 return await work()
-            except (exceptions.RedisError, exceptions.RedisClusterException) as caught:
-                # What goes wrong while connecting comes wrapped: a refused password is then a lost connection.
-                fault = caught.__cause__ if isinstance(caught.__cause__, exceptions.RedisError) else caught
-                if not _passes(fault):
-                    raise _translated(fault, self.where) from fault
-                wait = retries.wait(attempt)
-                if retries.clock() + wait > deadline:
-                    raise StoreUnavailable(
-                        f"Redis at {self.where} does not answer after {retries.deadline:g} s ({fault}): is it running, "
-                        "and is this its address?"
-                    ) from fault
-            # After a failover the old primary is still connected, and read-only.
-            if isinstance(self.client, Redis):
-                await self.client.connection_pool.disconnect(inuse_connections=False)
-            await retries.sleep(wait)
-            attempt += 1
+            except _ERRORS:
+                # After a failover the old primary is still connected, and read-only.
+                if isinstance(self.client, Redis):
+                    await self.client.connection_pool.disconnect(inuse_connections=False)
+                raise
+
+        try:
+            return await self.retries.run(attempt, _is_transient)
+        except _ERRORS as error:
+            raise self._translate(_unwrap(error)) from error
 
     async def fetch(self, calls: Calls) -> list[Any]:
-        """Run commands in one round trip; all of them are repeated when the connection is lost, so each must bear that."""
+        """Run commands in one round trip; after a lost connection all of them run again, so each must be idempotent."""
 
         async def once() -> list[Any]:
             async with self.client.pipeline(transaction=False) as pipeline:
@@ -117,11 +89,11 @@ class Connection:
         return await self.run(once)
 
     async def answers(self, key: str) -> bool:
-        """Whether a key can be read now: asked once, and briefly."""
+        """Return whether the server answers a read of `key` now; there is no retry."""
         try:
-            async with asyncio.timeout(_GLANCE_SECONDS):
+            async with asyncio.timeout(_PROBE_SECONDS):
                 await self.client.exists(key)
-        except (exceptions.RedisError, exceptions.RedisClusterException, OSError):  # a TimeoutError is one
+        except (*_ERRORS, OSError):  # a TimeoutError is one
             return False
         return True
 
@@ -134,58 +106,72 @@ class Connection:
         return await self.run(once)
 
     async def primaries(self) -> list[tuple[str, Command]]:
-        """Return each server that takes writes, with its address and what runs a command on it."""
+        """Return the address of each server that takes writes, and a function that runs a command on it."""
         client = self.client
         if isinstance(client, Redis):
-            return [(self.where, client.execute_command)]
+            return [(self.address, client.execute_command)]
         await self.run(client.initialize)
         nodes = sorted(client.get_primaries(), key=attrgetter("name"))
         return [(node.name, partial(client.execute_command, target_nodes=node)) for node in nodes]
 
     async def check_server(self) -> None:
-        """Refuse a server that is too old, or that may throw keys away.
-
-        Raises
-        ------
-        StateRefused
-            With the command that mends it.
-        """
-        for where, command in await self.primaries():
-            _check(where, await self.run(partial(command, "INFO")))
+        """Raise `StateRefused` if a server is too old or may evict keys."""
+        for address, command in await self.primaries():
+            _check_info(address, await self.run(partial(command, "INFO")))
 
     async def close(self) -> None:
         """Close every connection."""
-        for client in (self.client, *self._clients.finders):
+        for client in (self.client, *self._clients.sentinels):
             await client.aclose()
 
+    def _translate(self, error: Exception) -> StoreError:
+        _log.debug("Redis at %s: %r", self.address, error)
+        server, text = f"Redis at {self.address}", str(error)
+        if _is_transient(error):
+            return StoreUnavailable(
+                f"{server} does not answer after {self.retries.timeout:g} s ({type(error).__name__}): start it, or correct its address"
+            )
+        if isinstance(error, _LOGIN_ERRORS) or text.startswith(("NOAUTH", "WRONGPASS")):
+            return StateRefused(f"{server} refuses the login: check the user and the password in its URL")
+        if isinstance(error, exceptions.NoPermissionError):
+            return StateRefused(f"{server} forbids this user a command or a key: grant it with ACL SETUSER")
+        if isinstance(error, exceptions.OutOfMemoryError):
+            return StoreError(
+                f"{server} is full, and nothing was written: give it more memory (CONFIG SET maxmemory) or fewer other keys, then start "
+                "again"
+            )
+        if text.startswith(_OUR_SCRIPT):
+            return StoreError(f"{server} rejected a write: {text.removeprefix(_OUR_SCRIPT)}")
+        code = text.partition(" ")[0]
+        kind = code if code.isupper() else type(error).__name__
+        return StoreError(f"{server} answered with the error {kind}: look it up in the server's log, then start again")
 
-def _check(where: str, info: Mapping[str, Any]) -> None:
+
+def _check_info(address: str, info: Mapping[str, Any]) -> None:
     version = str(info.get("redis_version", "0"))
-    if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
-        raise StateRefused(f"Redis at {where} is version {version}: 6.2 or newer is needed, or any Valkey")
+    if is_too_old(version):
+        raise StateRefused(f"Redis at {address} is version {version}: use 6.2 or newer, or any Valkey")
     policy = info.get("maxmemory_policy")
     if policy != "noeviction":
         raise StateRefused(
-            f"Redis at {where} has maxmemory-policy {policy}: under it the server may silently delete parts of the state. Run "
-            "`redis-cli CONFIG SET maxmemory-policy noeviction` (and set it in the server's configuration file), then start again"
+            f"Redis at {address} has maxmemory-policy {policy}, under which it may silently delete parts of the state: run "
+            "`redis-cli CONFIG SET maxmemory-policy noeviction`, set it in the server's configuration file, then start again"
         )
 
 
-def _passes(fault: Exception) -> bool:
-    """Whether an error may go away by itself."""
-    if isinstance(fault, _REFUSED):
+def is_too_old(version: str) -> bool:
+    """Return whether a Redis version lacks a command that the state needs."""
+    return tuple(int(part) for part in version.split(".")[:2]) < OLDEST_REDIS
+
+
+def _unwrap(error: Exception) -> Exception:
+    # Errors while connecting come wrapped: without this, a refused password is a lost connection.
+    return error.__cause__ if isinstance(error.__cause__, exceptions.RedisError) else error
+
+
+def _is_transient(error: Exception) -> bool:
+    """Return whether an error may go away on its own."""
+    error = _unwrap(error)
+    if isinstance(error, _LOGIN_ERRORS):
         return False
-    return isinstance(fault, _PASSING) or str(fault).startswith("BUSY ")
-
-
-def _translated(fault: Exception, where: str) -> StoreError:
-    if isinstance(fault, _REFUSED) or str(fault).startswith(("NOAUTH", "WRONGPASS")):
-        return StateRefused(f"Redis at {where} refuses the login ({fault}): check the user and the password in its URL")
-    if isinstance(fault, exceptions.NoPermissionError):
-        return StateRefused(f"Redis at {where} forbids this user a command ({fault}): grant it with ACL SETUSER")
-    if isinstance(fault, exceptions.OutOfMemoryError):
-        return StoreError(
-            f"Redis at {where} is full, and nothing was written: give it more memory (CONFIG SET maxmemory) or fewer other "
-            "keys, then start again"
-        )
-    return StoreError(f"Redis at {where} answered with an error: {fault}")
+    return isinstance(error, _TRANSIENT_ERRORS) or str(error).startswith("BUSY ")

@@ -1,25 +1,26 @@
-"""What a Redis server says of itself, for a person who sets it up."""
+"""Read the facts that `rankwatch doctor` checks from a Redis server."""
 
 import time
 from dataclasses import dataclass
 from functools import partial
 
+from monitor.retries import RetryPolicy
 from monitor.store.errors import StoreError
-from monitor.store.server.connection import Command, Connection, Retries
+from monitor.store.server.connection import Command, Connection
 
 
 @dataclass(frozen=True)
 class ServerFacts:
-    """A server as it describes itself.
+    """A server's description of itself.
 
     Attributes
     ----------
-    place : str
-        Its address, without a password.
+    address : str
+        Without a password.
     version : str
-        Of Redis, or the version of Redis that it stands for.
+        The Redis version, or the one the server is compatible with.
     name : str
-        ``redis``, or what else it calls itself.
+        ``redis``, or the server's own name.
     role : str
         ``master``, or ``slave`` for a replica.
     eviction : str
@@ -27,16 +28,16 @@ class ServerFacts:
     appendonly : bool
         Whether it keeps an append-only file.
     appendfsync : str or None
-        When that is brought to the disk; None if this user may not ask.
+        When that file is synced; None if this user may not ask.
     memory_ratio : float or None
         Used memory over ``maxmemory``; None without a limit.
     clock_skew : float
-        Seconds that its clock is ahead of this machine's, give or take half of `round_trip`.
+        Seconds by which its clock is ahead of this machine's, give or take half of `round_trip`.
     round_trip : float
         Seconds that one command took.
     """
 
-    place: str
+    address: str
     version: str
     name: str
     role: str
@@ -49,7 +50,7 @@ class ServerFacts:
 
 
 async def server_facts(url: str, seconds: float = 5.0) -> list[ServerFacts]:
-    """Ask the server of a URL, or each primary of a Cluster, for up to `seconds` an answer.
+    """Read the facts of a server, or of each primary of a Cluster; retry each command for up to `seconds`.
 
     Raises
     ------
@@ -58,21 +59,21 @@ async def server_facts(url: str, seconds: float = 5.0) -> list[ServerFacts]:
     ValueError
         If the URL cannot be read.
     """
-    connection = Connection.to(url, Retries(deadline=seconds))
+    connection = Connection.to(url, RetryPolicy(timeout=seconds))
     try:
-        return [await _facts(connection, where, command) for where, command in await connection.primaries()]
+        return [await _facts(connection, address, command) for address, command in await connection.primaries()]
     finally:
         await connection.close()
 
 
-async def _facts(connection: Connection, where: str, command: Command) -> ServerFacts:
+async def _facts(connection: Connection, address: str, command: Command) -> ServerFacts:
     info = await connection.run(partial(command, "INFO"))
     before, start = time.time(), time.monotonic()
-    there, microseconds = await connection.run(partial(command, "TIME"))
-    took = time.monotonic() - start
+    server_seconds, microseconds = await connection.run(partial(command, "TIME"))
+    round_trip = time.monotonic() - start
     limit = int(info.get("maxmemory", 0))
     return ServerFacts(
-        place=where,
+        address=address,
         version=str(info.get("redis_version", "0")),
         name=str(info.get("server_name", "redis")),
         role=str(info.get("role", "master")),
@@ -80,14 +81,14 @@ async def _facts(connection: Connection, where: str, command: Command) -> Server
         appendonly=bool(info.get("aof_enabled")),
         appendfsync=await _setting(connection, command, "appendfsync"),
         memory_ratio=int(info.get("used_memory", 0)) / limit if limit else None,
-        clock_skew=there + microseconds / 1e6 - (before + took / 2),
-        round_trip=took,
+        clock_skew=server_seconds + microseconds / 1e6 - (before + round_trip / 2),
+        round_trip=round_trip,
     )
 
 
 async def _setting(connection: Connection, command: Command, name: str) -> str | None:
     try:
-        found = await connection.run(partial(command, "CONFIG GET", name))
-    except StoreError:  # many a hosted server forbids it, or says nothing
+        settings = await connection.run(partial(command, "CONFIG GET", name))
+    except StoreError:  # many hosted servers forbid it
         return None
-    return found.get(name) if found else None
+    return settings.get(name) if settings else None

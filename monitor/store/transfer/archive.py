@@ -1,8 +1,8 @@
-"""The file that carries a state from one server to another: JSON lines, each holding what the keys of `monitor.store.layout` hold.
+"""Write and read the file that carries a state between servers: JSON lines with the contents of the keys of `monitor.store.layout`.
 
-The first line is an `ArchiveHeader`, then comes a line for each partition, followed by a line for each of its benchmarks. Bytes that are
-no text are in base64. The last line counts the lines before it and has their digest, so that half a file is never taken for a whole one.
-docs/reference/stored-state.md describes it for other programs.
+The first line is an `ArchiveHeader`. Then each partition has a line, followed by a line for each of its benchmarks. Binary values are in
+base64. The last line has the count and digest of the lines before it, so that a truncated file is never taken for a whole one.
+docs/reference/stored-state.md describes the format for other programs.
 """
 
 import json
@@ -17,11 +17,13 @@ from monitor.store.layout import dump_json
 
 ARCHIVE_VERSION: Final = 1
 
+_CHANGED: Final = "the file was changed; export again"
+
 _Line = TypeVar("_Line")
 
 
 class ArchiveDamaged(StoreError):  # noqa: N818 - the state of the file is its name
-    """What is read is no archive, or not the whole of one."""
+    """The file is not an archive, or is incomplete or changed."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,8 @@ class ArchiveHeader:
     Attributes
     ----------
     topic : str
-        Whose state it is.
     state_version, statistics_version : int
-        Of the program that wrote the state.
+        Versions of the program that wrote the state.
     rankwatch_state : int
         Version of this format.
     """
@@ -46,7 +47,7 @@ class ArchiveHeader:
 
 @dataclass
 class PartitionLine:
-    """A partition, without its benchmarks.
+    """The line of a partition; its benchmarks have lines of their own.
 
     Attributes
     ----------
@@ -54,9 +55,9 @@ class PartitionLine:
     meta : dict of str to str
         The fields of ``:meta``.
     relays : dict of str to str
-        How far each publisher has relayed.
+        The last change that each publisher relayed.
     outbox : list of (str, str)
-        Verdict changes that not every publisher has: id, change (JSON).
+        Verdict changes that some publisher lacks: id, change (JSON).
     """
 
     partition: int
@@ -67,7 +68,7 @@ class PartitionLine:
 
 @dataclass
 class BenchmarkLine:
-    """A benchmark.
+    """The line of a benchmark.
 
     Attributes
     ----------
@@ -79,9 +80,9 @@ class BenchmarkLine:
     spec, verdicts, times : dict of str to str
         The fields of these hashes.
     strings : dict of str to bytes
-        ``rows``, ``models``, ``values`` and ``family``, as they are stored.
+        The stored values of `monitor.store.layout.STRINGS`.
     scores : list of bytes
-        For each contestant its codes, as they are stored.
+        The stored codes of each contestant.
     """
 
     partition: int
@@ -95,7 +96,7 @@ class BenchmarkLine:
 
 
 class ArchiveWriter:
-    """Writes an archive; it is whole once `end` was called."""
+    """Writes an archive, which is complete after `end`."""
 
     def __init__(self, file: IO[bytes], header: ArchiveHeader) -> None:
         self._file, self._digest, self._lines = file, blake2b(digest_size=16), 0
@@ -107,8 +108,8 @@ class ArchiveWriter:
 
     def benchmark(self, line: BenchmarkLine) -> None:
         """Write a benchmark of the last partition."""
-        encoded = {name: _encoded(value) for name, value in line.strings.items()}
-        self._write({**vars(line), "strings": encoded, "scores": [_encoded(codes) for codes in line.scores]})
+        encoded = {name: _encode(value) for name, value in line.strings.items()}
+        self._write({**vars(line), "strings": encoded, "scores": [_encode(codes) for codes in line.scores]})
 
     def end(self) -> None:
         """Write the last line."""
@@ -122,76 +123,71 @@ class ArchiveWriter:
 
 
 def read_archive(file: Iterable[bytes]) -> tuple[ArchiveHeader, Iterator[PartitionLine | BenchmarkLine]]:
-    """Read the header, and return it with the lines that follow.
+    """Read the header; return it with an iterator over the other lines.
 
     Raises
     ------
     ArchiveDamaged
-        If it is no archive of this version; and from the iterator, if it is cut off or changed: nothing may be kept of it then.
+        If it is not an archive of this version; from the iterator, if it is truncated or changed. Keep nothing of it then.
     """
     lines, digest = iter(file), blake2b(digest_size=16)
     first = next(lines, b"")
-    data = _parsed(first, 1)
+    data = _parse(first, 1)
     if data.get("rankwatch_state") != ARCHIVE_VERSION:
-        found = data.get("rankwatch_state", "no such field")
+        version = data.get("rankwatch_state", "missing")
         raise ArchiveDamaged(
-            f"line 1 is not the beginning of an exported state of format {ARCHIVE_VERSION} (rankwatch_state: {found}): give a file that "
-            "`rankwatch state export` has written, by a version of rankwatch that writes this format"
+            f"line 1: rankwatch_state is {version}, not {ARCHIVE_VERSION}: give a file that `rankwatch state export` of this version wrote"
         )
     digest.update(first)
-    return _made(ArchiveHeader, data, 1), _following(lines, digest)
+    return _make(ArchiveHeader, data, 1), _read_lines(lines, digest)
 
 
-def _following(lines: Iterator[bytes], digest: Any) -> Iterator[PartitionLine | BenchmarkLine]:  # noqa: ANN401 - a blake2b
+def _read_lines(lines: Iterator[bytes], digest: Any) -> Iterator[PartitionLine | BenchmarkLine]:  # noqa: ANN401 - a blake2b
     number = 1
     for line in lines:
         number += 1
-        data = _parsed(line, number)
+        data = _parse(line, number)
         if "end" in data:
             if data != {"end": number - 1, "blake2b": digest.hexdigest()}:
-                raise ArchiveDamaged(
-                    f"line {number} does not match the {number - 1} lines before it: the file was changed"
-                )
+                raise ArchiveDamaged(f"line {number} does not match the lines before it: {_CHANGED}")
             if next(lines, None) is not None:
-                raise ArchiveDamaged(f"line {number + 1} stands behind the end of the export: the file was changed")
+                raise ArchiveDamaged(f"line {number + 1} comes after the end of the export: {_CHANGED}")
             return
         digest.update(line)
         if "benchmark" in data:
             yield _benchmark(data, number)
         else:
-            yield _made(PartitionLine, data, number)
-    raise ArchiveDamaged(f"the export ends at line {number} without its last line: it was cut off; export again")
+            yield _make(PartitionLine, data, number)
+    raise ArchiveDamaged(f"the export ends at line {number} without its last line: it was truncated; export again")
 
 
 def _benchmark(data: dict[str, Any], number: int) -> BenchmarkLine:
     try:
         data["strings"] = {name: b64decode(value, validate=True) for name, value in data["strings"].items()}
         data["scores"] = [b64decode(codes, validate=True) for codes in data["scores"]]
-    except (KeyError, ValueError, TypeError, AttributeError) as fault:
-        raise ArchiveDamaged(
-            f"line {number} does not hold the arrays of a benchmark ({fault}): the file was changed"
-        ) from fault
-    return _made(BenchmarkLine, data, number)
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise ArchiveDamaged(f"line {number} does not hold the arrays of a benchmark: {_CHANGED}") from error
+    return _make(BenchmarkLine, data, number)
 
 
-def _made(kind: type[_Line], data: dict[str, Any], number: int) -> _Line:
+def _make(kind: type[_Line], data: dict[str, Any], number: int) -> _Line:
     try:
         return kind(**data)
-    except TypeError as fault:
-        raise ArchiveDamaged(
-            f"line {number} has other fields than it should ({fault}): the file was changed"
-        ) from fault
+    except TypeError as error:
+        raise ArchiveDamaged(f"line {number} has unknown or missing fields: {_CHANGED}") from error
 
 
-def _parsed(line: bytes, number: int) -> dict[str, Any]:
+def _parse(line: bytes, number: int) -> dict[str, Any]:
     try:
         data = json.loads(line)
-    except ValueError as fault:
-        raise ArchiveDamaged(f"line {number} is not JSON ({fault}): the file is no export, or was cut off") from fault
+    except ValueError as error:
+        raise ArchiveDamaged(
+            f"line {number} is not JSON: the file is not an export, or was truncated; export again"
+        ) from error
     if not isinstance(data, dict):
-        raise ArchiveDamaged(f"line {number} is not a JSON object: the file is no export")
+        raise ArchiveDamaged(f"line {number} is not a JSON object: the file is not an export")
     return data
 
 
-def _encoded(data: bytes) -> str:
+def _encode(data: bytes) -> str:
     return b64encode(data).decode("ascii")

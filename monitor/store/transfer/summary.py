@@ -1,25 +1,22 @@
-"""What a stored partition holds, in numbers."""
+"""Count what a stored partition holds."""
 
 import json
 from dataclasses import dataclass
-from typing import Final
 
 from monitor.store.layout import STRINGS, Keys
 from monitor.store.server.connection import Connection
-
-_SLICE: Final = 500
-"""Keys in one round trip."""
+from monitor.store.transfer.slices import slices
 
 
 @dataclass(frozen=True)
 class PartitionSummary:
-    """A partition as `summarize` finds it.
+    """The counts of one partition.
 
     Attributes
     ----------
     partition : int
     off : int
-        The log is folded up to here.
+        The log is folded up to this offset.
     log : str
         The log it was folded from; empty if it is not bound to one yet.
     benchmarks : int
@@ -27,7 +24,7 @@ class PartitionSummary:
         Over all benchmarks.
     events, duplicates, conflicts, rejected : int
     latches : int
-        Verdicts that were given.
+        Latched verdicts.
     waiting : int
         Verdict changes that are not published yet.
     stored_bytes : int
@@ -50,16 +47,16 @@ class PartitionSummary:
 
 
 async def summarize(connection: Connection, topic: str, number: int) -> PartitionSummary:
-    """Describe a partition."""
+    """Count the contents of a partition."""
     keys = Keys(topic, number)
-    meta, named, waiting = await connection.fetch(
+    meta, names, waiting = await connection.fetch(
         [("HGETALL", keys.meta), ("HKEYS", keys.benchmarks), ("XLEN", keys.outbox)]
     )
     total = dict.fromkeys(
         ("rows", "models", "latches", "stored_bytes", "events", "duplicates", "conflicts", "rejected"), 0
     )
     total["rejected"] = json.loads(meta.get(b"counters", b"{}")).get("rejected", 0)
-    for key in map(bytes.decode, named):
+    for key in map(bytes.decode, names):
         rows, models, latches, counters = await connection.fetch(
             [
                 ("GET", keys.of("rows", key)),
@@ -78,14 +75,14 @@ async def summarize(connection: Connection, topic: str, number: int) -> Partitio
         total["stored_bytes"] += await _memory(connection, _keys_of(keys, key, contestants))
     total["stored_bytes"] += await _memory(connection, [keys.meta, keys.benchmarks, keys.outbox, keys.relays])
     off, log = meta.get(b"off", b"0"), meta.get(b"log", b"").decode()
-    return PartitionSummary(number, int(off), log, len(named), waiting=waiting, **total)
+    return PartitionSummary(number, int(off), log, len(names), waiting=waiting, **total)
 
 
 async def _memory(connection: Connection, keys: list[str]) -> int:
     total = 0
-    for start in range(0, len(keys), _SLICE):
-        found = await connection.fetch([("MEMORY", "USAGE", key) for key in keys[start : start + _SLICE]])
-        total += sum(size or 0 for size in found)
+    for part in slices(keys):
+        sizes = await connection.fetch([("MEMORY", "USAGE", key) for key in part])
+        total += sum(size or 0 for size in sizes)
     return total
 
 

@@ -5,10 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from monitor.engine.chunk import Chunk, Origin
+from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
-from monitor.publish.republisher import ORIGIN
 from tests.kafka.topic_oracle import PartitionFold, stored_state
 from tests.kafka.traffic import stream
 
@@ -34,7 +33,7 @@ def test_partitions_equal_the_oracle_whatever_the_chunks(length):
                 Chunk(partition.number, off, off + len(part), range(off, off + len(part)), records, origins)
             )
             for place, (value, origin) in enumerate(part, off):
-                headers = [(ORIGIN, origin.encode())] if origin else []
+                headers = [(ORIGIN_HEADER, origin.encode())] if origin else []
                 fold.record(SimpleNamespace(headers=headers, value=value, offset=place))
             for record in delta.misrouted:  # their copies come to the end of the owner's log
                 copy = (record.payload, Origin(partition.number, record.offset, record.place))

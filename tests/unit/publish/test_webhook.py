@@ -9,7 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from monitor.publish.webhook import Patience, Webhook
+from monitor.publish.webhook import Webhook
+from monitor.retries import RetryPolicy
 from tests.store_model import verdict
 
 
@@ -44,10 +45,7 @@ def server():
 
 
 def webhook(url, *, form="json", secret=None):
-    failures, waits = [], []
-
-    async def sleep(seconds):
-        waits.append(seconds)
+    failures = []
 
     made = Webhook(
         url,
@@ -55,17 +53,16 @@ def webhook(url, *, form="json", secret=None):
         secret,
         "evals/3",
         lambda: failures.append(1),
-        patience=Patience(answer=5, first=1, longest=3),
-        sleep=sleep,
+        retries=RetryPolicy(timeout=None, first_wait=0.001, longest_wait=0.003),
     )
-    return made, failures, waits
+    return made, failures
 
 
 CHANGES = [verdict("10-1"), verdict("10-2", procedure="anytime_family"), verdict("20-1")]
 
 
 async def test_changes_are_posted_in_order_with_ids_that_are_unique_over_partitions(server):
-    made, failures, _ = webhook(server.url)
+    made, failures = webhook(server.url)
     await made.publish(CHANGES)
     ((path, headers, body),) = server.posts
     assert path == "/hook?key=hidden"
@@ -77,14 +74,13 @@ async def test_changes_are_posted_in_order_with_ids_that_are_unique_over_partiti
     assert failures == []
 
 
-async def test_what_is_not_taken_is_posted_again_with_growing_waits(server, capsys):
+async def test_a_rejected_batch_is_posted_again_until_it_is_accepted(server, capsys):
     server.answers += [500, 302, 404, 0, 429]
-    made, failures, waits = webhook(server.url)
+    made, failures = webhook(server.url)
     await made.publish(CHANGES)
     assert [path for path, *_ in server.posts] == ["/hook?key=hidden"] * 6  # a redirect is not followed
     assert len({body for *_, body in server.posts}) == 1
     assert len(failures) == 5
-    assert [low <= wait <= 2 * low for low, wait in zip((0.5, 1, 1.5, 1.5, 1.5), waits, strict=True)] == [True] * 5
     said = "".join(capsys.readouterr())
     assert "status 500" in said
     assert "hidden" not in said
@@ -92,9 +88,9 @@ async def test_what_is_not_taken_is_posted_again_with_growing_waits(server, caps
 
 async def test_an_address_that_does_not_answer_is_tried_until_it_does(server):
     port = server.server_port
-    made, failures, _ = webhook(f"http://127.0.0.1:{port}/late")
+    made, failures = webhook(f"http://127.0.0.1:{port}/late")
     failed = asyncio.Event()
-    made._failed = lambda: failures.append(1) or (failed.set() if len(failures) == 3 else None)
+    made._count_failure = lambda: failures.append(1) or (failed.set() if len(failures) == 3 else None)
     server.shutdown()
     server.socket.close()
 
@@ -105,7 +101,7 @@ async def test_an_address_that_does_not_answer_is_tried_until_it_does(server):
 
 
 async def test_changes_that_are_offered_again_are_posted_once(server):
-    made, _, _ = webhook(server.url)
+    made, _ = webhook(server.url)
 
     await made.publish(CHANGES[:2])
     await made.publish(CHANGES)
@@ -114,7 +110,7 @@ async def test_changes_that_are_offered_again_are_posted_once(server):
 
 
 async def test_what_is_posted_is_signed(server):
-    made, _, _ = webhook(server.url, secret="s3cret")
+    made, _ = webhook(server.url, secret="s3cret")
     await made.publish(CHANGES)
     ((_, headers, body),) = server.posts
     at, digest = (part.split("=")[1] for part in headers["Rankwatch-Signature"].split(","))
@@ -122,7 +118,7 @@ async def test_what_is_posted_is_signed(server):
 
 
 async def test_alerts_have_the_form_of_the_api_of_alertmanager(server):
-    made, _, _ = webhook(server.url, form="alertmanager")
+    made, _ = webhook(server.url, form="alertmanager")
     await made.publish(CHANGES)
     alerts = json.loads(server.posts[0][2])
     assert [a["labels"]["change"] for a in alerts] == ["evals/3/10-1", "evals/3/10-2", "evals/3/20-1"]

@@ -1,0 +1,141 @@
+"""Import the state of an archive into a server."""
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from monitor.engine.ownership import owner
+from monitor.engine.state.keys import benchmark_key
+from monitor.store.errors import StateRefused
+from monitor.store.layout import IMPORTING, STRINGS, Keys, dump_json
+from monitor.store.server.connection import Calls, Connection
+from monitor.store.transfer.archive import ArchiveDamaged, BenchmarkLine, PartitionLine
+from monitor.store.transfer.slices import slices
+from monitor.store.versions import VERSIONS
+
+
+class StateImport:
+    """Writes one archive; each partition is marked as importing until all of it is written."""
+
+    def __init__(
+        self, connection: Connection, topic: str, partitions: int | None, offsets: Mapping[int, int], *, new_log: bool
+    ) -> None:
+        self._connection, self._topic, self._new_log = connection, topic, new_log
+        self._partitions, self._offsets = partitions, offsets
+        self._writer = uuid.uuid4().hex
+        self._meta: dict[int, dict[str, str]] = {}
+        self._counters: dict[str, int] = {}
+        self._written: list[str] = []
+
+    async def run(self, lines: Iterator[PartitionLine | BenchmarkLine]) -> int:
+        """Write the lines; return the number of benchmarks."""
+        count = 0
+        for number in range(self._partitions or 0):
+            await self._claim(number)
+        for line in lines:
+            if isinstance(line, BenchmarkLine):
+                await self._benchmark(line)
+                count += 1
+            else:
+                await self._partition(line)
+        if unknown := self._offsets.keys() - self._meta.keys():
+            raise ValueError(
+                f"an offset is given for partition {min(unknown)}, which has no state: give offsets for {sorted(self._meta)}"
+            )
+        for number in sorted(self._meta):
+            await self._finish(number)
+        return count
+
+    async def undo(self) -> None:
+        """Delete everything this import wrote."""
+        for part in slices(self._written):
+            await self._connection.fetch([("DEL", key) for key in part])
+
+    async def _claim(self, number: int) -> None:
+        """Mark a partition as importing, which no worker takes for a state; refuse one that has a state."""
+        keys = Keys(self._topic, number)
+        existing = await self._connection.fetch([("EXISTS", key) for key in (keys.meta, keys.benchmarks, keys.outbox)])
+        if not any(existing):
+            *_, writer = await self._connection.fetch(
+                [
+                    ("HSETNX", keys.meta, "writer", self._writer),
+                    ("HSETNX", keys.meta, "off", IMPORTING),
+                    ("HGET", keys.meta, "writer"),
+                ]
+            )
+            if writer.decode() == self._writer:
+                self._written.append(keys.meta)
+                self._meta[number] = {}
+                return
+        raise StateRefused(
+            f"there is a state {keys.tag} at {self._connection.address} already, and it is not overwritten: import under another "
+            f"--topic or into another server, or delete the state (redis-cli --scan --pattern '{keys.tag}:*' | xargs redis-cli DEL)"
+        )
+
+    async def _partition(self, line: PartitionLine) -> None:
+        if self._partitions is None:
+            await self._claim(line.partition)
+        if not self._new_log:
+            self._meta[line.partition] = {k: v for k, v in line.meta.items() if k not in {"writer", "seq"}}
+            await self._keep_outbox(Keys(self._topic, line.partition), line)
+            return
+        if line.outbox:
+            raise StateRefused(
+                f"{len(line.outbox)} verdict changes of partition {line.partition} are not published yet, and their ids are valid only "
+                "with the old log: run a worker on the old state until `rankwatch state show` has none waiting, then export again"
+            )
+        for name, value in json.loads(line.meta.get("counters", "{}")).items():
+            self._counters[name] = self._counters.get(name, 0) + value
+        if self._partitions in {None, 1}:
+            # Positions in watched files belong to `watch`, which has one partition.
+            target = self._meta[0 if self._partitions else line.partition]
+            target.update({k: v for k, v in line.meta.items() if k.startswith("source:")})
+
+    async def _keep_outbox(self, keys: Keys, line: PartitionLine) -> None:
+        calls: list[tuple[str | int, ...]] = []
+        if line.relays:
+            calls.append(("HSET", keys.relays, *chain.from_iterable(line.relays.items())))
+        if line.outbox:
+            # After a lost connection the calls run again, and must not add the changes twice.
+            calls.append(("DEL", keys.outbox))
+            calls += [("XADD", keys.outbox, identifier, "change", change) for identifier, change in line.outbox]
+        self._written += [keys.relays, keys.outbox]
+        await self._connection.fetch(calls)
+
+    async def _benchmark(self, line: BenchmarkLine) -> None:
+        number = line.partition if self._partitions is None else owner(line.benchmark, self._partitions)
+        if number not in self._meta:
+            raise ArchiveDamaged(
+                f"benchmark {line.benchmark!r} is in partition {number}, which the export lacks: the file was changed; export again"
+            )
+        keys, key = Keys(self._topic, number), benchmark_key(line.benchmark)
+        entry = dump_json([*line.born, line.benchmark])
+        await self._write([keys.benchmarks], [("HSET", keys.benchmarks, key, entry)])
+        for kind, fields in (("spec", line.spec), ("verdicts", line.verdicts), ("times", line.times)):
+            for part in slices(fields.items()):
+                await self._write([keys.of(kind, key)], [("HSET", keys.of(kind, key), *chain.from_iterable(part))])
+        for kind in STRINGS:
+            if data := line.strings.get(kind):
+                await self._write([keys.of(kind, key)], [("SET", keys.of(kind, key), data)])
+        for scores in slices(enumerate(line.scores)):
+            columns = [(keys.score(key, k), codes) for k, codes in scores if codes]
+            await self._write([name for name, _ in columns], [("SET", name, codes) for name, codes in columns])
+
+    async def _finish(self, number: int) -> None:
+        """Write the rest of ``:meta``, which removes the importing mark."""
+        meta = dict(self._meta[number])
+        if self._new_log:
+            meta |= {name: str(version) for name, version in VERSIONS.items()}
+            if number == min(self._meta):
+                meta["counters"] = dump_json(self._counters)
+            if number in self._offsets:
+                meta["off"] = str(self._offsets[number])
+        keys = Keys(self._topic, number)
+        calls: list[tuple[str | int, ...]] = [("HSET", keys.meta, *chain.from_iterable(meta.items()))]
+        calls.append(("HDEL", keys.meta, "writer", *(() if "off" in meta else ("off",))))
+        await self._connection.fetch(calls)
+
+    async def _write(self, keys: list[str], calls: Calls) -> None:
+        self._written += keys
+        await self._connection.fetch(calls)

@@ -1,0 +1,41 @@
+"""Refuse a state that another version wrote, or whose import is unfinished."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from monitor.engine.latch.base import STATISTICS_VERSION
+from monitor.engine.state.delta import STATE_VERSION
+from monitor.store.errors import StateRefused
+from monitor.store.layout import IMPORTING
+
+VERSIONS: Final = {"state_version": STATE_VERSION, "statistics_version": STATISTICS_VERSION}
+"""The versions that a stored state must share with this program."""
+
+
+def check_versions(stored: Mapping[str, int | None], state: str) -> None:
+    """Raise `StateRefused` unless `state` (the name of a stored state, for the message) has the versions of this program."""
+    for name, ours in VERSIONS.items():
+        version = stored.get(name)
+        if version != ours:
+            raise StateRefused(
+                f"{state} has {name} {'missing' if version is None else version}, this program has {ours}, and verdicts of two versions "
+                "must not be mixed: run the version that wrote it; or use another topic name or data directory and fold the log again"
+            )
+
+
+def check_meta(meta: Mapping[bytes, bytes], tag: str, address: str) -> None:
+    """Check the ``:meta`` hash of a state before it is used; a state that was never written passes.
+
+    Raises
+    ------
+    StateRefused
+        If another version wrote it, or its import is unfinished.
+    """
+    if meta.get(b"off") == str(IMPORTING).encode():
+        raise StateRefused(
+            f"an import into the state {tag} at {address} is under way, or was killed: wait for it; or, if it no longer runs, delete the "
+            f"state (redis-cli --scan --pattern '{tag}:*' | xargs redis-cli DEL) and import again"
+        )
+    stored = {name: int(meta[name.encode()]) if name.encode() in meta else None for name in VERSIONS}
+    if b"off" in meta or any(version is not None for version in stored.values()):
+        check_versions(stored, f"the state {tag} at {address}")

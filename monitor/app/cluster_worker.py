@@ -16,8 +16,8 @@ from monitor.app.partition_worker import PartitionWorker
 from monitor.app.process import MonitorProcess, end_tasks, settle_heap
 from monitor.engine.ownership import owner
 from monitor.engine.state.keys import record_digest
+from monitor.logs.errors import LogError, OffsetOutOfRange
 from monitor.logs.faust_app import make_app
-from monitor.logs.file_log import LogError, OffsetOutOfRange
 from monitor.logs.kafka_records import read_record
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.publish.dead_letter_limit import DeadLetterLimit

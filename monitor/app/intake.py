@@ -6,7 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from monitor.engine.ownership import owner
-from monitor.logs.file_log import FileLog, LogError
+from monitor.logs.errors import LogError
+from monitor.logs.file_log import FileLog
 from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.serve.api.intake import IntakeError, Submission

@@ -12,8 +12,8 @@ from typing import Any, Self
 from monitor.app import systemd
 from monitor.app.partition_worker import PartitionWorker
 from monitor.ingest.reject_limit import TooManyRejected
+from monitor.logs.errors import LogError
 from monitor.logs.faust_app import FaustApp
-from monitor.logs.file_log import LogError
 from monitor.publish.relay import Publisher
 from monitor.publish.webhook import Webhook
 from monitor.serve.api.intake import Intake

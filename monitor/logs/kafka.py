@@ -26,7 +26,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
 from monitor.engine.chunk import Chunk
-from monitor.logs.file_log import OffsetOutOfRange
+from monitor.logs.errors import OffsetOutOfRange
 from monitor.logs.kafka_records import chunks
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.logs.kafka_slices import Record, read_in_slices

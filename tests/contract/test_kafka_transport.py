@@ -9,7 +9,7 @@ from aiokafka.admin import RecordsToDelete
 from faust.types import TP
 
 from monitor.engine.chunk import Origin
-from monitor.logs.file_log import OffsetOutOfRange
+from monitor.logs.errors import OffsetOutOfRange
 from tests.kafka.workers import Store, Worker, numbers, produce, producing, until
 
 pytestmark = pytest.mark.kafka

@@ -10,8 +10,9 @@ from contextlib import asynccontextmanager
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from monitor.logs.errors import OffsetOutOfRange
 from monitor.logs.faust_app import make_app
-from monitor.logs.file_log import FileLog, OffsetOutOfRange
+from monitor.logs.file_log import FileLog
 from monitor.logs.kafka_settings import KafkaSettings
 
 TOPIC = "events"

@@ -104,9 +104,9 @@ async def test_urls():
     async def made(url):
         clients = make_clients(url)
         try:
-            return clients.where, clients.state, [f.connection_pool.connection_kwargs for f in clients.finders]
+            return clients.address, clients.state, [f.connection_pool.connection_kwargs for f in clients.sentinels]
         finally:
-            for client in (clients.state, *clients.finders):
+            for client in (clients.state, *clients.sentinels):
                 await client.aclose()
 
     where, client, finders = await made(

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.logs import file_log
-from monitor.logs.file_log import FileLog, LogClosed, LogDamaged, LogLocked, OffsetOutOfRange
+from monitor.logs import durable_file
+from monitor.logs.errors import LogClosed, LogDamaged, LogLocked, OffsetOutOfRange
+from monitor.logs.file_log import FileLog
 
 
 def numbered(count, start=0):
@@ -178,11 +179,11 @@ def test_a_torn_line_longer_than_one_read_is_cut_off(tmp_path):
 
 
 def test_what_a_killed_process_left_in_memory_is_synced_before_it_is_read(tmp_path, monkeypatch):
-    path, syncs, sync = tmp_path / "log.jsonl", [], file_log._sync
+    path, syncs, sync = tmp_path / "log.jsonl", [], durable_file.sync
     filled(path, numbered(3))
     with path.open("ab") as file:
         file.write(b"3\n4\n")
-    monkeypatch.setattr(file_log, "_sync", lambda file: (syncs.append(os.fstat(file).st_size), sync(file)))
+    monkeypatch.setattr(durable_file, "sync", lambda file: (syncs.append(os.fstat(file).st_size), sync(file)))
 
     async def use(log):
         assert syncs == [log.durable_end]
@@ -192,7 +193,7 @@ def test_what_a_killed_process_left_in_memory_is_synced_before_it_is_read(tmp_pa
 
 
 def test_appends_that_wait_together_share_a_sync(tmp_path, monkeypatch):
-    path, syncs, sync = tmp_path / "log.jsonl", [], file_log._sync
+    path, syncs, sync = tmp_path / "log.jsonl", [], durable_file.sync
 
     def slow_sync(file):
         syncs.append(file)
@@ -200,7 +201,7 @@ def test_appends_that_wait_together_share_a_sync(tmp_path, monkeypatch):
         sync(file)
 
     async def use(log):
-        monkeypatch.setattr(file_log, "_sync", slow_sync)
+        monkeypatch.setattr(durable_file, "sync", slow_sync)
 
         async def producer(name):
             ends = []
@@ -218,7 +219,7 @@ def test_appends_that_wait_together_share_a_sync(tmp_path, monkeypatch):
 
 
 def test_nothing_is_acknowledged_or_read_before_it_is_synced(tmp_path, monkeypatch):
-    path, sync = tmp_path / "log.jsonl", file_log._sync
+    path, sync = tmp_path / "log.jsonl", durable_file.sync
     reached, release = threading.Event(), threading.Event()
 
     def held_sync(file):
@@ -228,7 +229,7 @@ def test_nothing_is_acknowledged_or_read_before_it_is_synced(tmp_path, monkeypat
 
     async def use(log):
         start = log.durable_end
-        monkeypatch.setattr(file_log, "_sync", held_sync)
+        monkeypatch.setattr(durable_file, "sync", held_sync)
         append = asyncio.create_task(log.append([b"1"]))
         assert await asyncio.to_thread(reached.wait, 10)
         assert path.stat().st_size == start + 2
@@ -335,19 +336,19 @@ def test_a_full_disk_refuses_the_group_whole_and_later_appends_succeed(tmp_path)
 
 
 def test_after_a_failed_sync_nothing_is_acknowledged_until_the_log_is_opened_again(tmp_path, monkeypatch):
-    path, sync = tmp_path / "log.jsonl", file_log._sync
+    path, sync = tmp_path / "log.jsonl", durable_file.sync
 
     def fail_once(file):
-        monkeypatch.setattr(file_log, "_sync", sync)
+        monkeypatch.setattr(durable_file, "sync", sync)
         raise OSError(errno.EIO, "Input/output error")
 
     async def use(log):
         end = await log.append(numbered(3))
-        monkeypatch.setattr(file_log, "_sync", fail_once)
-        with pytest.raises(LogClosed, match="could not be brought to the disk"):
+        monkeypatch.setattr(durable_file, "sync", fail_once)
+        with pytest.raises(LogClosed, match="could not be synced to the disk"):
             await log.append(numbered(2, 3))
         assert path.stat().st_size == end
-        with pytest.raises(LogClosed, match="mend the disk, then start again"):
+        with pytest.raises(LogClosed, match="fix the disk, then start again"):
             await log.append(numbered(2, 3))
         assert log.durable_end == end
         assert log.read(log.first_offset).records == numbered(3)

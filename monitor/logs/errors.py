@@ -1,0 +1,21 @@
+"""The errors of a log. Each message says what to do."""
+
+
+class LogError(Exception):
+    """The log cannot be used as asked; its operator has to decide."""
+
+
+class LogLocked(LogError):  # noqa: N818 - the state of the log is its name
+    """Another process appends to this log."""
+
+
+class LogDamaged(LogError):  # noqa: N818
+    """The file is not a log that this version can read."""
+
+
+class LogClosed(LogError):  # noqa: N818
+    """The log accepts no more appends: it was closed, or its disk failed permanently."""
+
+
+class OffsetOutOfRange(LogError, ValueError):  # noqa: N818
+    """No record of this log begins at the offset."""

@@ -1,10 +1,10 @@
 """The statistics of paired evaluation, as pure functions over arrays of pairs.
 
 Arguments are numbers or arrays that broadcast, pairs on the leading axis; results are float64 arrays of the broadcast
-shape unless a function says otherwise. The names mean the same everywhere:
+shape unless a function documents another. The names have one meaning everywhere:
 
 ``n``, ``b``, ``c``
-    counts of items: shared by the pair, right in A alone, right in B alone (b + c <= n).
+    counts of items: shared by the pair, right in A only, right in B only (b + c <= n).
 ``gap``, ``sd``, ``p_a``, ``p_b``, ``rho``
     mean and standard deviation of D = x_A - x_B, accuracies, and correlation of the scores; scores lie in [0, 1].
 ``alpha``, ``power``
@@ -19,7 +19,7 @@ shape unless a function says otherwise. The names mean the same everywhere:
 Input that is NaN, infinite, not numeric, out of range or of shapes that do not broadcast is a ValueError that names the
 argument and the rule; limits (no items, no gap, no discordant item) have documented values and warn of nothing.
 
-Every name below is imported when first used, so that ``import stats.eprocess`` loads no more than it needs.
+Every name is imported when first used, so that ``import stats.eprocess`` loads only its own needs.
 """
 
 from importlib import import_module

@@ -35,7 +35,7 @@ def paired_bootstrap_delta(
     method: str = "percentile",
     seed: int = 0,
 ) -> BootstrapInterval:
-    """Bootstrap interval for the mean of D = scores_a - scores_b (paper, def. bpow).
+    """Return the bootstrap interval for the mean of D = scores_a - scores_b (paper, def. bpow).
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def bootstrap_power(
     test: str = "bootstrap",
     seed: int = 0,
 ) -> float:
-    """Fraction of samples of n items, drawn with replacement from reference scores, on which a test rejects.
+    """Return the share of samples of n items, drawn with replacement from reference scores, on which a test rejects.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def required_n_interval(
     resamples: int = 500,
     seed: int = 0,
 ) -> tuple[FloatArray, FloatArray]:
-    """Percentile bootstrap interval for N*, all pairs at once.
+    """Return the percentile bootstrap interval for N*, of all pairs at once.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def required_n_interval(
 
 
 def _resample(d: FloatArray, size: int, resamples: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations of samples of ``size`` values of ``d`` drawn with replacement."""
+    """Return the means and standard deviations of samples of ``size`` values of ``d`` drawn with replacement."""
     values, counts = np.unique(d, return_counts=True)
     if values.size <= _FEW_VALUES:
         weights = rng.multinomial(size, counts / d.size, size=resamples) / size

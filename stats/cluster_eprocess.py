@@ -1,7 +1,7 @@
 """The e-process whose unit is the cluster: evidence about categories not yet seen, one bet per closed cluster.
 
-The item e-process speaks of the mix of clusters at hand. To speak of new categories, the clusters themselves have to
-be the sample: each closed cluster k contributes its mean difference, and
+The claim of the item e-process is about the present mix of clusters. For a claim about new categories, the clusters
+themselves are the sample: each closed cluster k contributes its mean difference, and
 
     E = sum_j w_j prod_k (1 + lambda_j Dbar_k)
 
@@ -20,7 +20,7 @@ _GRID98 = np.arange(2, 100, 2) / 100
 
 
 def _bets(mixture: str | Mixture, clusters: int) -> tuple[FloatArray, FloatArray]:
-    """Positive bets and the weights of one directional half, which sum to 1."""
+    """Return the positive bets and the weights of one directional half, which sum to 1."""
     name = parse_mixture(mixture).name
     if name == "grid98":
         return _GRID98, np.full(_GRID98.size, 1 / _GRID98.size)
@@ -35,7 +35,7 @@ def _bets(mixture: str | Mixture, clusters: int) -> tuple[FloatArray, FloatArray
 def cluster_e_process(
     n: ArrayLike, s1: ArrayLike, closed: ArrayLike | None = None, mixture: str | Mixture = "grid98"
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Log e-value of a pair against "the mean gap of a new cluster is 0", from its closed clusters.
+    """Return the log e-value of a pair against "the mean gap of a new cluster is 0", from its closed clusters.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def cluster_e_process(
     Notes
     -----
     It assumes that clusters arrive as an exchangeable sample of categories. It moves slowly: with 14 clusters even
-    D = 1 on every item gives e = 1033 (`cluster_e_max`), and `clusters_needed` says what smaller gaps take.
+    D = 1 on every item gives e = 1033 (`cluster_e_max`), and `clusters_needed` returns the need of smaller gaps.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def cluster_e_max(clusters: int, mixture: str | Mixture = "grid98") -> float:
 
 
 def clusters_needed(mean_gap: float, alpha: float = 0.05, mixture: str | Mixture = "grid98") -> int:
-    """Clusters until the two-sided e-value reaches 1/alpha if every cluster shows the same mean gap.
+    """Return how many clusters the two-sided e-value needs to reach 1/alpha, if every cluster shows the same mean gap.
 
     With `grid98` and e >= 20: 57 clusters at a gap of .10, 111 at .05. Clusters whose means vary need more.
 

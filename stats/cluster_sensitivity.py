@@ -1,4 +1,4 @@
-"""How far a cluster-aware verdict hangs on the clusters at hand: resample them, drop one, define them otherwise.
+"""Show how far a cluster-aware verdict depends on the present clusters: resample them, drop one, define others.
 
 ``n``, ``s1``, ``s2`` are the sums per pair and cluster of `stats.clusters`.
 """
@@ -16,7 +16,7 @@ _CELLS = 2_000_000
 
 
 class CategoryBootstrap(NamedTuple):
-    """What resampling the clusters says of each pair, and of the number of unresolved pairs."""
+    """Percentile intervals from resampled clusters, for each pair and for the number of unresolved pairs."""
 
     icc: FloatArray
     """(P, 2) percentile interval of the intra-cluster correlation."""
@@ -46,7 +46,7 @@ class LeaveOneOut(NamedTuple):
 
 
 def _terms(n: FloatArray, s1: FloatArray, s2: FloatArray) -> Anova:
-    """Terms per cluster whose (weighted) sums are an `Anova`."""
+    """Return the terms per cluster whose (weighted) sums are an `Anova`."""
     return Anova((n > 0).astype(np.float64), n, n**2, s1, s2, s1**2 / np.maximum(n, 1))
 
 
@@ -135,7 +135,7 @@ def category_bootstrap(
 def leave_one_out(
     n: ArrayLike, s1: ArrayLike, s2: ArrayLike, *, alpha: float = 0.05, power: float = 0.8
 ) -> LeaveOneOut:
-    """Drop each cluster in turn and recompute gap, ICC, design effect, cluster N* and resolution on the items left.
+    """Drop each cluster in turn and recompute gap, ICC, design effect, cluster N* and resolution on the remaining items.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def leave_one_out(
 
 
 def random_clusters(items: int, clusters: int, rng: np.random.Generator) -> IntArray:
-    """Cluster labels drawn at random, of sizes that differ by at most one: the null check, with an ICC near 0.
+    """Draw cluster labels at random, of sizes that differ by at most one: the null check, with an ICC near 0.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def random_clusters(items: int, clusters: int, rng: np.random.Generator) -> IntA
 
 
 def difficulty_clusters(mean_scores: ArrayLike, clusters: int = 4) -> IntArray:
-    """Cluster labels by difficulty: quantile bins of each item's mean score over the models, hardest first.
+    """Return cluster labels by difficulty: quantile bins of each item's mean score over the models, hardest first.
 
     Equal means never straddle two bins, so bins may be unequal and some may stay empty. The bins are made from the
     scores under test, which pushes the ICC of D up: a sensitivity check and no basis for a claim.

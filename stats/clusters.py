@@ -40,7 +40,7 @@ class Anova(NamedTuple):
     between: FloatArray
 
     def icc(self) -> FloatArray:
-        """Intra-cluster correlation (MSB - MSW) / (MSB + (n0 - 1) MSW); see `cluster_icc`."""
+        """Return the intra-cluster correlation (MSB - MSW) / (MSB + (n0 - 1) MSW); see `cluster_icc`."""
         with np.errstate(divide="ignore", invalid="ignore"):
             n0 = (self.items - self.squared_sizes / self.items) / (self.clusters - 1)
             msb = np.maximum(self.between - self.sum_d**2 / self.items, 0) / (self.clusters - 1)
@@ -50,7 +50,7 @@ class Anova(NamedTuple):
         return np.where((self.clusters >= 2) & (self.items > self.clusters), icc, np.nan)
 
     def mean_size(self) -> FloatArray:
-        """Mean cluster size N / G; nan where there is no cluster."""
+        """Return the mean cluster size N / G; nan where there is no cluster."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.items / self.clusters
 
@@ -121,7 +121,7 @@ def check_sums(n: ArrayLike, s1: ArrayLike, s2: ArrayLike | None = None) -> tupl
 
 
 def anova(n: ArrayLike, s1: ArrayLike, s2: ArrayLike) -> Anova:
-    """Totals of the one-way analysis of variance of D over clusters, for each pair."""
+    """Return the totals of the one-way analysis of variance of D over clusters, for each pair."""
     size, d1, d2 = check_sums(n, s1, s2)
     between = d1**2 / np.maximum(size, 1)
     occupied = (size > 0).sum(-1).astype(np.float64)
@@ -129,7 +129,7 @@ def anova(n: ArrayLike, s1: ArrayLike, s2: ArrayLike) -> Anova:
 
 
 def cluster_icc(n: ArrayLike, s1: ArrayLike, s2: ArrayLike) -> FloatArray:
-    """One-way ANOVA estimate of the intra-cluster correlation of the paired difference D.
+    """Return the one-way ANOVA estimate of the intra-cluster correlation of the paired difference D.
 
     ICC = (MSB - MSW) / (MSB + (n0 - 1) MSW) with the classic n0 = (N - sum n_g^2 / N) / (G - 1). It may be negative;
     it is 0 when D does not vary at all, and nan for a pair with fewer than two clusters or no two items in one.
@@ -161,7 +161,7 @@ def cluster_icc(n: ArrayLike, s1: ArrayLike, s2: ArrayLike) -> FloatArray:
 
 
 def design_effect(icc: ArrayLike, mean_size: ArrayLike) -> FloatArray:
-    """Design effect 1 + (m - 1) max(ICC, 0), the factor clustering puts on the variance of the mean gap.
+    """Return the design effect 1 + (m - 1) max(ICC, 0), by which clusters multiply the variance of the mean gap.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def design_effect(icc: ArrayLike, mean_size: ArrayLike) -> FloatArray:
 
 
 def iid_required_n(totals: Anova, alpha: float, power: float) -> FloatArray:
-    """N* of each pair as if items were independent, (z_(1-alpha/2) + z_power)^2 Var(D) / gap^2; inf at gap 0."""
+    """Return N* of each pair as if items were independent, (z_(1-alpha/2) + z_power)^2 Var(D) / gap^2; inf at gap 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         required = z_sum(alpha, power) ** 2 * (totals.items * totals.sum_d2 / totals.sum_d**2 - 1)
     return np.where(totals.sum_d != 0, np.maximum(required, 0.0), np.inf)
@@ -200,7 +200,7 @@ def iid_required_n(totals: Anova, alpha: float, power: float) -> FloatArray:
 def cluster_required_n(
     n: ArrayLike, s1: ArrayLike, s2: ArrayLike, alpha: float = 0.05, power: float = 0.8
 ) -> FloatArray:
-    """Items needed for (alpha, power) at the observed gap when items are clustered: N* x design effect.
+    """Return the items needed for (alpha, power) at the observed gap when items are clustered: N* x design effect.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def cluster_required_n(
 
 
 def _score_sums(n: ArrayLike, s1: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """N, G, sum D and sum_g (N (s1_g - n_g gap))^2: scaled by N, the terms of 0/1 scores are exact integers."""
+    """Return N, G, sum D and sum_g (N (s1_g - n_g gap))^2: scaled by N, the terms of 0/1 scores are exact integers."""
     size, d1, _ = check_sums(n, s1)
     items, total = size.sum(-1), d1.sum(-1)
     scores = items[..., None] * d1 - size * total[..., None]
@@ -239,7 +239,7 @@ def _score_sums(n: ArrayLike, s1: ArrayLike) -> tuple[FloatArray, FloatArray, Fl
 
 
 def clustered_se(n: ArrayLike, s1: ArrayLike) -> FloatArray:
-    """Cluster-robust standard error of the mean gap, with the small-sample factor G / (G - 1) ("CR1").
+    """Return the cluster-robust standard error of the mean gap, with the small-sample factor G / (G - 1) ("CR1").
 
     sqrt(G / (G - 1) sum_g (s1_g - n_g gap)^2) / N: the sandwich estimator for a mean, which assumes nothing about the
     correlation inside a cluster. Its square over Var(D) / N is the check on the design effect, `robust_design_effect`.
@@ -264,7 +264,7 @@ def clustered_se(n: ArrayLike, s1: ArrayLike) -> FloatArray:
 
 
 def robust_design_effect(n: ArrayLike, s1: ArrayLike, s2: ArrayLike) -> FloatArray:
-    """Design effect implied by the cluster-robust standard error: its square over Var(D) / N, shape (P,).
+    """Return the design effect implied by the cluster-robust standard error: its square over Var(D) / N, shape (P,).
 
     Unlike `design_effect` it needs no common ICC and no common cluster size. nan where D does not vary or G < 2.
 
@@ -280,7 +280,7 @@ def robust_design_effect(n: ArrayLike, s1: ArrayLike, s2: ArrayLike) -> FloatArr
 
 
 def clustered_p(n: ArrayLike, s1: ArrayLike) -> FloatArray:
-    """Two-sided p-value of a zero mean gap, robust to any correlation inside clusters.
+    """Return the two-sided p-value of a zero mean gap, robust to any correlation inside clusters.
 
     gap / `clustered_se` against Student's t with G - 1 degrees of freedom. Of the CR0, CR1, CR2 and CR3 variants, CR1
     is the usual default of econometrics software; with few clusters (G < 30) or very unequal ones it is somewhat
@@ -294,7 +294,7 @@ def clustered_p(n: ArrayLike, s1: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray, shape (P,)
-        1 where nothing can be said: gap 0, fewer than two clusters, or no spread between clusters to measure it by.
+        1 where there is no test: gap 0, fewer than two clusters, or no spread between clusters to measure it by.
 
     Examples
     --------

@@ -19,7 +19,7 @@ def items_to_completion_decision(
     threshold_log: npt.ArrayLike,
     mixture: str | Mixture = "beta(1,1)",
 ) -> FloatArray:
-    """Further items until the completion bound reaches a threshold, if the rates of b and c stay what they are.
+    """Return how many more items the completion bound needs to reach a threshold, if the rates of b and c do not change.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def gap_interval(
     alpha: npt.ArrayLike = 0.05,
     mixture: str | Mixture = "beta(1,1)",
 ) -> tuple[FloatArray, FloatArray]:
-    """Confidence sequence for the gap: {g: e_g < 1/alpha}.
+    """Return the confidence sequence for the gap: {g: e_g < 1/alpha}.
 
     It excludes 0 (low > 0 or high < 0) exactly when ``log_e_value(b, c) >= ln(1/alpha)``: an interval never contradicts
     its verdict.
@@ -86,7 +86,7 @@ def _bound(
     threshold: FloatArray,
     side: float,
 ) -> FloatArray:
-    """Where e_g reaches the threshold on one side of the observed gap, at which e_g <= 1 by Jensen's inequality."""
+    """Return where e_g reaches the threshold on one side of the observed gap, at which e_g <= 1 by Jensen's inequality."""
 
     def excess(g: FloatArray) -> FloatArray:
         return log_e(g) - threshold
@@ -129,7 +129,7 @@ def _process(
 
 
 def _log_beta_integral(p: FloatArray, q: FloatArray, ties: FloatArray, g: FloatArray) -> FloatArray:
-    """Logarithm of the integral of t^(p-1) (1-t)^(q-1) (1 + g(1-2t))^ties over (0, 1).
+    """Return the logarithm of the integral of t^(p-1) (1-t)^(q-1) (1 + g(1-2t))^ties over (0, 1).
 
     In x = logit t the integrand is unimodal (the stationary condition is a quadratic with one root in (0, 1)) with
     exponential tails; the trapezoidal rule after x = mode + sd sinh(u) converges geometrically.

@@ -1,4 +1,4 @@
-"""Mixture e-processes for a pair: evidence that stays valid however often one looks.
+"""Mixture e-processes for a pair: evidence that is valid at every look.
 
 With b items won by A, c won by B and ties contributing nothing,
 
@@ -8,7 +8,7 @@ a test martingale whenever each discordant item is a fair coin given the past, s
 (Ville). The part of the mixture above 1/2 alone, renormalised, is ``e+`` (evidence that A is better), the part below is
 ``e-``; a symmetric mixture gives ``e = (e+ + e-) / 2``. Everything is computed in logarithms.
 
-Values depend on a pair's own counts alone, never on which other pairs share the call: a threshold crossed in a batch
+Values depend only on the counts of the pair, never on the other pairs of the call: a threshold crossed in a batch
 is crossed in the stream.
 """
 
@@ -24,15 +24,13 @@ from stats.slabs import by_distinct, by_slab, slabbed
 from stats.special import ndtri
 
 _SLAB = 1024  # pairs at a time: 98 atoms x 1024 pairs of float64 are 0.8 MB, which stays in cache
-_NOTHING = (
-    -600.0
-)  # beside a term of 1; the exponential of what is lower still would underflow, which takes ten times as long
+_NOTHING = -600.0  # next to a term of 1; a lower exponent would underflow, which takes ten times as long
 _LOG2 = float(np.log(2))
 
 
 @slabbed
 def log_e_value(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)") -> FloatArray:
-    """Logarithm of the two-sided mixture e-value.
+    """Return the logarithm of the two-sided mixture e-value.
 
     Parameters
     ----------
@@ -63,7 +61,7 @@ def log_e_value(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "be
 
 
 def log_e_of_counts(wins: FloatArray, losses: FloatArray, prior: Mixture) -> FloatArray:
-    """`log_e_value` of arrays that have been checked, of one shape."""
+    """Return `log_e_value` of checked arrays of one shape."""
     if prior.beta is not None:
         a, b, norm = _prior(prior)
         value = log_beta(wins + a, losses + b)
@@ -76,13 +74,13 @@ def log_e_of_counts(wins: FloatArray, losses: FloatArray, prior: Mixture) -> Flo
 def log_e_halves(
     b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)"
 ) -> tuple[FloatArray, FloatArray]:
-    """Logarithms of the directional e-values ``(e+, e-)``: A is better, B is better.
+    """Return the logarithms of the directional e-values ``(e+, e-)``: A is better, B is better.
 
     Each is an e-process for the one-sided null "the running mean gap is <= 0 (>= 0) at every time". Symmetric
     mixtures satisfy e = (e+ + e-) / 2; others weigh the halves by their prior masses, ``Mixture.weight_a``.
 
-    The losing half of a Beta mixture is an integral of its own (`stats.halfbeta`), so nothing cancels however far
-    behind it is.
+    The losing half of a Beta mixture is an integral of its own (`stats.halfbeta`), so nothing cancels for any
+    deficit.
 
     Examples
     --------
@@ -102,11 +100,11 @@ def log_e_halves(
 def log_completion_bound(
     b: npt.ArrayLike, c: npt.ArrayLike, missing: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)"
 ) -> tuple[FloatArray, FloatArray]:
-    """Lower bounds ``(for_a, for_b)`` on the final ln e, every missing item counted against the model in question.
+    """Return lower bounds ``(for_a, for_b)`` on the final ln e, with every missing item counted against the model in question.
 
     ``for_a = ln e+(b, c + missing) - ln 2`` (the prior mass of theta > 1/2 takes the place of 1/2 for an asymmetric
     mixture). As e+ grows with b and shrinks with c, the final e of the completed benchmark is at least this,
-    whatever order the rest arrives in: once it reaches 1/alpha the verdict cannot be undone.
+    in any order of arrival: once it reaches 1/alpha the verdict cannot be undone.
 
     Examples
     --------
@@ -128,7 +126,7 @@ def log_completion_bound(
 def log_leader_bound(
     b: npt.ArrayLike, c: npt.ArrayLike, missing: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)"
 ) -> FloatArray:
-    """Lower bound on the final ln e for the model that leads: the one of `log_completion_bound` that can be above 0.
+    """Return the lower bound on the final ln e for the leader: the bound of `log_completion_bound` that can be above 0.
 
     It is ``for_a`` where b >= c and ``for_b`` elsewhere, for half the work. The other one is at most 0, as every
     theta on the losing side of 1/2 explains the counts less well than a fair coin.
@@ -154,7 +152,7 @@ def log_leader_bound(
 
 
 def boundary_u(m: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, mixture: str | Mixture = "beta(1,1)") -> FloatArray:
-    """Standardised boundary u(m) = d / sqrt(m): at m discordant items, e reaches 1/alpha when b - c = d.
+    """Return the standardised boundary u(m) = d / sqrt(m): at m discordant items, e reaches 1/alpha when b - c = d.
 
     ``d`` is the real root of e((m + d)/2, (m - d)/2) = 1/alpha. Infinite where even d = m does not reach it.
 
@@ -189,7 +187,7 @@ def _boundary(m: FloatArray, threshold: FloatArray, prior: Mixture) -> FloatArra
 def anytime_inflation(
     m: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8, mixture: str | Mixture = "beta(1,1)"
 ) -> FloatArray:
-    """Factor by which watching continuously multiplies N*: (u(m) + z_power)^2 / (z_{1-alpha/2} + z_power)^2.
+    """Return the factor by which watching multiplies N*: (u(m) + z_power)^2 / (z_{1-alpha/2} + z_power)^2.
 
     Examples
     --------
@@ -218,7 +216,7 @@ def anytime_required_n(
     power: npt.ArrayLike = 0.8,
     mixture: str | Mixture = "beta(1,1)",
 ) -> FloatArray:
-    """Items needed to detect the observed gap under continuous monitoring: N* times `anytime_inflation`.
+    """Return the items needed to detect the observed gap under continuous monitoring: N* times `anytime_inflation`.
 
     Infinite where ``b = c`` or where ``b + c`` discordant items cannot reach 1/alpha at all.
 
@@ -256,7 +254,7 @@ def _inflated_n(
 
 
 def _mean_over(theta: FloatArray, wins: FloatArray, losses: FloatArray) -> FloatArray:
-    """Logarithm of the mean over atoms of (2 theta)^b (2 (1 - theta))^c."""
+    """Return the logarithm of the mean over atoms of (2 theta)^b (2 (1 - theta))^c."""
 
     def log_mean_exp(w: FloatArray, x: FloatArray) -> FloatArray:
         terms = np.multiply.outer(w, np.log(2 * theta))
@@ -271,7 +269,7 @@ def _mean_over(theta: FloatArray, wins: FloatArray, losses: FloatArray) -> Float
 
 
 def _prior(prior: Mixture) -> tuple[float, float, float]:
-    """Parameters of a Beta mixture, and the logarithm of 2^(a + b) B(a, b) that normalises it."""
+    """Return the parameters of a Beta mixture, and the logarithm of 2^(a + b) B(a, b) that normalises it."""
     if prior.beta is None:
         raise ValueError(f"{prior.name} has no Beta density")
     a, b = prior.beta

@@ -1,4 +1,4 @@
-"""All that one integral says of a pair: the exact tests and the uniform mixture share it."""
+"""Exact tests and uniform mixture of a pair, from the one integral that they share."""
 
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ class PairEvidence(NamedTuple):
 
 
 def pair_evidence(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)") -> PairEvidence:
-    """Exact and mid p-value, e-value and its halves, in less time than one by one.
+    """Return exact and mid p-value, e-value and its halves, faster than one after the other.
 
     Under ``beta(1,1)`` the losing half of the e-value is the lower tail of the mid-p test times the e-value, and the exact
     p-value exceeds the mid-p value by the probability of the observed count: so one integral gives all.

@@ -14,7 +14,7 @@ from stats.slabs import slabbed
 
 
 def bonferroni(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
-    """Bonferroni-adjusted p-values, min(1, m p); ``m`` defaults to the number of p-values.
+    """Return Bonferroni-adjusted p-values, min(1, m p); ``m`` defaults to the number of p-values.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def bonferroni(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
 
 
 def sidak(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
-    """Sidak-adjusted p-values, 1 - (1 - p)^m; family-wise valid for independent (or positively dependent) tests.
+    """Return Sidak-adjusted p-values, 1 - (1 - p)^m; family-wise valid for independent (or positively dependent) tests.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def sidak(p: npt.ArrayLike, m: int | None = None) -> FloatArray:
 
 
 def holm(p: npt.ArrayLike) -> FloatArray:
-    """Holm's step-down adjusted p-values: family-wise error under any dependence.
+    """Return Holm's step-down adjusted p-values: family-wise error under any dependence.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def holm(p: npt.ArrayLike) -> FloatArray:
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
-    """Benjamini-Hochberg adjusted p-values: false discovery rate for independent or PRDS tests.
+    """Return Benjamini-Hochberg adjusted p-values: false discovery rate for independent or PRDS tests.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
 
 
 def benjamini_yekutieli(p: npt.ArrayLike) -> FloatArray:
-    """Benjamini-Yekutieli adjusted p-values: false discovery rate under any dependence.
+    """Return Benjamini-Yekutieli adjusted p-values: false discovery rate under any dependence.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def benjamini_yekutieli(p: npt.ArrayLike) -> FloatArray:
 
 
 def e_bonferroni(log_e: npt.ArrayLike, alpha: float = 0.05, m: int | None = None) -> BoolArray:
-    """Hypotheses with e >= m / alpha: family-wise at every time, also on running suprema, under any dependence.
+    """Reject where e >= m / alpha: family-wise at every time, also on running suprema, under any dependence.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def e_bonferroni(log_e: npt.ArrayLike, alpha: float = 0.05, m: int | None = None
 
 
 def e_holm(log_e: npt.ArrayLike, alpha: float = 0.05) -> BoolArray:
-    """Holm's procedure on the p-values min(1, 1/e); with running suprema as e, family-wise at every time (Ville).
+    """Reject by Holm's procedure on the p-values min(1, 1/e); with running suprema as e, family-wise at every time (Ville).
 
     Examples
     --------
@@ -172,7 +172,7 @@ _SHIFT = 20.0
 
 @slabbed
 def spending_alpha(j: npt.ArrayLike, alpha: float = 0.05) -> FloatArray:
-    """Level of the j-th hypothesis of a family that may grow without limit; all levels sum to at most alpha.
+    """Return the level of the j-th hypothesis of a family without a declared size; all levels sum to at most alpha.
 
     With a = 20,
 
@@ -183,8 +183,8 @@ def spending_alpha(j: npt.ArrayLike, alpha: float = 0.05) -> FloatArray:
     [a + 1/2, infinity), over which the integral of f is 1 / ln(a + 1/2), since f is the derivative of -1 / ln x.
     Hence the sum over all j of alpha_j is at most alpha.
 
-    j is the order of registration, which must not depend on scores or ranks. Not declaring the size beforehand costs,
-    beside alpha / m for each of the m = K (K - 1) / 2 pairs of K models, this much evidence (nats of ln e):
+    j is the order of registration, which must not depend on scores or ranks. Not declaring the size in advance costs,
+    against alpha / m for each of the m = K (K - 1) / 2 pairs of K models, this much evidence (nats of ln e):
 
     ====  =====  ==================  ==================  ============
     K     m      ln(m/alpha)         ln(1/alpha_m)       difference
@@ -216,7 +216,7 @@ def spending_alpha(j: npt.ArrayLike, alpha: float = 0.05) -> FloatArray:
 
 
 def capacity_alpha(j: npt.ArrayLike, alpha: float = 0.05, m: int = 1) -> FloatArray:
-    """Level of the j-th hypothesis of a family declared to hold m: alpha / m, and 0 (no family verdict) beyond.
+    """Return the level of the j-th hypothesis of a family declared to hold m: alpha / m, and 0 (no family verdict) beyond.
 
     Examples
     --------

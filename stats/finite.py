@@ -1,7 +1,7 @@
 """The finite benchmark: which model leads on *these N items*, by sampling them without replacement.
 
-A question of its own, and not the one of the mixture e-process: nothing is said about items outside the benchmark. In
-exchange the answer comes much sooner, and with certainty once the last item is in. It needs a random order of items.
+This is another question than the one of the mixture e-process: it makes no claim about items outside the benchmark. In
+exchange the answer comes much sooner, and is certain once the last item has arrived. It needs a random order of items.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ _ROUNDING = 1e-12  # a total of graded scores is not exactly 0 when it should be
 def finite_log_e(
     differences: ArrayLike, items: int, lambdas: ArrayLike = _LAMBDAS
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Log e-value, after each item, against "both models have the same mean on the N items of this benchmark".
+    """Return the log e-value, after each item, against "both models have the same mean on the N items of this benchmark".
 
     Under a total of 0, the mean of the next difference given the S so far is mu_t = -S / (N - t + 1), so
 

@@ -24,7 +24,7 @@ MAX_ITEMS = 2**21 - 1
 
 
 def initial_capital(shape: tuple[int, ...] = (), lambdas: npt.ArrayLike = LAMBDAS) -> IntArray:
-    """State before the first item: zeros of shape ``(*shape, 2, L)``, positive then negative bets.
+    """Return the state before the first item: zeros of shape ``(*shape, 2, L)``, positive then negative bets.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def initial_capital(shape: tuple[int, ...] = (), lambdas: npt.ArrayLike = LAMBDA
 
 
 def log_increments(values: npt.ArrayLike, lambdas: npt.ArrayLike = LAMBDAS) -> IntArray:
-    """Fixed-point ln(1 +- lambda D) of each value.
+    """Return ln(1 +- lambda D) of each value, in fixed point.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def log_increments(values: npt.ArrayLike, lambdas: npt.ArrayLike = LAMBDAS) -> I
 
 
 def update_capital(capital: IntArray, differences: npt.ArrayLike, lambdas: npt.ArrayLike = LAMBDAS) -> IntArray:
-    """State after more items.
+    """Return the state after more items.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def update_capital(capital: IntArray, differences: npt.ArrayLike, lambdas: npt.A
 
 
 def histogram_capital(values: npt.ArrayLike, counts: npt.ArrayLike, lambdas: npt.ArrayLike = LAMBDAS) -> IntArray:
-    """State of each pair from how often each difference occurred: exact products, whatever the order.
+    """Return the state of each pair from how often each difference occurred: exact products, in any order.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def histogram_capital(values: npt.ArrayLike, counts: npt.ArrayLike, lambdas: npt
 
 
 def graded_log_e_halves(capital: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Logarithms of the directional e-values ``(e+, e-)`` of each state, shape P.
+    """Return the logarithms of the directional e-values ``(e+, e-)`` of each state, shape P.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def graded_log_e_halves(capital: IntArray) -> tuple[FloatArray, FloatArray]:
 
 
 def graded_log_e(capital: IntArray) -> FloatArray:
-    """Logarithm of the two-sided e-value (e+ + e-) / 2 of each state, shape P.
+    """Return the logarithm of the two-sided e-value (e+ + e-) / 2 of each state, shape P.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def graded_log_e(capital: IntArray) -> FloatArray:
 def graded_completion_bound(
     capital: IntArray, missing: npt.ArrayLike, lambdas: npt.ArrayLike = LAMBDAS
 ) -> tuple[FloatArray, FloatArray]:
-    """Least that ln(e+ / 2) and ln(e- / 2) can be once the missing items have come, each of them as bad as can be.
+    """Return lower bounds on the final ln(e+ / 2) and ln(e- / 2), with each missing item as bad as possible.
 
     Either bounds ln e of the complete benchmark from below, and never falls as items come.
 

@@ -20,7 +20,7 @@ def items_to_decision(
     mixture: str | Mixture = "beta(1,1)",
     confidence: float = 0.8,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Additional items until ln e reaches a threshold, if the future looks like the past.
+    """Return how many more items ln e needs to reach a threshold, if the future is like the past.
 
     The counts are extrapolated along their expected path: k more items add k p_b wins and k p_c losses. ``mid`` takes
     the observed rates; ``low`` and ``high`` move the gap by its standard error times the normal quantile of
@@ -63,7 +63,7 @@ def expected_items_to_decision(
     threshold_log: npt.ArrayLike,
     mixture: str | Mixture = "beta(1,1)",
 ) -> FloatArray:
-    """Additional items until ln e reaches a threshold at the observed rates: ``mid`` of `items_to_decision`, alone.
+    """Return how many more items ln e needs to reach a threshold at the observed rates: only ``mid`` of `items_to_decision`.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def _forecast(
     mixture: str | Mixture,
     moves: tuple[float, ...],
 ) -> tuple[FloatArray, ...]:
-    """Items at gaps that are moved away from 0 by so many standard errors; one array a move."""
+    """Return the items at gaps moved away from 0 by these many standard errors; one array a move."""
     aligned(n=n, b=b, c=c, threshold_log=threshold_log)
     items, wins, losses = paired_counts(n, b, c)
     (threshold,) = finite(threshold_log=threshold_log)
@@ -118,7 +118,7 @@ def _crossing(
     threshold: FloatArray,
     prior: Mixture,
 ) -> FloatArray:
-    """Smallest k at which ln e(b + k rate_b, c + k rate_c) has grown by ``need`` > 0 to ``threshold``."""
+    """Return the smallest k at which ln e(b + k rate_b, c + k rate_c) has grown by ``need`` > 0 to ``threshold``."""
     growth = _growth_rate(rate_b, rate_c, prior)
     growing = growth > 0
     rate = np.where(growing, growth, 1.0)
@@ -135,7 +135,7 @@ def _crossing(
 
 
 def _growth_rate(rate_b: FloatArray, rate_c: FloatArray, prior: Mixture) -> FloatArray:
-    """Nats per item in the long run: the largest of rate_b ln 2 theta + rate_c ln 2(1 - theta) over the support."""
+    """Return the nats per item in the long run: the largest of rate_b ln 2 theta + rate_c ln 2(1 - theta) over the support."""
     if prior.beta is None:
         best = np.full(rate_b.shape, -np.inf)
         for theta in prior.atoms:

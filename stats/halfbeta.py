@@ -16,7 +16,7 @@ _LARGE = 32  # from where on three terms of Stirling's series give 14 digits
 
 
 def log_beta(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Logarithm of 2^(p + q) B(p, q), elementwise, for p, q > 0 of one shape.
+    """Return the logarithm of 2^(p + q) B(p, q), elementwise, for p, q > 0 of one shape.
 
     The difference of log-gammas loses seven digits at 1e7 items; the same value as a Kullback-Leibler divergence plus
     Stirling corrections keeps them, and costs no more.
@@ -25,7 +25,7 @@ def log_beta(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def log_half_beta(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Logarithm of 2^(p + q) times the integral of t^(p-1) (1-t)^(q-1) over (0, 1/2), elementwise, for p >= q > 0.
+    """Return the logarithm of 2^(p + q) times the integral of t^(p-1) (1-t)^(q-1) over (0, 1/2), elementwise, for p >= q > 0.
 
     With t = (1 - tanh u) / 2 it is 2 times the integral of exp(-(p-q) u) sech(u)^(p+q) over u > 0, which `stats.mills` looks up to 13
     digits, however small the result: it neither cancels nor underflows.
@@ -34,26 +34,26 @@ def log_half_beta(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def log_half_and_whole(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """`log_half_beta` and `log_beta` of vectors p >= q > 0, in less time than one by one."""
+    """Return `log_half_beta` and `log_beta` of vectors p >= q > 0, faster than one after the other."""
     whole = _log_beta(p, q)
     return _log_half(p, q, whole), whole
 
 
 def log_upper_beta(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Logarithm of 2^(p + q) times the integral of t^(p-1) (1-t)^(q-1) over (1/2, 1), elementwise, for any p, q > 0.
+    """Return the logarithm of 2^(p + q) times the integral of t^(p-1) (1-t)^(q-1) over (1/2, 1), elementwise, for p, q > 0.
 
-    Behind 1/2 it is the half of `log_half_beta`; ahead the whole less the other half.
+    For p < q it is the half of `log_half_beta`; otherwise the whole less the other half.
     """
     return by_slab(_log_upper, p, q)
 
 
 def log_less(log_whole: FloatArray, log_part: FloatArray) -> FloatArray:
-    """ln(whole - part) from the logarithms of a whole and of a part that is at most about half of it."""
+    """Return ln(whole - part) from the logarithms of a whole and of a part that is at most about half of it."""
     return log_whole + np.log1p(-np.exp(np.minimum(log_part - log_whole, 0)))
 
 
 def half_beta_tail(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Regularised incomplete beta function I_1/2(p, q), elementwise, for p >= q > 0 of one shape.
+    """Return the regularised incomplete beta function I_1/2(p, q), elementwise, for p >= q > 0 of one shape.
 
     For whole numbers it is P(X <= q - 1), X ~ Binomial(p + q - 1, 1/2). Relative error below 1e-12 up to 1e7 items.
     """
@@ -106,7 +106,7 @@ def _log_beta(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def _large_stirling(x: FloatArray) -> FloatArray:
-    """`_stirling_error` from 32 on: the next term is below 2e-14."""
+    """Return `_stirling_error` from 32 on: the next term is below 2e-14."""
     y = 1 / x
     y2 = y * y
     error = y2 * (1 / 1260)
@@ -118,7 +118,7 @@ def _large_stirling(x: FloatArray) -> FloatArray:
 
 
 def _stirling_error(x: FloatArray) -> FloatArray:
-    """Error of Stirling's formula: ln Gamma(x) - [(x - 1/2) ln x - x + ln(2 pi) / 2], for x > 0."""
+    """Return the error of Stirling's formula: ln Gamma(x) - [(x - 1/2) ln x - x + ln(2 pi) / 2], for x > 0."""
     y = 1 / x
     y2 = y * y
     error = y * (1 / 12 - y2 * (1 / 360 - y2 * (1 / 1260 - y2 * (1 / 1680 - y2 / 1188))))

@@ -1,4 +1,4 @@
-"""The four McNemar tests of a pair, two-sided: each is valid at a sample size planned beforehand, read once.
+"""The four McNemar tests of a pair, two-sided: each is valid at a sample size planned in advance, read once.
 
 Arguments are the discordant counts ``b`` (A right, B wrong) and ``c``; they broadcast. ``b + c = 0`` gives p = 1.
 """
@@ -14,7 +14,7 @@ from stats.special import erfc
 
 @slabbed
 def chi2_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
-    """P-value of the chi-squared test without continuity correction (McNemar, 1947).
+    """Return the p-value of the McNemar test by chi-squared without continuity correction (McNemar, 1947).
 
     Examples
     --------
@@ -28,7 +28,7 @@ def chi2_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
 
 @slabbed
 def corrected_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
-    """P-value of the continuity-corrected chi-squared test, |b - c| reduced by 1 (never below 0).
+    """Return the p-value of the continuity-corrected chi-squared test, |b - c| reduced by 1 (never below 0).
 
     Examples
     --------
@@ -42,7 +42,7 @@ def corrected_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
 
 @slabbed
 def exact_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
-    """P-value of the exact conditional binomial test: the smaller count is Binomial(b + c, 1/2).
+    """Return the p-value of the exact conditional binomial test: the smaller count is Binomial(b + c, 1/2).
 
     The lower tail is a regularised incomplete beta function, P(X <= k) = I_1/2(m - k, k + 1).
 
@@ -59,7 +59,7 @@ def exact_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
 
 @slabbed
 def mid_p(b: npt.ArrayLike, c: npt.ArrayLike) -> FloatArray:
-    """Mid-p value: the exact p-value less the probability of the observed count (Liddell, 1983).
+    """Return the mid-p value: the exact p-value less the probability of the observed count (Liddell, 1983).
 
     It equals 2 I_1/2(m - k + 1, k + 1): twice the mass that a uniform prior leaves on the trailing side of 1/2.
 

@@ -5,7 +5,7 @@ With t = u / sqrt(M) and x = a / sqrt(M), sqrt(M) times the integral is
     sum over k of F_k(x) / M^k,    F_k(x) = integral of P_k(u^2) exp(-x u - u^2 / 2) over u > 0,
 
 where the sum over k of P_k(u^2) / M^k is exp(u^2 / 2) sech(u / sqrt(M))^M. F_0 is Mills' ratio of the normal distribution, P_1 = u^4 / 12.
-What is left out is of the size of the first term left out, at every x alike: the integrand is largest at the end u = 0, not at a point
+The error has the size of the first omitted term, for every x: the integrand is largest at the end u = 0, not at a point
 that moves with x. From M = 100 on six terms give 13 digits; and each is a function of x alone, kept as polynomials on intervals.
 """
 
@@ -25,7 +25,7 @@ _DEPTH = 42.0  # nats after which an integrand counts for nothing: exp(-42) = 6e
 
 
 def half_sech(a: FloatArray, m: FloatArray) -> FloatArray:
-    """Integral of exp(-a t) sech(t)^m over t > 0, elementwise, for vectors 0 <= a <= m and m >= 100: relative error below 1e-13."""
+    """Return the integral of exp(-a t) sech(t)^m over t > 0, elementwise, for 0 <= a <= m and m >= 100: relative error below 1e-13."""
     width = 1 / np.sqrt(m)
     y = a * width
     y += _SCALE
@@ -50,7 +50,7 @@ def half_sech(a: FloatArray, m: FloatArray) -> FloatArray:
 
 @cache
 def _table() -> tuple[npt.NDArray[np.float64], ...]:
-    """Coefficients of F_k(x) / y about the middle of every interval of y, highest power first; F_5 first, F_0 last."""
+    """Return the coefficients of F_k(x) / y about the middle of every interval of y, highest power first; F_5 first, F_0 last."""
     nodes = np.cos(np.pi * (np.arange(4) + 0.5) / 4) / 2
     y = (np.arange(_INTERVALS + 1)[:, None] + 0.5 + nodes) / _INTERVALS
     values = (_terms(_SCALE / y.ravel() - _SCALE) / y.reshape(-1, 1)).T.reshape(-1, *y.shape)
@@ -59,7 +59,7 @@ def _table() -> tuple[npt.NDArray[np.float64], ...]:
 
 
 def _terms(x: FloatArray) -> FloatArray:
-    """F_0, ..., F_5 at every x, shape (x, 6), by Gauss-Legendre quadrature up to where the integrand counts for nothing."""
+    """Return F_0, ..., F_5 at every x, shape (x, 6), by Gauss-Legendre quadrature up to where the integrand is negligible."""
     nodes, weights = np.polynomial.legendre.leggauss(26)
     nodes, weights = (nodes + 1) / 2, weights / 2
     reach = 2 * _DEPTH / (x + np.sqrt(x**2 + 2 * _DEPTH))[:, None]
@@ -70,7 +70,7 @@ def _terms(x: FloatArray) -> FloatArray:
 
 
 def _polynomials() -> FloatArray:
-    """Coefficients of P_0, ..., P_5 by powers of u^2: the exponential of a power series in 1 / M."""
+    """Return the coefficients of P_0, ..., P_5 by powers of u^2: the exponential of a power series in 1 / M."""
     size = len(_LOG_SECH) + 1
     found = np.zeros((size, 2 * size - 1))
     found[0, 0] = 1

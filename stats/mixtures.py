@@ -38,7 +38,7 @@ class Mixture:
 
     @property
     def weight_a(self) -> float:
-        """Prior probability of theta > 1/2; 1/2 for every symmetric mixture."""
+        """Return the prior probability of theta > 1/2; 1/2 for every symmetric mixture."""
         if self.beta is None:
             return float(np.mean([theta > 0.5 for theta in self.atoms]))
         a, b = self.beta
@@ -46,24 +46,24 @@ class Mixture:
 
     @property
     def log_norm(self) -> float:
-        """Logarithm of the Beta function of the prior's parameters."""
+        """Return the logarithm of the Beta function of the prior's parameters."""
         if self.beta is None:
             raise ValueError(f"{self.name} has no Beta density")
         return float(betaln(*self.beta))
 
     @property
     def theta(self) -> FloatArray:
-        """The atoms as an array."""
+        """Return the atoms as an array."""
         return np.array(self.atoms)
 
     @property
     def above(self) -> FloatArray:
-        """Atoms above 1/2: evidence that A is better."""
+        """Return the atoms above 1/2: evidence that A is better."""
         return self.theta[self.theta > 0.5]
 
     @property
     def below(self) -> FloatArray:
-        """Atoms below 1/2: evidence that B is better."""
+        """Return the atoms below 1/2: evidence that B is better."""
         return self.theta[self.theta < 0.5]
 
 

@@ -1,4 +1,4 @@
-"""The order in which items arrive: committed permutations, and a diagnostic of orders that were merely trusted.
+"""The order in which items arrive: committed permutations, and a diagnostic of trusted orders.
 
 Nothing here reads a score. A committed permutation is a function of a seed and the item ids alone (`committed_order`);
 the algorithm and its test vectors are in docs/how-to/committed-order.md. The diagnostic (`order_diagnostic`, `OrderState`)
@@ -22,7 +22,7 @@ FIRST_LOOK = 32
 
 
 def permutation_key(seed: str, item_id: str) -> bytes:
-    """Sort key of an item in the committed order: SHA-256 of seed, a zero byte and item id, in UTF-8 (32 bytes).
+    """Return the sort key of an item in the committed order: SHA-256 of seed, a zero byte and item id, in UTF-8 (32 bytes).
 
     Raises
     ------
@@ -43,10 +43,10 @@ def permutation_key(seed: str, item_id: str) -> bytes:
 
 
 def committed_order(seed: str, item_ids: Sequence[str]) -> IntArray:
-    """Permutation of the items that the seed commits to: indices into item_ids, first item first.
+    """Return the permutation of the items that the seed commits to: indices into item_ids, first item first.
 
     Items are sorted by `permutation_key`, bytes compared as unsigned numbers; so the order of a subset is the order of
-    the whole with the others left out, and does not depend on how item_ids is sorted. Unpredictable without the seed.
+    the whole without the others, and does not depend on how item_ids is sorted. Unpredictable without the seed.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def committed_order(seed: str, item_ids: Sequence[str]) -> IntArray:
 
 
 def succession_p(successions: ArrayLike, same: ArrayLike, like_pairs: ArrayLike) -> FloatArray:
-    """One-sided p-value that same-cluster successions are no more frequent than in an exchangeable order.
+    """Return the one-sided p-value that same-cluster successions are no more frequent than in an exchangeable order.
 
     Given the clusters of n items, a random order puts two of one cluster next to each other with probability
     pi = sum_g n_g (n_g - 1) / (n (n - 1)), so same-cluster successions have mean (n - 1) pi exactly. The tail is taken
@@ -94,7 +94,7 @@ def succession_p(successions: ArrayLike, same: ArrayLike, like_pairs: ArrayLike)
 
 
 def rank_correlation_p(n: ArrayLike, correlation: ArrayLike) -> FloatArray:
-    """Two-sided p-value of the correlation of arrival with item position: t with n - 2 degrees of freedom.
+    """Return the two-sided p-value of the correlation of arrival with item position: t with n - 2 degrees of freedom.
 
     For ranks this is the usual approximation to the permutation distribution of Spearman's rho.
 
@@ -113,7 +113,7 @@ def rank_correlation_p(n: ArrayLike, correlation: ArrayLike) -> FloatArray:
 
 
 def arrival_correlation(n: ArrayLike, position: ArrayLike, square: ArrayLike, moment: ArrayLike) -> FloatArray:
-    """Correlation of arrival (1, ..., n) with item position; 0 where positions do not vary.
+    """Return the correlation of arrival (1, ..., n) with item position; 0 where positions do not vary.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def arrival_correlation(n: ArrayLike, position: ArrayLike, square: ArrayLike, mo
 def order_test(
     models: ArrayLike, items: ArrayLike, same: ArrayLike, like_pairs: ArrayLike, correlation: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """p-values of models at a look, corrected for all models, all looks and both tests.
+    """Return p-values of models at a look, corrected for all models, all looks and both tests.
 
     Look k of model j (both from 1) has the share 1 / (2 j (j+1) k (k+1)) of alpha in each test; all shares sum to 1.
 
@@ -204,7 +204,7 @@ _NOTHING = OrderFinding(1.0, suspect=False, statistic="", model=-1, items=0, obs
 class OrderState:
     """Running state of the diagnostic of one benchmark: O(1) a record, O(models x clusters) of memory.
 
-    Each model is looked at when it has 32, 64, 128, ... items, whatever the chunks they came in. Look k of model j
+    Each model is looked at when it has 32, 64, 128, ... items, for any chunking. Look k of model j
     (both from 1) has the share alpha / (2 j (j+1) k (k+1)) for each of two tests. All shares sum to alpha, so over the
     whole life of a benchmark the probability of suspecting an exchangeable order is at most alpha, under any dependence
     between models. Contiguous clusters are found at the first look that sees enough of the second cluster.
@@ -270,7 +270,7 @@ class OrderState:
         by_model = np.argsort(model, kind="stable")
         model, cluster, position = model[by_model], cluster[by_model], position[by_model]
         while model.size:
-            # Up to the next look of each model first, so that a look sees the same records whatever the chunk.
+            # Up to the next look of each model first, so that a look sees the same records for any chunking.
             place = self.seen[model] + np.arange(model.size) - np.searchsorted(model, model) + 1
             now = place <= self._next_look(self.seen)[model]
             self._fold(model[now], cluster[now], position[now], place[now])
@@ -280,7 +280,7 @@ class OrderState:
 
     @staticmethod
     def _next_look(seen: IntArray) -> IntArray:
-        """Items at the first look after `seen` items."""
+        """Return the items at the first look after `seen` items."""
         doublings = np.floor(np.log2(np.maximum(seen, 1) / FIRST_LOOK)).astype(np.int64) + 1
         return FIRST_LOOK << np.maximum(doublings, 0)
 
@@ -312,7 +312,7 @@ class OrderState:
             np.add.at(total, model, term)
 
     def _look(self, models: IntArray) -> None:
-        """Test the models that stand exactly at a look, and keep the strongest finding."""
+        """Test the models that are exactly at a look, and keep the strongest finding."""
         if models.size == 0:
             return
         n = self.seen[models].astype(np.float64)

@@ -13,7 +13,7 @@ from stats.slabs import slabbed
 
 @slabbed
 def moments(n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Gap and standard deviation of the paired difference.
+    """Return the gap and standard deviation of the paired difference.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def moments(n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> tuple[Float
 
 @slabbed
 def moments_from_sums(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Gap and standard deviation of graded differences in [-1, 1] from ``s1 = sum D`` and ``s2 = sum D^2``.
+    """Return the gap and standard deviation of graded differences in [-1, 1] from ``s1 = sum D`` and ``s2 = sum D^2``.
 
     The variance divides by n, as for counts: with 0/1 scores ``s1 = b - c`` and ``s2 = b + c`` give `moments`.
 
@@ -62,7 +62,7 @@ def moments_from_sums(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike) ->
 
 
 def difference_variance(p_a: npt.ArrayLike, p_b: npt.ArrayLike, rho: npt.ArrayLike) -> FloatArray:
-    """Variance of D for 0/1 scores with accuracies ``p_a``, ``p_b`` and correlation ``rho`` (paper, eq. vardiff).
+    """Return the variance of D for 0/1 scores with accuracies ``p_a``, ``p_b`` and correlation ``rho`` (paper, eq. vardiff).
 
     Examples
     --------
@@ -78,7 +78,7 @@ def difference_variance(p_a: npt.ArrayLike, p_b: npt.ArrayLike, rho: npt.ArrayLi
 
 
 def phi_correlation(n11: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, n00: npt.ArrayLike) -> FloatArray:
-    """Phi coefficient, the correlation of the two 0/1 scores over the shared items.
+    """Return the phi coefficient, the correlation of the two 0/1 scores over the shared items.
 
     Returns NaN where one model is right on all items or on none: the correlation is then undefined.
 
@@ -97,7 +97,7 @@ def phi_correlation(n11: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, n00:
 def correlation(
     n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike, right_a: npt.ArrayLike, right_b: npt.ArrayLike
 ) -> FloatArray:
-    """Phi coefficient from margins: ``right_a``, ``right_b`` count each model's right answers on the shared items.
+    """Return the phi coefficient from margins: ``right_a``, ``right_b`` count each model's right answers on the shared items.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def correlation(
 
 
 def hoeffding_bounds(p_a: npt.ArrayLike, p_b: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest correlation two 0/1 variables with these means can have (paper, admissible correlations).
+    """Return the smallest and largest correlation that two 0/1 variables with these means can have (paper, admissible correlations).
 
     Both bounds are 0 where a mean is 0 or 1: a constant has no correlation to speak of.
 

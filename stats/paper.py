@@ -35,7 +35,7 @@ def parametric_required_n_proportions(
     alpha: npt.ArrayLike = 0.05,
     power: npt.ArrayLike = 0.8,
 ) -> FloatArray:
-    """Cohen's K / h^2; with ``paired`` times (1 - rho), the shortcut that is half of what is needed.
+    """Return Cohen's K / h^2; with ``paired`` times (1 - rho), the shortcut that is half of the need.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def parametric_required_n_paired_binary(
     alpha: npt.ArrayLike = 0.05,
     power: npt.ArrayLike = 0.8,
 ) -> FloatArray:
-    """N* of 0/1 scores from accuracies and their correlation (paper, eq. reqn_exact).
+    """Return N* of 0/1 scores from accuracies and their correlation (paper, eq. reqn_exact).
 
     Examples
     --------
@@ -72,7 +72,7 @@ def required_n_mcnemar(
     alpha: npt.ArrayLike = 0.05,
     power: npt.ArrayLike = 0.8,
 ) -> FloatArray:
-    """N* from the discordant counts observed on ``n_observed`` items.
+    """Return N* from the discordant counts observed on ``n_observed`` items.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def required_n_mcnemar(
 def parametric_required_n_paired(
     mean_diff: npt.ArrayLike, sd_diff: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8
 ) -> FloatArray:
-    """N* of graded scores from the mean and standard deviation of their difference (paper, eq. nstar).
+    """Return N* of graded scores from the mean and standard deviation of their difference (paper, eq. nstar).
 
     Examples
     --------

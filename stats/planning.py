@@ -31,7 +31,7 @@ def plan(
     power: npt.ArrayLike = 0.8,
     mixture: str | Mixture = "beta(1,1)",
 ) -> Plan:
-    """Items needed to detect a target gap between two models of a given mean accuracy and correlation.
+    """Return the items needed to detect a target gap between two models of a given mean accuracy and correlation.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ _TESTS: dict[str, Callable[[npt.ArrayLike, npt.ArrayLike], FloatArray]] = {
 
 
 def wald_power(n: npt.ArrayLike, gap: npt.ArrayLike, sd: npt.ArrayLike, alpha: npt.ArrayLike = 0.05) -> FloatArray:
-    """Two-sided power of the Wald test of a mean difference (paper, eq. power, with both tails).
+    """Return the two-sided power of the Wald test of a mean difference (paper, eq. power, with both tails).
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def wald_power(n: npt.ArrayLike, gap: npt.ArrayLike, sd: npt.ArrayLike, alpha: n
 
 
 def exact_power(n: int, rate_b: float, rate_c: float, alpha: float = 0.05, test: str = "exact") -> float:
-    """Probability that a McNemar test rejects, by summing over all outcomes.
+    """Return the probability that a McNemar test rejects, by summing over all outcomes.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def exact_power(n: int, rate_b: float, rate_c: float, alpha: float = 0.05, test:
     -----
     The number m of discordant items is Binomial(n, rate_b + rate_c); given m, the wins of A are Binomial(m, theta). Each
     test rejects on two symmetric tails of the latter, found by bisection. Outcomes of m beyond 9 standard deviations
-    are left out.
+    are omitted.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def exact_power(n: int, rate_b: float, rate_c: float, alpha: float = 0.05, test:
 def _critical_count(
     m: FloatArray, alpha: float, p_value: Callable[[npt.ArrayLike, npt.ArrayLike], FloatArray]
 ) -> FloatArray:
-    """Largest k <= m/2 at which (k, m - k) is rejected, -1 where none is; p-values grow with k."""
+    """Return the largest k <= m/2 at which (k, m - k) is rejected, -1 where none is; p-values grow with k."""
     low, high = np.full(m.shape, -1.0), np.floor(m / 2) + 1
     while (high - low > 1).any():
         middle = np.floor((low + high) / 2)

@@ -1,6 +1,6 @@
 """Rank intervals and tie groups from pairwise decisions.
 
-``decided`` is a K x K matrix of booleans: ``decided[i, j]`` says that model i is decided to be better than model j.
+``decided`` is a K x K matrix of booleans: ``decided[i, j]`` means that model i is decided to be better than model j.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from stats.checks import BoolArray, IntArray
 
 
 def rank_intervals(decided: npt.ArrayLike) -> tuple[IntArray, IntArray]:
-    """Best and worst rank, 1-based, that the decisions leave to each model.
+    """Return the best and worst rank, 1-based, that the decisions leave to each model.
 
     ``low`` = 1 + the number of models decided better; ``high`` = K - the number decided worse. If the decisions are
     all correct with probability at least 1 - alpha (a family-wise procedure), so are all the intervals at once.
@@ -27,10 +27,10 @@ def rank_intervals(decided: npt.ArrayLike) -> tuple[IntArray, IntArray]:
 
 
 def tie_groups(order: npt.ArrayLike, decided: npt.ArrayLike) -> IntArray:
-    """Tie group of each model, numbered from 1 along the ranking.
+    """Return the tie group of each model, numbered from 1 along the ranking.
 
     Going down the ranking, a model joins the current group while no pair within the group is decided, and otherwise
-    opens the next one. A group is thus a run of neighbours that cannot be told apart; models of different groups may
+    opens the next one. A group is thus a run of neighbours that are not decided from one another; models of different groups may
     be undecided too (their rank intervals then overlap).
 
     Parameters

@@ -15,7 +15,7 @@ from stats.special import ndtri
 
 
 def z_sum(alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8) -> FloatArray:
-    """z_{1-alpha/2} + z_power, the distance in standard errors at which a two-sided test has that power.
+    """Return z_{1-alpha/2} + z_power, the distance in standard errors at which a two-sided test has that power.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def required_n(
     alpha: npt.ArrayLike = 0.05,
     power: npt.ArrayLike = 0.8,
 ) -> FloatArray:
-    """Items needed to detect the observed gap at (alpha, power): N* = K [n (b + c) / (b - c)^2 - 1].
+    """Return the items needed to detect the observed gap at (alpha, power): N* = K [n (b + c) / (b - c)^2 - 1].
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def required_n(
 
 @slabbed
 def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> FloatArray:
-    """Resolution ratio q = n / N*: at least 1 when the benchmark is large enough; 0 where N* is infinite or n = 0.
+    """Return q = n / N*: at least 1 when the benchmark is large enough; 0 where N* is infinite or n = 0.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> FloatArray:
 
 @slabbed
 def mde(n: npt.ArrayLike, sd: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8) -> FloatArray:
-    """Smallest gap that n items detect at (alpha, power), in score units; infinite where n = 0 (paper, eq. mde).
+    """Return the smallest gap that n items detect at (alpha, power), in score units; infinite where n = 0 (paper, eq. mde).
 
     Examples
     --------
@@ -108,7 +108,7 @@ def mde(n: npt.ArrayLike, sd: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power:
 def required_n_paired(
     gap: npt.ArrayLike, sd: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8
 ) -> FloatArray:
-    """N* = K sd^2 / gap^2 for any scores, from the gap and standard deviation of D; infinite where the gap is 0.
+    """Return N* = K sd^2 / gap^2 for any scores, from gap and standard deviation of D; infinite where the gap is 0.
 
     Paper, eq. nstar. For graded scores take the moments from `moments_from_sums`.
 
@@ -128,7 +128,7 @@ def required_n_paired(
 def inflation(
     m: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8, method: str = "bonferroni"
 ) -> FloatArray:
-    """Factor by which testing m hypotheses multiplies N*: (z_{1-alpha_m/2} + z_power)^2 / K.
+    """Return the factor by which testing m hypotheses multiplies N*: (z_{1-alpha_m/2} + z_power)^2 / K.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def rho_sensitivity(
     alpha: npt.ArrayLike = 0.05,
     power: npt.ArrayLike = 0.8,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """N* of 0/1 scores at rho - width, rho and rho + width, each clamped to the Hoeffding bounds.
+    """Return N* of 0/1 scores at rho - width, rho and rho + width, each clamped to the Hoeffding bounds.
 
     N* falls as the correlation grows, so the first value is the largest.
 

@@ -10,7 +10,7 @@ from stats.checks import FloatArray
 def bracketed_root(
     function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray, tolerance: float = 1e-13
 ) -> FloatArray:
-    """Roots of ``function`` elementwise between ``low`` and ``high``, where its signs differ (Chandrupatla, 1997).
+    """Return roots of ``function`` elementwise between ``low`` and ``high``, where its signs differ (Chandrupatla, 1997).
 
     Inverse quadratic interpolation where the last three points allow it, bisection otherwise: never slower than
     bisection by more than a constant, usually below ten evaluations.

@@ -50,7 +50,7 @@ class EmpiricalBernstein:
 
     @classmethod
     def start(cls, alpha: float | FloatArray = 0.05, shape: tuple[int, ...] = ()) -> "EmpiricalBernstein":
-        """State before the first item."""
+        """Return the state before the first item."""
         level(alpha=alpha)
         zero = np.zeros(shape)
         return cls(alpha, 0, zero, zero, zero, zero, zero, zero)
@@ -113,7 +113,7 @@ def empirical_bernstein(x: npt.ArrayLike, alpha: float | FloatArray = 0.05) -> t
 
 
 def hedged_betting(x: npt.ArrayLike, alpha: float = 0.05, breaks: int = 1000) -> tuple[float, float]:
-    """Bounds of the hedged betting confidence sequence after the last item; tighter, O(breaks) per item.
+    """Return the bounds of the hedged betting confidence sequence after the last item; tighter, O(breaks) per item.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def hedged_betting(x: npt.ArrayLike, alpha: float = 0.05, breaks: int = 1000) ->
 def asymptotic_interval(
     n: npt.ArrayLike, gap: npt.ArrayLike, sd: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, t_star: npt.ArrayLike = 5000
 ) -> tuple[FloatArray, FloatArray]:
-    """Asymptotic confidence sequence for a gap, tightest at ``t_star`` items; its coverage is asymptotic only.
+    """Return the asymptotic confidence sequence for a gap, tightest at ``t_star`` items; its coverage is asymptotic only.
 
     Notes
     -----
@@ -192,7 +192,7 @@ def _items(x: npt.ArrayLike) -> FloatArray:
 
 
 def _hedged_gains(values: FloatArray, bets: FloatArray, m: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Log gains, item by item, of the bets that the mean is above and below ``m``; everything broadcasts."""
+    """Return the log gains, item by item, of the bets that the mean is above and below ``m``; everything broadcasts."""
     with np.errstate(divide="ignore"):
         up, down = np.minimum(bets, 0.5 / m), np.minimum(bets, 0.5 / (1 - m))
     return np.log1p(up * (values - m)), np.log1p(-down * (values - m))
@@ -201,7 +201,7 @@ def _hedged_gains(values: FloatArray, bets: FloatArray, m: FloatArray) -> tuple[
 def _plug_in(
     values: FloatArray, seen: int, total_before: FloatArray, squares_before: FloatArray, alpha: float | FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Uncapped predictable bets, each from the items before it, and the running sums behind them."""
+    """Return uncapped predictable bets, each from the earlier items, and their running sums."""
     t = seen + np.arange(1, values.shape[-1] + 1)
     total = _carry(total_before, values)
     mean = (0.5 + total) / (t + 1)
@@ -213,5 +213,5 @@ def _plug_in(
 
 
 def _carry(start: FloatArray, steps: FloatArray) -> FloatArray:
-    """Continue running sums from ``start``, adding in the same order however the items are chunked."""
+    """Continue running sums from ``start``, adding in the same order for any chunking."""
     return np.cumsum(np.concatenate([start[..., None], steps], axis=-1), axis=-1)[..., 1:]

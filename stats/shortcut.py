@@ -15,7 +15,7 @@ from stats.resolution import required_n_paired, z_sum
 
 
 def cohens_h(p1: npt.ArrayLike, p2: npt.ArrayLike) -> FloatArray:
-    """Cohen's effect size for two proportions, 2 arcsin sqrt(p1) - 2 arcsin sqrt(p2).
+    """Return Cohen's effect size for two proportions, 2 arcsin sqrt(p1) - 2 arcsin sqrt(p2).
 
     Examples
     --------
@@ -34,7 +34,7 @@ def shortcut_n(
     alpha: npt.ArrayLike = 0.05,
     power: npt.ArrayLike = 0.8,
 ) -> FloatArray:
-    """Shortcut n_h = (1 - rho) K / h^2 (paper, eq. reqn_h); infinite where the proportions are equal.
+    """Return the shortcut n_h = (1 - rho) K / h^2 (paper, eq. reqn_h); infinite where the proportions are equal.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def shortcut_n(
 
 
 def shortcut_constant(p: npt.ArrayLike, rho: npt.ArrayLike) -> FloatArray:
-    """Second-order constant C(p, rho): abs(n_h / N* - 1/2) is C delta^2 to leading order around the mean accuracy p (paper, eq. Cprho).
+    """Return C(p, rho): abs(n_h / N* - 1/2) is C delta^2 to leading order around the mean accuracy p (paper, eq. Cprho).
 
     Examples
     --------
@@ -67,7 +67,7 @@ def shortcut_constant(p: npt.ArrayLike, rho: npt.ArrayLike) -> FloatArray:
 
 
 def admissible_delta(p: npt.ArrayLike, rho: npt.ArrayLike, epsilon: npt.ArrayLike = 0.05) -> FloatArray:
-    """Gap delta* = sqrt(epsilon / C) up to which n_h stays within epsilon N* of N* / 2 (paper, cor. underest).
+    """Return the gap delta* = sqrt(epsilon / C) up to which n_h stays within epsilon N* of N* / 2 (paper, cor. underest).
 
     Examples
     --------
@@ -84,7 +84,7 @@ def admissible_delta(p: npt.ArrayLike, rho: npt.ArrayLike, epsilon: npt.ArrayLik
 def unpaired_required_n(
     p_a: npt.ArrayLike, p_b: npt.ArrayLike, alpha: npt.ArrayLike = 0.05, power: npt.ArrayLike = 0.8
 ) -> FloatArray:
-    """Items per model when the two are scored on different items: K (p_a q_a + p_b q_b) / gap^2.
+    """Return the items per model when the two are scored on different items: K (p_a q_a + p_b q_b) / gap^2.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class Calculator(NamedTuple):
 def calculator_table(
     p_a: float, p_b: float, rho: float, alpha: float = 0.05, power: float = 0.8
 ) -> tuple[Calculator, ...]:
-    """Compare the required N by the conventions in use with the paired N* (paper, table misuse).
+    """Compare the required N by the usual conventions with the paired N* (paper, table misuse).
 
     ``per_arm`` of the last row is N* itself, which already accounts for the pairing.
 

@@ -14,7 +14,7 @@ Scores = NDArray[np.int8]
 
 
 def bernoulli_joint(p_a: ArrayLike, p_b: ArrayLike, rho: ArrayLike) -> FloatArray:
-    """Cell probabilities of two right-or-wrong scores with correlation (phi coefficient) rho.
+    """Return the cell probabilities of two right-or-wrong scores with correlation (phi coefficient) rho.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def bernoulli_joint(p_a: ArrayLike, p_b: ArrayLike, rho: ArrayLike) -> FloatArra
 
 
 def latent_joint(p_a: ArrayLike, p_b: ArrayLike, rho: ArrayLike) -> FloatArray:
-    """Cell probabilities of two scores that are right when correlated standard normals fall below their quantiles.
+    """Return the cell probabilities of two scores that are right when correlated standard normals fall below their quantiles.
 
     The bivariate normal probability is Plackett's integral over the correlation, with r = sin(angle).
 
@@ -79,7 +79,7 @@ def latent_joint(p_a: ArrayLike, p_b: ArrayLike, rho: ArrayLike) -> FloatArray:
 
 
 def paired_bernoulli(p_a: float, p_b: float, rho: float, size: int, rng: np.random.Generator) -> tuple[Scores, Scores]:
-    """Right-or-wrong scores of two models with exactly these accuracies and this correlation.
+    """Draw right-or-wrong scores of two models with exactly these accuracies and this correlation.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def paired_bernoulli(p_a: float, p_b: float, rho: float, size: int, rng: np.rand
 
 
 def latent_gaussian(p_a: float, p_b: float, rho: float, size: int, rng: np.random.Generator) -> tuple[Scores, Scores]:
-    """Right-or-wrong scores from a Gaussian copula with latent correlation rho; their law is `latent_joint`.
+    """Draw right-or-wrong scores from a Gaussian copula with latent correlation rho; their law is `latent_joint`.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def latent_gaussian(p_a: float, p_b: float, rho: float, size: int, rng: np.rando
 def graded_beta(
     gap: float, rho: float, size: int, rng: np.random.Generator, shape: tuple[float, float] = (4.0, 2.0)
 ) -> tuple[FloatArray, FloatArray]:
-    """Graded scores in [0, 1] with Beta marginals, joined by a Gaussian copula with latent correlation rho.
+    """Draw graded scores in [0, 1] with Beta marginals, joined by a Gaussian copula with latent correlation rho.
 
     B's scores are Beta(a, b); A's are Beta with the same a + b and a mean larger by exactly `gap`.
 
@@ -157,7 +157,7 @@ def graded_beta(
 
 
 def equal_models(models: int, p: ArrayLike, rho: float, size: int, rng: np.random.Generator) -> Scores:
-    """Scores of models that are equally good on every item: the null of every pair at once.
+    """Draw scores of models that are equally good on every item: the null of every pair at once.
 
     Each item is easy or hard for all alike (one latent normal factor with share rho of the variance).
 

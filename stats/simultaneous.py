@@ -33,7 +33,7 @@ class SimultaneousIntervals(NamedTuple):
 def max_t_intervals(
     scores: npt.ArrayLike, alpha: float = 0.05, *, draws: int = 10_000, seed: int = 0
 ) -> SimultaneousIntervals:
-    """Max-T intervals for all pairs of models scored on the same items; valid at a planned n only.
+    """Return max-T intervals for all pairs of models scored on the same items; valid at a planned n only.
 
     The pairwise t statistics are jointly normal for large n, with a covariance given by that of the scores. The
     critical value is the 1 - alpha quantile of the largest of them in absolute value, drawn from that distribution:
@@ -69,7 +69,7 @@ def max_t_intervals(
     gap = table.mean(axis=1)[first] - table.mean(axis=1)[second]
     covariance = np.cov(table)
     variance = covariance[first, first] + covariance[second, second] - 2 * covariance[first, second]
-    # Two identical models leave rounding behind; their gap is known to be 0 and takes no part in the maximum.
+    # Two identical models leave rounding errors; their gap is known to be 0 and takes no part in the maximum.
     spread = np.sqrt(np.where(variance > 1e-12 * np.trace(covariance), variance, 0.0))
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0))

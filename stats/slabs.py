@@ -16,7 +16,7 @@ R = TypeVar("R", FloatArray, tuple[FloatArray, ...], tuple[FloatArray, FloatArra
 def slabbed(function: Callable[P, R]) -> Callable[P, R]:
     """Let an elementwise function see no more than 12,288 elements of long arrays of one shape at a time.
 
-    Its checks and temporaries then stay in the processor's cache: several times as fast. Whatever else it is given it sees whole.
+    Its checks and temporaries then stay in the processor's cache: several times as fast. It sees all other arguments whole.
     """
 
     @wraps(function)
@@ -59,7 +59,7 @@ def by_slab(
 
 
 def by_distinct(function: Callable[[FloatArray], FloatArray], values: FloatArray) -> FloatArray:
-    """Apply an elementwise function of numbers >= 0, of any shape, to the distinct ones, ascending: counts repeat a lot among pairs.
+    """Apply an elementwise function of numbers >= 0, of any shape, to the distinct ones, ascending: counts often repeat among pairs.
 
     Whole numbers, few of them large, are found and looked up in a table instead of by sorting.
     """

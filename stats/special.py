@@ -24,7 +24,7 @@ def _ufuncs_alone() -> ModuleType | None:
     spec = find_spec(_PACKAGE) if _PACKAGE not in sys.modules else None
     if spec is None or not spec.submodule_search_locations:
         return None
-    # A bare stand-in lets the submodule be found without running the package; whoever imports the package later gets it whole.
+    # A bare stand-in lets the submodule be found without running the package; a later import of the package loads it whole.
     package = sys.modules[_PACKAGE] = ModuleType(_PACKAGE)
     package.__path__ = list(spec.submodule_search_locations)
     package.__spec__ = spec

@@ -9,7 +9,7 @@ from stats.special import stdtr
 
 
 def paired_t(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """T statistic and two-sided p-value of the mean difference.
+    """Return the t statistic and two-sided p-value of the mean difference.
 
     Parameters
     ----------

@@ -16,13 +16,13 @@ from benchmarks.harness import Options, Table, environment, load
 from benchmarks.tables import markdown, write_page
 
 NAMES = ("peers", "ingest", "start_up", "fold", "evaluation", "latency", "recovery", "store", "scale")
-"""What can be measured: each is a module with a function `measure`, whose docstring says how."""
+"""The benchmarks: each is a module with a function `measure`, whose docstring describes it."""
 
 RESULTS = Path(__file__).with_name("results")
 
 
 def options_from(arguments: argparse.Namespace) -> Options:
-    """Take `RANKWATCH_DATA` as the folder of real events where no file is named."""
+    """Return the options; `RANKWATCH_DATA` is the folder of real events where no file is named."""
     events = arguments.events
     if events is None and (folder := os.environ.get("RANKWATCH_DATA")):
         events = Path(folder) / "mmlu_pro" / "events.jsonl.gz"
@@ -30,7 +30,7 @@ def options_from(arguments: argparse.Namespace) -> Options:
 
 
 def run(name: str, options: Options) -> None:
-    """Measure one thing; print and keep its tables as they come."""
+    """Run one benchmark; print and keep its tables one by one."""
     module = import_module(f"benchmarks.{name}")
     result: dict[str, Any] = {
         "benchmark": name,
@@ -58,7 +58,7 @@ def keep(name: str, result: dict[str, Any]) -> None:
 
 
 def as_json(table: Table) -> dict[str, Any]:
-    """Return what is kept of a table."""
+    """Return a table in the form that is kept."""
     return {
         "title": table.title,
         "columns": list(table.columns),
@@ -71,15 +71,17 @@ def as_json(table: Table) -> dict[str, Any]:
 def main() -> None:
     """Read the command line, measure, and write the page when all figures are of full size."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)} (default: all)")
-    parser.add_argument("--events", type=Path, help="real events (JSON lines, perhaps gzipped); default: made ones")
-    parser.add_argument("--runs", type=int, default=5, help="timed runs of each thing (default: 5)")
-    parser.add_argument("--quick", action="store_true", help="small sizes, to try the benchmarks; nothing is kept")
-    parser.add_argument("--peers", type=Path, help="python of an environment that has the packages to compare with")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(NAMES)} (default: all)")
+    parser.add_argument(
+        "--events", type=Path, help="real events (JSON lines, perhaps gzipped); default: generated events"
+    )
+    parser.add_argument("--runs", type=int, default=5, help="timed runs of each measurement (default: 5)")
+    parser.add_argument("--quick", action="store_true", help="use small sizes to try the benchmarks; keep nothing")
+    parser.add_argument("--peers", type=Path, help="Python of an environment with the packages to compare with")
     parser.add_argument(
         "--page",
         action="store_true",
-        help="write docs/explanation/benchmarks.md from the kept results, measure nothing",
+        help="write docs/explanation/benchmarks.md from the kept results; measure nothing",
     )
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(NAMES)

@@ -1,4 +1,4 @@
-"""Charts of the kept results, as SVG files in ``docs/explanation/charts``: drawn from the JSON alone, and the same for the same figures."""
+"""Draw the kept results as SVG files in ``docs/explanation/charts``; the same figures give the same bytes."""
 
 import json
 import re
@@ -25,7 +25,7 @@ STYLE = {
 }
 
 Rows = list[dict[str, Any]]
-"""A table, a row a dictionary from column to cell."""
+"""A table: each row maps columns to cells."""
 
 
 def rows_of(table: dict[str, Any]) -> Rows:
@@ -75,7 +75,7 @@ def fold(axes: Axes, tables: list[Rows]) -> None:
 
 
 def evaluation(axes: Axes, tables: list[Rows]) -> None:
-    """Draw what the statistics of all pairs cost at several numbers of models."""
+    """Draw the time of the statistics of all pairs at several numbers of models."""
     shown = ("all columns made of counts", "items_to_decision", "exact_p", "log_e_value", "chi2_p")
     rows = {row["what"]: row for row in tables[0]}
     for place, name in enumerate(shown):
@@ -99,7 +99,7 @@ def recovery(axes: Axes, tables: list[Rows]) -> None:
 
 
 CHARTS_OF: dict[str, tuple[str, Callable[[Axes, list[Rows]], None]]] = {
-    "peers": ("All pairs of a leaderboard, beside other packages", peers),
+    "peers": ("All pairs of a leaderboard, against other packages", peers),
     "ingest": ("From Kafka to durable state", ingest),
     "fold": ("The fold: scores that meet scores", fold),
     "evaluation": ("The statistics of all pairs", evaluation),
@@ -108,7 +108,7 @@ CHARTS_OF: dict[str, tuple[str, Callable[[Axes, list[Rows]], None]]] = {
 
 
 def bars(axes: Axes, names: Sequence[str], values: Sequence[float], ours: str) -> None:
-    """Draw horizontal bars with their values; those whose name begins with `ours` stand out."""
+    """Draw horizontal bars with their values; those whose name begins with `ours` have our colour."""
     drawn = axes.barh(names, values, color=[OURS if name.startswith(ours) else OTHERS for name in names])
     axes.bar_label(drawn, [f"{value:,.3g}" if value < 100 else f"{value:,.0f}" for value in values], padding=3)
     axes.invert_yaxis()

@@ -98,7 +98,7 @@ def calls_on(n: np.ndarray, b: np.ndarray, c: np.ndarray) -> dict[str, Callable[
 
 
 def looped(models: int, sample: int) -> dict[str, tuple[str, float]]:
-    """Return what a loop of the peer over all pairs takes, from a sample of them."""
+    """Return the time of a loop of the peer over all pairs, from a sample of them."""
     _, b, c = counts(models * (models - 1) // 2)
     some = np.random.default_rng(1).integers(0, b.size, sample)
     return {
@@ -113,7 +113,7 @@ def looped(models: int, sample: int) -> dict[str, tuple[str, float]]:
 
 
 def graded(options: Options) -> Table:
-    """Time what only displayed pairs or graded scores need."""
+    """Time the functions that only displayed pairs or graded scores need."""
     n, b, c = counts(4_950)
     values, few = np.linspace(-1, 1, 21), np.random.default_rng(2).integers(0, 600, (4_950, 21))
     capital = stats.histogram_capital(values, few)

@@ -1,4 +1,4 @@
-"""Events to measure with: those of a file, or made ones like MMLU-Pro's."""
+"""Events to measure with: from a file, or generated like MMLU-Pro's."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ MODELS, ITEMS, CLUSTERS = 29, 12_032, 14
 
 
 def right_answers(models: int, items: int, seed: int = SEED) -> np.ndarray:
-    """Draw who is right on what, shape (models, items): easy and hard items, models of different strength, near ties among them."""
+    """Draw which model is right on which item, shape (models, items): easy and hard items, strong and weak models, near ties."""
     rng = np.random.default_rng(seed)
     ease = rng.normal(0, 1.2, items)
     strength = np.sort(rng.normal(0.3, 0.8, models))
@@ -45,7 +45,7 @@ def made_lines(
 
 
 def lines_of(options: Options, *, quick_items: int = 600) -> tuple[str, list[bytes]]:
-    """Return what the events are, and the events."""
+    """Return a description of the events, and the events."""
     if options.events is None:
         items = options.size(ITEMS, quick_items)
         return f"made: {MODELS} models, {items:,} items", list(made_lines(MODELS, items))

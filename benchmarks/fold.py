@@ -1,9 +1,9 @@
-"""The fold alone: decode, check and fold lines that lie in memory, in chunks, as a worker does; and what the state takes.
+"""Fold: decode, check and fold lines in memory, in chunks, as a worker does; and the size of the state.
 
-Models come one after another, each with all items. Without an order policy pairs are counted and no verdict is given; under the others
-every pair is tested for its latches as it comes, and each verdict is a change that is written out: made models differ much, so most pairs
-get two. Speeds are per second of processor time. A pair update is a score that meets the score of another model on the same item. Bytes
-are those of the arrays of the state.
+Models arrive one after another, each with all items. Without an order policy pairs are counted and there are no verdicts. Under the
+other policies every pair is tested for its latches, and each verdict is a change that is written out. Generated models differ much, so
+most pairs get two. Speeds are per second of processor time. A pair update is a score that meets the score of another model on the same
+item. Bytes are the bytes of the arrays of the state.
 """
 
 import statistics
@@ -28,7 +28,7 @@ POLICIES: dict[str, Callable[[int], dict[str, Any]]] = {
     },
     "trusted, graded": lambda _: {"order": "trusted", "scores": "graded"},
 }
-"""What is declared of a benchmark with so many items."""
+"""The declaration of a benchmark with this many items."""
 
 CASES = [
     *(("none", models) for models in (10, 29, 100, 300, 1_000, 2_000)),
@@ -38,7 +38,7 @@ CASES = [
 
 
 def measure(options: Options) -> Iterator[Table]:
-    """Fold made events at many numbers of models, and at several sizes of chunk."""
+    """Fold generated events at many numbers of models, and at several sizes of chunk."""
     table = Table(
         f"Fold, chunks of {CHUNK:,} events",
         ["models", "items", "order", "verdicts", "events/s", "pair updates/s", "B a pair", "B an (item, model)"],
@@ -86,7 +86,7 @@ def folded(models: int, items: int, chunk: int, runs: int, policy: str = "none")
 
 
 def pair_bytes(benchmark: Benchmark) -> int:
-    """Return the bytes of the arrays that hold one value a pair, room to grow included."""
+    """Return the bytes of the arrays that hold one value a pair, spare capacity included."""
 
     def arrays(value: Any) -> Iterator[np.ndarray]:  # noqa: ANN401
         if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""Folding lines that lie in memory, as a worker folds them out of its log."""
+"""Fold lines in memory, as a worker folds them from its log."""
 
 import json
 import time
@@ -13,7 +13,7 @@ CHUNK = 2_000
 
 @dataclass
 class Folded:
-    """A state, and what it took to come to it: processor seconds, which other work on the machine does not add to."""
+    """A state, and the processor seconds of its fold, which exclude other work on the machine."""
 
     partition: Partition
     seconds: float
@@ -21,7 +21,7 @@ class Folded:
 
     @property
     def pair_updates(self) -> int:
-        """How often a score met one of another model on the same item: the sum of n over all pairs."""
+        """Return how often a score met a score of another model on the same item: the sum of n over all pairs."""
         return sum(int(each.n.sum()) for each in self.partition.benchmarks.values())
 
 

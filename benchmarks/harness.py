@@ -1,4 +1,4 @@
-"""What the benchmarks have in common: options, timing, tables, and the circumstances that stand beside every figure."""
+"""Shared by the benchmarks: options, timing, tables, and the circumstances of every figure."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ VERSIONS = ("numpy", "scipy", "msgspec", "pydantic", "faust-streaming", "aiokafk
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line chose.
+    """Options of the command line.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Options:
 
 @dataclass
 class Table:
-    """A table of a result; cells are numbers, texts, or None for what was not measured."""
+    """A table of a result; cells are numbers, texts, or None where nothing was measured."""
 
     title: str
     columns: Sequence[str]
@@ -87,17 +87,17 @@ class Run(NamedTuple):
 def run_command(command: Sequence[str], seconds: int = 600) -> Run:
     """Run a command once.
 
-    A small process starts it: the system counts the memory of whoever starts a process as the least that the process itself had.
+    A small process starts it: the system counts the memory of the starting process as the least memory of the new one.
 
     Raises
     ------
     TimeoutError
         If it took more than `seconds` of processor time: other work on the machine does not count.
     RuntimeError
-        If it failed: with its last words.
+        If it failed: with the end of its output.
     """
     runner = [sys.executable, "-I", "-S", "-c", _RUNNER, str(seconds), *command]
-    # A command is started as its user starts it, without what `benchmarks` sets for what it does itself.
+    # A command starts as for its user, without the environment that `benchmarks` sets for itself.
     env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     done = subprocess.run(runner, capture_output=True, text=True, check=True, env=env)
     taken, cpu, megabytes, status = done.stdout.split()
@@ -109,7 +109,7 @@ def run_command(command: Sequence[str], seconds: int = 600) -> Run:
 
 
 def environment() -> dict[str, Any]:
-    """Return the machine, the versions and the load, as they are now."""
+    """Return the machine, the versions and the load, at this moment."""
     versions = {}
     for name in VERSIONS:
         try:

@@ -1,9 +1,9 @@
-"""From Kafka to durable state, rung by rung: what each step costs of the speed of the bare client.
+"""Ingest: from Kafka to durable state, rung by rung, as a share of the speed of the bare client.
 
-One broker, one topic with one partition, identical bytes and fetch settings, appendfsync always. The rungs run in turn,
-each from the first event to the last; the service runs from the assignment of its partition to the commit of the last event. Stock Faust
-takes one message an event, with one HINCRBY for each pair that the event touches, item by item, so that each event touches as many pairs as
-the last model's do; its `take` gets the events in lists of up to 2,000 and does nothing with them.
+One broker, one topic with one partition, identical bytes and fetch settings, appendfsync always. The rungs run in turn, each from the
+first event to the last; the service runs from the assignment of its partition to the commit of the last event. Stock Faust takes one
+message an event, with one HINCRBY for each pair that the event touches, item by item, so that each event touches as many pairs as an
+event of the last model; its `take` gets the events in lists of up to 2,000 and does nothing with them.
 """
 
 import asyncio
@@ -106,7 +106,7 @@ def packed(cluster: KafkaCluster, port: int, lines: Sequence[bytes], runs: int) 
 
 
 def table_of(title: str, speeds: dict[str, list[float]]) -> Table:
-    """Put medians beside the bare client's; the first is the bare client."""
+    """Return the medians and their share of the bare client's, which is first."""
     medians = {name: statistics.median(values) for name, values in speeds.items()}
     first = next(iter(medians.values()))
     rows = [
@@ -117,7 +117,7 @@ def table_of(title: str, speeds: dict[str, list[float]]) -> Table:
 
 
 def taken(rung: Rung, place: Place) -> float:
-    """Return the seconds of a rung; what the benchmark itself holds is not the collector's business in any of them."""
+    """Return the seconds of a rung; the data of the benchmark is exempt from garbage collection."""
     gc.collect()
     gc.freeze()
     return asyncio.run(rung(place))
@@ -149,7 +149,7 @@ async def fill(addresses: str, topic: str, messages: Sequence[bytes]) -> None:
 
 
 async def read(place: Place, handle: Handle) -> float:
-    """Hand every chunk of `getmany` on; return the seconds since the seek."""
+    """Pass every chunk of `getmany` on; return the seconds since the seek."""
     settings = place.kafka
     consumer = AIOKafkaConsumer(
         **settings.client_options(),
@@ -191,7 +191,7 @@ async def validated(place: Place) -> float:
 
 
 def chunk_of(records: list[Any], state: Partition) -> Chunk:
-    """Make a chunk of what `getmany` gave."""
+    """Make a chunk of the records of `getmany`."""
     offsets = [record.offset for record in records]
     return Chunk(0, state.off, offsets[-1] + 1, offsets, [record.value for record in records])
 
@@ -207,7 +207,7 @@ async def folded(place: Place) -> float:
 
 
 async def stored(place: Place) -> float:
-    """Write what changed into Redis as well, before the next chunk."""
+    """Write the changes into Redis as well, before the next chunk."""
     await empty(place)
     state = Partition()
     async with await RedisStore.open(f"redis://127.0.0.1:{place.redis_port}", place.topic) as store:
@@ -219,7 +219,7 @@ async def stored(place: Place) -> float:
 
 
 async def through_faust(place: Place) -> float:
-    """Read all through the product's Faust transport, and do nothing with it."""
+    """Read all through the product's Faust transport, and do nothing with them."""
     app = make_app(
         f"kafka://{place.kafka.addresses}/{place.topic}", place.topic, app_id=uuid.uuid4().hex, kafka=place.kafka
     )

@@ -1,12 +1,14 @@
-"""Latency: from an event that was accepted to its verdict being visible.
+"""Latency: from an accepted event to its visible verdict.
 
-Embedded: log with fsync, fold, Valkey with fsync at every write; events are posted, and accepted when the request is answered. Kafka: a
+Embedded: log with fsync, fold, Valkey with fsync at every write. Events are posted, and accepted when the request is answered. Kafka: a
 worker of the service with a Redis that fsyncs at every write; one message an event, sent as the service itself sends, accepted when the
-broker has acknowledged all of a batch. The worker runs
-in a process of its own; a sender sends ten batches a second; a reader asks for its /metrics, and again 0.1 s after each answer. An event
-is visible when its benchmark's count of events in the answer, from which the verdicts beside it were made, holds it: so that pause, and
-the time of the scrape itself, are part of the latency. 29 models, order policy `trusted`. The maximum is what goes through when the next
-batch is sent as soon as the last one was accepted; the reader looks only once all are sent, and then with the same pause.
+broker has acknowledged all of a batch.
+
+The worker runs in its own process. A sender sends ten batches a second. A reader requests its /metrics, and again 0.1 s after each
+answer. An event is visible when its benchmark's count of events in the answer includes it; the verdicts of that answer come from the
+same state. So that pause, and the time of the scrape itself, are part of the latency. 29 models, order policy `trusted`. For the
+maximum the next batch is sent as soon as the last one was accepted; the reader scrapes only once all are sent, and then with the same
+pause.
 """
 
 import asyncio
@@ -66,7 +68,7 @@ Send = Callable[[list[bytes]], None]
 
 
 def measure(options: Options) -> Iterator[Table]:
-    """Send at several rates, and look."""
+    """Send at several rates, and scrape."""
     seconds = options.size(20, 3)
     for name, way in (("posted to an embedded monitor", embedded), ("to the service by Kafka", service)):
         table = Table(
@@ -104,7 +106,7 @@ def worker(program: str, *words: str) -> Iterator[str]:
 
 @contextmanager
 def embedded() -> Iterator[tuple[str, Send]]:
-    """Run an embedded monitor that is posted to."""
+    """Run an embedded monitor that accepts posts."""
     with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as folder, worker(EMBEDDED, folder) as url:
 
         def post(lines: list[bytes]) -> None:
@@ -135,7 +137,7 @@ def service() -> Iterator[tuple[str, Send]]:
 
 
 def maximum(url: str, send: Send, events: int) -> float:
-    """Return how many events a second go through from the first that is sent to the last that is visible."""
+    """Return the events per second, from the first one sent to the last one visible."""
     batches = batches_of(events, LARGEST_BATCH)
     begin_with_declaration(send)
     begin = time.perf_counter()
@@ -199,14 +201,14 @@ def visible(seen: list[tuple[float, int]], events: int) -> float:
 
 
 def count(url: str) -> int:
-    """Return how many events the metrics tell of."""
+    """Return how many events the metrics report."""
     with urllib.request.urlopen(f"{url}/metrics") as answer:
         found = COUNT.search(answer.read())
     return int(float(found[1])) if found else 0
 
 
 def look(url: str, seen: list[tuple[float, int]], done: threading.Event) -> None:
-    """Scrape until told to end."""
+    """Scrape until the end is signalled."""
     while not done.is_set():
         found = count(url)
         seen.append((time.perf_counter(), found))

@@ -1,7 +1,7 @@
-"""One package's answer for all pairs of a file, by itself: ``PYTHON benchmarks/peer_batch.py NAME FILE.jsonl.gz``.
+"""Run one package over all pairs of a file: ``PYTHON benchmarks/peer_batch.py NAME FILE.jsonl.gz``.
 
 Run by the Python of an environment in which the packages are installed. Each function reads the file, compares all pairs of models as its
-package's documentation says, and returns how many pairs it calls different.
+package documents, and returns how many pairs it calls different.
 """
 
 import gzip
@@ -44,7 +44,7 @@ def evalstats(file: str) -> None:
     import pandas as pd
 
     frame = pd.DataFrame(rows(file))
-    # It wants every model on every item: what some model lacks is dropped.
+    # It needs every model on every item: other items are dropped.
     scored = frame.groupby("item_id")["model"].nunique()
     frame = frame[frame["item_id"].isin(scored[scored == frame["model"].nunique()].index)]
     loaded = es.load_from(frame[["model", "item_id", "score"]], col_map={"item_id": "item"}, metric_cols="score")
@@ -70,7 +70,7 @@ def evalci(file: str) -> int:
 
 
 def discordant(file: str) -> list[tuple[int, int]]:
-    """Count, for each pair, the items that one of the two alone has right; numpy does for others what they leave to the caller."""
+    """Count, for each pair, the items that only one of the two has right; numpy does the work that a package leaves to its caller."""
     import numpy as np
 
     models, items = {}, {}

@@ -1,7 +1,7 @@
-"""Updates of one pair's evidence, item by item, as each package does them: ``PYTHON benchmarks/peer_sequential.py NAME B C REPEATS``.
+"""Time updates of one pair's evidence, item by item, with each package: ``PYTHON benchmarks/peer_sequential.py NAME B C REPEATS``.
 
 Run by the Python of an environment in which the packages are installed. The stream has B wins and C losses in a seeded order; the evidence
-is asked for after every item, as a monitor needs it. Prints updates per second and the final ln e.
+is read after every item, as a monitor needs it. Prints updates per second and the final ln e.
 """
 
 import json
@@ -50,7 +50,7 @@ def sequential_analysis(stream: list[int]) -> float:
 
 
 def savvi(stream: list[int]) -> float:
-    """Follow its multinomial test with two outcomes and a flat prior; the interval, which it solves for by optimisation, is left out."""
+    """Follow its multinomial test with two outcomes and a flat prior; without its interval, which it solves for by optimisation."""
     import numpy as np
     from savvi.multinomial import Multinomial
 

@@ -1,7 +1,7 @@
 """Other packages on the same data, in the same run: all pairs of a leaderboard, and the evidence of one pair item by item.
 
 All pairs: every program starts cold, reads the same gzipped file and compares every pair of models; one that is not done after 120 s of
-processor time is ended. Item by item: the pair of ranks 5 and 6 of MMLU-Pro (1,680 wins, 1,454 losses, in a seeded order), the evidence
+processor time is stopped. Item by item: the pair of ranks 5 and 6 of MMLU-Pro (1,680 wins, 1,454 losses, in a seeded order), the evidence
 asked for after each item; ln e of the default mixture is 4.35368. The packages live in an environment of their own, named by `--peers`.
 """
 
@@ -49,7 +49,7 @@ SEQUENTIAL = {
 
 
 def measure(options: Options) -> Iterator[Table]:
-    """Compare with what `options.peers` has installed."""
+    """Compare with the packages in the environment `options.peers`."""
     if options.peers is None:
         raise SystemExit("peers: name the python of an environment with the packages: --peers /path/to/bin/python")
     yield all_pairs(options, options.peers)
@@ -76,7 +76,7 @@ def all_pairs(options: Options, python: Path) -> Table:
         for _ in range(options.runs):
             for each, command in commands.items():
                 if each in faults or (runs[each] and runs[each][0].cpu_seconds > SLOW_SECONDS):
-                    continue  # once is enough to tell
+                    continue  # one measurement is enough
                 try:
                     runs[each].append(run_command(command, LIMIT_SECONDS))
                 except (TimeoutError, RuntimeError) as error:

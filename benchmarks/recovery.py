@@ -1,10 +1,10 @@
 """Recovery: from a cold start over a state of many events to the first new event that is folded and stored.
 
-100 models; the state is written as a worker writes it and the server is stopped. Then the server starts again and reads its append-only
-file, and a new process starts: it imports, connects, loads, builds the state, folds one new event and stores it. The table says how long
-each of the two took, and the largest resident memory of the new process; once with the snapshot of pair sums that a worker saves every few
-seconds, and once without, when the sums are made again from the scores. For the smallest size also from nothing but the log: an embedded
-monitor over the log of a data directory whose server has been lost folds all of it again.
+100 models; the state is written as a worker writes it, and the server is stopped. Then the server starts again and reads its
+append-only file, and a new process starts: it imports, connects, loads, builds the state, folds one new event and stores it. The table
+has the time of each of the two, and the largest resident memory of the new process: once with the snapshot of pair sums that a worker
+saves every few seconds, and once without, when the sums are computed again from the scores. For the smallest size also from the log
+only: an embedded monitor over the log of a data directory whose server is lost folds all of it again.
 """
 
 import asyncio
@@ -100,7 +100,7 @@ async def append(path: Path, items: int) -> None:
 
 
 def restarted(written: Path, *, snapshot: bool) -> tuple[float, float, float]:
-    """Start over a copy of what was written; return the seconds of the server, and seconds and megabytes of the worker."""
+    """Start over a copy of the state; return the seconds of the server, and seconds and megabytes of the worker."""
     with tempfile.TemporaryDirectory(prefix="rankwatch-bench-") as name:
         copy = Path(name) / "copy"
         shutil.copytree(written, copy)

@@ -1,6 +1,6 @@
 """Scale on paper: 10^9 events of 10,000 benchmarks, and one benchmark of 5,000 models, from the slopes that the other benchmarks measured.
 
-Nothing is run here: every line is a product of kept results, and says which.
+Nothing runs here: every line is a product of kept results, and names them.
 """
 
 import json
@@ -19,7 +19,7 @@ DAY = 86_400
 
 
 def measure(options: Options) -> Iterator[Table]:  # noqa: ARG001 - it measures nothing
-    """Multiply what was measured."""
+    """Multiply the kept results."""
     service = value("ingest", "K = 29", "rankwatch run, whole", "events/s")
     wide_speed = value("fold", "Fold", 2_000, "pair updates/s")
     pair, cell = value("fold", "Fold", 1_000, "B a pair"), value("fold", "Fold", 1_000, "B an (item, model)")

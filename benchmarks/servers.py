@@ -1,4 +1,4 @@
-"""A Redis of our own to measure with."""
+"""A Redis server for the measurements."""
 
 import socket
 import subprocess
@@ -15,7 +15,7 @@ from monitor.store.server.embedded_config import find_executable
 
 @contextmanager
 def redis_server(fsync: str = "always", directory: Path | None = None) -> Iterator[int]:
-    """Start a server with an append-only file on the disk, in a temporary directory unless told; gives its port."""
+    """Start a server with an append-only file on the disk, in a temporary directory by default; yield its port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

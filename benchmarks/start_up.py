@@ -1,4 +1,4 @@
-"""Start-up: `--help`, `report` of two lines, and `report` of a whole leaderboard, beside the least that any program could do.
+"""Start-up: `--help`, `report` of two lines, and `report` of a whole leaderboard, against the least that any program could do.
 
 The bare script decodes the same bytes with msgspec and counts all pairs with numpy; it checks nothing, names nothing and computes no
 statistic. Every run is a process of its own; runs alternate; medians of wall seconds and of the largest resident memory.

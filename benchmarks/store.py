@@ -1,4 +1,4 @@
-"""Redis: what a state takes there, and what a write costs, by how the append-only file is fsynced.
+"""Redis: the size of a state, and the cost of a write, by the fsync policy of the append-only file.
 
 Events are folded in chunks of 2,000 and each chunk is written by one run of the script before the next is folded.
 """
@@ -78,7 +78,7 @@ async def fold_and_store(lines: Sequence[bytes], port: int) -> tuple[Partition, 
 
 
 async def save(state: Partition, port: int, client: Any) -> int:  # noqa: ANN401 - a redis client
-    """Save the pair sums; return the bytes they take."""
+    """Save the pair sums; return their bytes."""
     async with await RedisStore.open(f"redis://127.0.0.1:{port}", TOPIC) as store:
         for each in state.benchmarks.values():
             await store.load(0)

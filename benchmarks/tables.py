@@ -1,4 +1,4 @@
-"""Results as Markdown: one table, and all of them in ``docs/explanation/benchmarks.md`` between its markers."""
+"""Write results as Markdown: one table, or all of them into ``docs/explanation/benchmarks.md`` between its markers."""
 
 import json
 import re
@@ -10,7 +10,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "benchmarks.md"
 
 
 def cell(value: object) -> str:
-    """Write a number with the digits that mean something; what was not measured is a dash.
+    """Return a cell with its significant digits; a missing value is a dash.
 
     >>> [cell(value) for value in (123456.7, 12.34, 0.01234, 7, None, "x")]
     ['123,457', '12.3', '0.0123', '7', '–', 'x']
@@ -58,13 +58,13 @@ def write_page(results: Path, names: Sequence[str]) -> None:
 
 
 def put(text: str, name: str, body: str) -> str:
-    """Put a body between two markers."""
+    """Return the text with a body between two markers."""
     pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
     return re.sub(pattern, lambda found: f"{found[1]}\n{body}\n\n{found[2]}", text, flags=re.DOTALL)
 
 
 def machine(environment: dict[str, Any]) -> str:
-    """Say in one line what it was measured on."""
+    """Return one line about the machine."""
     versions = ", ".join(f"{name} {each}" for name, each in environment["versions"].items() if each)
     return (
         f"Machine: {environment['processor']}, {environment['cores']} cores, {environment['memory_gb']} GB; Python "

@@ -1,4 +1,4 @@
-"""Charts as inline SVG: colours come from the classes of the style sheet, so that they follow light and dark."""
+"""Charts as inline SVG; colors come from the style sheet, which has a light and a dark scheme."""
 
 from math import isfinite, log10
 from typing import Final
@@ -14,7 +14,7 @@ _DECADES: Final = 2  # N*/N from 1/100 to 100
 
 
 def interval_bar(low: float | None, high: float | None, middle: float | None, reach: float, kind: str) -> str:
-    """Draw an interval of a gap around 0, on a scale that reaches as far on both sides.
+    """Draw an interval of a gap around 0, on a symmetric scale.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def mean_bar(low: float | None, high: float | None, mean: float | None, *, least
 
 
 def needed_bar(ratio: float | None, anytime: float | None) -> str:
-    """Draw r = N*/N on a logarithmic scale with a line at 1: the bar at fixed n, a tick under the anytime boundary."""
+    """Draw r = N*/N on a logarithmic scale with a line at 1: a bar at fixed n, a tick for the anytime boundary."""
 
     def x(value: float) -> float:
         place = log10(min(max(value, 10.0**-_DECADES), 10.0**_DECADES)) if value > 0 else -_DECADES
@@ -77,22 +77,22 @@ def needed_bar(ratio: float | None, anytime: float | None) -> str:
     )
 
 
-def path_chart(drawn: PairChart, log_alone: float, kind: str, title: str) -> str:
+def path_chart(chart: PairChart, log_pair: float, kind: str, title: str) -> str:
     """Draw ln e of a pair along its items, against both thresholds.
 
     Parameters
     ----------
-    drawn : PairChart
-    log_alone : float
+    chart : PairChart
+    log_pair : float
         ln 1/alpha.
     kind : {"yes", "turned", "no"}
         Decided for the first, for the second, or not.
     title : str
-        What the chart shows, escaped.
+        The title of the chart, escaped.
     """
     width, height, left, bottom = 340, 150, 34, 18
-    n, log_e = drawn.curve.n, drawn.curve.log_e
-    limits = [limit for limit in (log_alone, drawn.log_threshold) if isfinite(limit)]
+    n, log_e = chart.curve.n, chart.curve.log_e
+    limits = [limit for limit in (log_pair, chart.log_threshold) if isfinite(limit)]
     top = max(*limits, float(log_e.max())) * 1.08
     floor = min(-1.0, float(log_e.min())) * 1.08
     last = max(int(n[-1]), 1)
@@ -107,14 +107,12 @@ def path_chart(drawn: PairChart, log_alone: float, kind: str, title: str) -> str
         f'<line class="axis" x1="{left}" x2="{width}" y1="{y(0)}" y2="{y(0)}"/>',
         f'<text x="{left - 5}" y="{y(0) + 4}" text-anchor="end">0</text>',
     ]
-    names = (
-        {log_alone: "alone", drawn.log_threshold: "family"} if isfinite(drawn.log_threshold) else {log_alone: "alone"}
-    )
+    names = {log_pair: "pair", chart.log_threshold: "family"} if isfinite(chart.log_threshold) else {log_pair: "pair"}
     placed: list[float] = []
     for limit, name in sorted(names.items(), reverse=True):
         at = y(limit)
         parts.append(f'<line class="zero" x1="{left}" x2="{width}" y1="{at}" y2="{at}"/>')
-        # Where the scale is long the two thresholds nearly meet: a label that would cover another is left out.
+        # On a long scale the two thresholds nearly meet: a label that would cover another is omitted.
         if all(abs(at - other) >= 11 for other in [*placed, y(0)]):
             parts.append(f'<text x="{left - 5}" y="{at + 4}" text-anchor="end">{limit:.1f}</text>')
             parts.append(f'<text x="{left + 4}" y="{at - 3}">{name}</text>')
@@ -128,7 +126,7 @@ def path_chart(drawn: PairChart, log_alone: float, kind: str, title: str) -> str
 
 
 def matrix_chart(matrix: NDArray[np.int8], title: str) -> str:
-    """Draw who is decided over whom, one cell a pair; runs of equal cells are one rectangle, so 200 models stay small."""
+    """Draw who is decided over whom, one cell a pair; consecutive equal cells are one rectangle, so that 200 models stay small."""
     size = matrix.shape[0]
     shapes: dict[int, list[str]] = {1: [], -1: []}
     for row in range(size):

@@ -14,7 +14,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 
 
 def columns() -> list[str]:
-    """Return the titles, in their order."""
+    """Return the column titles in order."""
     titles = ["benchmark", "order_policy"]
     for name in PairReport.model_fields:
         nested = _NESTED.get(name)
@@ -23,10 +23,9 @@ def columns() -> list[str]:
 
 
 def render_csv(report: Report) -> str:
-    """Write every listed pair of every benchmark as one row; an empty cell is a value that is not known.
+    """Write every pair of a report as one row; an empty cell is an unknown value.
 
-    Text that a spreadsheet would take for a formula gets an apostrophe before it. Numbers are written in full, so that reading them back
-    gives the same numbers.
+    Text that a spreadsheet would take for a formula is prefixed with an apostrophe. Numbers are written in full and read back unchanged.
     """
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,55 +1,56 @@
-"""What a document shows of one benchmark, and the words that its formats share."""
+"""One benchmark as a document, and the sentences that Markdown and HTML share."""
 
 from dataclasses import dataclass
 from typing import Final
 
+from monitor.render import header
 from monitor.render import numbers as form
+from monitor.render.numbers import needed, needed_range
+from monitor.render.signs import PROCEDURES, SUMMARY_ONLY
 from monitor.report.evidence_path import ChartData
 from monitor.report.sentences import counted
 from schemas.detail import BenchmarkDetail
-from schemas.report import RESOLUTION_PROCEDURES, BenchmarkReport, ModelReport, PairReport
-
-RESOLUTIONS: Final = tuple(key for key in form.PROCEDURES if key in RESOLUTION_PROCEDURES)
+from schemas.report import BenchmarkReport, ModelReport, PairReport
 
 PATH_ORDER: Final = (
-    "The path follows the items in the order in which they were first seen, or, where an order was committed to, in that order. Another "
-    "order takes another way to the same end; only a committed one is the way that its verdict took."
+    "The path takes the items in the order in which they were first seen, or in the committed order if there is one. The order changes the "
+    "path, not its endpoint; only a committed order shows the path that led to the verdict."
 )
 TWO_WORDS: Final = (
-    "Decided: there is evidence which model is better. Resolved: the benchmark is large enough to detect a gap of this size (q = N/N* of 1 "
-    "or more). These are two questions, and either may be answered without the other."
+    "Decided: there is evidence which model is better. Resolved: the benchmark has enough items to detect a gap of this size (q = N/N* is "
+    "at least 1). These are two separate questions."
 )
-PLANNED: Final = "fixed n, Bonferroni, Holm, Benjamini-Hochberg and clustered are valid at a planned n only"
+PLANNED: Final = "Fixed n, Bonferroni, Holm, Benjamini-Hochberg and clustered are valid at a planned n only."
 
 
 @dataclass(frozen=True)
 class ReportDocument:
-    """One benchmark, with what its figures are drawn from."""
+    """The report of one benchmark with the data of its charts."""
 
     report: BenchmarkReport
-    figures: ChartData
+    charts: ChartData
     low_coverage: float
     """Share of the items below which a model is marked."""
     detail: BenchmarkDetail | None = None
 
     @property
     def neighbours(self) -> list[PairReport]:
-        """Pairs of neighbouring ranks, in the order of ranks."""
+        """Adjacent pairs, by rank."""
         return [pair for pair in self.report.pairs if pair.adjacent]
 
     @property
     def others(self) -> list[PairReport]:
-        """The other pairs that the report lists, superseded ones last."""
+        """The other pairs of the report, superseded ones last."""
         return [pair for pair in self.report.pairs if not pair.adjacent]
 
-    def covers_little(self, model: ModelReport) -> bool:
-        """Whether a model has scores on less of the benchmark than is asked for."""
+    def is_low(self, model: ModelReport) -> bool:
+        """Return whether a model has scores on too few of the items."""
         return model.coverage < self.low_coverage
 
 
-def headline(shown: ReportDocument) -> str:
+def headline(document: ReportDocument) -> str:
     """Return how many neighbouring pairs are decided."""
-    pairs = shown.neighbours
+    pairs = document.neighbours
     if not pairs:
         return "There is no pair to compare."
     decided = sum(pair.decided.anytime_family is not None for pair in pairs)
@@ -59,114 +60,88 @@ def headline(shown: ReportDocument) -> str:
     )
 
 
-def facts(shown: ReportDocument) -> list[tuple[str, str]]:
-    """List what was read, what is asserted and at which levels, as (name, value)."""
-    b = shown.report
-    size = "size not fixed" if b.family.size is None else counted(b.family.size, "pair")
-    alone, family = form.log_thresholds(b)
-    needed = f"ln e of {alone:.2f} for a pair by itself"
-    needed += (
-        f", {family:.2f} in the family"
-        if family is not None
-        else ", a threshold of its own for each pair in the family"
-    )
+def facts(document: ReportDocument) -> list[tuple[str, str]]:
+    """Return what was read, what is assumed and at which levels, as (name, value)."""
+    b = document.report
     return [
-        ("Read", form.read(b)),
-        ("Put aside", f"{b.duplicates:,} duplicates, {b.conflicts:,} conflicts, {b.rejected:,} rejected"),
-        ("Skipped", f"{sum(shown.figures.skipped):,} items without a score, over all models"),
-        ("Order", f"{b.order.policy}: {form.order_sentence(b)}"),
-        ("Family", f"{b.family.policy}, {size}"),
-        ("Levels", f"alpha {b.alpha:g}, power {b.power:g}, mixture {b.mixture}"),
-        ("Needed", needed),
+        ("Read", header.counts(b)),
+        ("Not counted", f"{b.duplicates:,} duplicates, {b.conflicts:,} conflicts, {b.rejected:,} rejected"),
+        ("Skipped", f"{counted(sum(document.charts.skipped), 'item')} without a score, over all models"),
+        ("Order", f"{b.order.policy}: {header.order_sentence(b)}"),
+        ("Family", header.family(b)),
+        ("Levels", header.levels(b)),
+        ("Decided at", header.thresholds(b)),
     ]
 
 
-def notes(shown: ReportDocument) -> list[str]:
-    """List what a reader should know before trusting a rank."""
-    b = shown.report
-    found = []
-    trouble = form.order_trouble(b)
-    if trouble is not None:
-        found.append(f"Order of arrival: {trouble}.")
+def notes(document: ReportDocument) -> list[str]:
+    """Return what a reader needs to know before trusting a rank."""
+    b = document.report
+    warnings = []
+    warning = header.order_warning(b)
+    if warning is not None:
+        warnings.append(f"Order of arrival: {warning}.")
     if b.conflicts:
-        found.append(
+        warnings.append(
             f"{b.conflicts:,} scores contradict an earlier score of the same model on the same item. The first score counts."
         )
     if b.rejected:
-        found.append(f"{b.rejected:,} records could not be read and count for nothing.")
-    low = [model for model in b.models if shown.covers_little(model)]
+        warnings.append(f"{b.rejected:,} records could not be read and are not counted.")
+    low = [model for model in b.models if document.is_low(model)]
     if low:
         names = ", ".join(f"{m.model} ({m.coverage:.1%})" for m in low[:5]) + (", ..." if len(low) > 5 else "")
-        found.append(
-            f"{len(low):,} model{'s' if len(low) > 1 else ''} with scores on less than {shown.low_coverage:.0%} of the items: {names}. "
-            "A mean over other items may not compare; pairs are compared on the items they share."
+        warnings.append(
+            f"{counted(len(low), 'model')} with scores on less than {document.low_coverage:.0%} of the items: {names}. "
+            "Means over different items may not compare; pairs are compared on the items they share."
         )
-    return found
+    return warnings
 
 
-def needed(items: float | None) -> str:
-    """Write a number of items needed.
-
-    Examples
-    --------
-    >>> needed(5786.2), needed(float("inf"))
-    ('5,787', '≥ 1,000,000')
-    """
-    return form.items(items).replace(">= 10^6", "≥ 1,000,000")
-
-
-def p_value(p: float | None) -> str:
-    """Write a p-value.
-
-    Examples
-    --------
-    >>> p_value(0.04858), p_value(5.8e-05), p_value(0.0), p_value(None)
-    ('0.0486', '5.8e-05', '< 1e-300', '-')
-    """
-    if p is None:
-        return form.MISSING
-    if p < 1e-300:
-        return "< 1e-300"
-    return f"{p:.1e}" if p < 1e-3 else f"{p:.3g}"
+def summary_rows(document: ReportDocument, missing: str) -> list[tuple[str, str, str]]:
+    """Return the pairs that each procedure leaves undecided and unresolved, as (procedure, count, count)."""
+    summary = document.report.summary
+    names = {key: name for key, (_, name) in PROCEDURES.items()} | SUMMARY_ONLY
+    return [
+        (name, str(summary.undecided.get(key, missing)), str(summary.unresolved.get(key, missing)))
+        for key, name in names.items()
+        if key in summary.undecided or key in summary.unresolved
+    ]
 
 
-def side_name(pair: PairReport, side: str | None) -> str:
-    """Name the better model, or say that there is none."""
-    better = {"a": pair.model_a, "b": pair.model_b}.get(side or "")
-    return "undecided" if better is None else f"{better} is better"
+def side_name(names: tuple[str, str], side: str | None) -> str:
+    """Return the better of two models, or "undecided"."""
+    return {"a": names[0], "b": names[1]}.get(side or "", "undecided")
 
 
-def checklist(shown: ReportDocument, position: int) -> list[tuple[str, str]]:
+def checklist(document: ReportDocument, position: int) -> list[tuple[str, str]]:
     """Fill in the reporting checklist of paired leaderboard claims for a neighbouring pair, as (quantity, value).
 
     Parameters
     ----------
-    shown : ReportDocument
+    document : ReportDocument
     position : int
-        Which pair of `shown.neighbours`.
+        Index into `document.neighbours`.
 
     References
     ----------
     The paper, "Reporting checklist".
     """
-    pair, drawn = shown.neighbours[position], shown.figures.pairs[position]
-    b = shown.report
-    test = f"exact McNemar, p = {p_value(pair.p_exact)}" if pair.p_exact is not None else form.MISSING
-    star = form.MISSING
-    if drawn is not None:
-        star = f"{needed(drawn.required_n_low)} to {needed(drawn.required_n_high)}"
-        if drawn.required_n_low <= pair.n <= drawn.required_n_high:
-            star += ": N lies within, so whether N is enough is itself uncertain"
-    family = "all pairs" if b.family.size is None else counted(b.family.size, "pair")
+    pair, chart = document.neighbours[position], document.charts.pairs[position]
+    size = document.report.family.size
+    test = form.MISSING if pair.p_exact is None else f"exact McNemar, p = {form.p_value(pair.p_exact)}"
+    interval = form.MISSING
+    if chart is not None:
+        interval = needed_range(chart.required_n_low, chart.required_n_high)
+        if chart.required_n_low <= pair.n <= chart.required_n_high:
+            interval += "; it contains N, so it is uncertain whether N is enough"
     decided = pair.decided
-    families = {"anytime family": decided.anytime_family, "Bonferroni": decided.bonferroni}
-    families["Benjamini-Hochberg"] = decided.benjamini_hochberg
-    verdicts = "; ".join(f"{name}: {side_name(pair, side)}" for name, side in families.items())
-    counts = (
-        ""
-        if pair.b is None or pair.c is None
-        else f", {pair.b:,} right in the first alone, {pair.c:,} in the second alone"
-    )
+    procedures = {"anytime family": decided.anytime_family, "Bonferroni": decided.bonferroni}
+    procedures["Benjamini-Hochberg"] = decided.benjamini_hochberg
+    better = {name: side_name((pair.model_a, pair.model_b), side) for name, side in procedures.items()}
+    verdicts = "; ".join(f"{name}: {text + ' is better' * (text != 'undecided')}" for name, text in better.items())
+    counts = f"{pair.n:,} items"
+    if pair.b is not None and pair.c is not None:
+        counts += f"; only the first model is right on {pair.b:,}, only the second on {pair.c:,}"
     return [
         (
             "Observed gap",
@@ -174,9 +149,9 @@ def checklist(shown: ReportDocument, position: int) -> list[tuple[str, str]]:
         ),
         ("Paired test", test),
         ("N, paired items", f"{pair.n:,}"),
-        ("Smallest gap that N detects", f"{form.points(pair.mde).removeprefix('+')} points"),
+        ("Smallest gap that N detects", f"{form.percent(pair.mde)} points"),
         ("q = N/N*", f"{form.ratio(pair.resolution_ratio)}, N*: {needed(pair.required_n)}"),
-        ("N* interval (95 %, bootstrap)", star),
-        ("Multiplicity", f"{family}. {verdicts}"),
-        ("Per-item raw", f"{pair.n:,} items{counts}"),
+        ("N* interval (95 %, bootstrap)", interval),
+        ("Multiplicity", f"{'all pairs' if size is None else counted(size, 'pair')}. {verdicts}"),
+        ("Per-item raw", counts),
     ]

@@ -1,73 +1,25 @@
-"""How a number, a name and a verdict look on a terminal; without rich, so that plain output does not pay for it."""
+"""One place for number formats: gaps, items, ratios, p-values and names as text."""
 
-from math import ceil, isfinite, log
-from typing import Final, NamedTuple
+from math import ceil, isfinite
+from typing import Final
 
-from monitor.report.sentences import counted
-from schemas.report import ASSERTED, BenchmarkReport, PairReport, Side
-from schemas.text import printable
+from schemas.report import ModelReport, PairReport
 
 MISSING: Final = "-"
 _MILLION: Final = 10**6
 
-PROCEDURES: Final = {
-    "anytime_family": ("FAM", "anytime family (headline)"),
-    "anytime": ("any", "anytime (the pair by itself)"),
-    "e_bh": ("eBH", "e-BH (revocable)"),
-    "fixed_n": ("fix", "fixed n"),
-    "bonferroni": ("Bon", "Bonferroni"),
-    "holm": ("Hol", "Holm"),
-    "benjamini_hochberg": ("BH", "Benjamini-Hochberg"),
-    "clustered": ("clu", "clustered"),
-}
-"""Short and long name of each procedure, the headline first; every table lists them in this order."""
 
-SUMMARY_ONLY: Final = {"bonferroni_adjacent": "Bon (neighbours)"}
-"""What is counted in the summary besides the procedures above, for neighbours in rank alone."""
+def safe(text: str) -> str:
+    r"""Return text with every character that cannot be printed as an escape.
 
-_ORDER: Final = {
-    "completion": "declared: the item count; a verdict is given once the missing items can no longer undo it",
-    "committed": "asserted: the items follow the permutation that was committed before the first score",
-    "trusted": "asserted: the arrival order does not depend on outcomes or clusters",
-    "none": "nothing is asserted, so no anytime verdict is given: declare an order policy",
-}
+    Names are checked on input; this is the last defence of the terminal.
 
-
-class Glyphs(NamedTuple):
-    """One sign per meaning; each takes one cell, and never stands for its colour alone."""
-
-    decided: str
-    reversed: str
-    undecided: str
-    missing: str
-    held: str
-    equivalent: str
-    collecting: str
-    exhausted: str
-    superseded: str
-    invalidated: str
-
-
-UNICODE: Final = Glyphs("●", "▼", "○", "·", "■", "≈", "○", "□", "◌", "✗")
-ASCII: Final = Glyphs("*", "v", "o", ".", "#", "=", "o", "x", "~", "!")
-
-DECIDED, UNDECIDED, HELD = "dodger_blue1", "grey50", "dark_orange"
-"""The colours of the product: blue decided, grey undecided, orange reversed or held; legible on black and on white."""
-
-
-def read(benchmark: BenchmarkReport) -> str:
-    """Say how much was read."""
-    b = benchmark
-    return f"{counted(b.items, 'item')}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}"
-
-
-safe: Final = printable
-"""Escape what cannot be printed: names are checked where they enter, and this protects the terminal all the same."""
-
-
-def in_name_order(pair: PairReport) -> tuple[str, str]:
-    """Name a pair the way the store, the metrics and the feed do."""
-    return (pair.model_a, pair.model_b) if pair.model_a <= pair.model_b else (pair.model_b, pair.model_a)
+    Examples
+    --------
+    >>> safe("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def points(gap: float | None, digits: int = 2) -> str:
@@ -86,13 +38,18 @@ def interval(low: float | None, high: float | None) -> str:
     return MISSING if low is None or high is None else f"[{points(low)}, {points(high)}]"
 
 
-def percent(mean: float | None) -> str:
-    """Format a mean score as a percentage without its sign."""
-    return MISSING if mean is None else f"{100 * mean:.2f}"
+def percent(share: float | None) -> str:
+    """Format a score, or a gap without its sign, in percent and without a unit."""
+    return MISSING if share is None else f"{100 * share:.2f}"
+
+
+def percent_range(low: float | None, high: float | None) -> str:
+    """Format an interval of scores in percent."""
+    return MISSING if low is None or high is None else f"{percent(low)} to {percent(high)}"
 
 
 def items(count: float | None) -> str:
-    """Format a number of items needed: rounded up, and no more than its order of magnitude from a million on.
+    """Format a number of items needed: rounded up, and only its order of magnitude from a million on.
 
     Examples
     --------
@@ -104,15 +61,61 @@ def items(count: float | None) -> str:
     return ">= 10^6" if count >= _MILLION else f"{ceil(count):,}"
 
 
+def needed(count: float | None) -> str:
+    """Format a number of items needed for a document; see `items`.
+
+    Examples
+    --------
+    >>> needed(5786.2), needed(float("inf"))
+    ('5,787', '≥ 1,000,000')
+    """
+    return items(count).replace(">= 10^6", "≥ 1,000,000")
+
+
+def needed_range(low: float | None, high: float | None) -> str:
+    """Format an interval of items needed for a document."""
+    return f"{needed(low)} to {needed(high)}"
+
+
+def planned_items(count: float) -> str:
+    """Format the items of a plan, all digits: rounded up."""
+    return f"{ceil(count):,}" if isfinite(count) else "no number"
+
+
+def p_value(p: float | None) -> str:
+    """Format a p-value.
+
+    Examples
+    --------
+    >>> p_value(0.04858), p_value(5.8e-05), p_value(0.0), p_value(None)
+    ('0.0486', '5.8e-05', '< 1e-300', '-')
+    """
+    if p is None:
+        return MISSING
+    if p < 1e-300:
+        return "< 1e-300"
+    return f"{p:.1e}" if p < 1e-3 else f"{p:.3g}"
+
+
+def discordant(pair: PairReport) -> str:
+    """Format b/c, the items that only one of the two models has right."""
+    return f"{pair.b:,}/{pair.c:,}" if pair.b is not None and pair.c is not None else MISSING
+
+
+def ranks(model: ModelReport, dash: str = "–") -> str:
+    """Format the ranks that the verdicts leave open to a model."""
+    return str(model.rank_low) if model.rank_low == model.rank_high else f"{model.rank_low}{dash}{model.rank_high}"
+
+
 def decimal(value: float | None, digits: int = 2) -> str:
-    """Format a plain number; infinite values by name."""
+    """Format a plain number; infinite values as `inf`."""
     if value is None:
         return MISSING
     return f"{round(value, digits) + 0.0:.{digits}f}" if isfinite(value) else str(value)
 
 
 def ratio(q: float | None) -> str:
-    """Format a resolution ratio so that it never rounds across 1.
+    """Format a resolution ratio; it never rounds up to 1.
 
     Examples
     --------
@@ -124,76 +127,3 @@ def ratio(q: float | None) -> str:
     if 0.99 < q < 1:
         return "0.99"
     return decimal(q, 1 if q >= 10 else 2)
-
-
-def log_thresholds(benchmark: BenchmarkReport) -> tuple[float, float | None]:
-    """Return ln(1/alpha), and ln(m/alpha) of a family of declared capacity m.
-
-    Under `spending` every pair has a threshold of its own, so there is no second number.
-    """
-    family = benchmark.family
-    pair = -log(benchmark.alpha)
-    return pair, pair + log(family.size) if family.policy == "capacity" and family.size else None
-
-
-def order_sentence(benchmark: BenchmarkReport) -> str:
-    """Say what the order policy asserts, and by whom: a completeness that was asserted for a report was declared by nobody."""
-    reason = _asserted(benchmark)
-    return _ORDER[benchmark.order.policy] if reason is None else reason
-
-
-def order_trouble(benchmark: BenchmarkReport) -> str | None:
-    """Say what is wrong with the order, or missing; None when nothing is."""
-    if _asserted(benchmark) is not None:
-        return None
-    return benchmark.order.reason or ("the arrival order is suspect" if benchmark.order.suspect else None)
-
-
-def _asserted(benchmark: BenchmarkReport) -> str | None:
-    reason = benchmark.order.reason
-    return reason if reason is not None and reason.startswith(ASSERTED) else None
-
-
-def decision_glyph(pair: PairReport, procedure: str, glyphs: Glyphs) -> tuple[str, str]:
-    """Return the glyph and the colour of one decision; a side that was never tested is not called undecided."""
-    side: Side | None = getattr(pair.decided, procedure)
-    if side == "a":
-        return glyphs.decided, DECIDED
-    if side == "b":
-        return glyphs.reversed, HELD
-    return (glyphs.undecided if _tested(pair, procedure) else glyphs.missing), UNDECIDED
-
-
-def _tested(pair: PairReport, procedure: str) -> bool:
-    if procedure == "clustered":
-        return pair.p_clustered is not None
-    # A pair outside the declared family has no interval at its level, and no test within it either.
-    if procedure not in {"fixed_n", "anytime"} and pair.gap_family_low is None:
-        return False
-    if procedure in {"anytime", "anytime_family", "e_bh"}:
-        return pair.log_e is not None
-    return pair.sd is not None
-
-
-def resolution_glyph(pair: PairReport, procedure: str, glyphs: Glyphs) -> tuple[str, str]:
-    """Return the glyph and the colour of one resolution: resolved, unresolved, or not computed."""
-    value: bool | None = getattr(pair.resolved, procedure)
-    if value is None:
-        return glyphs.missing, UNDECIDED
-    return (glyphs.decided, DECIDED) if value else (glyphs.undecided, UNDECIDED)
-
-
-def status_glyph(pair: PairReport, glyphs: Glyphs) -> tuple[str, str, str]:
-    """Return the glyph, the word and the colour of a pair's status."""
-    status = pair.status
-    if status == "decided":
-        if pair.decided.anytime_family == "b":
-            return glyphs.reversed, "decided for B", HELD
-        return glyphs.decided, "decided", DECIDED
-    return getattr(glyphs, status), status, HELD if status in {"held", "invalidated"} else UNDECIDED
-
-
-def relation(pair: PairReport) -> str:
-    """Return the sign between two names: an order is only claimed where the family-wise verdict decides it."""
-    side = pair.decided.anytime_family
-    return {"a": ">", "b": "<"}.get(side or "", "~")

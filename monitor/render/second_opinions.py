@@ -1,32 +1,46 @@
-"""The detail of a pair as entries of its card."""
-
-from html import escape
+"""The second opinions on a pair as names and values, for Markdown and HTML."""
 
 from monitor.render import numbers as form
-from monitor.render.document import needed, p_value
+from monitor.render.document import side_name
+from monitor.render.numbers import needed, needed_range, p_value
 from monitor.report.sentences import counted
 from schemas.detail import CURRENT, PLANNED_N, AdjustedP, ClusterDetail, PairDetail
 
 
-def second_opinions(detail: PairDetail) -> str:
-    """Write the second opinions on a pair, folded away."""
-    entries = [
+def second_opinions(detail: PairDetail) -> list[tuple[str, str]]:
+    """Return other families, intervals and tests of a pair, as (name, value)."""
+    names = (detail.model_a, detail.model_b)
+    return [
         ("Adjusted p, neighbours", _adjusted(detail.adjacent_family)),
         ("Adjusted p, all pairs", _adjusted(detail.all_family)),
-        ("e-Holm, e-BH", f"{_side(detail, detail.e_holm)}; {_side(detail, detail.e_bh)} ({CURRENT})"),
+        ("e-Holm, e-BH", f"{side_name(names, detail.e_holm)}; {side_name(names, detail.e_bh)} ({CURRENT})"),
         ("p, continuity-corrected", p_value(detail.p_corrected)),
         ("Bootstrap gap", form.interval(detail.bootstrap_low, detail.bootstrap_high)),
-        ("rho can only be", f"{form.decimal(detail.rho_low)} to {form.decimal(detail.rho_high)} at these accuracies"),
+        ("Possible rho", f"{form.decimal(detail.rho_low)} to {form.decimal(detail.rho_high)} at these accuracies"),
         ("Anytime N*", needed(detail.anytime_required_n)),
         ("q with the paper's 2.15", form.ratio(detail.paper_anytime_resolution_ratio)),
     ]
-    entries += _cluster(detail.cluster) if detail.cluster is not None else []
-    rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(form.safe(value))}</dd></div>" for name, value in entries)
-    return f"<details><summary>Second opinions</summary><dl>{rows}</dl></details>"
 
 
-def _side(detail: PairDetail, side: str | None) -> str:
-    return {"a": detail.model_a, "b": detail.model_b}.get(side or "", "undecided")
+def cluster_opinions(cluster: ClusterDetail) -> list[tuple[str, str]]:
+    """Return how the cluster-aware result of a pair depends on the clusters, as (name, value)."""
+    ratios = ", ".join(f"{d.definition} {form.ratio(d.resolution_ratio)}" for d in cluster.definitions)
+    low, high = cluster.bootstrap_icc
+    omitted = f"{form.ratio(cluster.leave_one_out_low)} to {form.ratio(cluster.leave_one_out_high)}"
+    clusters = "an unknown number of" if cluster.clusters_needed is None else f"about {cluster.clusters_needed:,}"
+    return [
+        (
+            "Clusters resampled",
+            f"ICC {form.decimal(low, 4)} to {form.decimal(high, 4)}, N* {needed_range(*cluster.bootstrap_required_n)}",
+        ),
+        ("Unresolved in", f"{cluster.bootstrap_unresolved:.0%} of the resamples"),
+        ("One cluster omitted", f"q {omitted}; lowest without {cluster.leave_one_out_cluster}"),
+        ("Other clusters, q", ratios),
+        (
+            "For new categories",
+            f"{clusters} clusters like these until evidence at alpha; ln e is now {form.decimal(cluster.log_e)}",
+        ),
+    ]
 
 
 def _adjusted(family: AdjustedP | None) -> str:
@@ -35,24 +49,3 @@ def _adjusted(family: AdjustedP | None) -> str:
     names = {"sidak": "Sidak", "holm": "Holm", "benjamini_hochberg": "BH", "benjamini_yekutieli": "BY"}
     values = ", ".join(f"{name} {p_value(getattr(family, key))}" for key, name in names.items())
     return f"{values} ({counted(family.pairs, 'pair')}; {PLANNED_N})"
-
-
-def _cluster(cluster: ClusterDetail) -> list[tuple[str, str]]:
-    ratios = ", ".join(f"{d.definition} {form.ratio(d.resolution_ratio)}" for d in cluster.definitions)
-    low, high = cluster.bootstrap_icc
-    least, most = cluster.bootstrap_required_n
-    left = f"{form.ratio(cluster.leave_one_out_low)} to {form.ratio(cluster.leave_one_out_high)}"
-    clusters = "more than can be told" if cluster.clusters_needed is None else f"about {cluster.clusters_needed:,}"
-    return [
-        (
-            "Clusters resampled",
-            f"ICC {form.decimal(low, 4)} to {form.decimal(high, 4)}, N* {needed(least)} to {needed(most)}",
-        ),
-        ("Unresolved in", f"{cluster.bootstrap_unresolved:.0%} of the resamples"),
-        ("One cluster left out", f"q {left}, least without {cluster.leave_one_out_cluster}"),
-        ("Other clusters, q", ratios),
-        (
-            "For new categories",
-            f"{clusters} clusters like these until evidence at alpha; ln e now {form.decimal(cluster.log_e)}",
-        ),
-    ]

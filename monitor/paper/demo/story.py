@@ -9,18 +9,10 @@ from rich.text import Text
 
 from monitor.paper.demo import top_ten
 from monitor.paper.demo.naive import LOOK_EVERY, NaivePeeking
-from monitor.render.numbers import (
-    HELD,
-    UNDECIDED,
-    Glyphs,
-    decimal,
-    decision_glyph,
-    in_name_order,
-    items,
-    ratio,
-    resolution_glyph,
-)
-from monitor.render.terminal.tables import Column, Extra, first_that_fits, glyphs_for, shorten, table
+from monitor.render.numbers import decimal, items, ratio
+from monitor.render.signs import HELD, UNDECIDED, Glyphs, decision_glyph, in_name_order, resolution_glyph
+from monitor.render.terminal.layout import Column, first_that_fits, glyphs_for, shorten, table
+from monitor.render.terminal.tables import Extra
 from schemas.report import BenchmarkReport, PairReport, Report
 from stats.eprocess import anytime_required_n
 

@@ -1,4 +1,4 @@
-"""Watching on a terminal: pairs, ranking, the last verdict changes and the state of the reading, on one screen."""
+"""A live screen: pairs, ranking, the latest verdict changes and the progress of reading."""
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
@@ -12,19 +12,20 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from monitor.render import numbers as form
-from monitor.render.numbers import DECIDED, HELD, UNDECIDED, Glyphs
+from monitor.render.numbers import safe
+from monitor.render.signs import DECIDED, HELD, UNDECIDED, Glyphs, in_name_order
+from monitor.render.terminal.layout import glyphs_for
 from monitor.render.terminal.plain import LiveStatus, Progress, status_sentence
 from monitor.render.terminal.report import header
-from monitor.render.terminal.tables import Extra, glyphs_for, models_table, pairs_table
+from monitor.render.terminal.tables import Extra, models_table, pairs_table
 from schemas.changes import VerdictChange
 from schemas.report import BenchmarkReport, PairReport, Report
 
 REFRESH_PER_SECOND: Final = 4
 _FEED: Final = 50
 _BOTTOM_ROOM: Final = 4
-_BENCHMARK_ROOM: Final = 9  # lines below which a further benchmark is not shown
-_FEED_ROOM: Final = 40  # columns below which the feed stands under the ranking, not beside it
+_BENCHMARK_ROOM: Final = 9  # lines below which a further benchmark is omitted
+_FEED_ROOM: Final = 40  # columns below which the feed comes under the ranking, not next to it
 _RANKING_ROOM: Final = 28
 _BETWEEN: Final = 3
 _BAR_WIDTH: Final = 40
@@ -33,14 +34,14 @@ _Lines = list[list[Segment]]
 
 
 class LiveView:
-    """A screen that is drawn at most four times a second, whatever is told to it, and fits whatever terminal there is.
+    """A screen that fits the terminal and is drawn at most four times a second.
 
     Parameters
     ----------
     console : Console
         A terminal.
     clock : callable
-        Seconds from any origin, never going back; measures the rate of catching up.
+        Monotonic seconds; they measure the rate of catching up.
     low_coverage : float
         Share of the items below which a model is marked.
     """
@@ -63,10 +64,10 @@ class LiveView:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    # The screen is drawn by a thread of its own: what it reads is only ever replaced whole.
+    # A separate thread draws the screen: `update` and `change` replace values, and never modify them.
 
     def update(self, report: Report | None, status: LiveStatus, extra: Extra | None = None) -> None:
-        """Show this report and status from the next drawing on."""
+        """Show this report and status at the next refresh."""
         self._progress.see(status)
         self._report, self._status, self._extra = report, status, extra
 
@@ -75,7 +76,7 @@ class LiveView:
         self._feed = (change, *self._feed)[:_FEED]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw within the terminal's size: every line cut to its width, and no more lines than there are."""
+        """Draw within the terminal: every line cut to the width, and at most the height in lines."""
         width, height = max(1, options.max_width), max(1, options.size.height)
         lines = self._draw(console, options.update(width=width, height=None), height)
         for position, line in enumerate(lines[:height]):
@@ -89,29 +90,29 @@ class LiveView:
         room = height - len(status)
         if not benchmarks:
             return [*_lines(console, options, Text("waiting for the first result", style=UNDECIDED)), *status]
-        shown = benchmarks[: max(1, room // _BENCHMARK_ROOM)]
+        drawn = benchmarks[: max(1, room // _BENCHMARK_ROOM)]
         body: _Lines = []
-        hidden = len(benchmarks) - len(shown)
-        for position, benchmark in enumerate(shown):
-            share = (room - len(body) - (hidden > 0)) // (len(shown) - position)
+        hidden = len(benchmarks) - len(drawn)
+        for position, benchmark in enumerate(drawn):
+            share = (room - len(body) - (hidden > 0)) // (len(drawn) - position)
             body += self._benchmark(console, options, benchmark, share)
         if hidden:
             body += _lines(
                 console,
                 options,
-                Text(f"... {hidden:,} more benchmarks: see the page or rankwatch report", style=UNDECIDED),
+                Text(f"... {hidden:,} more benchmarks; see the page or run rankwatch report", style=UNDECIDED),
             )
         return [*body[:room], *[[] for _ in range(room - len(body))], *status]
 
     def _benchmark(self, console: Console, options: ConsoleOptions, benchmark: BenchmarkReport, room: int) -> _Lines:
         width = options.max_width
-        pairs = _shown(benchmark, self._extra)
+        pairs = _displayed_pairs(benchmark, self._extra)
         title, order, *_ = header(benchmark)
         order.stylize(UNDECIDED)
         title.no_wrap = order.no_wrap = True
         title.overflow = order.overflow = "ellipsis"
         top = [*_lines(console, options, title, order), []]
-        # The ranking and the feed keep a quarter of the room, the pairs have what they need of the rest.
+        # The ranking and the feed keep a quarter of the lines; the pairs take what they need of the rest.
         pair_rows = max(1, min(len(pairs), room - len(top) - 4 - max(_BOTTOM_ROOM, room // 4)))
         table, _ = pairs_table(benchmark, pairs[:pair_rows], console, width, self._extra)
         top += _lines(console, options, table)
@@ -123,16 +124,16 @@ class LiveView:
         return [*top, [], *self._bottom(console, options, benchmark, rest)]
 
     def _bottom(self, console: Console, options: ConsoleOptions, benchmark: BenchmarkReport, room: int) -> _Lines:
-        """Draw the ranking, and the feed beside it or, on a narrow terminal, below it."""
+        """Draw the ranking, and the feed next to it or, on a narrow terminal, below it."""
         width, ascii_only = options.max_width, options.ascii_only
         models = benchmark.models[: max(1, room - 2)]
         changes = [change for change in self._feed if change.benchmark == benchmark.benchmark][:room]
         feed = _feed(changes, glyphs_for(console))
-        beside = width - max(_FEED_ROOM, width * 9 // 20) - _BETWEEN
-        wide = width if beside < _RANKING_ROOM else beside
+        ranking_room = width - max(_FEED_ROOM, width * 9 // 20) - _BETWEEN
+        wide = width if ranking_room < _RANKING_ROOM else ranking_room
         table = models_table(models, wide, ascii_only=ascii_only, low_coverage=self._low_coverage)
         ranking = _lines(console, options, table)
-        if beside < _RANKING_ROOM:
+        if ranking_room < _RANKING_ROOM:
             return [*ranking, [], *_lines(console, options, *feed)][:room]
         taken = max(Segment.get_line_length(line) for line in ranking) + _BETWEEN
         right = _lines(console, options.update(width=width - taken), *feed)
@@ -161,31 +162,31 @@ class LiveView:
         return [*_lines(console, options, bar)[:1], *lines]
 
 
-def _shown(benchmark: BenchmarkReport, extra: Extra | None) -> Sequence[PairReport]:
-    """Choose the pairs that a further column speaks of, else the neighbours in rank."""
-    spoken = [pair for pair in benchmark.pairs if extra and form.in_name_order(pair) in extra.cells]
-    return spoken or [pair for pair in benchmark.pairs if pair.adjacent] or benchmark.pairs
+def _displayed_pairs(benchmark: BenchmarkReport, extra: Extra | None) -> Sequence[PairReport]:
+    """Return the pairs that the extra column covers, else the neighbours in rank."""
+    covered = [pair for pair in benchmark.pairs if extra and in_name_order(pair) in extra.cells]
+    return covered or [pair for pair in benchmark.pairs if pair.adjacent] or benchmark.pairs
 
 
 def _feed(changes: Sequence[VerdictChange], glyphs: Glyphs) -> list[Text]:
     if not changes:
         return [Text("verdict changes", style="bold"), Text("none so far", style=UNDECIDED)]
     return [
-        Text("verdict changes, the latest first (at n)", style="bold"),
+        Text("verdict changes, latest first (at n)", style="bold"),
         *(_change(change, glyphs) for change in changes),
     ]
 
 
 def _change(change: VerdictChange, glyphs: Glyphs) -> Text:
-    """Show a first decision in a line; what turns one over is said in full."""
+    """Return a decision as one line, and a change of a decision as its whole sentence."""
     if change.kind != "decided":
         sign = glyphs.reversed if change.kind == "reversed" else glyphs.held
-        return Text(f"{sign} {form.safe(change.sentence)}", HELD)
+        return Text(f"{sign} {safe(change.sentence)}", HELD)
     a, b = (change.model_b, change.model_a) if change.after == "b" else (change.model_a, change.model_b)
     headline = change.procedure == "anytime_family"
     text = Text(no_wrap=True, overflow="ellipsis")
     text.append(f"{glyphs.decided} {'family' if headline else 'pair  '}", DECIDED if headline else UNDECIDED)
-    return text.append(f" {change.evidence.n:>9,}  {form.safe(a)} > {form.safe(b)}", "" if headline else UNDECIDED)
+    return text.append(f" {change.evidence.n:>9,}  {safe(a)} > {safe(b)}", "" if headline else UNDECIDED)
 
 
 def _lines(console: Console, options: ConsoleOptions, *parts: Text | Table | Group) -> _Lines:

@@ -1,4 +1,4 @@
-"""Watching where there is no terminal: plain lines without escape codes. Knows nothing of rich."""
+"""Live output without a terminal: plain lines without escape codes, and without rich."""
 
 import sys
 from collections.abc import Callable
@@ -16,18 +16,18 @@ STATUS_INTERVAL: Final = 5.0
 
 @dataclass(frozen=True)
 class LiveStatus:
-    """How far the reading has come.
+    """The progress of reading.
 
     Attributes
     ----------
     events, events_per_second, rejected : int, float, int
-        Events folded so far, at which rate, and records that could not be read.
+        Events folded so far, their rate, and records that could not be read.
     bytes_done, bytes_total : int or None
-        Position in what is being read, and its size; None where that is not known.
+        Position in the input and its size; None where they are not known.
     caught_up : bool
-        Whether everything that was there has been read.
+        Whether the whole input has been read.
     url : str or None
-        Where the metrics are served.
+        The address of the metrics.
     note : str or None
         One sentence that stays in view.
     """
@@ -43,14 +43,14 @@ class LiveStatus:
 
     @property
     def share(self) -> float | None:
-        """Return which part has been read, between 0 and 1; None where that is not known."""
+        """Return the share of the input that has been read; None where it is not known."""
         if self.bytes_done is None or not self.bytes_total:
             return None
         return min(1.0, max(0.0, self.bytes_done / self.bytes_total))
 
 
 class Progress:
-    """The rate of reading, and when it will be through, from the positions seen so far."""
+    """The rate of reading and the time left, from the positions so far."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -58,7 +58,7 @@ class Progress:
         self._last: tuple[float, int] | None = None
 
     def see(self, status: LiveStatus) -> None:
-        """Take note of a position; one before the last, or having caught up, starts the measurement anew."""
+        """Record a position; a smaller one, or having caught up, restarts the measurement."""
         if status.bytes_done is None or status.caught_up:
             self._first = None
             return
@@ -68,13 +68,13 @@ class Progress:
         self._last = now
 
     def rate(self) -> float | None:
-        """Return bytes a second; None before there is anything to measure."""
+        """Return bytes per second; None until there are two positions."""
         if self._first is None or self._last is None or self._last[0] <= self._first[0]:
             return None
         return (self._last[1] - self._first[1]) / (self._last[0] - self._first[0])
 
     def sentence(self, status: LiveStatus) -> str:
-        """Say how far it is, how fast and for how much longer: "42 %, 3.1 MB/s, 0:12 left"."""
+        """Return the share, the rate and the time left: "42 %, 3.1 MB/s, 0:12 left"."""
         if status.share is None or status.bytes_done is None or status.bytes_total is None:
             return ""
         parts = [f"{status.share:.0%}"]
@@ -87,7 +87,7 @@ class Progress:
 
 
 def status_sentence(status: LiveStatus) -> str:
-    """Say the counts and the rate in one line."""
+    """Return the counts and the rate in one line."""
     parts = [f"{status.events:,} events", f"{status.events_per_second:,.0f} events/s", f"{status.rejected:,} rejected"]
     parts.append("caught up" if status.caught_up else "catching up")
     if status.url:
@@ -98,14 +98,14 @@ def status_sentence(status: LiveStatus) -> str:
 
 
 class PlainView:
-    """One line at the start, one for each verdict change, and a status line every few seconds.
+    """Write a line at the start, one for each verdict change, and a status line every few seconds.
 
     Parameters
     ----------
     write : callable, optional
-        Takes one line without its newline; standard output by default.
+        Called with one line without its newline; standard output by default.
     clock : callable
-        Seconds from any origin, never going back.
+        Monotonic seconds.
     every : float
         Seconds between two status lines.
 
@@ -140,10 +140,10 @@ class PlainView:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to put back."""
+        """Do nothing: there is no screen to restore."""
 
     def update(self, report: Report | None, status: LiveStatus, extra: object = None) -> None:  # noqa: ARG002 - the interface of LiveView
-        """Write a status line when one is due and something has changed since the last."""
+        """Write a status line if one is due and the status has changed."""
         self._progress.see(status)
         now = self._clock()
         if status == self._written or (self._due is not None and now < self._due):

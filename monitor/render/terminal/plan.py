@@ -1,21 +1,25 @@
 """A plan as JSON, or as tables with a curve."""
 
 import json
-from math import ceil, isfinite, log
+from math import isfinite, log
 from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from monitor.render.terminal.tables import Column, table
+from monitor.render.numbers import percent, planned_items
+from monitor.render.terminal.layout import Column, table
 from monitor.report.planning import Likeness, Planned
 
 _PROCEDURES: Final = {
-    "fixed_n": ("fixed n", "one pair chosen beforehand, looked at once, at the end"),
+    "fixed_n": ("fixed n", "one pair chosen in advance, looked at once, at the end"),
     "bonferroni": ("Bonferroni", "{m} pairs, looked at once, at the end"),
-    "anytime": ("anytime", "one pair, looked at as often as you like"),
-    "anytime_family": ("anytime family", "{m} pairs, looked at as often as you like"),
-    "clustered": ("clustered", "one pair, looked at once; items in clusters with design effect {effect:.3g}"),
+    "anytime": ("anytime", "one pair, valid however often you look"),
+    "anytime_family": ("anytime family", "{m} pairs, valid however often you look"),
+    "clustered": (
+        "clustered",
+        "one pair, looked at once, at the end; items in clusters with design effect {effect:.3g}",
+    ),
 }
 _OF_A_FAMILY: Final = ("bonferroni", "anytime_family")
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
@@ -28,9 +32,9 @@ def render_plan(planned: Planned, source: str, *, as_json: bool) -> RenderableTy
     ----------
     planned : Planned
     source : str
-        Where the likeness of the two models comes from.
+        The source of the likeness of the two models.
     as_json : bool
-        Whether to return JSON text instead of something for a console.
+        Whether to return JSON text, not tables.
     """
     return _json(planned, source) if as_json else _tables(planned, source)
 
@@ -65,8 +69,8 @@ def _tables(planned: Planned, source: str) -> Group:
     columns = [Column("procedure", [Text(_PROCEDURES[name][0]) for name in names])]
     if planned.needed:
         assert planned.gap is not None
-        title = f"items for a gap\nof {_points(planned.gap)} points"
-        columns.append(Column(title, [Text(_items(planned.needed[name])) for name in names], right=True))
+        title = f"items for a gap\nof {percent(planned.gap)} points"
+        columns.append(Column(title, [Text(planned_items(planned.needed[name])) for name in names], right=True))
     if planned.items is not None:
         title = f"smallest gap that\n{planned.items:,} items detect"
         cells = [_detectable(planned.detectable[name]) for name in names]
@@ -94,7 +98,7 @@ def _likeness(likeness: Likeness, source: str) -> str:
 
 
 def _curve(planned: Planned) -> Group:
-    """Items by gap; a bar a row, on a logarithmic scale over the whole table."""
+    """Build the table of items by gap, each with a bar on one logarithmic scale."""
     names = [name for name in planned.needed if name in {"fixed_n", "anytime", "anytime_family"}]
     names = names if planned.family > 1 else ["fixed_n", "anytime"]
     values = [needs[name] for _, needs in planned.curve for name in names if isfinite(needs[name])]
@@ -104,21 +108,13 @@ def _curve(planned: Planned) -> Group:
         share = (log(items) - low) / (high - low) if high > low and isfinite(items) else 1.0
         return _BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)]
 
-    columns = [Column("gap, points", [Text(_points(gap)) for gap, _ in planned.curve], right=True)]
+    columns = [Column("gap, points", [Text(percent(gap)) for gap, _ in planned.curve], right=True)]
     for name in names:
-        cells = [Text(f"{_items(needs[name])} {block(needs[name])}") for _, needs in planned.curve]
+        cells = [Text(f"{planned_items(needs[name])} {block(needs[name])}") for _, needs in planned.curve]
         columns.append(Column(f"{_PROCEDURES[name][0]}", cells, right=True))
     spark = "  ".join(f"{_PROCEDURES[n][0]} {''.join(block(needs[n]) for _, needs in planned.curve)}" for n in names)
     return Group(Text("Half the gap takes four times the items:"), table(columns), Text(spark))
 
 
-def _points(gap: float) -> str:
-    return f"{100 * gap:.2f}"
-
-
-def _items(items: float) -> str:
-    return f"{ceil(items):,}" if isfinite(items) else "no number"
-
-
 def _detectable(gap: float | None) -> str:
-    return "none" if gap is None else f"{_points(gap)} points"
+    return "none" if gap is None else f"{percent(gap)} points"

@@ -1,4 +1,4 @@
-"""The report as tables: for each benchmark the ranking, the pairs, why they are undecided, and the counts."""
+"""The report as tables on a terminal: for each benchmark the ranking, the pairs with their reasons, and the counts."""
 
 import sys
 from io import TextIOWrapper
@@ -7,22 +7,24 @@ from typing import Final
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from monitor.render import numbers as form
-from monitor.render.numbers import HELD, UNDECIDED, Glyphs
-from monitor.render.terminal.tables import Extra, glyphs_for, legend, models_table, pairs_table, summary_table
+from monitor.render import header as facts
+from monitor.render.numbers import safe
+from monitor.render.signs import HELD, UNDECIDED, Glyphs, relation, status_glyph
+from monitor.render.terminal.layout import glyphs_for
+from monitor.render.terminal.tables import Extra, legend, models_table, pairs_table, summary_table
 from monitor.report.sentences import counted
 from schemas.report import BenchmarkReport, PairReport, Report
 
 PIPE_WIDTH: Final = 160
-"""Columns of a table that goes to a file or a pipe."""
+"""Width of a table in a file or a pipe, in columns."""
 
 ROW_LIMIT: Final = 60
-"""Benchmarks, and rows of one table; more of them are counted, not shown."""
+"""Benchmarks, and rows of one table, at most; the rest is counted."""
 
 
 def output_console() -> Console:
     """Return a console on standard output: as wide as the terminal, or 160 columns where there is none."""
-    # A name may hold characters that the terminal's encoding lacks: they are escaped, never an error.
+    # A name may have characters that the terminal cannot encode: they are escaped.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     console = Console(highlight=False)
@@ -44,50 +46,38 @@ def render_report(
     report : Report
         Any number of benchmarks and pairs.
     console : Console
-        Where to: its width, encoding and colours decide the layout.
+        Its width, encoding and colors determine the layout.
     extra : Extra, optional
         A further column of the pair table.
     limit : int
-        Benchmarks, and rows of each table, that are shown at most.
+        Benchmarks, and rows of each table, at most.
     low_coverage : float
         Share of the items below which a model is marked.
     """
     if not report.benchmarks:
-        console.print(Text("No results: nothing was read that holds a score."))
+        console.print(Text(facts.NO_RESULTS))
     for position, benchmark in enumerate(report.benchmarks[:limit]):
         if position:
             console.print()
         console.print(_benchmark(benchmark, console, extra, limit, low_coverage), highlight=False)
     if len(report.benchmarks) > limit:
         console.print()
-        console.print(_left_out(len(report.benchmarks) - limit, "benchmarks"))
+        console.print(_omitted(len(report.benchmarks) - limit, "benchmarks"))
 
 
 def header(benchmark: BenchmarkReport) -> list[Text]:
-    """Build the lines above a benchmark: what was read, what is asserted, and at which levels."""
+    """Build the lines above a benchmark: what was read, what is assumed, and the levels."""
     b = benchmark
-    title = Text(form.safe(b.benchmark), style="bold")
-    counts = form.read(b)
-    faults = [(b.duplicates, "duplicates"), (b.conflicts, "conflicts"), (b.rejected, "rejected")]
-    title.append(f"  {counts}", "not bold")
-    for count, word in faults:
+    title = Text(safe(b.benchmark), style="bold")
+    title.append(f"  {facts.counts(b)}", "not bold")
+    for count, word in ((b.duplicates, "duplicates"), (b.conflicts, "conflicts"), (b.rejected, "rejected")):
         title.append(f", {count:,} {word}", HELD if count and word != "duplicates" else "not bold")
-    alone, family = form.log_thresholds(b)
-    size = "size not fixed" if b.family.size is None else counted(b.family.size, "pair")
-    needed = f"decided at ln e >= {alone:.2f} for a pair by itself, "
-    needed += f">= {family:.2f} in the family" if family is not None else "each pair at its own threshold in the family"
-    levels = f"alpha {b.alpha:g}, power {b.power:g}, mixture {form.safe(b.mixture)}"
-    lines = [
-        title,
-        Text(
-            f"order: {b.order.policy} ({form.safe(form.order_sentence(b))})",
-            style=HELD if b.order.policy == "none" else "",
-        ),
-        Text(f"family: {b.family.policy}, {size}; {levels}; {needed}"),
-    ]
-    trouble = form.order_trouble(b)
-    if trouble is not None:
-        lines.append(Text(f"order: {form.safe(trouble)}", style=HELD if b.order.suspect else ""))
+    policy = f"order: {b.order.policy} ({safe(facts.order_sentence(b))})"
+    levels = f"family: {facts.family(b)}; {safe(facts.levels(b))}; decided at {facts.thresholds(b)}"
+    lines = [title, Text(policy, style=HELD if b.order.policy == "none" else ""), Text(levels)]
+    warning = facts.order_warning(b)
+    if warning is not None:
+        lines.append(Text(f"order: {safe(warning)}", style=HELD if b.order.suspect else ""))
     return lines
 
 
@@ -102,16 +92,16 @@ def _benchmark(
     if low:
         parts.append(Text(_low_coverage(low, low_coverage), HELD))
     if len(benchmark.models) > limit:
-        parts.append(_left_out(len(benchmark.models) - limit, "models"))
+        parts.append(_omitted(len(benchmark.models) - limit, "models"))
     pairs = benchmark.pairs[:limit]
     if pairs:
-        table, reasons_shown = pairs_table(benchmark, pairs, console, width, extra)
+        table, with_reasons = pairs_table(benchmark, pairs, console, width, extra)
         parts += [Text(), table]
         if len(benchmark.pairs) > limit:
-            parts.append(_left_out(len(benchmark.pairs) - limit, "pairs"))
+            parts.append(_omitted(len(benchmark.pairs) - limit, "pairs"))
         glyphs = glyphs_for(console)
         parts += [Text(), legend(glyphs)]
-        if not reasons_shown:
+        if not with_reasons:
             parts += [Text(), *(_reason(pair, glyphs) for pair in pairs)]
         parts += [
             Text(),
@@ -125,12 +115,10 @@ def _benchmark(
 
 
 def _reason(pair: PairReport, glyphs: Glyphs) -> Text:
-    glyph, _, colour = form.status_glyph(pair, glyphs)
-    line = Text(glyph, style="").append(
-        f" {form.safe(pair.model_a)} {form.relation(pair)} {form.safe(pair.model_b)}: ", "bold"
-    )
+    glyph, _, colour = status_glyph(pair, glyphs)
+    line = Text(glyph, style="").append(f" {safe(pair.model_a)} {relation(pair)} {safe(pair.model_b)}: ", "bold")
     line.stylize(colour, 0, len(glyph))
-    return line.append(form.safe(pair.reason))
+    return line.append(safe(pair.reason))
 
 
 def _headline(benchmark: BenchmarkReport) -> Text:
@@ -146,11 +134,11 @@ def _headline(benchmark: BenchmarkReport) -> Text:
 
 
 def _low_coverage(models: int, share: float) -> str:
-    what = "1 model has" if models == 1 else f"{models:,} models have"
     return (
-        f"{what} scores on less than {share:.0%} of the items (in brackets): a mean over other items may not compare."
+        f"{counted(models, 'model')} with scores on less than {share:.0%} of the items (in brackets): "
+        "means over different items may not compare."
     )
 
 
-def _left_out(count: int, what: str) -> Text:
-    return Text(f"... {count:,} more {what} are not shown: --format json, csv or html lists them all.", style=UNDECIDED)
+def _omitted(count: int, what: str) -> Text:
+    return Text(f"... {count:,} more {what} are not shown; --format json, csv or html lists all.", style=UNDECIDED)

@@ -35,7 +35,7 @@ def hostile_benchmark(name="<b>|=bench|</b>"):
     return log[name]
 
 
-def shown(benchmark, *, pairs="adjacent", detail=False, low_coverage=0.9):
+def document_of(benchmark, *, pairs="adjacent", detail=False, low_coverage=0.9):
     view = report_view(benchmark, pairs=pairs, assert_complete=True)
     return ReportDocument(
         view.report,

@@ -10,12 +10,14 @@ from monitor.render.charts import matrix_chart, needed_bar
 from monitor.render.html import render_html
 from tests.fold_log import FoldLog, packed
 from tests.html_tree import read_html
-from tests.unit.render.hostile import NAMES, hostile_benchmark, shown
+from tests.unit.render.hostile import NAMES, document_of, hostile_benchmark
 
 
 @pytest.fixture(scope="module")
 def page():
-    return render_html([shown(hostile_benchmark(), detail=True), shown(hostile_benchmark("second"), pairs="all")])
+    return render_html(
+        [document_of(hostile_benchmark(), detail=True), document_of(hostile_benchmark("second"), pairs="all")]
+    )
 
 
 def test_it_is_well_formed_and_runs_and_loads_nothing(page):
@@ -94,7 +96,7 @@ def test_one_model_graded_scores_and_nothing_at_all():
         {"benchmark": "apart", "item_id": "1", "model": "a", "score": 1},
         {"benchmark": "apart", "item_id": "2", "model": "b", "score": 1},
     )
-    text = read_html(render_html([shown(log[name], detail=True) for name in ("bench", "graded", "apart")])).text
+    text = read_html(render_html([document_of(log[name], detail=True) for name in ("bench", "graded", "apart")])).text
     assert "There is no pair to compare." in text
     assert "share no items yet" in text
     assert "No results" in read_html(render_html([])).text
@@ -104,7 +106,7 @@ def test_two_hundred_models_stay_a_page():
     rng = np.random.default_rng(3)
     log = FoldLog()
     log.send(packed((rng.random((100, 200)) < np.linspace(0.9, 0.1, 200)).astype(float), [f"m{k}" for k in range(200)]))
-    page = render_html([shown(log.bench)])
+    page = render_html([document_of(log.bench)])
     assert len(page) < 3_000_000
     assert len(list(read_html(page).all("article"))) == 199
 

@@ -3,7 +3,7 @@
 from markdown_it import MarkdownIt
 
 from monitor.render.markdown import escape, render_markdown
-from tests.unit.render.hostile import NAMES, hostile_benchmark, shown
+from tests.unit.render.hostile import NAMES, document_of, hostile_benchmark
 
 PARSER = MarkdownIt("commonmark", {"linkify": False}).enable("table")
 
@@ -25,13 +25,13 @@ def tables(text):
 
 
 def test_hostile_names_are_text():
-    text = render_markdown([shown(hostile_benchmark(), detail=True)])
+    text = render_markdown([document_of(hostile_benchmark(), detail=True)])
     kinds = {child.type for token in PARSER.parse(text) for child in token.children or []}
     assert kinds <= {"text", "text_special", "strong_open", "strong_close", "softbreak"}
     assert "html_block" not in {token.type for token in PARSER.parse(text)}
     ranking = tables(text)[0]
     assert [row[3].replace("\u200b", "") for row in ranking[1:]] == [
-        m.model for m in shown(hostile_benchmark()).report.models
+        m.model for m in document_of(hostile_benchmark()).report.models
     ]
     for table in tables(text):
         assert len({len(row) for row in table}) == 1
@@ -45,7 +45,7 @@ def test_nobody_is_notified_and_nothing_becomes_a_link():
 
 
 def test_every_neighbour_has_its_sentence_checklist_and_opinions():
-    whole = shown(hostile_benchmark("plain"), detail=True)
+    whole = document_of(hostile_benchmark("plain"), detail=True)
     found = tables(render_markdown([whole]))
     assert [len(table) - 1 for table in found] == [
         len(NAMES),
@@ -61,13 +61,13 @@ def test_every_neighbour_has_its_sentence_checklist_and_opinions():
 
 
 def test_models_with_little_coverage_are_marked():
-    text = render_markdown([shown(hostile_benchmark("plain"), low_coverage=1.1)])
+    text = render_markdown([document_of(hostile_benchmark("plain"), low_coverage=1.1)])
     assert f"{len(NAMES)} models with scores on less than" in text
     assert text.count("**low**") == len(NAMES)
-    assert "low" not in render_markdown([shown(hostile_benchmark("plain"))]).replace("below", "").replace(
+    assert "low" not in render_markdown([document_of(hostile_benchmark("plain"))]).replace("below", "").replace(
         "follow", ""
     ).replace("allow", "")
 
 
 def test_nothing_read_is_said():
-    assert render_markdown([]) == "No results: nothing was read that holds a score.\n"
+    assert render_markdown([]) == "No results: no score was read.\n"

@@ -8,9 +8,10 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from monitor.render import numbers as form
+from monitor.render import signs
+from monitor.render.terminal.layout import shorten
 from monitor.render.terminal.report import output_console, render_report
-from monitor.render.terminal.tables import Extra, shorten
+from monitor.render.terminal.tables import Extra
 from schemas.report import FamilyReport, OrderReport, Report, Status, Summary
 from tests.report_factory import benchmark, model, pair, report
 
@@ -215,19 +216,19 @@ def test_a_procedure_that_was_not_run_is_not_called_undecided():
     outside = pair(gap_family_low=None, gap_family_high=None)
     run = pair(p_clustered=0.2)
     graded = pair(p_chi2=None, p_exact=None, p_mid=None)
-    glyphs = form.UNICODE
-    assert form.decision_glyph(graded, "fixed_n", glyphs)[0] == glyphs.undecided
-    for procedure in form.PROCEDURES:
-        assert form.decision_glyph(not_run, procedure, glyphs)[0] == glyphs.missing
-        assert form.decision_glyph(run, procedure, glyphs)[0] == glyphs.undecided
+    glyphs = signs.UNICODE
+    assert signs.decision_glyph(graded, "fixed_n", glyphs)[0] == glyphs.undecided
+    for procedure in signs.PROCEDURES:
+        assert signs.decision_glyph(not_run, procedure, glyphs)[0] == glyphs.missing
+        assert signs.decision_glyph(run, procedure, glyphs)[0] == glyphs.undecided
     alone = {
         procedure
-        for procedure in form.PROCEDURES
-        if form.decision_glyph(outside, procedure, glyphs)[0] != glyphs.missing
+        for procedure in signs.PROCEDURES
+        if signs.decision_glyph(outside, procedure, glyphs)[0] != glyphs.missing
     }
     assert alone == {"fixed_n", "anytime"}
-    assert form.resolution_glyph(run, "clustered", glyphs)[0] == glyphs.missing
-    assert form.resolution_glyph(run, "anytime", glyphs)[0] == glyphs.undecided
+    assert signs.resolution_glyph(run, "clustered", glyphs)[0] == glyphs.missing
+    assert signs.resolution_glyph(run, "anytime", glyphs)[0] == glyphs.undecided
 
 
 def test_decided_and_resolved_are_counted_apart():
@@ -258,12 +259,12 @@ def test_the_header_says_what_is_asserted_and_at_which_level():
     assert "12,032 items, 2 models, 24,064 events, 0 duplicates, 2 conflicts, 3 rejected" in text
     assert "order: trusted (asserted: the arrival order does not depend on outcomes or clusters)" in text
     assert "family: capacity, 9 pairs; alpha 0.05, power 0.8, mixture beta(1,1)" in text
-    assert "ln e >= 3.00 for a pair by itself, >= 5.19 in the family" in text
+    assert "ln e >= 3.00 for a pair on its own, >= 5.19 in the family" in text
 
 
 def test_a_family_that_grows_has_no_one_threshold():
     text = rendered(report(benchmark(family=FamilyReport(policy="spending", size=45))))
-    assert "each pair at its own threshold" in text
+    assert "for a pair on its own, its own threshold in the family" in text
     assert "5.19" not in text
 
 
@@ -275,7 +276,7 @@ def test_each_order_policy_is_explained(policy):
 
 
 def test_asserted_completeness_is_one_line_and_nothing_calls_it_declared():
-    asserted = "asserted: the 12,032 items found are the whole benchmark"
+    asserted = "asserted: the 12,032 items read are the whole benchmark"
     text = rendered(report(benchmark(order=OrderReport(policy="completion", suspect=False, reason=asserted))))
     assert f"order: completion ({asserted})" in text
     assert text.count("order:") == 1
@@ -285,8 +286,8 @@ def test_asserted_completeness_is_one_line_and_nothing_calls_it_declared():
 def test_long_tables_say_what_was_left_out_and_how_to_see_it():
     pairs = [pair(f"m{k:03}", f"m{k + 1:03}") for k in range(150)]
     text = rendered(report(benchmark(pairs, [model(f"m{k:03}", k + 1) for k in range(150)])), limit=40)
-    assert "110 more models are not shown: --format json" in text
-    assert "110 more pairs are not shown: --format json" in text
+    assert "110 more models are not shown; --format json" in text
+    assert "110 more pairs are not shown; --format json" in text
     assert rows(text, "m039 ~ m040")
     assert not rows(text, "m040 ~ m041")
 
@@ -297,14 +298,14 @@ def test_every_benchmark_is_shown():
     )
     assert [name for name in ("first", "second", "third") if rows(text, name)] == ["first", "second", "third"]
     assert "No pair shares an item yet." in text
-    assert "nothing was read" in rendered(Report(benchmarks=[]))
+    assert "No results: no score was read." in rendered(Report(benchmarks=[]))
 
 
 def test_many_benchmarks_are_cut_with_a_count():
     text = rendered(report(*(benchmark(benchmark=f"bench-{k}") for k in range(12))), limit=5)
     assert rows(text, "bench-4")
     assert not rows(text, "bench-5")
-    assert "7 more benchmarks are not shown: --format json" in text
+    assert "7 more benchmarks are not shown; --format json" in text
 
 
 @pytest.mark.parametrize("width", [100, 120, 160])

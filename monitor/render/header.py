@@ -1,0 +1,67 @@
+"""The facts above a benchmark: what was read, what its verdicts assume, and the thresholds."""
+
+from math import log
+from typing import Final
+
+from monitor.report.sentences import counted
+from schemas.report import ASSERTED, BenchmarkReport
+
+NO_RESULTS: Final = "No results: no score was read."
+
+_ORDER: Final = {
+    "completion": "declared: the item count; a verdict is given once the missing items cannot change it",
+    "committed": "asserted: the items follow the permutation that was committed before the first score",
+    "trusted": "asserted: the arrival order does not depend on outcomes or clusters",
+    "none": "nothing is asserted, so no anytime verdict is given; declare an order policy",
+}
+
+
+def counts(benchmark: BenchmarkReport) -> str:
+    """Return how much was read."""
+    b = benchmark
+    return f"{counted(b.items, 'item')}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}"
+
+
+def family(benchmark: BenchmarkReport) -> str:
+    """Return the policy and the size of the family."""
+    size = benchmark.family.size
+    return f"{benchmark.family.policy}, {'size not fixed' if size is None else counted(size, 'pair')}"
+
+
+def levels(benchmark: BenchmarkReport) -> str:
+    """Return alpha, power and mixture."""
+    return f"alpha {benchmark.alpha:g}, power {benchmark.power:g}, mixture {benchmark.mixture}"
+
+
+def log_thresholds(benchmark: BenchmarkReport) -> tuple[float, float | None]:
+    """Return ln(1/alpha), and ln(m/alpha) of a family of declared capacity m.
+
+    Under `spending` every pair has its own threshold, so there is no second number.
+    """
+    policy = benchmark.family
+    pair = -log(benchmark.alpha)
+    return pair, pair + log(policy.size) if policy.policy == "capacity" and policy.size else None
+
+
+def thresholds(benchmark: BenchmarkReport) -> str:
+    """Return the evidence that decides a pair on its own and in the family."""
+    pair, in_family = log_thresholds(benchmark)
+    rest = f">= {in_family:.2f} in the family" if in_family is not None else "its own threshold in the family"
+    return f"ln e >= {pair:.2f} for a pair on its own, {rest}"
+
+
+def order_sentence(benchmark: BenchmarkReport) -> str:
+    """Return what the order policy assumes; for completeness that was asserted and not declared, the assertion."""
+    return _asserted(benchmark) or _ORDER[benchmark.order.policy]
+
+
+def order_warning(benchmark: BenchmarkReport) -> str | None:
+    """Return what is wrong with the order, or missing; None if nothing is."""
+    if _asserted(benchmark) is not None:
+        return None
+    return benchmark.order.reason or ("the arrival order is suspect" if benchmark.order.suspect else None)
+
+
+def _asserted(benchmark: BenchmarkReport) -> str | None:
+    reason = benchmark.order.reason
+    return reason if reason is not None and reason.startswith(ASSERTED) else None

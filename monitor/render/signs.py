@@ -1,0 +1,95 @@
+"""The sign, word and colour of a verdict; without rich, so that plain output loads fast."""
+
+from typing import Final, NamedTuple
+
+from schemas.report import RESOLUTION_PROCEDURES, PairReport, Side
+
+PROCEDURES: Final = {
+    "anytime_family": ("FAM", "anytime family (headline)"),
+    "anytime": ("any", "anytime (this pair only)"),
+    "e_bh": ("eBH", "e-BH (revocable)"),
+    "fixed_n": ("fix", "fixed n"),
+    "bonferroni": ("Bon", "Bonferroni"),
+    "holm": ("Hol", "Holm"),
+    "benjamini_hochberg": ("BH", "Benjamini-Hochberg"),
+    "clustered": ("clu", "clustered"),
+}
+"""Short and long name of each procedure, the headline first; every table lists them in this order."""
+
+RESOLUTIONS: Final = tuple(key for key in PROCEDURES if key in RESOLUTION_PROCEDURES)
+"""The procedures that resolve pairs, in the same order."""
+
+SUMMARY_ONLY: Final = {"bonferroni_adjacent": "Bon (neighbours)"}
+"""The procedure that only the summary counts, over neighbours in rank."""
+
+
+class Glyphs(NamedTuple):
+    """One sign per meaning, one cell wide; a colour never carries a meaning alone."""
+
+    decided: str
+    reversed: str
+    undecided: str
+    missing: str
+    held: str
+    equivalent: str
+    collecting: str
+    exhausted: str
+    superseded: str
+    invalidated: str
+
+
+UNICODE: Final = Glyphs("●", "▼", "○", "·", "■", "≈", "○", "□", "◌", "✗")
+ASCII: Final = Glyphs("*", "v", "o", ".", "#", "=", "o", "x", "~", "!")
+
+DECIDED, UNDECIDED, HELD = "dodger_blue1", "grey50", "dark_orange"
+"""The colours of the product: blue decided, grey undecided, orange reversed or held; legible on black and on white."""
+
+
+def in_name_order(pair: PairReport) -> tuple[str, str]:
+    """Name a pair in the order of the store, the metrics and the feed."""
+    return (pair.model_a, pair.model_b) if pair.model_a <= pair.model_b else (pair.model_b, pair.model_a)
+
+
+def decision_glyph(pair: PairReport, procedure: str, glyphs: Glyphs) -> tuple[str, str]:
+    """Return the glyph and the colour of one decision; a pair that was never tested is not undecided."""
+    side: Side | None = getattr(pair.decided, procedure)
+    if side == "a":
+        return glyphs.decided, DECIDED
+    if side == "b":
+        return glyphs.reversed, HELD
+    return (glyphs.undecided if _tested(pair, procedure) else glyphs.missing), UNDECIDED
+
+
+def _tested(pair: PairReport, procedure: str) -> bool:
+    if procedure == "clustered":
+        return pair.p_clustered is not None
+    # A pair outside the declared family has no interval at its level, and no test within it either.
+    if procedure not in {"fixed_n", "anytime"} and pair.gap_family_low is None:
+        return False
+    if procedure in {"anytime", "anytime_family", "e_bh"}:
+        return pair.log_e is not None
+    return pair.sd is not None
+
+
+def resolution_glyph(pair: PairReport, procedure: str, glyphs: Glyphs) -> tuple[str, str]:
+    """Return the glyph and the colour of one resolution: resolved, unresolved, or not computed."""
+    value: bool | None = getattr(pair.resolved, procedure)
+    if value is None:
+        return glyphs.missing, UNDECIDED
+    return (glyphs.decided, DECIDED) if value else (glyphs.undecided, UNDECIDED)
+
+
+def status_glyph(pair: PairReport, glyphs: Glyphs) -> tuple[str, str, str]:
+    """Return the glyph, the word and the colour of a pair's status."""
+    status = pair.status
+    if status == "decided":
+        if pair.decided.anytime_family == "b":
+            return glyphs.reversed, "decided for B", HELD
+        return glyphs.decided, "decided", DECIDED
+    return getattr(glyphs, status), status, HELD if status in {"held", "invalidated"} else UNDECIDED
+
+
+def relation(pair: PairReport) -> str:
+    """Return the sign between two names; only a family-wise verdict claims an order."""
+    side = pair.decided.anytime_family
+    return {"a": ">", "b": "<"}.get(side or "", "~")

@@ -1,0 +1,105 @@
+"""Tables that fit a terminal: every column as wide as its cells, and a layout that fits the width."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.cells import cell_len, chop_cells
+from rich.console import Console, Group
+from rich.text import Text
+
+from monitor.render.numbers import safe
+from monitor.render.signs import ASCII, UNDECIDED, UNICODE, Glyphs
+
+GAP: Final = 2  # cells between two columns
+
+
+@dataclass(frozen=True)
+class Column:
+    """A title, which may have several lines, and one text a row."""
+
+    title: str
+    cells: Sequence[Text]
+    right: bool = False
+    style: str = ""
+
+    @property
+    def width(self) -> int:
+        """Cells that the column needs."""
+        lines = [cell_len(line) for line in self.title.split("\n")]
+        return max([*lines, *(cell.cell_len for cell in self.cells)])
+
+
+def glyphs_for(console: Console) -> Glyphs:
+    """Return the glyphs that the terminal can encode."""
+    return ASCII if console.options.ascii_only else UNICODE
+
+
+def shorten(name: str, room: int, ellipsis: str = "…") -> str:
+    """Cut a name in its middle, where model names differ least, to at most `room` cells."""
+    name = safe(name)
+    if cell_len(name) <= room:
+        return name
+    head = (room - cell_len(ellipsis) + 1) // 2
+    tail = room - cell_len(ellipsis) - head
+    if tail <= 0:
+        return "".join(chop_cells(name, max(room, 1))[:1])
+    return chop_cells(name, head)[0] + ellipsis + chop_cells(name[::-1], tail)[0][::-1]
+
+
+def table(columns: Sequence[Column], *, ascii_only: bool = False) -> Group:
+    """Lay out columns, each exactly as wide as it needs, with one rule under the titles.
+
+    rich's own table measures each cell several times, too slow for a screen that is drawn four times a second.
+    """
+    widths = [column.width for column in columns]
+    titles = [column.title.split("\n") for column in columns]
+    depth = max(len(title) for title in titles)
+    lines = []
+    for level in range(depth):
+        parts = [title[level - depth + len(title)] if level >= depth - len(title) else "" for title in titles]
+        lines.append(
+            _line(columns, widths, [Text(part, column.style) for part, column in zip(parts, columns, strict=True)])
+        )
+    rule = ("-" if ascii_only else "─") * (sum(widths) + GAP * (len(widths) - 1))
+    lines.append(Text(rule, UNDECIDED, no_wrap=True, overflow="crop"))
+    lines.extend(_line(columns, widths, row) for row in zip(*(column.cells for column in columns), strict=True))
+    return Group(*lines)
+
+
+def _line(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[Text]) -> Text:
+    line = Text(no_wrap=True, overflow="crop")
+    for column, width, cell in zip(columns, widths, cells, strict=True):
+        if line:
+            line.append(" " * GAP)
+        space = " " * (width - cell.cell_len)
+        if column.right:
+            line.append(space).append_text(cell)
+        else:
+            line.append_text(cell).append(space)
+    line.rstrip()
+    return line
+
+
+def width_of(columns: Mapping[str, Column], keys: Sequence[str], but: str = "") -> int:
+    """Return the width of a table of these columns in cells, without the column `but`."""
+    return sum(columns[key].width for key in keys if key != but) + GAP * (len(keys) - 1)
+
+
+def first_that_fits(
+    columns: Mapping[str, Column],
+    layouts: Sequence[tuple[str, ...]],
+    width: int,
+    at_most: Mapping[str, int] | None = None,
+) -> tuple[str, ...]:
+    """Return the first layout that fits, or the last; a column in `at_most` may be shortened to that many cells."""
+    for layout in layouts:
+        spare = sum(max(0, columns[key].width - most) for key, most in (at_most or {}).items() if key in layout)
+        if width_of(columns, layout) - spare <= width:
+            return layout
+    return layouts[-1]
+
+
+def ellipsis_of(*, ascii_only: bool) -> str:
+    """Return the sign for omitted characters."""
+    return ".." if ascii_only else "…"

@@ -1,10 +1,9 @@
-"""The Faust transport ``file://``: one message is one chunk of the application's own `FileLog`.
+"""Read and append the application's `FileLog` as the Faust transport ``file://``; one message is one chunk.
 
-Stock Faust spends about 0.1 ms on a message, so a message here carries up to 2,000 records; and where Faust would ask a
-broker for its committed offsets, the application says what it has stored. Whatever is relied on beyond Faust's
-documentation is pinned by tests/contract/test_faust_hooks.py.
+Stock Faust spends about 0.1 ms on a message, so a message here carries up to 2,000 records. The application's own store supplies the
+offsets that Faust would ask a broker for. tests/contract/test_faust_hooks.py pins the undocumented parts of Faust that this relies on.
 """
-# Faust's interfaces have room for what one file does not need.
+# Faust's interfaces have parameters that a file does not need.
 # ruff: noqa: ARG002
 
 import asyncio
@@ -13,26 +12,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faust.transport import base
-from faust.types import TP, ConsumerMessage, RecordMetadata
+from faust.types import TP, RecordMetadata
 
 from monitor.engine.chunk import Chunk
+from monitor.logs.chunk_consumer import ChunkConsumer
 from monitor.logs.file_log import FileLog
 
 if TYPE_CHECKING:
     from monitor.logs.faust_app import FaustApp
 
 PARTITION = 0
-Sent = asyncio.Future[RecordMetadata]
+Delivery = asyncio.Future[RecordMetadata]
 
 
-class Consumer(base.Consumer):  # type: ignore[misc]
+class Consumer(ChunkConsumer):
     """Delivers the chunks of a `FileLog` in order, from the offset that the application has stored.
 
-    One chunk waits in the stream's buffer, the next in the hand of this consumer, and no third is read before the agent
-    asks: an agent that does not ask is all the pausing there is.
+    One chunk waits in the stream's buffer, the next in this consumer, and no third is read before the agent asks for one. This is the only
+    backpressure.
     """
-
-    app: "FaustApp"
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
@@ -42,12 +40,12 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         self._growth: asyncio.Future[bool] | None = None
 
     async def subscribe(self, topics: Iterable[str]) -> None:
-        """Take the log's one partition: nobody else could have it."""
+        """Take the log's one partition, which no other consumer can have."""
         names = set(topics)
         if len(names) != 1:
-            raise ValueError(f"topics are {sorted(names)}: a file log holds one topic, run one application a log")
+            raise ValueError(f"topics are {sorted(names)}: a file log holds one topic; run one application per log")
         self._assigned = {TP(names.pop(), PARTITION)}
-        # Faust's callbacks wait until this subscription is done: they cannot be awaited here.
+        # Faust's callbacks wait until this subscription is done, so they cannot be awaited here.
         self.add_future(self._assign())
 
     async def _assign(self) -> None:
@@ -55,29 +53,29 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         await self.on_partitions_assigned(self.assignment(), self.app.consumer_generation_id)
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
-        """Go to the offset that the application has stored, or to the first record if it has none."""
+        """Seek to the offset that the application has stored, or to the first record if it has none."""
         stored = await self.app.stored_offsets(self.assignment())
         offsets = {tp: stored.get(tp, self._log.first_offset) for tp in self._assigned}
         await self.seek_wait(offsets)
         return offsets
 
     async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
-        """Go to an offset; whatever was read before and is not yet in the agent's hands never gets there."""
+        """Seek to an offset and drop the chunks that were read but not delivered to the agent."""
         for tp, offset in partitions.items():
             await self._seek(tp, offset)
 
     async def _seek(self, partition: TP, offset: int) -> None:
         self._log.check_offset(offset)
         if self._position is not None:
-            # Streams drop messages of another generation: all that was read before this seek, wherever it waits.
+            # Streams drop messages of another generation: everything that was read before this seek.
             self.app.consumer_generation_id += 1
         self._position = offset
         if self._growth is not None:
             self._growth.cancel()
 
     async def _drain_messages(self, fetcher: base.Fetcher) -> None:
-        # Faust's own loop drops what a seek wants read again if it came while a message waited for a full buffer, and
-        # sleeps for a second whenever a buffer is full.
+        # Faust's own loop loses a seek that comes while a message waits for a full buffer, and sleeps for a second whenever a buffer is
+        # full.
         while not (self.should_stop or fetcher.should_stop):
             for tp, chunks in (await self._getmany(self._assigned, 0.0)).items():
                 for chunk in chunks:
@@ -86,7 +84,7 @@ class Consumer(base.Consumer):  # type: ignore[misc]
     async def _getmany(self, active_partitions: set[TP], timeout: float) -> dict[TP, list[Chunk]]:  # noqa: ASYNC109
         while True:
             position = self._position
-            assert position is not None, "the fetcher starts behind the first seek"
+            assert position is not None, "the fetcher starts after the first seek"
             chunk = self._log.read(position, self.app.chunk_records, self.app.chunk_bytes)
             if chunk is not None:
                 self._position = chunk.end
@@ -97,21 +95,6 @@ class Consumer(base.Consumer):  # type: ignore[misc]
             finally:
                 self._growth.cancel()
                 self._growth = None
-
-    def _to_message(self, tp: TP, chunk: Chunk) -> ConsumerMessage:
-        return ConsumerMessage(
-            topic=tp.topic,
-            partition=tp.partition,
-            offset=chunk.start,
-            timestamp=0.0,
-            timestamp_type=0,
-            headers=None,
-            key=None,
-            value=chunk,
-            checksum=None,
-            tp=tp,
-            generation_id=self.app.consumer_generation_id,
-        )
 
     def assignment(self) -> set[TP]:
         """Return the one partition, once subscribed."""
@@ -138,24 +121,18 @@ class Consumer(base.Consumer):  # type: ignore[misc]
         return 1
 
     def key_partition(self, topic: str, key: bytes | None, partition: int | None = None) -> int:
-        """Return the one partition, whatever the key."""
+        """Return the one partition."""
         return PARTITION
-
-    async def create_topic(self, *args: object, **kwargs: object) -> None:
-        """Do nothing: the topic is there when the log is."""
-
-    def _new_topicpartition(self, topic: str, partition: int) -> TP:
-        return TP(topic, partition)
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
         return False  # offsets are the store's
 
 
 class Producer(base.Producer):  # type: ignore[misc]
-    """Appends to the `FileLog`; what it has sent is on the disk."""
+    """Appends to the `FileLog`; sent records are on the disk."""
 
-    async def send(self, topic: str, key: bytes | None, value: bytes | None, *_: object, **__: object) -> Sent:
-        """Append `value` as one record, whatever the key; when this returns, the future is done.
+    async def send(self, topic: str, key: bytes | None, value: bytes | None, *_: object, **__: object) -> Delivery:
+        """Append `value` as one record; the returned future is done.
 
         Raises
         ------
@@ -164,33 +141,33 @@ class Producer(base.Producer):  # type: ignore[misc]
         OSError, LogClosed
             As `FileLog.append`.
         """
-        sent: Sent = asyncio.get_running_loop().create_future()
-        sent.set_result(await self.send_and_wait(topic, key, value))
-        return sent
+        delivery: Delivery = asyncio.get_running_loop().create_future()
+        delivery.set_result(await self.send_and_wait(topic, key, value))
+        return delivery
 
     async def send_and_wait(
         self, topic: str, key: bytes | None, value: bytes | None, *_: object, **__: object
     ) -> RecordMetadata:
         """Append one record as `send` does, and return where it is."""
         if value is None:
-            raise ValueError("value is None: a file log takes JSON texts only")
+            raise ValueError("value is None: give a JSON text")
         offset = await self.transport.log.append((value,)) - len(value) - 1
         return RecordMetadata(topic, PARTITION, TP(topic, PARTITION), offset, timestamp=None, timestamp_type=None)
 
     async def flush(self) -> None:
-        """Wait until what was given to `send_soon` is appended."""
+        """Wait until the records given to `send_soon` are appended."""
         await self.buffer.flush()
 
     async def create_topic(self, *args: object, **kwargs: object) -> None:
         """Do nothing: the topic is there when the log is."""
 
     def key_partition(self, topic: str, key: bytes | None) -> TP:
-        """Return the one partition, whatever the key."""
+        """Return the one partition."""
         return TP(topic, PARTITION)
 
 
 class Transport(base.Transport):  # type: ignore[misc]
-    """``file:///absolute/path/log.jsonl``, the path of the log that the application has open as its `file_log`."""
+    """Serves ``file:///absolute/path/log.jsonl``, the log that the application has open as its `file_log`."""
 
     Consumer = Consumer
     Producer = Producer
@@ -210,8 +187,8 @@ class Transport(base.Transport):  # type: ignore[misc]
         log = self.app.file_log
         path = Path(self.url[0].path).resolve()
         if log is None or log.path != path:
-            found = "not set" if log is None else log.path
+            current = "not set" if log is None else log.path
             raise ValueError(
-                f"file_log is {found}: open {path} with FileLog.open and set app.file_log before the start"
+                f"file_log is {current}: open {path} with FileLog.open and set app.file_log before the start"
             )
         return log

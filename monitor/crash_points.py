@@ -1,7 +1,7 @@
-"""Named points at which a test may kill the process, to show that nothing is lost or counted twice there.
+"""Let a test kill the process at a named point, to show that nothing is lost or counted twice there.
 
-``RANKWATCH_CRASH_AT=name`` or ``name:count`` in the environment ends the process with SIGKILL at the first, or the
-count-th, passing of that point. Without the variable a point costs one dictionary lookup.
+``RANKWATCH_CRASH_AT=name`` or ``name:count`` in the environment kills the process with SIGKILL when it passes that point
+for the first or the count-th time. Without the variable a point costs one dictionary lookup.
 """
 
 import os
@@ -27,12 +27,12 @@ _points = _armed()
 
 
 def armed(name: str) -> bool:
-    """Whether the next passing of the point `name` kills the process; counts as no passing."""
+    """Return whether the point `name` is set to kill the process; does not count as passing it."""
     return name in _points
 
 
 def crash_point(name: str) -> None:
-    """Kill this process, with no chance to clean up, if `name` is armed and this is the passing it was armed for."""
+    """Kill this process without cleanup if the point `name` is set and has now been passed often enough."""
     point = _points.get(name)
     if point is not None and next(point[1]) == point[0]:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Every setting, in one place. A flag beats an environment variable RANKWATCH_*, that beats the file named by RANKWATCH_CONFIG."""
+"""Define every setting. Flags override environment variables RANKWATCH_*, which override the file that RANKWATCH_CONFIG names."""
 
 import os
 from pathlib import Path
@@ -19,94 +19,95 @@ class ConfigFileError(Exception):
 
 
 class Settings(BaseSettings):
-    """How the monitor runs; what is declared of a benchmark is not here but in its log."""
+    """Configures how the monitor runs. Declarations of benchmarks are in the log."""
 
     model_config = SettingsConfigDict(env_prefix="RANKWATCH_", extra="forbid", frozen=True)
 
     data_dir: Path = Field(
-        Path("rankwatch-data"), description="log, state, dead letters and feed of the embedded default"
+        Path("rankwatch-data"), description="directory of the log, state, dead letters and feed of `watch`"
     )
     topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field(
-        "rankwatch.events", description="topic of the events"
+        "rankwatch.events", description="topic that events are read from"
     )
     redis_url: SecretStr | None = Field(
-        None, description="Redis or Valkey to keep the state in; none: an embedded Valkey"
+        None, description="Redis or Valkey that keeps the state; without it, an embedded Valkey"
     )
-    host: str = Field("127.0.0.1", description="address to serve on; anything but loopback needs a token")
-    port: Annotated[int, Field(ge=0, le=65535)] = Field(8642, description="port to serve on; 0 takes a free one")
-    token: SecretStr | None = Field(None, description="bearer token that requests have to carry")
+    host: str = Field("127.0.0.1", description="address to serve on; any other than loopback needs a token")
+    port: Annotated[int, Field(ge=0, le=65535)] = Field(8642, description="port to serve on; 0 picks a free one")
+    token: SecretStr | None = Field(None, description="bearer token that requests must carry")
     max_body_bytes: Annotated[int, Field(ge=1_000)] = Field(
-        16_000_000, description="largest body of a request, inflated"
+        16_000_000, description="largest request body, after decompression"
     )
-    poll_seconds: Annotated[float, Field(gt=0)] = Field(0.5, description="how often watched files are looked at")
+    poll_seconds: Annotated[float, Field(gt=0)] = Field(0.5, description="how often watched files are checked")
     snapshot_seconds: Annotated[float, Field(gt=0)] = Field(
-        5.0, description="how often pair sums are saved, so that a restart is quick"
+        5.0, description="how often pair sums are saved, for a quick restart"
     )
     max_rejected: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1, description="largest share of lines that may be unreadable"
     )
     low_coverage: Annotated[float, Field(ge=0, le=1)] = Field(
-        LOW_COVERAGE, description="share of the items below which a model is marked in the ranking"
+        LOW_COVERAGE, description="mark a model in the ranking if it has scores for less than this share of the items"
     )
-    broker_url: str | None = Field(None, description="kafka://host:port[,host:port] of the log of events")
+    broker_url: str | None = Field(None, description="brokers of the events, kafka://host:port[,host:port]")
     group: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field(
         "rankwatch", description="consumer group of the workers"
     )
     verdict_topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field(
-        "rankwatch.verdicts", description="topic of the verdict changes"
+        "rankwatch.verdicts", description="topic that verdict changes are published to"
     )
-    kafka_tls: bool = Field(False, description="whether the brokers speak TLS")
-    kafka_ca_file: Path | None = Field(None, description="certificates to trust (PEM), instead of the system's")
+    kafka_tls: bool = Field(False, description="whether the brokers use TLS")
+    kafka_ca_file: Path | None = Field(None, description="certificates to trust (PEM) instead of the system's")
     kafka_certificate_file: Path | None = Field(None, description="the client's own certificate (PEM)")
     kafka_key_file: Path | None = Field(None, description="the key of the client's certificate (PEM)")
     kafka_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] | None = Field(
-        None, description="SASL mechanism; none: no SASL"
+        None, description="SASL mechanism; without it, no SASL"
     )
     kafka_username: str | None = Field(None, description="user for PLAIN and SCRAM")
     kafka_password: SecretStr | None = Field(None, description="password for PLAIN and SCRAM")
     kafka_token_file: Path | None = Field(
-        None, description="for OAUTHBEARER: a file that is kept fresh by something else"
+        None, description="token file for OAUTHBEARER, which another program keeps fresh"
     )
     kafka_session_seconds: Annotated[float, Field(gt=0)] = Field(
-        10.0, description="how long a worker may be silent before its partitions go to others"
+        10.0, description="how long a worker may be silent before its partitions go to other workers"
     )
     kafka_compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = Field(
-        "none", description="how what is sent to Kafka is compressed"
+        "none", description="compression of messages to Kafka"
     )
     create_topics: Literal["none", "outputs", "all"] = Field(
         "outputs",
-        description="which topics the service makes where they are missing: none, those it writes, or that of the events too",
+        description="which missing topics the service creates: none, the ones it writes, or also the topic of the events",
     )
     topic_partitions: Annotated[int, Field(ge=1)] = Field(
-        8, description="partitions of the topic of the events, if it is made: they cannot be changed later"
+        8, description="partition count of the topic of the events if the service creates it; permanent"
     )
     topic_replicas: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="replicas of the topic of the events, if it is made; none: 3, or as many as there are brokers"
+        None,
+        description="replicas of the topic of the events if the service creates it; by default 3, or the number of brokers if lower",
     )
     topic_retention_seconds: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="how long topics that are made keep their records; none: as the brokers do by default"
+        None, description="retention of the topics that the service creates; by default, that of the brokers"
     )
-    webhook_url: SecretStr | None = Field(None, description="web address that every verdict change is posted to")
+    webhook_url: SecretStr | None = Field(None, description="web address to post every verdict change to")
     webhook_format: Literal["alertmanager", "json"] = Field(
-        "json", description="what is posted: alerts for Alertmanager's /api/v2/alerts, or plain JSON"
+        "json", description="format of the posts: alerts for Alertmanager's /api/v2/alerts, or plain JSON"
     )
-    webhook_secret: SecretStr | None = Field(None, description="signs what is posted (HMAC-SHA256)")
+    webhook_secret: SecretStr | None = Field(None, description="key that signs the posts (HMAC-SHA256)")
     linger_seconds: Annotated[float, Field(ge=0)] = Field(
-        20.0, description="how long a worker that refuses its log stays up, so that its metrics tell of it"
+        20.0, description="how long a worker that refuses its log stays up, so that an alert can fire on its metrics"
     )
     stall_seconds: Annotated[float, Field(gt=0)] = Field(
-        60.0, description="how long a lagging worker may make no progress"
+        60.0, description="how long a lagging worker may make no progress before it ends"
     )
-    drain_seconds: Annotated[float, Field(gt=0)] = Field(20.0, description="how long a stop may take")
+    drain_seconds: Annotated[float, Field(gt=0)] = Field(20.0, description="how long an orderly stop may take")
     start_seconds: Annotated[float, Field(gt=0)] = Field(
-        30.0, description="how long to wait for the store at the start"
+        30.0, description="how long to retry a store or broker that does not answer"
     )
 
     @model_validator(mode="after")
     def _token_beyond_loopback(self) -> "Settings":
         if self.host not in LOOPBACK and self.token is None:
             raise ValueError(
-                f"host {self.host} can be reached from elsewhere: set a token (RANKWATCH_TOKEN), or serve on 127.0.0.1"
+                f"host {self.host} accepts requests from other machines: set a token (RANKWATCH_TOKEN), or serve on 127.0.0.1"
             )
         return self
 
@@ -131,5 +132,5 @@ def _file(settings: type[BaseSettings], path: str) -> TomlConfigSettingsSource:
         return TomlConfigSettingsSource(settings, toml_file=path)
     except (OSError, ValueError) as error:
         raise ConfigFileError(
-            f"RANKWATCH_CONFIG names {path!r}, which cannot be read as TOML ({error}): correct the file"
+            f"RANKWATCH_CONFIG names {path!r}, which cannot be read as TOML: correct the file"
         ) from error

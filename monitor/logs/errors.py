@@ -1,4 +1,4 @@
-"""The errors of a log. Each message says what to do."""
+"""The errors of a log. Each message ends with the fix."""
 
 
 class LogError(Exception):

@@ -1,4 +1,4 @@
-"""The Faust application that the monitor runs in: no tables, no leader, no web server, nothing on the terminal."""
+"""Make the Faust application that the monitor runs in, without tables, leader, web server or terminal output."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,40 +14,41 @@ from monitor.logs.kafka_settings import KafkaSettings
 
 KAFKA_CHUNK_BYTES = 1 << 20
 KAFKA_CHUNK_RECORDS = 6000
-"""Messages may be packed: what bounds a chunk of them is their bytes. As many single events as fit into those, where they have piled up:
-each chunk waits for the store once."""
+"""As many single events as fit into `KAFKA_CHUNK_BYTES`, because each chunk waits for the store once."""
 
 
 class ChunkSchema(faust.Schema):  # type: ignore[misc]
-    """Hands a message's chunk to the agent as it is, and a record to the log as it is."""
+    """Passes chunks to the agent, and records to the log, unchanged."""
 
     def loads_key(self, app: faust.App, message: Message, **_: object) -> bytes | None:  # noqa: ARG002
-        """Return the key untouched."""
+        """Return the key unchanged."""
         return message.key  # type: ignore[no-any-return]
 
     def loads_value(self, app: faust.App, message: Message, **_: object) -> Chunk:  # noqa: ARG002
-        """Return the chunk untouched."""
+        """Return the chunk unchanged."""
         return message.value  # type: ignore[no-any-return]
 
 
 class NoTables(TableManager):  # type: ignore[misc]
-    """Starts at once: stock Faust gives agents a second to register their tables."""
+    """Starts immediately: stock Faust gives agents a second to register their tables."""
 
     async def on_start(self) -> None:
-        """Declare that all tables are registered, and let the first assignment through."""
+        """Mark all tables as registered, and allow the first assignment."""
         await self._update_channels()
         await self.recovery.start()
 
 
 class AgentProgress(faust.Sensor):  # type: ignore[misc]
-    """Knows the chunk that the agent has, and how far it has got in each partition.
+    """Records the progress of the agent in each partition.
 
     Attributes
     ----------
     next
-        Where a partition goes on for the agent: behind the last chunk that it was given.
+        The end of the last chunk that the agent was given.
     done
-        The end of the last chunk after which the agent has asked for another.
+        The end of the last chunk that the agent has finished.
+    free
+        Set while the agent has no chunk.
     """
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ class AgentProgress(faust.Sensor):  # type: ignore[misc]
         self.free.set()
 
     def on_stream_event_in(self, tp: TP, offset: int, stream: StreamT, event: EventT) -> None:  # noqa: ARG002
-        """Note that the agent takes a chunk."""
+        """Record that the agent takes a chunk."""
         self.next[tp] = event.message.value.end
         self.free.clear()
 
@@ -70,7 +71,7 @@ class AgentProgress(faust.Sensor):  # type: ignore[misc]
         event: EventT,
         state: object = None,  # noqa: ARG002
     ) -> None:
-        """Note that the agent has finished a chunk."""
+        """Record that the agent has finished a chunk."""
         self.done[tp] = event.message.value.end
         self.free.set()
 
@@ -85,25 +86,24 @@ class FaustApp(faust.App):  # type: ignore[misc]
     Attributes
     ----------
     chunks
-        The topic: one agent, ``@app.agent(app.chunks)``, gets one `monitor.engine.chunk.Chunk` after the other.
+        The topic: one agent, ``@app.agent(app.chunks)``, gets one `monitor.engine.chunk.Chunk` at a time.
     stored_offsets
-        Set it before the start: answers, for the partitions assigned, the offset to go on from; a partition it leaves
-        out is read from its beginning.
+        Set it before the start. Returns the offset at which each assigned partition continues; omitted partitions are read from their
+        beginning.
     on_assigned
-        For Kafka: awaited with all partitions of this worker before `stored_offsets` and their first chunks. A partition that
-        it had before may have been another's in between: what is kept of it has to be compared with the store. Pause here what
-        shall not be read yet.
+        For Kafka: awaited with all partitions of this worker before `stored_offsets` and their first chunks. Another worker may have had a
+        partition meanwhile, so load its state again. Pause partitions here that must not be read yet.
     on_revoked
-        For Kafka: awaited with all partitions of this worker in a rebalance, after their last chunk, before another gets them.
+        For Kafka: awaited in a rebalance with all partitions of this worker, after their last chunk and before another worker gets them.
         Not called when the application stops.
     progress
-        What the agent has been given.
+        The progress of the agent.
     kafka
         For ``kafka://``: how to reach the brokers.
     file_log
-        For ``file://``: the open log; whoever opened it closes it, after the application has stopped.
+        For ``file://``: the open log. Its opener closes it after the application has stopped.
     chunk_records, chunk_bytes
-        Bounds of a chunk; a longer record comes alone.
+        Bounds of a chunk; a longer record is a chunk of its own.
     """
 
     chunks: faust.TopicT
@@ -117,54 +117,54 @@ class FaustApp(faust.App):  # type: ignore[misc]
     chunk_bytes = 1 << 18
 
     async def on_start(self) -> None:
-        """Refuse to start without knowing where to start from."""
+        """Raise ValueError if `stored_offsets` is not set."""
         if not hasattr(self, "stored_offsets"):
             raise ValueError("stored_offsets is not set: set app.stored_offsets before the start")
         await super().on_start()
 
     async def wait_failed(self) -> NoReturn:
-        """Wait until the application fails, and raise the reason; wait for ever if it does not."""
+        """Wait until the application fails, and raise the reason."""
         await self._crashed.wait()
         raise self.crash_reason
 
     async def settled(self) -> None:
-        """Wait until the agent has no chunk; it gets none while the flow is suspended (`flow_control`)."""
+        """Wait until the agent has no chunk; it gets none while `flow_control` is suspended."""
         await self.progress.free.wait()
 
     async def _on_agent_error(self, agent: faust.Agent, exc: BaseException) -> None:  # noqa: ARG002
-        # Faust starts the agent again behind the chunk that it failed on; let no later chunk get to it.
+        # Faust restarts the agent after the chunk that it failed on; keep later chunks from it.
         self.flow_control.suspend()
         await self.crash(exc)
 
     def _create_directories(self) -> None:
-        # Faust's data directory is for tables.
+        # Faust's data directory holds tables only.
         pass
 
 
 def make_app(url: str, topic: str, *, app_id: str, kafka: KafkaSettings | None = None) -> FaustApp:
-    """Make the application for the log at `url`; register agents on its `chunks`, then start it within a running loop.
+    """Make the application for the log at `url`. Register agents on its `chunks`, then start it in a running event loop.
 
     Parameters
     ----------
     url
         ``file:///absolute/path/log.jsonl``, as `pathlib.Path.as_uri` writes it, or ``kafka://host:port[,host:port]/topic``.
     topic
-        Name of the topic, whatever the URL says.
+        Name of the topic; takes precedence over the URL.
     app_id
         Name of the application; for Kafka, of its consumer group.
     kafka
-        How to reach Kafka; none: by the addresses of the URL alone.
+        How to reach Kafka; default: the addresses of the URL.
 
     Raises
     ------
     ValueError
-        If a ``kafka://`` URL is none.
+        If a ``kafka://`` URL is malformed.
     """
     over_kafka = url.startswith("kafka:")
     app = FaustApp(
         app_id,
         broker=url,
-        env={},  # Faust would let variables as common as BROKER_URL or WEB_PORT overrule what is said here
+        env={},  # Faust would let common variables such as BROKER_URL or WEB_PORT override these options
         autodiscover=False,
         debug=False,
         store="memory://",

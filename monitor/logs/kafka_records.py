@@ -1,4 +1,4 @@
-"""From the records that a fetch brought to chunks; and one record, wherever it is."""
+"""Cut fetched Kafka records into chunks, and read a single record."""
 
 from collections.abc import Iterator
 from operator import attrgetter
@@ -15,16 +15,16 @@ _HEADERS: Final = attrgetter("headers")
 
 
 def chunks(records: list[Record], partition: int, start: int, end: int, bound: int) -> Iterator[Chunk]:
-    """Cut records into chunks that follow each other from `start` to `end`.
+    """Cut records into consecutive chunks from `start` to `end`.
 
     Parameters
     ----------
     records
-        Of one partition, in order, at least one. Some offsets may have none: a transaction's marker, what a compaction removed.
+        At least one, of one partition, in order. Offsets of transaction markers and compacted records have none.
     start, end
-        Where the fetch began, and where the next one will.
+        Where the fetch began, and where the next one begins.
     bound
-        Bytes of a chunk's records; a longer record comes alone.
+        Bytes of a chunk's records; a longer record is a chunk of its own.
     """
     values = list(map(_VALUE, records))
     if None in values:
@@ -66,7 +66,7 @@ def _origin(record: Record) -> Origin | None:
 
 
 async def read_record(settings: KafkaSettings, topic: str, partition: int, offset: int) -> bytes | None:
-    """Return the record at an offset; None if the partition ends before it, or another record stands behind a gap there."""
+    """Return the record at an offset; None if the partition ends before it, or there is a gap at the offset."""
     tp = TopicPartition(topic, partition)
     consumer = AIOKafkaConsumer(
         **settings.client_options(),

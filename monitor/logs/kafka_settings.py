@@ -1,4 +1,4 @@
-"""How Kafka is reached: one description for every client, whatever it is for."""
+"""Describe how every Kafka client reaches the brokers."""
 
 import ssl
 from dataclasses import dataclass, field
@@ -32,29 +32,31 @@ def split_url(url: str) -> tuple[str, str]:
     ('one:9092,two:9092', 'rankwatch.events')
     """
     parts = urlsplit(url)
-    shown = f"{parts.scheme}://...{parts.path}" if "@" in parts.netloc else url
+    redacted = f"{parts.scheme}://...{parts.path}" if "@" in parts.netloc else url
     hosts = [host for host in parts.netloc.split(",") if host]
     topic = parts.path.strip("/")
     if parts.scheme != "kafka" or not hosts or "/" in topic or parts.query:
-        raise ValueError(f"url is {shown}: give kafka://host:port[,host:port]/topic")
+        raise ValueError(f"url is {redacted}: give kafka://host:port[,host:port]/topic")
     if "@" in parts.netloc:
-        raise ValueError(f"url is {shown}, with a user in it: give the user and the password as settings of their own")
+        raise ValueError(
+            f"url is {redacted}, with a user in it: give the user and the password in kafka_username and kafka_password"
+        )
     return ",".join(host if _has_port(host) else f"{host}:{DEFAULT_PORT}" for host in hosts), topic
 
 
 def _has_port(host: str) -> bool:
-    return ":" in host.rpartition("]")[2]  # an IPv6 address stands in brackets
+    return ":" in host.rpartition("]")[2]  # an IPv6 address is in brackets
 
 
 class TokenFile(AbstractTokenProvider):  # type: ignore[misc]
-    """Reads the token for each connection anew from a file that something else keeps fresh."""
+    """Reads the token for each connection from a file that another program keeps fresh."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     async def token(self) -> str:
-        """Return what the file holds now."""
-        return self._path.read_text(encoding="ascii").strip()  # a few hundred bytes, on a connection only
+        """Return the current content of the file."""
+        return self._path.read_text(encoding="ascii").strip()  # a few hundred bytes, per connection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,29 +66,29 @@ class KafkaSettings:
     Attributes
     ----------
     addresses
-        ``host:port[,host:port]`` of some brokers; the others are found through them.
+        ``host:port[,host:port]`` of some brokers; they name the others.
     tls
-        Whether the brokers speak TLS; set by any of the three files.
+        Whether the brokers use TLS; any of the three files implies it.
     ca_file
         Certificates to trust (PEM), instead of the system's.
     certificate_file, key_file
         The client's own certificate and key (PEM).
     mechanism
-        Of SASL; none: no SASL.
+        Of SASL; None for no SASL.
     username, password
         For PLAIN and SCRAM.
     token_file
-        For OAUTHBEARER: a file that holds the token now and is kept fresh by something else.
+        For OAUTHBEARER: a file with the token, which another program keeps fresh.
     token_provider
         For OAUTHBEARER, instead of the file.
     session_seconds
-        How long a worker may be silent before its partitions go to others.
+        How long a worker may be silent before its partitions go to other workers.
     rebalance_seconds
-        How long the others wait for a worker to let its partitions go. It has half of that to finish the chunk in hand.
+        How long a rebalance waits for a worker to release its partitions. Half of it is for finishing the current chunk.
     fetch_wait_seconds
-        How long a broker may hold a fetch back while there is nothing to read.
+        How long a broker may delay a fetch while there is nothing to read.
     fetch_bytes
-        How much is fetched of a partition at a time, and so held before it is asked for.
+        How much of a partition is fetched, and held in memory, at a time.
     """
 
     addresses: str
@@ -106,7 +108,7 @@ class KafkaSettings:
 
     @classmethod
     def from_url(cls, url: str, **others: Any) -> Self:  # noqa: ANN401 - the attributes above
-        """Take the addresses from a URL; raise `ValueError` as `split_url`."""
+        """Take the addresses from a URL, as `split_url`."""
         return cls(addresses=split_url(url)[0], **others)
 
     def __post_init__(self) -> None:
@@ -124,19 +126,17 @@ class KafkaSettings:
             if not getattr(self, name):
                 raise ValueError(f"{name} is not set: SASL {self.mechanism} needs it")
         if self.mechanism == "OAUTHBEARER" and (self.token_file is None) == (self.token_provider is None):
-            raise ValueError(
-                "token_file and token_provider are both set or both not: SASL OAUTHBEARER needs one of them"
-            )
+            raise ValueError("SASL OAUTHBEARER needs either token_file or token_provider: set one of them")
         if (self.certificate_file is None) != (self.key_file is None):
-            raise ValueError("certificate_file and key_file belong together: give both, or none")
+            raise ValueError("certificate_file and key_file belong together: set both, or neither")
 
     def client_options(self) -> dict[str, Any]:
-        """Return the keyword arguments with which any client of aiokafka (consumer, producer, admin) reaches the brokers.
+        """Return the keyword arguments for any client of aiokafka: consumer, producer or admin.
 
         Raises
         ------
         OSError, ssl.SSLError
-            If a file cannot be read, or does not hold what it should.
+            If a file cannot be read, or holds no certificate or key.
         """
         tls = self.tls or any((self.ca_file, self.certificate_file))
         options: dict[str, Any] = {"bootstrap_servers": self.addresses, "client_id": "rankwatch"}

@@ -1,6 +1,6 @@
-"""Records out of a fetch in runs, instead of one by one: what the client spends on a record is mostly the object that it makes of it.
+"""Take fetched records in slices instead of one by one; the client spends most of its time per record on the object it makes of it.
 
-The client has no interface for this: what is used of its inside is pinned by tests/contract/test_kafka_hooks.py.
+The client has no interface for this; tests/contract/test_kafka_hooks.py pins the internals that this relies on.
 """
 # ruff: noqa: SLF001
 
@@ -13,15 +13,15 @@ from aiokafka.errors import CorruptRecordException
 
 
 class Record(Protocol):
-    """A record as the client's parser gives it."""
+    """A record from the client's parser."""
 
     @property
     def offset(self) -> int:
-        """Where it stands."""
+        """Its position in the partition."""
 
     @property
     def value(self) -> bytes | None:
-        """What it holds."""
+        """Its content."""
 
     @property
     def headers(self) -> list[tuple[str, bytes | None]]:
@@ -29,16 +29,16 @@ class Record(Protocol):
 
 
 class RecordSlices(PartitionRecords):  # type: ignore[misc]
-    """What a fetch brought of one partition: an iterator of runs, where the client's own is one of records.
+    """The fetched records of one partition as an iterator of slices, where the client's own class yields records.
 
-    Corrupt batches, control batches, aborted transactions, and records before the offset that was asked for are treated as there.
+    It treats corrupt batches, control batches, aborted transactions and records before the requested offset as the client does.
 
     Parameters
     ----------
     fetched : PartitionRecords
-        The client's own, of which nothing was taken.
+        The client's own, of which no record was taken.
     most : int
-        Records in a run, at most.
+        The most records in a slice.
     """
 
     next_fetch_offset: int
@@ -57,27 +57,27 @@ class RecordSlices(PartitionRecords):  # type: ignore[misc]
         self._most = most
 
     def _unpack_records(self) -> Iterator[list[Record]]:
-        run: list[Record] = []
+        part: list[Record] = []
         end = self.next_fetch_offset
         for batch, dropped in self._batches():
             records = [] if dropped else list(batch)
             if records and records[0].offset < self.next_fetch_offset:
-                # The batch that holds the offset that was asked for may begin before it.
+                # The batch with the requested offset may begin before it.
                 records = [record for record in records if record.offset >= self.next_fetch_offset]
-            run += records
-            while len(run) >= self._most:
-                part, run = run[: self._most], run[self._most :]
-                # The consumer's position is compared with this, and moved to it, whenever a run is taken.
-                self.next_fetch_offset = part[-1].offset + 1
-                yield part
-            # Not behind its last record: a compaction may have removed the ones that the batch ended with.
+            part += records
+            while len(part) >= self._most:
+                full, part = part[: self._most], part[self._most :]
+                # Whenever a slice is taken, the consumer compares its position with this and moves to it.
+                self.next_fetch_offset = full[-1].offset + 1
+                yield full
+            # A compaction may have removed the last records of the batch, so its end may be after its last record.
             end = batch.next_offset
         self.next_fetch_offset = end
-        if run:
-            yield run
+        if part:
+            yield part
 
     def _batches(self) -> Iterator[tuple[Any, bool]]:
-        """Yield each batch, and whether its records are none for the reader."""
+        """Yield each batch, and whether its records are dropped."""
         while self._records.has_next():
             batch = self._records.next_batch()
             if self._check_crcs and not batch.validate_crc():
@@ -92,19 +92,19 @@ class RecordSlices(PartitionRecords):  # type: ignore[misc]
 
 
 def read_in_slices(consumer: AIOKafkaConsumer, most: int) -> None:
-    """Let `getmany` of a consumer that is started, and has no partition yet, give runs where it gives records.
+    """Make `getmany` of a started consumer without partitions return slices instead of records.
 
     Each element is a list of up to `most` records, and ``max_records`` counts lists.
     """
     fetcher = consumer._fetcher
     fetch = fetcher._proc_fetch_request
 
-    async def fetch_runs(*arguments: object) -> bool:
-        brought: bool = await fetch(*arguments)
-        # Nobody has seen them: what the client does from the answer on is one step.
+    async def fetch_slices(*arguments: object) -> bool:
+        fetched: bool = await fetch(*arguments)
+        # The client handles the reply in one step, so nothing has read these records yet.
         for result in fetcher._records.values():
             if isinstance(result, FetchResult) and not isinstance(result._partition_records, RecordSlices):
                 result._partition_records = RecordSlices(result._partition_records, most)
-        return brought
+        return fetched
 
-    fetcher._proc_fetch_request = fetch_runs
+    fetcher._proc_fetch_request = fetch_slices

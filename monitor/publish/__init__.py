@@ -1,1 +1,1 @@
-"""Verdict changes on their way out: from the outbox to whoever wants them, at least once, each with an id that never changes."""
+"""Publish verdict changes and unreadable records, at least once, with ids that never change."""

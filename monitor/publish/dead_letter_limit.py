@@ -1,4 +1,4 @@
-"""How many records of a topic may be unreadable before the worker stops, instead of draining the topic into its dead letters."""
+"""Stop a worker on too many unreadable records, instead of draining the topic into its dead letters."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -9,38 +9,36 @@ from typing import Final
 from monitor.engine.state.delta import DeadLetter
 
 WINDOW: Final = 10_000
-"""Records over which the share is taken: long enough to tell 10 % from 5 %, short enough to notice today's mistake in a year's log."""
+"""Records over which the share is taken: enough to distinguish 10 % from 5 %, few enough to notice a new fault in a long log."""
 
 ALWAYS: Final = 100
-"""So many unreadable records within the window are allowed, however small the share: a few strays are nobody's fault."""
+"""Unreadable records that are always allowed within the window, even for a small share."""
 
 SHARE: Final = 0.1
-"""As `report` and `watch` allow of lines. Beyond it the scores that are left may be a selection, and a verdict would rest on it."""
+"""The same as `report` and `watch` allow of lines. Beyond it the readable scores may be a biased selection."""
 
 RUN: Final = 500
-"""Records in a row. One task of an evaluation that writes NaN for all of its few hundred items is an accident of that run, and must not
-stop the service for others. 500 records without a single good one among them are another format, or another topic: at a share of 10 % such
-a run has probability 1e-500."""
+"""Unreadable records in a row. One task that writes NaN for its few hundred items must not stop the service for other runs. 500 bad records
+without a good one are another format or another topic: at a share of 10 % such a sequence has probability 1e-500."""
 
 
 class TooManyDeadLetters(ValueError):  # noqa: N818 - the state of the topic is its name
-    """So much of a partition cannot be read that going on would only empty it."""
+    """Too much of a partition is unreadable to continue."""
 
 
 class DeadLetterLimit:
     """Counts the unreadable records of one partition.
 
-    The offsets of a topic number its records, so the dead letters alone tell the share of bad records, and how many stand in a row. A
-    packed record counts for the part of it that was bad, as far as its letters tell: so many letters of so many places up to the last of
-    them. A single bad event somewhere in a thousand counts little, a record of nothing but bad ones counts whole.
+    Offsets number the records, so the dead letters alone give the share of bad records and their longest sequence. A packed record counts
+    by its bad share: its letters over the places up to the last letter. One bad event in a thousand counts little; a record with only bad
+    events counts as 1.
 
-    Counting begins anew with each start of a worker, as if everything before had been good. One that is started again into a run stops
-    before anything more of it is kept.
+    Each start of a worker counts from zero. A worker that restarts within a sequence of bad records stops before it keeps more of them.
 
     Parameters
     ----------
     share : float
-        The largest share of unreadable records among the last `WINDOW`; 1 lets everything pass, runs too.
+        The largest share of unreadable records among the last `WINDOW`; 1 allows everything.
     run : int
         The most unreadable records in a row.
     """
@@ -57,12 +55,12 @@ class DeadLetterLimit:
         self._run_end = -1
 
     def add(self, topic: str, partition: int, letters: Sequence[DeadLetter]) -> None:
-        """Count letters, in the order of the log, all of a record together.
+        """Count letters in the order of the log; pass all letters of a record together.
 
         Raises
         ------
         TooManyDeadLetters
-            If they are too many; then none of these letters should be kept, for they come again.
+            If there are too many; keep none of these letters, because they come again.
         """
         if self.share == 1:
             return
@@ -88,9 +86,9 @@ def _weigh(letters: Sequence[DeadLetter]) -> tuple[DeadLetter, float]:
     return letters[-1], min(1.0, len(letters) / (letters[-1].index + 1))
 
 
-def _too_many(what: str, topic: str, partition: int, last: DeadLetter) -> TooManyDeadLetters:
+def _too_many(amount: str, topic: str, partition: int, last: DeadLetter) -> TooManyDeadLetters:
     return TooManyDeadLetters(
-        f"stopped at partition {partition} of {topic}: {what} could not be read, the last at offset {last.offset} ({last.field}: found "
-        f"{last.found}: {last.reason}); find out who writes them and stop that. To have all of them put aside and go on behind them, start "
-        "with max_rejected set to 1 (RANKWATCH_MAX_REJECTED), and set it back once they are behind"
+        f"stopped at partition {partition} of {topic}: {amount} could not be read, the last at offset {last.offset} ({last.field}: found "
+        f"{last.found}: {last.reason}). Fix the producer that writes them. To skip them as dead letters, start with max_rejected set to 1 "
+        "(RANKWATCH_MAX_REJECTED), and reset it after them"
     )

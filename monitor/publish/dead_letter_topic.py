@@ -1,4 +1,4 @@
-"""The topic of what could not be read, for a person to look at, mend and send again."""
+"""Publish unreadable records to a dead-letter topic, where a person can inspect, fix and resend them."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -13,10 +13,10 @@ SUFFIX: Final = ".dlq"
 class DeadLetterTopic:
     """Keeps dead letters in the topic ``<events>.dlq``.
 
-    The value is the record, up to the length at which the fold cuts it; the headers say in UTF-8 why it was not read (``reason``,
-    ``field``, ``found``) and where it stood (``topic``, ``partition``, ``offset``, and ``index`` within a packed record), and for what an
-    importer read from a file, ``source`` and ``line``. The key is the benchmark where that is known. A letter is written at least once:
-    after a crash some come again, with the same place.
+    The value is the record, cut to the length that the fold keeps. UTF-8 headers hold the reason (``reason``, ``field``, ``found``), the
+    position (``topic``, ``partition``, ``offset``, and ``index`` within a packed record) and, for records imported from a file,
+    ``source`` and ``line``. The key is the benchmark if known. Letters are written at least once: after a crash some are repeated with the
+    same position.
 
     Parameters
     ----------
@@ -36,24 +36,24 @@ class DeadLetterTopic:
         self._kept: dict[int, int] = {}
 
     async def keep(self, partition: int, letters: Sequence[DeadLetter]) -> int:
-        """Keep letters of a partition, in the order of the log, all of a record together; return how many are new to this worker.
+        """Publish letters of a partition in the order of the log, all of a record together; return how many are new to this worker.
 
         Raises
         ------
         TooManyDeadLetters
-            If so much of the partition is unreadable that the worker has to stop; none of the letters is kept then.
+            If too much of the partition is unreadable; none of the letters is kept.
         BrokerError
             If they cannot be delivered.
         """
         kept = self._kept.get(partition, -1)
-        fresh = [letter for letter in letters if letter.offset > kept]
-        if not fresh:
+        new = [letter for letter in letters if letter.offset > kept]
+        if not new:
             return 0
-        self._limits.setdefault(partition, self._make_limit()).add(self._log, partition, fresh)
+        self._limits.setdefault(partition, self._make_limit()).add(self._log, partition, new)
         count = await self._producer.partitions(self._topic)
-        await self._producer.deliver(self._topic, [self._message(partition, letter, count) for letter in fresh])
-        self._kept[partition] = fresh[-1].offset
-        return len(fresh)
+        await self._producer.deliver(self._topic, [self._message(partition, letter, count) for letter in new])
+        self._kept[partition] = new[-1].offset
+        return len(new)
 
     def _message(self, partition: int, letter: DeadLetter, count: int) -> Message:
         headers = {
@@ -72,4 +72,4 @@ class DeadLetterTopic:
 
 
 def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")  # whatever it holds, it must not become a poison record once more
+    return text.encode("utf-8", "backslashreplace")  # lone surrogates must not make it a poison record again

@@ -1,4 +1,4 @@
-"""The feed of verdict changes as a file: one JSON object a line, each change once."""
+"""Append verdict changes to a feed file: one JSON object per line, each change once."""
 
 import asyncio
 import os
@@ -8,11 +8,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from schemas.changes import VerdictChange
+from schemas.changes import VerdictChange, change_order
 
 
 class FeedFile:
-    """Appends verdict changes to a file; one that is already there (after a crash) is not written again."""
+    """Appends verdict changes to a file; after a crash it skips those that the file already holds."""
 
     name = "feed"
 
@@ -20,13 +20,8 @@ class FeedFile:
         self._path = path
         self._last = self._recover()
 
-    @staticmethod
-    def _order(change_id: str) -> tuple[int, int]:
-        offset, _, sequence = change_id.partition("-")
-        return int(offset), int(sequence)
-
     def _recover(self) -> tuple[int, int]:
-        """Cut a torn last line, and find the last change that was written."""
+        """Cut a torn last line; return the order of the last change in the file."""
         if not self._path.exists():
             return (-1, -1)
         with self._path.open("rb+") as file:
@@ -38,20 +33,18 @@ class FeedFile:
         if not last:
             return (-1, -1)
         try:
-            return self._order(VerdictChange.model_validate_json(last).id)
+            return change_order(VerdictChange.model_validate_json(last).id)
         except ValidationError as error:
             raise ValueError(
-                f"{self._path}: the last line is no verdict change: move the file away, it is written anew"
+                f"{self._path}: the last line is not a verdict change: move the file away, and it is written again"
             ) from error
 
     async def publish(self, changes: Sequence[VerdictChange]) -> None:
-        """Write the changes that are not there yet, durably."""
-        fresh = [change for change in changes if self._order(change.id) > self._last]
-        if fresh:
-            await asyncio.to_thread(
-                self._write, b"".join(change.model_dump_json().encode() + b"\n" for change in fresh)
-            )
-            self._last = self._order(fresh[-1].id)
+        """Write the changes that the file lacks, durably."""
+        new = [change for change in changes if change_order(change.id) > self._last]
+        if new:
+            await asyncio.to_thread(self._write, b"".join(change.model_dump_json().encode() + b"\n" for change in new))
+            self._last = change_order(new[-1].id)
 
     def _write(self, data: bytes) -> None:
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -63,11 +56,11 @@ class FeedFile:
                     view = view[os.write(file, view) :]
                 os.fdatasync(file)
             except OSError as error:
-                # What is published again must not stand behind half a line.
+                # A later retry must not append after half a line.
                 with suppress(OSError):
                     os.ftruncate(file, end)
                 raise OSError(
-                    error.errno, f"{error.strerror}; mend the disk, then start again: nothing is lost", str(self._path)
+                    error.errno, f"{error.strerror}; fix the disk, then start again: nothing is lost", str(self._path)
                 ) from error
         finally:
             os.close(file)

@@ -1,4 +1,4 @@
-"""Turn errors of the Kafka client into messages that say what to do."""
+"""Turn errors of the Kafka client into messages with a fix."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _SENDER_ENDED: Final = (
 
 
 class BrokerError(OSError):
-    """Kafka cannot be reached, or rejects a request; the message says what to do."""
+    """Kafka cannot be reached, or rejects a request; the message ends with the fix."""
 
 
 def addresses(options: Mapping[str, Any]) -> str:

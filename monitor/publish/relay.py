@@ -1,4 +1,4 @@
-"""The relay: from the outbox of a partition to one publisher, at least once."""
+"""Relay the outbox of a partition to one publisher, at least once."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -11,33 +11,33 @@ _BATCH = 500
 
 
 class Outbox(Protocol):
-    """What the relay needs of the store."""
+    """The part of the store that the relay uses."""
 
     async def read_outbox(
         self, partition: int, after_id: str, count: int, block_ms: int
     ) -> Sequence[tuple[str, VerdictChange]]:
-        """Return entries behind `after_id`, oldest first; wait up to `block_ms` for one."""
+        """Return entries after `after_id`, oldest first; wait up to `block_ms` for one."""
 
     async def relayed(self, partition: int, publisher: str) -> str:
-        """Return the id of the last entry that a publisher has taken."""
+        """Return the id of the last entry that a publisher has accepted."""
 
     async def mark_relayed(self, partition: int, publisher: str, identifier: str) -> None:
-        """Remember that a publisher has taken everything up to an entry."""
+        """Record that a publisher has accepted all entries up to one."""
 
 
 class Publisher(Protocol):
-    """Takes verdict changes; it is handed some of them again after a crash, and tells them by their ids."""
+    """Publishes verdict changes; after a crash it gets some of them again, with the same ids."""
 
     name: str
 
     async def publish(self, changes: Sequence[VerdictChange]) -> None:
-        """Take changes for good: when this returns they are never offered again."""
+        """Publish changes durably: after this returns they are not offered again."""
 
 
 class Relay:
-    """Hands the outbox of one partition to one publisher, in order.
+    """Passes the outbox of one partition to one publisher, in order.
 
-    `listener` is called with each change after it was published, `taken` with the number of changes of a batch.
+    `listener` is called with each published change, `count_relayed` with the number of changes of each batch.
     """
 
     def __init__(
@@ -46,23 +46,23 @@ class Relay:
         partition: int,
         publisher: Publisher,
         listener: Callable[[VerdictChange], None] | None = None,
-        taken: Callable[[int], None] | None = None,
+        count_relayed: Callable[[int], None] | None = None,
     ) -> None:
         self._outbox, self._partition, self._publisher = outbox, partition, publisher
-        self._listener, self._taken = listener, taken
+        self._listener, self._count_relayed = listener, count_relayed
         self._wake = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
 
     def wake(self) -> None:
-        """Say that the outbox may have grown."""
+        """Signal that the outbox may have grown."""
         self._wake.set()
 
     async def join(self) -> None:
-        """Have the outbox keep what this publisher has not taken yet."""
+        """Make the outbox keep the changes that this publisher has not accepted."""
         await self._outbox.relayed(self._partition, self._publisher.name)
 
     async def drain(self) -> int:
-        """Relay everything that is in the outbox now; return how many changes that were."""
+        """Relay the current contents of the outbox; return the number of changes."""
         async with self._one_at_a_time:
             return await self._drain()
 
@@ -76,8 +76,8 @@ class Relay:
             position = entries[-1][0]
             await self._outbox.mark_relayed(self._partition, self._publisher.name, position)
             relayed += len(entries)
-            if self._taken is not None:
-                self._taken(len(entries))
+            if self._count_relayed is not None:
+                self._count_relayed(len(entries))
             if self._listener is not None:
                 for change in changes:
                     self._listener(change)

@@ -1,10 +1,9 @@
-"""The topics: which are there, how they are set up, and who makes those that are not.
+"""Describe topics, and create missing ones.
 
-The topic of the events is not made here unless that is asked for (the setting `create_topics`): how many partitions it has decides for good
-where each benchmark lives, and how long it is kept is for whoever runs the brokers to say. The topics that come out of the monitor
-(verdicts, dead letters) are made at the start where they are missing, once, as the topic of the events is (partitions, replicas), and that
-is logged: whoever starts the service wants it to run, and a topic that nobody has asked for holds nothing else. Where the brokers forbid
-it, or `create_topics` does, the message says the command.
+The setting `create_topics` decides which. The topic of the events is not created by default: its partition count permanently decides where
+each benchmark lives, and its retention is the operator's choice. The output topics (verdicts, dead letters) are created at the start with
+the partitions and replicas of the topic of the events, and the creation is logged. If the brokers or the setting forbid it, the error has
+the command that creates the topic.
 """
 
 import asyncio
@@ -26,21 +25,21 @@ _LEADER_SECONDS: Final = 0.05
 
 
 class TopicMissing(ValueError):  # noqa: N818 - the state of the topic is its name
-    """A topic does not exist; the message has the command that makes it."""
+    """A topic does not exist; the message has the command that creates it."""
 
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic as the brokers describe it.
+    """A topic, from the brokers' description.
 
     Attributes
     ----------
     name : str
     partitions : int
     replicas : int
-        Of the partition that has the fewest.
+        Of the partition with the fewest.
     without_leader : tuple of int
-        Partitions that cannot be read or written now.
+        Partitions that cannot be read or written at present.
     config : mapping of str to str
         Its settings; empty if this user may not read them.
     """
@@ -53,7 +52,7 @@ class Topic:
 
 
 class Topics:
-    """Looks topics up and makes them; use it as an async context manager.
+    """Describes and creates topics; use it as an async context manager.
 
     Parameters
     ----------
@@ -67,7 +66,7 @@ class Topics:
     """
 
     def __init__(self, options: Mapping[str, Any], request_seconds: float = 10.0) -> None:
-        self._where = addresses(options)
+        self._brokers = addresses(options)
         self._admin = AIOKafkaAdminClient(**options, request_timeout_ms=int(request_seconds * 1000))
 
     async def __aenter__(self) -> Self:
@@ -75,7 +74,7 @@ class Topics:
             await self._admin.start()
         except (kafka.KafkaError, TimeoutError) as error:
             await self._admin.close()
-            raise broker_error(error, self._where) from error
+            raise broker_error(error, self._brokers) from error
         except BaseException:
             await self._admin.close()
             raise
@@ -85,30 +84,30 @@ class Topics:
         await self._admin.close()
 
     async def brokers(self) -> int:
-        """Return how many brokers are up."""
+        """Return the number of brokers that are up."""
         try:
             return len((await self._admin.describe_cluster())["brokers"])
         except kafka.KafkaError as error:
-            raise broker_error(error, self._where) from error
+            raise broker_error(error, self._brokers) from error
 
     async def cluster(self) -> str:
         """Return the id of the cluster."""
         try:
             return str((await self._admin.describe_cluster())["cluster_id"])
         except kafka.KafkaError as error:
-            raise broker_error(error, self._where) from error
+            raise broker_error(error, self._brokers) from error
 
     async def find(self, name: str) -> Topic | None:
-        """Describe a topic; None if there is none, or this user may not see it."""
+        """Describe a topic; return None if it does not exist or this user may not describe it."""
         try:
-            # Asked for all topics, for some brokers create the one they are asked for.
-            found = {topic["topic"]: topic for topic in await self._admin.describe_topics()}.get(name)
-            if found is None:
+            # Ask for all topics, because some brokers create a topic they are asked about.
+            topics = {topic["topic"]: topic for topic in await self._admin.describe_topics()}
+            if name not in topics:
                 return None
             config = await self._config(name)
         except kafka.KafkaError as error:
-            raise broker_error(error, self._where) from error
-        parts = found["partitions"]
+            raise broker_error(error, self._brokers) from error
+        parts = topics[name]["partitions"]
         return Topic(
             name,
             len(parts),
@@ -123,41 +122,41 @@ class Topics:
         return {entry["config_names"]: entry["config_value"] for entry in resource["config_entries"]}
 
     async def require(self, name: str) -> Topic:
-        """Describe a topic that has to be there.
+        """Describe a topic that must exist.
 
         Raises
         ------
         TopicMissing
-            If it is not.
+            If it does not.
         """
         topic = await self.find(name)
         if topic is None:
-            raise TopicMissing(self._how_to_make(name, 8, min(3, await self.brokers())))
+            raise TopicMissing(self._missing(name, 8, min(3, await self.brokers())))
         return topic
 
     async def provide(
         self, name: str, like: Topic, *, create: bool = True, retention_seconds: float | None = None
     ) -> Topic:
-        """Describe a topic; make it, with the partitions and replicas of `like`, if it is not there.
+        """Describe a topic; create it with the partitions and replicas of `like` if it does not exist.
 
         Parameters
         ----------
         name : str
         like : Topic
         create : bool
-            Whether it may be made.
+            Whether it may be created.
         retention_seconds : float, optional
-            How long a topic that is made keeps its records; default: as the brokers do.
+            Retention of a created topic; default: that of the brokers.
 
         Returns
         -------
         Topic
-            Every partition of one that was made has a leader.
+            With a leader for every partition, if it was created.
 
         Raises
         ------
         TopicMissing
-            If it is not, and may not be made.
+            If it does not exist and may not be created.
         """
         topic = await self.find(name)
         if topic is not None:
@@ -165,30 +164,31 @@ class Topics:
         config = dict(_CONFIG)
         if retention_seconds is not None:
             config["retention.ms"] = str(round(1000 * retention_seconds))
-        how = self._how_to_make(name, like.partitions, like.replicas, config)
+        command = self._missing(name, like.partitions, like.replicas, config)
         if not create:
-            raise TopicMissing(how)
+            raise TopicMissing(command)
         try:
             answer = await self._admin.create_topics(
                 [NewTopic(name, like.partitions, like.replicas, topic_configs=config)]
             )
         except kafka.KafkaError as error:
-            raise broker_error(error, self._where) from error
-        (code, message) = next((entry[1], entry[2]) for entry in answer.topic_errors)
-        if code not in (0, kafka.TopicAlreadyExistsError.errno):  # another worker may have been faster
-            raise TopicMissing(f"{how} (it could not be made: {message or kafka.for_code(code).__name__})")
-        log.info("topic made", topic=name, partitions=like.partitions, replicas=like.replicas)
-        return await self._led(name)
+            raise broker_error(error, self._brokers) from error
+        code = answer.topic_errors[0][1]
+        if code not in (0, kafka.TopicAlreadyExistsError.errno):  # another worker may have created it meanwhile
+            raise TopicMissing(f"{command} (the brokers rejected its creation: {kafka.for_code(code).__name__})")
+        log.info("topic created", topic=name, partitions=like.partitions, replicas=like.replicas)
+        return await self._wait_for_leaders(name)
 
-    async def _led(self, name: str) -> Topic:
-        """Wait until a topic that was made just now can be used."""
-        while (topic := await self.find(name)) is None or topic.without_leader:  # noqa: ASYNC110 - nobody tells
+    async def _wait_for_leaders(self, name: str) -> Topic:
+        """Wait until every partition of a new topic has a leader."""
+        while (topic := await self.find(name)) is None or topic.without_leader:  # noqa: ASYNC110 - there is no event to wait for
             await asyncio.sleep(_LEADER_SECONDS)
         return topic
 
-    def _how_to_make(self, name: str, partitions: int, replicas: int, config: Mapping[str, str] = _CONFIG) -> str:
+    def _missing(self, name: str, partitions: int, replicas: int, config: Mapping[str, str] = _CONFIG) -> str:
         settings = " ".join(f"--config {key}={value}" for key, value in config.items())
         return (
-            f"topic {name} does not exist at {self._where}, or this user may not see it; make it: kafka-topics.sh --bootstrap-server "
-            f"{self._where} --create --topic {name} --partitions {partitions} --replication-factor {replicas} {settings}"
+            f"topic {name} does not exist at {self._brokers}, or this user may not describe it; create it with: "
+            f"kafka-topics.sh --bootstrap-server {self._brokers} --create --topic {name} "
+            f"--partitions {partitions} --replication-factor {replicas} {settings}"
         )

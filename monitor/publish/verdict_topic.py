@@ -1,4 +1,4 @@
-"""The topic of verdict changes: CloudEvents 1.0, in binary mode."""
+"""Publish verdict changes to a topic as CloudEvents 1.0 in binary mode."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,9 +14,9 @@ TYPE_PREFIX: Final = "io.rankwatch.verdict."
 class VerdictTopic:
     """Publishes the verdict changes of one partition of the log, each at least once.
 
-    The key is the benchmark, so that all changes of a benchmark stand in one partition, in their order. A change may come again after a
-    crash: with the same ``ce_source`` and ``ce_id``, and the same bytes. That is also why there is no ``ce_time``: nothing about a change
-    but the log it was found in may depend on when it was found; Kafka's own timestamp says when the message was written.
+    The key is the benchmark, so all changes of a benchmark are in one partition, in order. After a crash a change may be repeated with the
+    same ``ce_source``, ``ce_id`` and bytes. There is no ``ce_time``, because a change depends on the log only; Kafka's own timestamp is the
+    time of the write.
 
     Parameters
     ----------
@@ -24,9 +24,9 @@ class VerdictTopic:
     log : str
         The topic of the events.
     partition : int
-        The partition of it that the changes come from: a change's own id counts within that.
+        The partition that the changes come from; a change id is unique within it.
     topic : str
-        Where to publish; it must exist.
+        The topic to publish to; it must exist.
     """
 
     name = "kafka"
@@ -35,7 +35,7 @@ class VerdictTopic:
         self._producer, self._log, self._partition, self._topic = producer, log, partition, topic
 
     async def publish(self, changes: Sequence[VerdictChange]) -> None:
-        """Publish changes; when this returns, all in-sync replicas have them."""
+        """Publish changes; return once all in-sync replicas have them."""
         partitions = await self._producer.partitions(self._topic)
         await self._producer.deliver(self._topic, [self._message(change, partitions) for change in changes])
 
@@ -46,7 +46,7 @@ class VerdictTopic:
 
 
 def cloud_event(change: VerdictChange, log: str, partition: int) -> list[tuple[str, bytes]]:
-    """Return the headers of a change: a function of the change and its place alone.
+    """Return the headers of a change; they depend on the change and its position only.
 
     See the CloudEvents specification 1.0.2 and its Kafka protocol binding, section 3.2.
     """

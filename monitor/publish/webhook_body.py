@@ -1,4 +1,4 @@
-"""What a webhook is posted: the alerts of Alertmanager's API v2, or plain JSON."""
+"""Encode verdict changes for a webhook: as alerts of Alertmanager's API v2, or as plain JSON."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Final
 from schemas.changes import VerdictChange
 
 FIRING_SECONDS: Final = 900
-"""How long an alert of a verdict fires: it tells of an event, and there is nothing to mend."""
+"""How long an alert fires: it reports an event, so nothing resolves it."""
 
 _NAMES: Final = {
     "decided": "RankwatchPairDecided",
@@ -51,5 +51,5 @@ def _summary(change: VerdictChange) -> str:
     if change.after is None:
         return f"the decision between {change.model_a} and {change.model_b} on {change.benchmark} no longer counts"
     better, worse = (change.model_a, change.model_b) if change.after == "a" else (change.model_b, change.model_a)
-    what = "is decided to be better than" if change.kind == "decided" else "now leads"
-    return f"{better} {what} {worse} on {change.benchmark}"
+    verb = "is decided to be better than" if change.kind == "decided" else "now leads"
+    return f"{better} {verb} {worse} on {change.benchmark}"

@@ -1,4 +1,4 @@
-"""The errors of the store. Each message says what to do."""
+"""The errors of the store. Each message ends with the fix."""
 
 
 class StoreError(Exception):

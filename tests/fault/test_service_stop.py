@@ -110,7 +110,7 @@ def test_while_no_broker_answers(scene):
 def test_while_redis_hangs_as_the_state_is_loaded(scene):
     scene.redis.freeze()
     worker = scene.worker()
-    until(lambda: "topic made" in worker.told, "the worker to come to the server")
+    until(lambda: "topic created" in worker.told, "the worker to come to the server")
     time.sleep(1)
     stops(worker)
 

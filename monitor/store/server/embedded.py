@@ -26,7 +26,7 @@ _POLL_SECONDS: Final = 0.01
 _LOG_LINES: Final = 12
 _PORT_ATTEMPTS: Final = 5
 
-# Linux ends the server when the thread that started it ends, in whatever manner. The child itself must request this between fork and
+# Linux ends the server when the thread that started it ends, in any manner. The child itself must request this between fork and
 # exec; a small program does so, because our code must not run in a child forked from a process with threads.
 _LAUNCHER: Final = """
 import ctypes, os, signal, sys

@@ -67,10 +67,11 @@ format: dev  ## fix style where that is safe, and format (1 s)
 
 ##@ Write generated files
 
-schemas: dev  ## regenerate the JSON Schemas, the metrics page and the dashboards (10 s)
+schemas: dev  ## regenerate the JSON Schemas, dashboards and generated pages of docs (15 s)
 	$(BIN)/python -m schemas.generate
 	$(BIN)/python -m monitor.serve.metrics.catalogue_page
 	$(BIN)/python -m deploy.grafana.dashboards
+	$(BIN)/python -m docs.generate
 
 lock: dev  ## resolve the dependencies again into deploy/*.lock (1 min)
 	$(COMPILE) pyproject.toml --group dev -o deploy/requirements-dev.lock

@@ -11,7 +11,7 @@ _SHARED = {"help", "install_completion", "show_completion"}
 
 def render() -> str:
     """Return a section for each command: usage, description, arguments and options."""
-    from monitor.cli.commands import app
+    from monitor.cli.app import app
 
     return "\n\n".join(_section(name, command) for name, command in _commands("rankwatch", typer.main.get_command(app)))
 

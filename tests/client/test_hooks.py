@@ -116,6 +116,7 @@ def decided(url, benchmark):
 
 
 @pytest.mark.skipif(find_spec("inspect_ai") is None, reason="needs inspect-ai")
+@pytest.mark.slow
 def test_verdicts_move_while_inspect_evaluates(tmp_path):
     assert 'rankwatch = "rankwatch_client.inspect"' in (CLIENT / "pyproject.toml").read_text()
     hold = tmp_path / "hold"

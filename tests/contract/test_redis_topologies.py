@@ -13,6 +13,8 @@ from tests.commands import rankwatch
 from tests.redis_server import RedisCluster, RedisServer, Sentinels, has_cli
 from tests.stored_state import drain, fold, records, state_of
 
+pytestmark = pytest.mark.slow
+
 PARTITIONS = 3
 needs_cli = pytest.mark.skipif(
     not has_cli(), reason="redis-cli makes the Cluster (on Debian: apt-get install redis-tools)"

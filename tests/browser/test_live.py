@@ -18,7 +18,7 @@ def test_a_verdict_flips_without_a_reload(page, tmp_path):
     path = write(tmp_path / "a.jsonl", [])
     with Watch(tmp_path / "data", path, "--items", ITEMS, RANKWATCH_POLL_SECONDS="0.05") as watch:
         page.goto(f"{watch.url}/")
-        page.wait_for_selector("h1:text('Nothing has come yet')")
+        page.wait_for_selector("h1:text('No results yet')")
         page.evaluate("window.same = true")
         write(path, records[:30], mode="a")
         # The only benchmark is shown without being chosen.
@@ -47,7 +47,7 @@ def test_a_verdict_flips_without_a_reload(page, tmp_path):
         port = watch.url.rpartition(":")[2]
         assert watch.stop() == 0
     page.wait_for_selector("[data-state=lost]")
-    assert "does not answer" in page.locator("#banner").inner_text()
+    assert "does not respond" in page.locator("#banner").inner_text()
     assert page.locator(".feed .scope", has_text="family-wise").count() == 3
     with Watch(tmp_path / "data", path, "--port", port):
         page.wait_for_selector("[data-state=live]", timeout=30_000)

@@ -99,7 +99,7 @@ def test_the_matrix_is_that_of_the_api_and_has_a_table(page, monitor):
     open_view(page, monitor, "large", "matrix")
     painted = page.evaluate("(() => { const c = document.querySelector('#matrix'); return [c.width, c.height]; })()")
     assert min(painted) >= 200
-    page.locator("summary", has_text="The same as a table").click()
+    page.locator("summary", has_text="The matrix as a table").click()
     wins = [int(text) for text in page.locator("details tbody tr td:nth-child(2)").all_inner_texts()]
     assert wins == [sum(x > 0 for x in row) for row in matrix["decided"]]
     assert any(wins)
@@ -194,6 +194,6 @@ def test_an_address_without_a_meaning_says_so(page, monitor):
         page.goto(f"{monitor}/{hash_}")
         page.wait_for_selector("h1:text('No such page')")
     page.goto(address(monitor, "unknown"))
-    page.wait_for_selector("text='unknown' has no events")
+    page.wait_for_selector("text=Benchmark 'unknown' has no events")
     page.goto(address(monitor, "ordinary", "pair", "alpha", "nobody"))
     page.wait_for_selector("main >> text=nobody")

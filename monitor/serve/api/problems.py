@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from schemas.api import Problem, RecordError
+from schemas.decode import Fault
 from schemas.text import shorten
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -67,23 +68,7 @@ class ProblemError(Exception):
         return Response(self.problem.model_dump_json(exclude_none=True), self.problem.status, self.headers, MEDIA_TYPE)
 
 
-class FieldFault(Protocol):
-    """A field with a wrong value, found by any checker."""
-
-    @property
-    def field(self) -> str:
-        """Name of the field."""
-
-    @property
-    def found(self) -> str:
-        """Its value, shortened."""
-
-    @property
-    def reason(self) -> str:
-        """Why the value is wrong, and what to do."""
-
-
-def fault_detail(fault: FieldFault) -> str:
+def fault_detail(fault: Fault | RecordError) -> str:
     """Return one sentence about a wrong field."""
     return f"{fault.field}: found {fault.found}; {fault.reason}."
 

@@ -59,17 +59,13 @@ CONFLICTS = _counter(
 REJECTED = _counter(
     "rankwatch_rejected", BENCHMARK, "Records that could not be read; the label is empty if the benchmark is unknown."
 )
-LAST_EVENT = _gauge(
-    "rankwatch_last_event_timestamp_seconds",
-    BENCHMARK,
-    "Commit time of the last chunk with an event of the benchmark; restarts keep it.",
-)
+LAST_EVENT = _gauge("rankwatch_last_event_timestamp_seconds", BENCHMARK, "Commit time of the last chunk with an event.")
 
 # Benchmarks.
 BENCHMARK_INFO = _info(
     "rankwatch_benchmark",
     (*BENCHMARK, "order", "family", "mixture"),
-    "Declared order policy, family policy and mixture of the benchmark.",
+    "Declared order policy, family policy and mixture.",
 )
 OWNED = _gauge(
     "rankwatch_benchmark_owned", BENCHMARK, "1 for a benchmark of this worker; the sum over all workers is 1."
@@ -83,18 +79,16 @@ HELD = _gauge("rankwatch_held", BENCHMARK, "1 while the benchmark can get no any
 PAIRS_DECIDED = _gauge(
     "rankwatch_pairs_decided",
     (*BENCHMARK, "procedure"),
-    "Pairs of current models with a latched decision, by anytime procedure.",
+    "Pairs of current models with a latched decision.",
     per_label=2,
 )
 PAIRS_EXHAUSTED = _gauge(
-    "rankwatch_pairs_exhausted_undecided",
-    BENCHMARK,
-    "Pairs that share every item of the benchmark and are not decided family-wise.",
+    "rankwatch_pairs_exhausted_undecided", BENCHMARK, "Pairs that share every item and are not decided family-wise."
 )
 BEYOND_CAPACITY = _gauge(
     "rankwatch_pairs_beyond_family_capacity",
     BENCHMARK,
-    "Pairs that arrived after the declared family was full; they get no family-wise verdict.",
+    "Pairs beyond the declared family, without family-wise verdicts.",
 )
 ADJACENT_UNDECIDED = _gauge(
     "rankwatch_adjacent_pairs_undecided",
@@ -105,7 +99,7 @@ ADJACENT_UNDECIDED = _gauge(
 ADJACENT_UNRESOLVED = _gauge(
     "rankwatch_adjacent_pairs_unresolved",
     (*BENCHMARK, "procedure"),
-    "Adjacent pairs with q = N/N* below 1. It measures the size of the benchmark, not the evidence.",
+    "Adjacent pairs with q = N/N* below 1: too few items for the gap.",
     per_label=5,
 )
 VERDICTS = _counter(
@@ -131,105 +125,66 @@ PAIR_GAP = _gauge(
     "rankwatch_pair_gap_ratio", PAIR, "Mean score of model_a minus mean score of model_b on the shared items."
 )
 PAIR_GAP_LOW = _gauge(
-    "rankwatch_pair_gap_low_ratio",
-    PAIR_PROCEDURE,
-    "Lower end of the anytime-valid interval for the gap: at alpha (anytime), at alpha_j (anytime_family).",
-    per_label=2,
+    "rankwatch_pair_gap_low_ratio", PAIR_PROCEDURE, "Lower end of the anytime-valid interval for the gap.", per_label=2
 )
 PAIR_GAP_HIGH = _gauge(
-    "rankwatch_pair_gap_high_ratio",
-    PAIR_PROCEDURE,
-    "Upper end of the anytime-valid interval for the gap: at alpha (anytime), at alpha_j (anytime_family).",
-    per_label=2,
+    "rankwatch_pair_gap_high_ratio", PAIR_PROCEDURE, "Upper end of the anytime-valid interval for the gap.", per_label=2
 )
 PAIR_LOG_E = _gauge("rankwatch_pair_log_e", PAIR, "Natural logarithm of the mixture e-value.")
 PAIR_LOG_E_SIDE = _gauge(
-    "rankwatch_pair_log_e_directional",
-    (*PAIR, "side"),
-    "Natural logarithm of the directional e-value: evidence that model_a (a) or model_b (b) is better.",
-    per_label=2,
+    "rankwatch_pair_log_e_directional", (*PAIR, "side"), "Natural logarithm of the e-value for one side.", per_label=2
 )
 PAIR_THRESHOLD = _gauge(
-    "rankwatch_pair_log_threshold",
-    PAIR_PROCEDURE,
-    "Threshold of log e: ln 1/alpha (anytime), ln 1/alpha_j (anytime_family).",
-    per_label=2,
+    "rankwatch_pair_log_threshold", PAIR_PROCEDURE, "Threshold of log e: ln 1/alpha or ln 1/alpha_j.", per_label=2
 )
 PAIR_RESOLUTION = _gauge(
-    "rankwatch_pair_resolution_ratio",
-    PAIR_PROCEDURE,
-    "q = N/N*. At 1 or more, the benchmark is large enough for a gap of this size; q does not name the better model.",
-    per_label=4,
+    "rankwatch_pair_resolution_ratio", PAIR_PROCEDURE, "q = N/N*: 1 or more is enough items for the gap.", per_label=4
 )
 PAIR_TO_DECISION = _gauge(
-    "rankwatch_pair_items_to_decision",
-    PAIR,
-    "Expected further items until the family-wise decision at the current gap; beyond the remaining items it is an extrapolation.",
+    "rankwatch_pair_items_to_decision", PAIR, "Expected further items to the family-wise decision."
 )
 PAIR_DECIDED = _gauge(
-    "rankwatch_pair_decided", PAIR_PROCEDURE, "1: model_a is decided to be better; -1: model_b; 0: undecided.", 8
+    "rankwatch_pair_decided", PAIR_PROCEDURE, "1: model_a is decided better; -1: model_b; 0: undecided.", 8
 )
 PAIR_REVERSED = _gauge(
-    "rankwatch_pair_reversed",
-    PAIR_PROCEDURE,
-    "1 once the gap has changed sign after the decision; decided pairs only.",
-    per_label=2,
+    "rankwatch_pair_reversed", PAIR_PROCEDURE, "1 once the gap has changed sign after the decision.", per_label=2
 )
 PAIR_STATUS = _gauge("rankwatch_pair_status", (*PAIR, "status"), "1 for the current status of the pair.")
-DECIDED_TIME = _gauge(
-    "rankwatch_decided_timestamp_seconds", PAIR_PROCEDURE, "Commit time of the decision; restarts keep it.", 2
-)
+DECIDED_TIME = _gauge("rankwatch_decided_timestamp_seconds", PAIR_PROCEDURE, "Commit time of the decision.", 2)
 REVERSED_TIME = _gauge(
-    "rankwatch_reversed_timestamp_seconds",
-    PAIR_PROCEDURE,
-    "Commit time of the reversal after a decision; restarts keep it.",
-    per_label=2,
+    "rankwatch_reversed_timestamp_seconds", PAIR_PROCEDURE, "Commit time of the reversal after a decision.", per_label=2
 )
 PAIR_SERIES_OMITTED = _gauge(
-    "rankwatch_pair_series_omitted",
-    BENCHMARK,
-    "Adjacent, declared or decided pairs beyond the cap, without series of their own.",
+    "rankwatch_pair_series_omitted", BENCHMARK, "Pairs to follow beyond the cap, without series."
 )
 
 # The log.
-LOG_POSITION = _gauge(
-    "rankwatch_log_position",
-    PARTITION,
-    "Offset up to which the log is folded and committed: messages of a topic, bytes of a file.",
-)
+LOG_POSITION = _gauge("rankwatch_log_position", PARTITION, "Offset up to which the log is folded and committed.")
 LOG_END = _gauge("rankwatch_log_end", PARTITION, "Offset after the last durable record of the log.")
 LOG_LAG = _gauge("rankwatch_log_lag", PARTITION, "Log end minus log position.")
 SOURCE_GAP = _gauge(
     "rankwatch_source_gap",
     (),
-    "1 if the next records are missing from the log, or the log was replaced; the worker stops folding and exits.",
+    "1 if the log lacks the next records or was replaced; the worker exits.",
     of_process=True,
 )
 PARTITION_OWNED = _gauge("rankwatch_partition_owned", PARTITION, "1 for a partition of this worker.")
 PARTITIONS = _gauge("rankwatch_partitions", (), "Partitions of the log.")
 RECORDS = _counter("rankwatch_records", PARTITION, "Records of the log folded.")
 DEAD_LETTERS = _counter("rankwatch_dead_letters", PARTITION, "Records that could not be read, kept as dead letters.")
-MISROUTED = _counter(
-    "rankwatch_misrouted",
-    PARTITION,
-    "Events on the wrong partition, republished to the partition that owns their benchmark.",
-)
+MISROUTED = _counter("rankwatch_misrouted", PARTITION, "Events on the wrong partition, republished to the owner.")
 REPUBLISHED = _counter("rankwatch_republished", PARTITION, "Copies of misrouted events folded on this partition.")
 FOLD_SECONDS = _histogram(
     "rankwatch_fold_seconds", (), "Time to validate and fold a chunk.", buckets=_SECONDS, of_process=True
 )
 COMMIT_SECONDS = _histogram(
-    "rankwatch_commit_seconds",
-    (),
-    "Time to commit a chunk to the store, including the writes that must be durable first.",
-    buckets=_SECONDS,
-    of_process=True,
+    "rankwatch_commit_seconds", (), "Time to commit a chunk to the store.", buckets=_SECONDS, of_process=True
 )
 CHUNK_RECORDS = _histogram("rankwatch_chunk_records", (), "Records in a chunk.", buckets=_RECORDS)
 STALE_COMMITS = _counter(
     "rankwatch_stale_commits",
     (),
-    "Commits refused because the stored state had moved: another worker owns the partition, or the store lost writes.",
+    "Commits refused because another worker or a failover changed the stored state.",
     of_process=True,
 )
 
@@ -246,14 +201,12 @@ RELAYED = _counter(
 RELAY_FAILURES = _counter(
     "rankwatch_relay_failures",
     ("publisher",),
-    "Failed attempts to publish verdict changes; each is retried.",
+    "Failed attempts to publish, each retried.",
     per_label=2,
     of_process=True,
 )
 BUILD = _info(
-    "rankwatch_build",
-    ("version", "statistics_version", "state_version"),
-    "Versions of the program, the statistics and the stored layout.",
+    "rankwatch_build", ("version", "statistics_version", "state_version"), "Versions of program, statistics and state."
 )
 CONFIGURATION = _info(
     "rankwatch_configuration",

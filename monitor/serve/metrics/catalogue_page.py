@@ -24,6 +24,10 @@ because the counters are part of the state.
   benchmark. `rankwatch_pair_series_omitted` counts the rest. **Shown models** are the first {MODEL_CAP:,} by rank.
 - Aggregates cover all pairs of the latest epochs, unless the name contains *adjacent*.
 - Units are in the names: `_seconds`, `_ratio` (0 to 1). The other values are counts, positions or flags.
+- **Procedures**: `anytime` uses alpha, `anytime_family` uses alpha_j, for thresholds and for intervals of the gap. The side `a` is evidence
+  that model_a is better, `b` that model_b is better.
+- **Items to decision** assume the current gap. Beyond the remaining items, the value is an extrapolation.
+- **Positions** in the log count messages of a topic or bytes of a file.
 - No label contains an item id.
 - **Decided** is evidence: an e-value against a threshold. **Resolved** is size: q = N/N* >= 1. No alert uses q.
 - The times of verdicts are the times of the commits that stored them. Restarts keep them; folding a log again from its start sets new ones.

@@ -29,17 +29,7 @@ class Exposition:
     def add_column(
         self, metric: Metric, series: Sequence[str], values: Iterable[float], extra: tuple[str, str] | None = None
     ) -> None:
-        """Add one sample for each series with a finite value.
-
-        Parameters
-        ----------
-        metric : Metric
-        series : sequence of str
-            The labels of each series, written by `label` and joined by commas.
-        values : iterable of float
-        extra : tuple of str, optional
-            Name and value of one more label, the same for all series.
-        """
+        """Add one sample for each finite value; `series` are joined labels, and `extra` is one more label of all of them."""
         name, tail = metric.exposed, "" if extra is None else f",{label(*extra)}"
         self._families[metric] += [
             f"{name}{{{text}{tail}}} {value!r}\n" for text, value in zip(series, values, strict=True) if isfinite(value)

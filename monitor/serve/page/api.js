@@ -1,11 +1,11 @@
-// Requests to the monitor that served the page. The token, where one is needed, lives in this tab alone and travels in a header.
+// Send requests to the monitor that served the page. The token stays in this tab and travels in a header.
 
 const BASE = "/api/v1";
-const ANSWER_MS = 30_000;
-const SILENCE_MS = 40_000; // the stream says every 15 s that it is alive
+const RESPONSE_MS = 30_000;
+const SILENCE_MS = 40_000; // the stream sends a heartbeat every 15 s
 const TOKEN = "rankwatch-token";
 
-/** An answer that is not the data: `status` 0 means that nothing answered. */
+/** A failed request. Status 0: no response arrived. */
 export class ApiError extends Error {
   constructor(status, title, detail) {
     super(detail ?? title);
@@ -28,7 +28,7 @@ export function setToken(value) {
   try {
     sessionStorage.setItem(TOKEN, value);
   } catch {
-    // Without storage it lasts until the page is loaded again.
+    // Without storage the token lasts until the next reload.
   }
 }
 
@@ -42,7 +42,7 @@ async function request(path, options = {}) {
     response = await fetch(BASE + path, { cache: "no-store", ...options, headers });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "The monitor does not answer", "Nothing answered at this address. Is it still running?");
+    throw new ApiError(0, "The monitor does not respond", "No response from this address. Check that rankwatch is running.");
   }
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({}));
@@ -53,37 +53,37 @@ const query = (parameters) =>
   new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined)).toString();
 
 export async function get(path, parameters = {}, signal = null) {
-  const patience = AbortSignal.timeout(ANSWER_MS);
-  return (await request(`${path}?${query(parameters)}`, { signal: signal ? AbortSignal.any([signal, patience]) : patience })).json();
+  const timeout = AbortSignal.timeout(RESPONSE_MS);
+  return (await request(`${path}?${query(parameters)}`, { signal: signal ? AbortSignal.any([signal, timeout]) : timeout })).json();
 }
 
 export const summaries = (signal) => get("/summaries", {}, signal);
 
-/** The report of one benchmark with its adjacent pairs. */
+/** Get the report of one benchmark with its adjacent pairs. */
 export async function report(name, signal) {
-  // A name that is a path segment of its own meaning does not survive in a URL; the list has it as well.
+  // Browsers resolve "." and ".." in a URL path, so these names are looked up in the full report.
   const inPath = name !== "." && name !== "..";
-  const found = await get(inPath ? `/benchmarks/${encodeURIComponent(name)}` : "/benchmarks", {}, signal);
-  const benchmark = found.benchmarks.find((b) => b.benchmark === name);
-  if (!benchmark) throw new ApiError(404, "No such benchmark", `Nothing has come for ${name}.`);
+  const { benchmarks } = await get(inPath ? `/benchmarks/${encodeURIComponent(name)}` : "/benchmarks", {}, signal);
+  const benchmark = benchmarks.find((b) => b.benchmark === name);
+  if (!benchmark) throw new ApiError(404, "No such benchmark", `No events have arrived for ${name}.`);
   return benchmark;
 }
 
-/** Follow server-sent events; resolves when the stream ends. EventSource could not carry a token. */
+/** Read server-sent events until the stream ends. EventSource cannot send the token header. */
 export async function stream(path, parameters, { lastId, onOpen, onEvent, signal }) {
   const headers = { Accept: "text/event-stream" };
   if (lastId) headers["Last-Event-ID"] = lastId;
   const silence = new AbortController();
-  let patience = setTimeout(() => silence.abort(), SILENCE_MS);
+  let timer = setTimeout(() => silence.abort(), SILENCE_MS);
   const response = await request(`${path}?${query(parameters)}`, { headers, signal: AbortSignal.any([signal, silence.signal]) });
   onOpen();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
-    clearTimeout(patience);
+    clearTimeout(timer);
     if (done) return;
-    patience = setTimeout(() => silence.abort(), SILENCE_MS);
+    timer = setTimeout(() => silence.abort(), SILENCE_MS);
     const blocks = (rest + value.replaceAll("\r", "")).split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) parseEvent(block, onEvent);

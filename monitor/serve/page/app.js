@@ -1,4 +1,4 @@
-// The page: which view an address means, loading it, keeping it current, and what is said about the connection.
+// Route addresses to views, load and refresh them, and show the state of the connection.
 
 import { ApiError, hasToken, setToken, summaries } from "./api.js";
 import { h, morph } from "./dom.js";
@@ -20,19 +20,19 @@ const VIEWS = [
   ["changes", changes, "Changes"],
   ["data", data, "Data"],
 ];
-const REST_MS = 700;
+const PAUSE_MS = 700;
 
 const at = (id) => document.getElementById(id);
 const main = at("main");
-const kept = new Map(); // what each address showed last, to be shown at once when it is come back to
+const lastData = new Map(); // by address, to show a view at once on return
 let route = null;
 let stopFollowing = () => {};
 let leaving = new AbortController(); // aborted when the view is left
-let resting = false; // whether a load is under way, or has just been
-let wanted = false; // whether something has moved since
-const connected = { reachable: true, by: "polling" };
+let refreshing = false; // whether a load is running or has just ended
+let stale = false; // whether the state has changed since
+const status = { reachable: true, by: "polling" };
 
-/** What an address means; null for one that means nothing. */
+/** Return the view and the names in an address; null for an unknown address. */
 function parse(hash) {
   let parts;
   try {
@@ -59,51 +59,51 @@ function show(...nodes) {
   main.removeAttribute("aria-busy");
 }
 
-function showFault(error) {
+function showError(error) {
   const again = h("button", { class: "loud", type: "button", onclick: load }, "Try again");
   show(h("h1", { tabindex: "-1" }, error.title ?? "Something went wrong"), h("p", { class: "about" }, error.message), again,
     h("p", {}, h("a", { href: link.home() }, "All benchmarks")));
 }
 
-/** Load the view in hand and show it; where nothing answers, what stands there stays. */
+/** Load the current view and show it; without a response, keep what the page shows. */
 async function load() {
-  const shown = route;
+  const current = route;
   try {
-    const found = await shown.view.load(shown, leaving.signal);
-    if (shown !== route) return;
-    remember(location.hash, found);
-    show(shown.view.render(found, shown));
-    if (shown.view === home) offer(found);
+    const data = await current.view.load(current, leaving.signal);
+    if (current !== route) return;
+    remember(location.hash, data);
+    show(current.view.render(data, current));
+    if (current.view === home) offerBenchmarks(data);
     connection({ reachable: true });
   } catch (error) {
-    if (shown === route && error.name !== "AbortError") failed(error);
+    if (current === route && error.name !== "AbortError") failed(error);
   }
 }
 
-/** Load again soon: at once, unless that has just been done. */
+/** Reload the view now, or after the pause that follows each load. */
 async function refresh() {
-  wanted = true;
-  if (resting || document.hidden) return;
-  resting = true;
-  while (wanted && !document.hidden) {
-    wanted = false;
+  stale = true;
+  if (refreshing || document.hidden) return;
+  refreshing = true;
+  while (stale && !document.hidden) {
+    stale = false;
     await load();
-    await new Promise((done) => setTimeout(done, REST_MS));
+    await new Promise((done) => setTimeout(done, PAUSE_MS));
   }
-  resting = false;
+  refreshing = false;
 }
 
-function remember(hash, found) {
-  kept.delete(hash);
-  kept.set(hash, found);
-  if (kept.size > 12) kept.delete(kept.keys().next().value);
+function remember(hash, data) {
+  lastData.delete(hash);
+  lastData.set(hash, data);
+  if (lastData.size > 12) lastData.delete(lastData.keys().next().value);
 }
 
 function failed(error) {
   if (!(error instanceof ApiError)) console.error(error);
   if (error.status === 0) connection({ reachable: false });
-  if (error.status === 401) ask();
-  else if (error.status !== 0 || !kept.has(location.hash)) showFault(error);
+  if (error.status === 401) askForToken();
+  else if (error.status !== 0 || !lastData.has(location.hash)) showError(error);
 }
 
 async function navigate(first) {
@@ -113,33 +113,33 @@ async function navigate(first) {
   stopFollowing();
   if (!route) {
     route = { view: home };
-    showFault({ title: "No such page", message: "The address of this page means nothing here." });
+    showError({ title: "No such page", message: "This address matches no page. Start from the list of benchmarks." });
     return;
   }
   document.title = `${route.view.title(route)} · rankwatch`;
-  const before = kept.get(location.hash);
+  const before = lastData.get(location.hash);
   if (before) show(route.view.render(before, route));
   else show(h("p", { class: "loading", "data-key": "loading" }, "Loading…"));
   main.setAttribute("aria-busy", String(!before));
   stopFollowing = route.benchmark ? follow(route.benchmark, { onMove: refresh, onChange, onStream }) : poll(refresh);
-  const mine = route;
+  const current = route;
   await load();
-  if (mine !== route) return;
+  if (current !== route) return;
   if (!first) {
     scrollTo(0, 0);
     main.querySelector("h1")?.focus({ preventScroll: true });
   }
-  if (route.benchmark) offer(await summaries().catch(() => []));
+  if (route.benchmark) offerBenchmarks(await summaries().catch(() => []));
 }
 
-/** Offer the benchmarks at the top; with one benchmark there is nothing to choose. */
-function offer(found) {
-  if (route.view === home && found.length === 1) {
-    location.replace(link.benchmark(found[0].benchmark));
+/** Fill the benchmark menu at the top; a single benchmark opens directly. */
+function offerBenchmarks(benchmarks) {
+  if (route.view === home && benchmarks.length === 1) {
+    location.replace(link.benchmark(benchmarks[0].benchmark));
     return;
   }
-  at("choose").hidden = found.length < 2;
-  const options = found.map((b) => h("option", { value: b.benchmark, "data-key": b.benchmark }, isolated(b.benchmark)));
+  at("choose").hidden = benchmarks.length < 2;
+  const options = benchmarks.map((b) => h("option", { value: b.benchmark, "data-key": b.benchmark }, isolated(b.benchmark)));
   morph(at("benchmark"), ...(route.benchmark ? options : [h("option", { value: "" }, "Choose a benchmark"), ...options]));
   at("benchmark").value = route.benchmark ?? "";
 }
@@ -151,13 +151,13 @@ function onChange(change) {
 const CONNECTIONS = {
   live: ["Live", ""],
   polling: ["Updating", ""],
-  lost: ["Disconnected", "The monitor does not answer. What stands here is what it said last; this page goes on trying."],
+  lost: ["Disconnected", "The monitor does not respond. The page shows the last data it received and keeps retrying."],
 };
 
-/** Say how current the page is: `live` while the stream is open, `polling` while it asks again and again. */
-function connection(news) {
-  Object.assign(connected, news);
-  const state = connected.reachable ? connected.by : "lost";
+/** Show the state of the connection: `live` with an open stream, `polling` without one, `lost` without responses. */
+function connection(change) {
+  Object.assign(status, change);
+  const state = status.reachable ? status.by : "lost";
   if (at("connection").dataset.state === state) return;
   at("connection").dataset.state = state;
   [at("connection-text").textContent, at("banner").textContent] = CONNECTIONS[state];
@@ -165,10 +165,10 @@ function connection(news) {
 
 const onStream = (open) => connection({ by: open ? "live" : "polling" });
 
-function ask() {
+function askForToken() {
   if (at("ask").open) return;
   stopFollowing();
-  at("ask-wrong").textContent = hasToken() ? "That token was not accepted." : "";
+  at("ask-wrong").textContent = hasToken() ? "That token was not accepted. Check it and try again." : "";
   at("ask").showModal();
 }
 
@@ -203,12 +203,12 @@ function toggleTheme() {
   try {
     localStorage.setItem("rankwatch-theme", theme);
   } catch {
-    // Without storage the choice lasts until the page is loaded again.
+    // Without storage the choice lasts until the next reload.
   }
   repaint();
 }
 
-/** What is painted, not laid out, has to be painted again; and the button names what it would do. */
+/** Paint every canvas again, and name the other theme on the button. */
 function repaint() {
   at("theme").textContent = dark() ? "Light" : "Dark";
   at("theme").setAttribute("aria-label", `Switch to the ${dark() ? "light" : "dark"} theme`);

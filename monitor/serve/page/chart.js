@@ -1,4 +1,4 @@
-// Two charts of a pair along its shared items, drawn as SVG: the evidence against its thresholds, and the interval closing in.
+// Draw two SVG charts of a pair along its shared items: the evidence against its thresholds, and the interval for the gap.
 
 import { h, s } from "./dom.js";
 import { count, evalue, fixed, isolated, points, superscript } from "./format.js";
@@ -6,16 +6,16 @@ import { count, evalue, fixed, isolated, points, superscript } from "./format.js
 const HEIGHT = 260;
 const PAD = { left: 48, right: 14, top: 20, bottom: 28 };
 
-/** Units are about a pixel each, so that text keeps its size: a narrow screen gets a narrow picture, not a small one. */
+/** One unit is about one pixel, so text keeps its size on a narrow screen. */
 const width = () => Math.min(560, Math.max(300, innerWidth - 40));
 
 function ticks(low, high, about) {
   const rough = (high - low) / about;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((k) => k * power).find((k) => k >= rough);
-  const found = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k += 1) found.push(k * step || 0);
-  return found;
+  const values = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k += 1) values.push(k * step || 0);
+  return values;
 }
 
 const linear = ([d0, d1], [r0, r1]) => (value) => r0 + ((Math.min(Math.max(value, d0), d1) - d0) / (d1 - d0)) * (r1 - r0);
@@ -39,7 +39,7 @@ function frame({ id, title, about, xs, domain, labels, marks }) {
     s("line", { class: "cross", x1: 0, x2: 0, y1: PAD.top, y2: HEIGHT - PAD.bottom, visibility: "hidden" }));
 }
 
-/** A figure whose read-out follows the pointer. */
+/** Make a figure whose readout follows the pointer. */
 function figure({ title, xs, read, caption, start }, picture) {
   const move = (event) => {
     const chart = event.currentTarget.querySelector("svg");
@@ -51,7 +51,7 @@ function figure({ title, xs, read, caption, start }, picture) {
     let k = xs.findIndex((value) => value >= n);
     if (k < 0) k = xs.length - 1;
     const cross = chart.querySelector(".cross");
-    // An update of the data leaves both alone until the pointer has gone.
+    // A live update skips both until the pointer leaves.
     cross.dataset.keep = words.dataset.keep = "";
     const place = PAD.left + (xs[k] / xs.at(-1)) * inner;
     cross.setAttribute("x1", place);
@@ -70,7 +70,7 @@ function figure({ title, xs, read, caption, start }, picture) {
   return h("figure", { onpointermove: move, onpointerleave: leave }, h("h3", {}, title), picture, h("p", { class: "readout" }, start), h("figcaption", {}, caption));
 }
 
-/** The e-process and its directional halves on a logarithmic scale, against 1/alpha and 1/alpha_j. */
+/** Draw the e-process and its directional halves on a logarithmic scale, against 1/alpha and 1/alpha_j. */
 export function evidence(path, policy) {
   const { n, log_e: e, log_e_a: a, log_e_b: b, log_threshold: alone, log_family_threshold: joint } = path;
   const lines = [...e, ...a, ...b];
@@ -84,12 +84,12 @@ export function evidence(path, policy) {
   const last = n.length - 1;
   const picture = frame({
     id: "evidence", title: "Evidence", xs: n, domain: [low, top], labels,
-    about: `The e-value stands at ${evalue(e[last])} after ${count(n[last])} shared items; the pair's threshold is ${evalue(alone)}, the family's ${joint === null ? "not assigned" : evalue(joint)}.`,
+    about: `The e-value is ${evalue(e[last])} after ${count(n[last])} shared items. The threshold for this pair only is ${evalue(alone)}; the family-wise threshold is ${joint === null ? "not assigned" : evalue(joint)}.`,
     marks: (x, y, right) => [
       s("path", { class: "line half-b", d: line(x, y, n, b) }),
       s("path", { class: "line half-a", d: line(x, y, n, a) }),
       s("path", { class: "line main", d: line(x, y, n, e) }),
-      threshold(alone, `this pair alone: ${evalue(alone)}`, "alone", y, right),
+      threshold(alone, `this pair only: ${evalue(alone)}`, "alone", y, right),
       threshold(joint, `family-wise: ${evalue(joint)}`, "joint", y, right),
     ],
   });
@@ -98,16 +98,16 @@ export function evidence(path, policy) {
   const caption = [
     h("span", { class: "swatch-line main" }), " both directions ", h("span", { class: "swatch-line half-a" }), ` for ${isolated(path.model_a)} `,
     h("span", { class: "swatch-line half-b" }), ` for ${isolated(path.model_b)}. `,
-    `Items stand ${path.order}. `,
-    policy === "committed" ? "The verdict falls where the line crosses." : `The verdict itself follows the order policy (${policy}), so it need not fall where the line crosses.`,
+    `Order of the items ${path.order}. `,
+    policy === "committed" ? "The pair is decided where the line crosses the threshold." : `Under the order policy ${policy}, the decision need not fall where the line crosses the threshold.`,
   ];
   return figure({ title: "Evidence against its thresholds", xs: n, read, caption, start }, picture);
 }
 
-/** The gap and its anytime-valid interval. */
-export function closing(path, alpha) {
+/** Draw the gap and its anytime-valid interval. */
+export function interval(path, alpha) {
   const { n, gap, gap_low: low, gap_high: high } = path;
-  // The first items rule out nothing: their interval would flatten all that follows.
+  // The interval of the first items is so wide that it would flatten the rest.
   const from = Math.min(n.length - 1, Math.floor(n.length * 0.06));
   const top = Math.max(...high.slice(from), 0.001);
   const bottom = Math.min(...low.slice(from), -0.001);
@@ -115,7 +115,7 @@ export function closing(path, alpha) {
   const last = n.length - 1;
   const read = (k) => `${count(n[k])} items · gap ${points(gap[k])} points, interval ${points(low[k])} to ${points(high[k])}`;
   const picture = frame({
-    id: "closing", title: "Interval", xs: n, domain: [bottom, top], labels,
+    id: "interval", title: "Interval", xs: n, domain: [bottom, top], labels,
     about: `${read(last)}.`,
     marks: (x, y, right) => [
       s("path", { class: "band", d: `${line(x, y, n, high)}L${line(x, y, [...n].reverse(), [...low].reverse()).slice(1)}Z` }),
@@ -125,17 +125,17 @@ export function closing(path, alpha) {
       s("text", { class: "tag", x: right - 4, y: HEIGHT - PAD.bottom - 6, "text-anchor": "end" }, `${isolated(path.model_b)} ahead`),
     ],
   });
-  const caption = `Gap in points with its ${fixed(100 * (1 - alpha), 0)} % interval, valid however often it is looked at. While it holds 0, this pair by itself is undecided.`;
-  return figure({ title: "The interval closing in", xs: n, read, caption, start: `Now: ${read(last)}` }, picture);
+  const caption = `Gap in points with its ${fixed(100 * (1 - alpha), 0)} % interval, valid at any time. While the interval contains 0, this pair is undecided on its own.`;
+  return figure({ title: "Gap with its interval", xs: n, read, caption, start: `Now: ${read(last)}` }, picture);
 }
 
-/** The same paths as a table, at a few places. */
+/** Show the charts as a table, at a few points. */
 export function pathTable({ n, log_e: e, gap, gap_low: low, gap_high: high }) {
   const places = [...new Set([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1].map((part) => Math.max(0, Math.round(part * n.length) - 1)))];
   return h("details", { class: "legend" }, h("summary", {}, "The charts as a table"),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The charts as a table" },
       h("table", { class: "data small" },
-        h("caption", { class: "sr" }, "Evidence and interval after so many shared items"),
+        h("caption", { class: "sr" }, "Evidence and interval by number of shared items"),
         h("thead", {}, h("tr", {}, ["Items", "e-value", "ln e", "Gap", "Low", "High"].map((text) => h("th", { scope: "col", class: "number" }, text)))),
         h("tbody", {}, places.map((k) => h("tr", {},
           h("th", { scope: "row", class: "number" }, count(n[k])),

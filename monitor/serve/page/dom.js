@@ -1,5 +1,5 @@
-// Elements from data, and data again onto the elements that stand: views are plain functions of what the API says, and an update changes
-// only what differs, so that focus, selection, open details and the scroll position survive it.
+// Build elements, and update the elements on the page. Views are plain functions of API data. An update changes only what differs, so focus,
+// selection, open details and the scroll position survive.
 
 const SVG = "http://www.w3.org/2000/svg";
 const HANDLERS = ["onclick", "onchange", "oninput", "onkeydown", "onpointermove", "onpointerleave", "onsubmit", "onfocus", "onblur"];
@@ -17,7 +17,7 @@ function build(node, attributes, children) {
   return node;
 }
 
-/** Make an HTML element. Text is always text: nothing from outside is parsed as markup. */
+/** Make an HTML element. Strings become text nodes; nothing is parsed as markup. */
 export const h = (tag, attributes, ...children) => build(document.createElement(tag), attributes, children);
 
 /** Make an SVG element. */
@@ -28,7 +28,7 @@ const sameKind = (from, to) =>
 
 function morphAttributes(from, to) {
   for (const { name } of [...from.attributes]) {
-    // Whether details are open is the reader's choice.
+    // The reader opens and closes details.
     if (!to.hasAttribute(name) && name !== "open") from.removeAttribute(name);
   }
   for (const { name, value } of to.attributes) {
@@ -43,7 +43,7 @@ function morphNode(from, to) {
     if (from.data !== to.data) from.data = to.data;
     return;
   }
-  // What carries data-keep shows what the reader points at, not the data.
+  // An element with data-keep shows what the reader points at.
   if (from.hasAttribute("data-keep")) return;
   morphAttributes(from, to);
   morphChildren(from, to);
@@ -76,15 +76,15 @@ function morphChildren(from, to) {
   }
 }
 
-/** Moving an element takes its focus away, and a row that changes its group is made anew: its link is then found by its address. */
+/** Restore the focus that a moved element lost. A row that changes its group is rebuilt; its link has the same address. */
 function restoreFocus(root, active) {
   if (active === document.activeElement || active === document.body) return;
   const href = active.getAttribute("href");
-  const again = active.isConnected ? active : href && root.querySelector(`a[href="${CSS.escape(href)}"]`);
-  again?.focus?.({ preventScroll: true });
+  const target = active.isConnected ? active : href && root.querySelector(`a[href="${CSS.escape(href)}"]`);
+  target?.focus?.({ preventScroll: true });
 }
 
-/** Make the children of `root` look like `nodes`, keeping every element that can be kept. */
+/** Make the children of `root` equal to `nodes`, and reuse the existing elements. */
 export function morph(root, ...nodes) {
   const target = document.createElement(root.tagName);
   target.append(...nodes);

@@ -1,7 +1,7 @@
-// How numbers and verdicts read.
+// Format numbers for people.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-export const MISSING = "–";
+const MISSING = "–";
 
 export const count = (n) => (n === null || n === undefined ? MISSING : whole.format(n));
 
@@ -11,7 +11,7 @@ export function fixed(x, digits) {
   return x < 0 && Number(text) !== 0 ? `−${text}` : text;
 }
 
-/** A difference of scores in points, with its sign. */
+/** Format a difference of scores in points, with its sign. */
 export function points(gap, digits = 2) {
   if (gap === null || gap === undefined) return MISSING;
   const text = fixed(100 * gap, digits);
@@ -21,16 +21,16 @@ export function points(gap, digits = 2) {
 export const range = (low, high, digits = 2) =>
   low === null || high === null ? MISSING : `${points(low, digits)} to ${points(high, digits)}`;
 
-/** A mean score as a percentage. */
+/** Format a mean score as a percentage. */
 export const percent = (mean, digits = 2) => (mean === null ? MISSING : fixed(100 * mean, digits));
 
-/** Coverage never rounds up to the whole. */
+/** Format coverage; it never rounds up to 100 %. */
 export function share(part) {
   if (part >= 1) return "100 %";
   return `${(Math.floor(1000 * part) / 10).toFixed(1)} %`;
 }
 
-/** A resolution ratio never rounds across 1. */
+/** Format a resolution ratio; it never rounds up to 1. */
 export function ratio(q) {
   if (q === null) return MISSING;
   if (q > 0.99 && q < 1) return "0.99";
@@ -45,7 +45,7 @@ export function pvalue(p) {
 
 export const superscript = (n) => String(n).replace(/[-\d]/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d] ?? "⁻");
 
-/** An e-value from its natural logarithm: plain up to a million, then a power of ten. */
+/** Format an e-value from its natural logarithm: in full up to a million, then as a power of ten. */
 export function evalue(logE) {
   if (logE === null) return MISSING;
   const power = logE / Math.LN10;
@@ -55,7 +55,7 @@ export function evalue(logE) {
   return e >= 10 ? count(e) : e.toPrecision(2);
 }
 
-/** A number of further items: no more of it is known than its order of magnitude. */
+/** Format an estimate of further items, rounded to two digits at most. */
 export function more(items) {
   if (items === null) return null;
   if (items >= 1e6) return "more than a million";
@@ -67,5 +67,5 @@ export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one
 
 export const ranks = (low, high) => (low === high ? `${low}` : `${low}–${high}`);
 
-/** Text from outside in running text that cannot be marked up: its direction does not leak into what stands around it. */
+/** Isolate the text direction of a name where no markup is possible. */
 export const isolated = (name) => `\u2068${name}\u2069`;

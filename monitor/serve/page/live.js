@@ -1,4 +1,4 @@
-// Keeps the page current: one stream of server-sent events for the benchmark in view; where it breaks, polling until it is back.
+// Keep the page current: stream server-sent events for the benchmark in view, and poll while the stream is broken.
 
 import { stream } from "./api.js";
 
@@ -6,16 +6,16 @@ const POLL_MS = 2000;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 15000;
 
-/** Ask again and again until the returned function is called. */
-export function poll(ask) {
-  const timer = setInterval(ask, POLL_MS);
+/** Call `onMove` every two seconds until the returned function is called. */
+export function poll(onMove) {
+  const timer = setInterval(onMove, POLL_MS);
   return () => clearInterval(timer);
 }
 
 /**
  * Follow a benchmark until the returned function is called.
  *
- * onMove: something has changed, or may have.   onChange: a verdict has.   onStream: whether the stream is open.
+ * onMove: the state may have changed. onChange: a verdict has changed. onStream: the stream has opened or closed.
  */
 export function follow(benchmark, { onMove, onChange, onStream }) {
   const abort = new AbortController();
@@ -39,7 +39,7 @@ export function follow(benchmark, { onMove, onChange, onStream }) {
     let wait = FIRST_RETRY_MS;
     while (!signal.aborted) {
       const began = performance.now();
-      // However a stream ends, the answer is the same: poll, and try again after a while.
+      // Whether a stream ends or fails: poll, and reconnect after a while.
       await stream("/changes/stream", { benchmark }, { lastId, onOpen, onEvent, signal }).catch(() => {});
       if (signal.aborted) return;
       stopPolling();

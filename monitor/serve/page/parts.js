@@ -1,20 +1,20 @@
-// What several views are made of: names, sentences, chips, verdict cells, links, tables.
+// Parts that several views share: names, sentences, chips, verdict cells, links, tables.
 
 import { h } from "./dom.js";
 import { count, more, share } from "./format.js";
 
-/** Below this share of the items a model is marked: its rank rests on fewer items than its neighbours'. The monitor's setting `low_coverage`. */
+/** The setting `low_coverage`: the page marks a model with a smaller share of the items. */
 export const LOW_COVERAGE = Number(document.documentElement.dataset.lowCoverage);
 
 export const DECISIONS = [
-  { key: "anytime_family", short: "Family", name: "Anytime, family-wise", group: "any", about: "valid whenever you look, over all pairs: the headline" },
-  { key: "anytime", short: "Pair", name: "Anytime, this pair alone", group: "any", about: "valid whenever you look, for one pair that was chosen beforehand" },
-  { key: "e_bh", short: "e-BH", name: "e-BH", group: "any", about: "a current view: may be taken back" },
-  { key: "fixed_n", short: "Fixed", name: "Fixed n", group: "planned", about: "exact test at 5 %, looked at once" },
+  { key: "anytime_family", short: "Family", name: "Anytime, family-wise", group: "any", about: "valid at any time, over all pairs; this is the headline" },
+  { key: "anytime", short: "Pair", name: "Anytime, this pair only", group: "any", about: "valid at any time, for one pair that you chose in advance" },
+  { key: "e_bh", short: "e-BH", name: "e-BH", group: "any", about: "a current view that may be withdrawn" },
+  { key: "fixed_n", short: "Fixed", name: "Fixed n", group: "planned", about: "exact test at 5 %, evaluated once" },
   { key: "bonferroni", short: "Bonf.", name: "Bonferroni", group: "planned", about: "over all pairs" },
   { key: "holm", short: "Holm", name: "Holm", group: "planned", about: "over all pairs" },
-  { key: "benjamini_hochberg", short: "BH", name: "Benjamini-Hochberg", group: "planned", about: "controls the share of false decisions" },
-  { key: "clustered", short: "Clust.", name: "Clustered", group: "planned", about: "items of one category count as related" },
+  { key: "benjamini_hochberg", short: "BH", name: "Benjamini-Hochberg", group: "planned", about: "controls the false discovery rate" },
+  { key: "clustered", short: "Clust.", name: "Clustered", group: "planned", about: "accounts for related items in one cluster" },
 ];
 
 export const RESOLUTIONS = [
@@ -32,24 +32,24 @@ export const link = {
   pair: (name, a, b) => `#/b/${encodeURIComponent(name)}/pair/${encodeURIComponent(a)}/${encodeURIComponent(b)}`,
 };
 
-/** A name from outside, in its own direction. */
+/** Show a name with its own text direction. */
 export const name = (text, attributes) => h("bdi", { class: "name", ...attributes }, text);
 
-/** A sentence of the monitor with the names in it set apart. */
+/** Show a sentence with the names in it marked up. */
 export function sentence(text, names) {
   const parts = [];
   const known = [...new Set(names)].filter(Boolean).sort((x, y) => y.length - x.length);
   let rest = text;
   while (rest) {
     let at = -1;
-    let found = "";
+    let next = "";
     for (const candidate of known) {
-      const place = rest.indexOf(candidate);
-      if (place >= 0 && (at < 0 || place < at)) [at, found] = [place, candidate];
+      const index = rest.indexOf(candidate);
+      if (index >= 0 && (at < 0 || index < at)) [at, next] = [index, candidate];
     }
     if (at < 0) break;
-    parts.push(rest.slice(0, at), name(found));
-    rest = rest.slice(at + found.length);
+    parts.push(rest.slice(0, at), name(next));
+    rest = rest.slice(at + next.length);
   }
   return [...parts, rest];
 }
@@ -59,11 +59,11 @@ export const better = (pair, procedure = "anytime_family") => {
   return side === null ? null : pair[`model_${side}`];
 };
 
-/** The status of a pair. Colour never stands alone: each has its sign and its word. */
+/** Show the status of a pair by colour, sign and word. */
 export function chip(pair) {
   const against = pair.status === "decided" && pair.decided.anytime_family === "b";
   const tone = against ? "warn turned" : (TONES[pair.status] ?? "open");
-  return h("span", { class: `chip ${tone}` }, against ? "decided, against the rank" : pair.status);
+  return h("span", { class: `chip ${tone}` }, against ? "decided against the rank" : pair.status);
 }
 
 const tested = (pair, procedure) => {
@@ -73,7 +73,7 @@ const tested = (pair, procedure) => {
   return pair.gap !== null && pair.gap_family_low !== null;
 };
 
-/** Sign, tone and words of one decision. */
+/** Return sign, tone and words of one decision. */
 export function decision(pair, procedure) {
   const side = pair.decided[procedure];
   if (side === "a") return ["●", "good", `decided: ${pair.model_a} is better`];
@@ -81,7 +81,7 @@ export function decision(pair, procedure) {
   return tested(pair, procedure) ? ["○", "open", "undecided"] : ["·", "open", "not computed"];
 }
 
-/** Sign, tone and words of one resolution; squares, where decisions are round. */
+/** Return sign, tone and words of one resolution; its signs are squares, those of decisions are round. */
 export function resolution(pair, procedure) {
   const value = pair.resolved[procedure];
   if (value === null) return ["·", "open", "not computed"];
@@ -91,25 +91,25 @@ export function resolution(pair, procedure) {
 export const sign = ([glyph, tone, words]) =>
   h("span", { class: `sign ${tone}` }, h("span", { "aria-hidden": "true" }, glyph), h("span", { class: "sr" }, words));
 
-/** How many items the benchmark has: declared, or as far as coverage tells. */
+/** Return the item count of a benchmark: as declared, or estimated from the coverage of a model. */
 export function size(benchmark) {
   const model = benchmark.models.find((m) => m.coverage > 0 && m.coverage < 1);
   return Math.max(benchmark.items, model ? Math.round(model.items / model.coverage) : 0);
 }
 
-/** How many items a pair may still get; null where nobody has said how many there are. */
+/** Return how many items a pair may still get; null without a declared item count. */
 export function itemsLeft(pair, benchmark) {
   if (pair.status === "exhausted") return 0;
   return benchmark.order.policy === "completion" ? Math.max(0, size(benchmark) - pair.n) : null;
 }
 
-/** What would separate a pair, in a few words. */
+/** Summarise what a pair needs to be decided. */
 export function prospect(pair, benchmark) {
-  if (pair.status === "decided") return pair.decided_at_n ? `since ${count(pair.decided_at_n)} items` : "";
+  if (pair.status === "decided") return pair.decided_at_n ? `at ${count(pair.decided_at_n)} items` : "";
   if (pair.n === 0) return "no shared item yet";
   if (isHeld(pair)) return "";
   if (pair.status === "equivalent") return "within the declared margin";
-  if (pair.items_to_decision === null) return pair.log_e === null || pair.b === null ? "" : "no number of items settles it as it stands";
+  if (pair.items_to_decision === null) return pair.log_e === null || pair.b === null ? "" : "no number of items decides it at the current gap";
   if (pair.items_to_decision < 1) return "";
   const left = itemsLeft(pair, benchmark);
   const needed = `needs ${more(pair.items_to_decision)} more items`;
@@ -126,21 +126,21 @@ export const coverage = (model) =>
 
 export const isHeld = ({ status }) => status === "held" || status === "invalidated";
 
-/** Why no anytime verdict is given; null where verdicts are given. */
+/** Return why the benchmark gets no anytime verdict, or null. */
 export function orderTrouble({ order, pairs }) {
-  return order.policy === "none" || pairs.some(isHeld) ? `No verdict is given: ${order.reason ?? "the order does not allow one"}.` : null;
+  return order.policy === "none" || pairs.some(isHeld) ? `Verdicts are held: ${order.reason ?? "the order policy does not allow them"}.` : null;
 }
 
-/** What looks odd about the order although the verdicts do not rest on it; null where nothing does. */
+/** Return a warning about the arrival order that does not affect the verdicts, or null. */
 export const orderNote = (b) => (b.order.suspect && b.order.reason && !orderTrouble(b) ? `Note: ${b.order.reason}.` : null);
 
 export const notice = (text, names = []) => h("p", { class: "notice" }, sentence(text, names));
 
-/** A title with the sentence that says what stands below. */
-export const heading = (title, about) => [h("h2", {}, title), about && h("p", { class: "about" }, about)];
+/** Show the heading of a view: the benchmark, the title and an introduction. */
+export const heading = (benchmark, title, about) => [h("h1", { tabindex: "-1" }, name(benchmark)), h("h2", {}, title), h("p", { class: "about" }, about)];
 
 /**
- * A table that turns into blocks on a phone. The roles are said aloud, because `display` on rows and cells takes them away.
+ * Make a table that turns into blocks on a phone. It sets the ARIA roles, which `display` on rows and cells removes.
  *
  * columns: [{title, class, head}]; each body: {head, rows: [{key, attributes, cells}]}.
  */

@@ -1,7 +1,7 @@
-// Runs before the first paint, so that a chosen theme does not flash; the button is wired by app.js.
+// Apply the chosen theme before the first paint, so that the page does not flash.
 try {
   const theme = localStorage.getItem("rankwatch-theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch {
-  // Storage may be forbidden: the system's theme then stands.
+  // Storage may be blocked; the system theme then applies.
 }

@@ -1,21 +1,21 @@
-// What was decided, and what turned, newest first.
+// List verdict changes, newest first.
 
 import { get } from "../api.js";
 import { h } from "../dom.js";
 import { count, fixed, points, ratio } from "../format.js";
-import { heading, link, name, sentence } from "../parts.js";
+import { heading, link, sentence } from "../parts.js";
 
 export const title = ({ benchmark }) => `Changes, ${benchmark}`;
 
 const SHOWN = 200;
-const SCOPES = { anytime_family: "family-wise", anytime: "this pair alone" };
+const SCOPES = { anytime_family: "family-wise", anytime: "this pair only" };
 
 export const load = ({ benchmark }, signal) => get("/changes", { benchmark, newest: true, limit: SHOWN }, signal);
 
 const seen = { benchmark: null, ids: new Set(), fresh: new Set() };
 
-/** Mark what has come since the benchmark was opened. */
-function notice(changes, benchmark) {
+/** Mark the changes since the benchmark was opened. */
+function markFresh(changes, benchmark) {
   const first = seen.benchmark !== benchmark;
   if (first) Object.assign(seen, { benchmark, ids: new Set(), fresh: new Set() });
   for (const { id } of changes) {
@@ -25,15 +25,13 @@ function notice(changes, benchmark) {
 }
 
 export function render({ changes }, route) {
-  notice(changes, route.benchmark);
-  const about = "Each is told once, at the event at which it was reached, and has the same id on every replay.";
+  markFresh(changes, route.benchmark);
   return [
-    h("h1", { tabindex: "-1" }, name(route.benchmark)),
-    ...heading("Verdict changes", about),
+    ...heading(route.benchmark, "Verdict changes", "Each change is reported once and has the same id on every replay of the log."),
     changes.length
       ? h("ol", { class: "feed", reversed: true }, changes.map((change) => entry(change, route.benchmark)))
-      : h("p", { class: "about" }, "Nothing has been decided yet. Verdicts appear here as they are reached."),
-    changes.length === SHOWN && h("p", { class: "about" }, `These are the latest ${count(SHOWN)}. All of them: /api/v1/changes.`),
+      : h("p", { class: "about" }, "No pair is decided yet. Verdicts appear here as soon as they are reached."),
+    changes.length === SHOWN && h("p", { class: "about" }, `These are the latest ${count(SHOWN)} changes. /api/v1/changes lists all of them.`),
   ];
 }
 

@@ -1,4 +1,4 @@
-// What the verdicts rest on: how complete the results are, what was odd about them, what was declared.
+// Show what the verdicts rest on: counts, the declaration, and the coverage of each model.
 
 import { report } from "../api.js";
 import { h, s } from "../dom.js";
@@ -10,21 +10,20 @@ export const title = ({ benchmark }) => `Data, ${benchmark}`;
 export const load = ({ benchmark }, signal) => report(benchmark, signal);
 
 const POLICIES = {
-  completion: "completion: a verdict is given once the missing items can no longer undo it, in whatever order results arrive",
+  completion: "completion: a pair is decided once the missing items can no longer change the decision; any arrival order is valid",
   committed: "committed: the items follow a permutation that was fixed before the first score",
-  trusted: "trusted: it was declared that the order of arrival does not depend on outcomes or clusters",
-  none: "none: nothing was declared, so no verdict is given at any time",
+  trusted: "trusted: the declaration states that the arrival order does not depend on outcomes or clusters",
+  none: "none: no order is declared, so there are no anytime verdicts",
 };
 
 export function render(b) {
   const trouble = orderTrouble(b);
   return [
-    h("h1", { tabindex: "-1" }, name(b.benchmark)),
-    ...heading("Data quality", "What the verdicts rest on."),
+    ...heading(b.benchmark, "Data quality", "The data and the declaration that the verdicts rest on."),
     trouble && notice(trouble),
     h("div", { class: "columns" }, counts(b), declared(b)),
     h("h3", {}, "Coverage"),
-    h("p", { class: "about" }, "The share of the benchmark's items that a model has a score for, least first. A pair is compared on the items that both have."),
+    h("p", { class: "about" }, "The share of the items that a model has a score for, lowest first. A pair is compared on its shared items."),
     models(b),
   ];
 }
@@ -36,19 +35,19 @@ function counts(b) {
   return h("dl", { class: "list" },
     fact("Items", count(b.items), size(b) > b.items && `of ${count(size(b))}`),
     fact("Results", count(b.events)),
-    fact("Duplicates", count(b.duplicates), "the same score again: counted once"),
-    fact("Conflicts", count(b.conflicts), "another score for a key that had one: the first stands", odd(b.conflicts)),
-    fact("Rejected", count(b.rejected), "could not be read, and kept as dead letters", odd(b.rejected)));
+    fact("Duplicates", count(b.duplicates), "repeated scores, counted once"),
+    fact("Conflicts", count(b.conflicts), "a different score for an existing key; the first score counts", odd(b.conflicts)),
+    fact("Rejected", count(b.rejected), "unreadable records, kept as dead letters", odd(b.rejected)));
 }
 
 function declared(b) {
-  const family = b.family.policy === "capacity" ? "declared capacity" : "spending: models may join without limit";
+  const family = b.family.policy === "capacity" ? "declared capacity" : "alpha spending: any number of models may join";
   return h("dl", { class: "list" },
     fact("Order policy", POLICIES[b.order.policy]),
-    fact("Arrival order", b.order.suspect ? "suspect" : "nothing suspicious seen", b.order.suspect && b.order.reason, b.order.suspect ? "low" : ""),
+    fact("Arrival order", b.order.suspect ? "suspect" : "no problem detected", b.order.suspect && b.order.reason, b.order.suspect ? "low" : ""),
     fact("Family", b.family.size === null ? "–" : plural(b.family.size, "pair"), family),
-    fact("Error rate", `${percent(b.alpha, 1)} %`, "of any false family-wise decision, at most"),
-    fact("Power", `${percent(b.power, 0)} %`, "that “resolved” asks for"),
+    fact("Error rate", `${percent(b.alpha, 1)} %`, "upper bound on the chance of any false family-wise decision"),
+    fact("Power", `${percent(b.power, 0)} %`, "that “resolved” requires"),
     fact("Mixture", b.mixture));
 }
 

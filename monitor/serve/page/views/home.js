@@ -1,4 +1,4 @@
-// The benchmarks of this monitor.
+// List the benchmarks of this monitor.
 
 import { summaries } from "../api.js";
 import { h } from "../dom.js";
@@ -9,11 +9,11 @@ export const title = () => "Benchmarks";
 
 export const load = (_, signal) => summaries(signal);
 
-export function render(found) {
-  if (!found.length) {
+export function render(benchmarks) {
+  if (!benchmarks.length) {
     return [
-      h("h1", { tabindex: "-1" }, "Nothing has come yet"),
-      h("p", { class: "about" }, "The ranking appears here, by itself, as soon as the first results arrive."),
+      h("h1", { tabindex: "-1" }, "No results yet"),
+      h("p", { class: "about" }, "The ranking appears here as soon as the first results arrive. You need not reload."),
     ];
   }
   const columns = [
@@ -21,30 +21,30 @@ export function render(found) {
     { title: "Models", class: "number" },
     { title: "Items", class: "number" },
     { title: "Pairs decided", class: "number" },
-    { title: "State" },
+    { title: "Data" },
   ];
-  const rows = found.map((b) => ({
+  const rows = benchmarks.map((b) => ({
     key: b.benchmark,
     cells: [
       h("a", { href: link.benchmark(b.benchmark) }, name(b.benchmark)),
-      count(Array.isArray(b.models) ? b.models.length : b.models),
+      count(b.models),
       count(b.items),
       `${count(b.decided)} of ${count(b.pairs)}`,
       state(b),
     ],
   }));
   return [
-    h("h1", { tabindex: "-1" }, plural(found.length, "benchmark")),
+    h("h1", { tabindex: "-1" }, plural(benchmarks.length, "benchmark")),
     table("Benchmarks", columns, [{ rows }], { class: "data" }),
   ];
 }
 
 function state({ order, conflicts, rejected }) {
   const trouble = [
-    order.suspect && "order suspect",
+    order.suspect && "suspect order",
     order.policy === "none" && "no order declared",
     conflicts && plural(conflicts, "conflict"),
     rejected && `${count(rejected)} rejected`,
   ].filter(Boolean);
-  return trouble.length ? h("span", { class: "low" }, trouble.join(", ")) : "in order";
+  return trouble.length ? h("span", { class: "low" }, trouble.join(", ")) : "no problems";
 }

@@ -1,4 +1,4 @@
-// Every pair at once: a canvas for the eye, two lists to choose from and a table for everybody.
+// Show all pairs at once: a canvas, two menus to pick a pair, and a table for screen readers.
 
 import { get } from "../api.js";
 import { h } from "../dom.js";
@@ -13,7 +13,7 @@ const TONES = [
   ["row", "the row's model is decided to be better"],
   ["column", "the column's model is decided to be better"],
   ["open", "undecided: a tie"],
-  ["against", "decided against the present rank"],
+  ["against", "decided against the current rank"],
 ];
 const SHOW_NAMES_FROM = 13; // pixels of a cell
 const NAME_ROOM = 150;
@@ -26,8 +26,7 @@ export function render(m, route) {
   const open = (row, column) => (location.hash = link.pair(route.benchmark, m.models[Math.min(row, column)], m.models[Math.max(row, column)]));
   const view = new Grid(m, open);
   return [
-    h("h1", { tabindex: "-1" }, name(route.benchmark)),
-    ...heading("All pairs", about),
+    ...heading(route.benchmark, "All pairs", about),
     h("ul", { class: "key" }, TONES.map(([tone, words]) => h("li", {}, h("span", { class: `swatch ${tone}`, "aria-hidden": "true" }), ` ${words}`))),
     h("div", { class: "grid" },
       h("canvas", {
@@ -39,13 +38,13 @@ export function render(m, route) {
         onkeydown: (event) => view.key(event),
       }),
       h("p", { class: "readout", id: "readout", "aria-live": "polite", "data-keep": true }, "Point at a cell to see its pair."),
-      h("p", { class: "sr", id: "matrix-help" }, "Arrow keys move from cell to cell, Enter opens the pair. The same facts stand in the table below.")),
+      h("p", { class: "sr", id: "matrix-help" }, "Arrow keys move from cell to cell; Enter opens the pair. The table below has the same data.")),
     compare(m.models, open),
-    h("details", { class: "legend" }, h("summary", {}, "The same as a table"), summary(m, route.benchmark)),
+    h("details", { class: "legend" }, h("summary", {}, "The matrix as a table"), summary(m, route.benchmark)),
   ];
 }
 
-/** The drawn matrix. A live update makes a new one on the same canvas; the chosen cell lives on there. */
+/** Draws the matrix. A live update makes a new one on the same canvas, which keeps the chosen cell. */
 class Grid {
   constructor(matrix, open) {
     Object.assign(this, { ...matrix, open, size: matrix.models.length });
@@ -71,7 +70,7 @@ class Grid {
   }
 
   #cells(context) {
-    // The swatches of the key have the colours, in either theme.
+    // The swatches of the key define the colours in both themes.
     const colour = Object.fromEntries(TONES.map(([tone]) => [tone, getComputedStyle(document.querySelector(`.swatch.${tone}`)).color]));
     const inset = this.cell >= 6 ? 1 : 0;
     const side = this.cell - inset;

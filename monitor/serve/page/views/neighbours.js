@@ -1,4 +1,4 @@
-// Every pair of neighbours under every procedure; decided and resolved stay two questions.
+// Show every pair of neighbours in rank under every procedure, with decided and resolved as separate questions.
 
 import { report } from "../api.js";
 import { h } from "../dom.js";
@@ -12,23 +12,18 @@ export const load = ({ benchmark }, signal) => report(benchmark, signal);
 const COLUMNS = [
   { title: "Pair", head: true, class: "pair" },
   { title: "Gap in points", class: "number gap" },
-  ...DECISIONS.map((p, k) => ({ title: p.short, about: `decided, ${p.name}: ${p.about}`, class: `mark ${edge(k, p)}`, mark: [h("span", { class: "sr" }, "Decided, "), p.short] })),
+  ...DECISIONS.map((p, k) => ({ title: p.short, about: `decided, ${p.name}: ${p.about}`, class: `mark ${k === 0 || p.key === "fixed_n" ? "edge" : ""}`, mark: [h("span", { class: "sr" }, "Decided, "), p.short] })),
   ...RESOLUTIONS.map((p, k) => ({ title: p.short, about: `resolved, ${p.name}`, class: `mark ${k ? "" : "edge"}`, mark: [h("span", { class: "sr" }, "Resolved, "), p.short] })),
 ];
-
-function edge(k, procedure) {
-  return k === 0 || procedure.key === "fixed_n" ? "edge" : "";
-}
 
 export function render(b) {
   const trouble = orderTrouble(b);
   return [
-    h("h1", { tabindex: "-1" }, name(b.benchmark)),
-    ...heading("Neighbours in rank", "Each model against the next, under each procedure. The first column of signs is the headline; what follows “Fixed” is valid at a planned n only, looked at once."),
+    ...heading(b.benchmark, "Neighbours in rank", "Each model against the next, under each procedure. The first column of signs is the headline. The columns from “Fixed” on are valid at a planned n only, evaluated once."),
     trouble && notice(trouble),
     counts(b),
     key(),
-    b.pairs.length ? pairs(b) : h("p", { class: "about" }, "There is no pair yet."),
+    b.pairs.length ? pairs(b) : h("p", { class: "about" }, "There are no pairs yet: a pair needs two models."),
   ];
 }
 
@@ -36,25 +31,22 @@ function counts({ summary }) {
   const line = (label, procedures, values) => h("tr", {},
     h("th", { scope: "row" }, label),
     procedures.map(({ key: procedure }) => h("td", { class: "number" }, procedure === null ? "" : count(values[procedure]))));
-  const columns = [...DECISIONS];
-  const resolved = columns.map(({ key: procedure }) => ({ key: RESOLUTIONS.some((r) => r.key === procedure) ? procedure : null }));
-  return h("details", { class: "legend" }, h("summary", {}, `How many of ${count(summary.pairs)} each procedure leaves open`),
+  const resolved = DECISIONS.map(({ key: procedure }) => ({ key: RESOLUTIONS.some((r) => r.key === procedure) ? procedure : null }));
+  return h("details", { class: "legend" }, h("summary", {}, `Open pairs under each procedure, of ${count(summary.pairs)}`),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Counts per procedure" },
       h("table", { class: "data small" },
         h("caption", { class: "sr" }, "Undecided and unresolved pairs per procedure"),
-        h("thead", {}, h("tr", {}, h("td", {}), columns.map((p) => h("th", { scope: "col", class: "number" }, p.short)))),
-        h("tbody", {}, line("Undecided", columns, summary.undecided), line("Unresolved", resolved, summary.unresolved)))));
+        h("thead", {}, h("tr", {}, h("td", {}), DECISIONS.map((p) => h("th", { scope: "col", class: "number" }, p.short)))),
+        h("tbody", {}, line("Undecided", DECISIONS, summary.undecided), line("Unresolved", resolved, summary.unresolved)))));
 }
 
-function key() {
-  return h("ul", { class: "key" },
-    h("li", {}, h("span", { class: "sign good", "aria-hidden": "true" }, "●"), " decided"),
-    h("li", {}, h("span", { class: "sign warn", "aria-hidden": "true" }, "▼"), " decided for the second"),
-    h("li", {}, h("span", { class: "sign open", "aria-hidden": "true" }, "○"), " undecided"),
-    h("li", {}, h("span", { class: "sign good", "aria-hidden": "true" }, "■"), " resolved"),
-    h("li", {}, h("span", { class: "sign open", "aria-hidden": "true" }, "□"), " not resolved"),
-    h("li", {}, h("span", { class: "sign open", "aria-hidden": "true" }, "·"), " not computed"));
-}
+const SIGNS = [
+  ["●", "good", "decided"], ["▼", "warn", "decided for the second model"], ["○", "open", "undecided"],
+  ["■", "good", "resolved"], ["□", "open", "not resolved"], ["·", "open", "not computed"],
+];
+
+const key = () => h("ul", { class: "key" }, SIGNS.map(([glyph, tone, words]) =>
+  h("li", {}, h("span", { class: `sign ${tone}`, "aria-hidden": "true" }, glyph), ` ${words}`)));
 
 function pairs(b) {
   const rows = b.pairs.map((p) => ({

@@ -1,7 +1,7 @@
-// One pair: its verdicts, the evidence as it grew, the counts, and what to check before quoting it.
+// Show one pair: verdicts, evidence over time, counts, and a checklist before you quote it.
 
 import { get, report } from "../api.js";
-import { closing, evidence, pathTable } from "../chart.js";
+import { evidence, interval, pathTable } from "../chart.js";
 import { h } from "../dom.js";
 import { count, evalue, fixed, percent, plural, points, pvalue, range, ratio, share } from "../format.js";
 import { DECISIONS, LOW_COVERAGE, RESOLUTIONS, better, chip, decision, link, name, notice, orderTrouble, prospect, resolution, sentence, sign } from "../parts.js";
@@ -19,7 +19,7 @@ export async function load({ benchmark, a, b }, signal) {
 }
 
 export function render({ board, pair, path }, route) {
-  if (!pair) return [h("h1", { tabindex: "-1" }, "No such pair"), h("p", {}, name(route.a), " and ", name(route.b), " are not two models of ", name(route.benchmark), ".")];
+  if (!pair) return [h("h1", { tabindex: "-1" }, "No such pair"), h("p", {}, name(route.benchmark), " has no pair of ", name(route.a), " and ", name(route.b), ".")];
   const names = [pair.model_a, pair.model_b];
   const trouble = orderTrouble(board);
   return [
@@ -28,7 +28,7 @@ export function render({ board, pair, path }, route) {
     h("div", { class: "verdict-line" }, chip(pair), h("p", {}, sentence(pair.reason, names))),
     trouble && notice(trouble),
     pair.n > 0 && h("div", { class: "columns" }, facts(pair, board), counts(pair)),
-    path?.log_e && path.n.length > 1 && [h("div", { class: "charts" }, evidence(path, board.order.policy), closing(path, board.alpha)), pathTable(path)],
+    path?.log_e && path.n.length > 1 && [h("div", { class: "charts" }, evidence(path, board.order.policy), interval(path, board.alpha)), pathTable(path)],
     h("div", { class: "columns" }, verdicts(pair), checklist(pair, board)),
     pair.n > 0 && quote(pair, board),
   ];
@@ -39,36 +39,36 @@ function facts(p, b) {
   const line = (label, value, note) => [h("dt", {}, label), h("dd", {}, value, note && h("span", { class: "note" }, note))];
   const need = prospect(p, b);
   return h("section", { "aria-labelledby": "numbers" }, h("h2", { id: "numbers" }, "Numbers"), h("dl", { class: "list" },
-    line("Gap", `${points(p.gap)} points`, "on the items that both have"),
-    line("Interval", range(p.gap_low, p.gap_high), `at any time, this pair alone; family-wise ${range(p.gap_family_low, p.gap_family_high)}`),
+    line("Gap", `${points(p.gap)} points`, "on the shared items"),
+    line("Interval", range(p.gap_low, p.gap_high), `anytime-valid, this pair only; family-wise ${range(p.gap_family_low, p.gap_family_high)}`),
     line("Scores", `${percent(p.p_a)} and ${percent(p.p_b)}`, `ranks ${model(p.model_a)?.rank} and ${model(p.model_b)?.rank}`),
-    line("Shared items", count(p.n), p.b !== null && `${count(p.b + p.c)} of them tell the two apart`),
+    line("Shared items", count(p.n), p.b !== null && `${count(p.b + p.c)} of them discordant`),
     line("Evidence", `e = ${evalue(p.log_e)}`, `ln e ${fixed(p.log_e, 2)}`),
     line("Enough items?", `q = ${ratio(p.resolution_ratio)}`, p.required_n !== null && `a gap of this size needs ${count(Math.ceil(p.required_n))} items at fixed n`),
     line("Detectable gap", p.mde === null ? "–" : `${fixed(100 * p.mde, 2)} points`, `with ${percent(b.power, 0)} % power at fixed n`),
-    need && line(p.status === "decided" ? "Decided" : "To separate", need),
+    need && line(p.status === "decided" ? "Decided" : "To a decision", need),
     p.cluster && line("Clusters", count(p.cluster.clusters), `design effect ${fixed(p.cluster.design_effect, 1)}, q = ${ratio(p.cluster.resolution_ratio)}, p ${pvalue(p.p_clustered)}`)));
 }
 
 function counts(p) {
-  if (p.b === null) return h("section", {}, h("h2", {}, "Counts"), h("p", { class: "about" }, "Scores are graded, so there are no counts of right and wrong."));
+  if (p.b === null) return h("section", {}, h("h2", {}, "Counts"), h("p", { class: "about" }, "Graded scores have no counts of right and wrong."));
   const both = Math.round(p.p_a * p.n) - p.b;
   const neither = p.n - p.b - p.c - both;
   const cell = (n, kind, note) => h("td", { class: `number ${kind}` }, h("b", {}, count(n)), h("span", { class: "ends" }, `${percent(n / p.n, 1)} %`, note && ` ${note}`));
   return h("section", { "aria-labelledby": "counts" }, h("h2", { id: "counts" }, "Item by item"),
     h("table", { class: "twobytwo" },
-      h("caption", {}, `${plural(p.n, "shared item")}. Only the marked ones, where exactly one is right, tell the two apart.`),
+      h("caption", {}, `${plural(p.n, "shared item")}. Only the marked, discordant items show a difference: exactly one model is right.`),
       h("thead", {}, h("tr", {}, h("td", {}), h("th", { scope: "col" }, name(p.model_b), " right"), h("th", { scope: "col" }, name(p.model_b), " wrong"))),
       h("tbody", {},
-        h("tr", {}, h("th", { scope: "row" }, name(p.model_a), " right"), cell(both, ""), cell(p.b, "tell-a")),
-        h("tr", {}, h("th", { scope: "row" }, name(p.model_a), " wrong"), cell(p.c, "tell-b"), cell(neither, "")))),
-    h("p", { class: "about" }, `p ${pvalue(p.p_exact)} exact, ${pvalue(p.p_mid)} mid-p, ${pvalue(p.p_chi2)} chi-squared; valid if looked at once. Correlation ${fixed(p.rho, 2)}.`));
+        h("tr", {}, h("th", { scope: "row" }, name(p.model_a), " right"), cell(both, ""), cell(p.b, "only-a")),
+        h("tr", {}, h("th", { scope: "row" }, name(p.model_a), " wrong"), cell(p.c, "only-b"), cell(neither, "")))),
+    h("p", { class: "about" }, `p ${pvalue(p.p_exact)} exact, ${pvalue(p.p_mid)} mid-p, ${pvalue(p.p_chi2)} chi-squared; valid if evaluated once. Correlation ${fixed(p.rho, 2)}.`));
 }
 
 function verdicts(p) {
-  const row = (words, procedure, found) => h("li", {}, sign(found), h("span", {}, procedure.name), h("span", { class: "note" }, words));
+  const row = (words, procedure, verdict) => h("li", {}, sign(verdict), h("span", {}, procedure.name), h("span", { class: "note" }, words));
   return h("section", { "aria-labelledby": "verdicts" }, h("h2", { id: "verdicts" }, "Under each procedure"),
-    h("h3", {}, "Decided: is there evidence which is better?"),
+    h("h3", {}, "Decided: is there evidence which model is better?"),
     h("ul", { class: "procedures" }, DECISIONS.map((procedure) => {
       const side = better(p, procedure.key);
       return row([side ? ["for ", name(side)] : decision(p, procedure.key)[2], `; ${procedure.about}`], procedure, decision(p, procedure.key));
@@ -77,39 +77,39 @@ function verdicts(p) {
     h("ul", { class: "procedures" }, RESOLUTIONS.map((procedure) => row(resolution(p, procedure.key)[2], procedure, resolution(p, procedure.key)))));
 }
 
-/** What a careful reader asks before the difference is quoted. */
+/** List what to check before quoting the difference. */
 function checklist(p, b) {
   const [x, y] = [p.model_a, p.model_b].map((which) => b.models.find((m) => m.model === which));
   const least = Math.min(x?.coverage ?? 0, y?.coverage ?? 0);
   const excludesZero = p.gap_family_low !== null && (p.gap_family_low > 0 || p.gap_family_high < 0);
   const order = orderTrouble(b);
   const questions = [
-    [!order, "Is the order of arrival accounted for?", order ?? `Order policy ${b.order.policy}.`],
-    [better(p) !== null, "Is it decided over the whole family of pairs?", better(p) ? `For ${better(p)}.` : "Not yet: call it a tie."],
-    [excludesZero, "Does the family-wise interval leave out 0?", `${range(p.gap_family_low, p.gap_family_high)} points.`],
+    [!order, "Do the verdicts allow for the arrival order?", order ?? `Order policy ${b.order.policy}.`],
+    [better(p) !== null, "Is it decided over the whole family of pairs?", better(p) ? `For ${better(p)}.` : "Not yet: report it as a tie."],
+    [excludesZero, "Does the family-wise interval exclude 0?", `${range(p.gap_family_low, p.gap_family_high)} points.`],
     [p.resolved.anytime, "Are there enough items for a gap of this size, at any time?", `q = ${ratio(p.resolution_ratio)} at fixed n.`],
-    [p.cluster === null ? null : p.decided.clustered !== null, "Does it hold when items of one category count as related?", p.cluster === null ? "No categories were given." : `Design effect ${fixed(p.cluster.design_effect, 1)} over ${plural(p.cluster.clusters, "cluster")}.`],
+    [p.cluster === null ? null : p.decided.clustered !== null, "Is it decided when related items count as one cluster?", p.cluster === null ? "The events name no clusters." : `Design effect ${fixed(p.cluster.design_effect, 1)} over ${plural(p.cluster.clusters, "cluster")}.`],
     [least >= LOW_COVERAGE, "Do both models cover the benchmark?", `${share(x?.coverage ?? 0)} and ${share(y?.coverage ?? 0)} of the items.`],
-    [b.conflicts === 0, "Are the scores free of conflicts?", b.conflicts ? `${plural(b.conflicts, "conflict")} on this benchmark; the first score stands.` : "None were seen."],
-    [p.gap === null ? null : p.gap >= 0, "Do the shared items agree with the ranking?", p.gap < 0 ? "No: the two were scored on different items." : "They do."],
+    [b.conflicts === 0, "Are the scores free of conflicts?", b.conflicts ? `${plural(b.conflicts, "conflict")} on this benchmark; the first score counts.` : "No conflicts."],
+    [p.gap === null ? null : p.gap >= 0, "Do the shared items agree with the ranking?", p.gap < 0 ? "No: the models were scored on different items." : "Yes."],
   ];
-  const marks = new Map([[true, ["✓", "good", "yes: "]], [false, ["✗", "warn", "no: "]], [null, ["·", "open", "not known: "]]]);
+  const marks = new Map([[true, ["✓", "good", "yes: "]], [false, ["✗", "warn", "no: "]], [null, ["·", "open", "unknown: "]]]);
   return h("section", { "aria-labelledby": "checks" }, h("h2", { id: "checks" }, "Before you quote it"),
     h("ul", { class: "checks" }, questions.map(([yes, question, answer]) => h("li", {}, sign(marks.get(yes ?? null)), h("span", {}, question), h("span", { class: "note" }, sentence(answer, [x?.model, y?.model]))))));
 }
 
 function quote(p, b) {
   const side = better(p);
-  const [ahead, behind] = p.gap < 0 ? [p.model_b, p.model_a] : [p.model_a, p.model_b];
+  const [leader, other] = p.gap < 0 ? [p.model_b, p.model_a] : [p.model_a, p.model_b];
   const [low, high] = p.gap < 0 ? [-p.gap_high, -p.gap_low] : [p.gap_low, p.gap_high];
   const verdict = side
-    ? `that ${side} is better is decided family-wise over ${plural(b.family.size, "pair")} at alpha ${b.alpha}`
-    : `this is not decided family-wise at alpha ${b.alpha}, so the two are tied`;
+    ? `${side} is decided to be better, family-wise over ${plural(b.family.size, "pair")} at alpha ${b.alpha}`
+    : `no family-wise decision at alpha ${b.alpha}, so the models are tied`;
   const interval = p.gap_low === null ? "" : `, ${fixed(100 * (1 - b.alpha), 0)} % anytime-valid interval ${range(low, high)}`;
-  const text = `On ${b.benchmark}, ${ahead} is ahead of ${behind} by ${fixed(100 * Math.abs(p.gap), 2)} points (${plural(p.n, "shared item")}${interval}); ${verdict} (order policy ${b.order.policy}).`;
+  const text = `On ${b.benchmark}, ${leader} is ahead of ${other} by ${fixed(100 * Math.abs(p.gap), 2)} points (${plural(p.n, "shared item")}${interval}); ${verdict} (order policy ${b.order.policy}).`;
   const copy = (event) => {
     const button = event.currentTarget;
-    navigator.clipboard.writeText(text).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Copying was refused"; });
+    navigator.clipboard.writeText(text).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Copying was blocked"; });
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   };
   return h("section", { class: "quote", "aria-labelledby": "quote" }, h("h2", { id: "quote" }, "A sentence to quote"),

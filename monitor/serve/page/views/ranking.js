@@ -1,4 +1,4 @@
-// The leaderboard: which ranks are ties, since when, and what would separate them.
+// Show the leaderboard: ranks, ties, and what each pair of neighbours needs to be decided.
 
 import { report } from "../api.js";
 import { h, s } from "../dom.js";
@@ -10,7 +10,7 @@ export const title = ({ benchmark }) => benchmark;
 export const load = ({ benchmark }, signal) => report(benchmark, signal);
 
 const columns = ({ alpha }) => [
-  { title: "Rank", class: "rank", about: "the ranks that the decisions leave to the model" },
+  { title: "Rank", class: "rank", about: "the ranks that the decisions allow" },
   { title: "Possible ranks", mark: h("span", { class: "sr" }, "Possible ranks, drawn"), class: "spread" },
   { title: "Model", head: true, class: "model" },
   { title: "Score", class: "number score" },
@@ -26,31 +26,31 @@ export function render(b) {
     answer(b),
     trouble && notice(trouble),
     facts(b),
-    b.models.length ? leaderboard(b) : h("p", { class: "about" }, "No model has a score yet."),
+    b.models.length ? leaderboard(b) : h("p", { class: "about" }, "No model has a score yet. Results appear here as they arrive."),
     orderNote(b) && h("p", { class: "about" }, orderNote(b)),
     legend(b),
   ];
 }
 
-/** Count the pairs whose order has been decided family-wise, and the others. */
+/** Report how many pairs of neighbours are decided family-wise, tied or held. */
 function answer(b) {
-  if (!b.pairs.length) return h("p", { class: "answer" }, "One model: nothing to compare yet.");
+  if (!b.pairs.length) return h("p", { class: "answer" }, "Only one model: there is no pair to compare yet.");
   const of = (...statuses) => b.pairs.filter((p) => statuses.includes(p.status)).length;
   const [decided, held, ties] = [of("decided"), of("held", "invalidated"), of("collecting", "exhausted", "equivalent", "superseded")];
   const text = [
     h("strong", { class: "good" }, `${decided} of ${plural(b.pairs.length, "neighbouring pair")} decided`),
     ties > 0 && [", ", h("strong", {}, plural(ties, "tie"))],
     held > 0 && [", ", h("strong", { class: "warn" }, `${count(held)} held`)],
-    decided === b.pairs.length ? ": every rank is settled." : ".",
+    decided === b.pairs.length ? ": every rank is decided." : ".",
   ];
   return h("div", { class: "answer" }, h("p", {}, text), ties > 0 && h("p", { class: "about" }, outlook(b)));
 }
 
-/** Say which tie is the next to be separated. */
+/** Report which tie is expected to break next. */
 function outlook(b) {
   const [next] = b.pairs.filter((p) => p.status === "collecting" && reachable(p, b)).sort((p, q) => p.items_to_decision - q.items_to_decision);
-  if (!next) return "As it stands, the items that are left would separate none of the ties.";
-  return ["Next to separate: ", name(next.model_a), " and ", name(next.model_b), ", ", prospect(next, b), "."];
+  if (!next) return "The remaining items are not expected to break any tie.";
+  return ["Next decision expected: ", name(next.model_a), " and ", name(next.model_b), ", ", prospect(next, b), "."];
 }
 
 const reachable = (pair, b) => pair.items_to_decision >= 1 && pair.items_to_decision <= (itemsLeft(pair, b) ?? Infinity);
@@ -89,8 +89,8 @@ function groupsOf(models) {
 }
 
 function groupHead(models, b) {
-  if (b.pairs.every(isHeld)) return "While no verdict is given, every rank is open";
-  return h("span", { class: "tied" }, h("b", {}, `Tie of ${models.length}`), ` ranks ${models[0].rank} to ${models.at(-1).rank}: none of them can be told apart`);
+  if (b.pairs.every(isHeld)) return "Verdicts are held, so every rank is open";
+  return h("span", { class: "tied" }, h("b", {}, `Tie of ${models.length}`), ` ranks ${models[0].rank} to ${models.at(-1).rank}: no two neighbours are decided`);
 }
 
 function cells(m, b, pair, scale) {
@@ -114,7 +114,7 @@ function against(pair, b) {
     h("span", { class: "note" }, side === pair.model_b ? sentence(`${side} is better, `, [side]) : "", note));
 }
 
-/** The possible ranks as a bar over all ranks, with the present one as a dot. */
+/** Draw the possible ranks as a bar over all ranks, with the current rank as a dot. */
 function spread(m, size_) {
   const x = (rank) => 4 + (88 * (rank - 0.5)) / size_;
   const half = Math.min(6, 44 / size_);
@@ -146,9 +146,9 @@ function legend(b) {
   const family = b.family.size === null ? "the family" : plural(b.family.size, "pair");
   return h("details", { class: "legend" }, h("summary", {}, "How to read this"),
     h("ul", {},
-      h("li", {}, "Rank: the ranks that the decisions leave open. A model that shows 2–4 may be second, third or fourth."),
-      h("li", {}, "A tie group is a run of neighbours of which no two are decided. Models of different groups may be undecided too: their possible ranks then overlap."),
-      h("li", {}, `Decided is the family-wise verdict: over ${family}, the chance of even one false decision is at most ${percent(b.alpha, 0)} %, however often you look.`),
-      h("li", {}, "Score is the mean over the model's own items, in percent, with its interval. Two intervals that overlap do not make a tie: pairs are compared item by item."),
-      h("li", {}, "Points in “against the next” are the difference over the items that both models have.")));
+      h("li", {}, "Rank is the range of ranks that the decisions allow. A model with rank 2–4 may be second, third or fourth."),
+      h("li", {}, "In a tie group, no pair of neighbours is decided. Models of different groups may be undecided too; their possible ranks then overlap."),
+      h("li", {}, `Decided is the family-wise verdict. Over ${family}, the chance of one or more false decisions is at most ${percent(b.alpha, 0)} %, at any time.`),
+      h("li", {}, "Score is the mean over the model's own items, in percent, with its interval. Overlapping intervals do not make a tie: pairs are compared item by item."),
+      h("li", {}, "The points under “Against the next” are the gap on the shared items.")));
 }

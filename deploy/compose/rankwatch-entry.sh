@@ -1,5 +1,5 @@
 #!/bin/sh
-# Settings are read from the environment; what is secret comes from a file.
+# Pass the token from its secret file to the environment.
 set -eu
 RANKWATCH_TOKEN="$(cat /run/secrets/rankwatch-token)"
 export RANKWATCH_TOKEN

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make the secrets of docker-compose.yml that are not there yet. The containers run as other users: they read them through their group.
+# Create the missing secrets of docker-compose.yml. Containers run as other users, so the files are world-readable.
 set -eu
 folder="$(dirname "$0")/secrets"
 mkdir -p "$folder"

@@ -38,13 +38,13 @@ WIDE: Final = 24
 
 
 def query(expr: str, legend: str = "", *, ref: str = "A", instant: bool = False) -> prometheus.Dataquery:
-    """Ask Prometheus; `instant` for tables and single numbers."""
-    asked = prometheus.Dataquery().expr(expr).legend_format(legend).ref_id(ref).datasource(SOURCE)
-    return asked.instant().format(PromQueryFormat.TABLE) if instant else asked.range()
+    """Make a Prometheus query; use `instant` for tables and single numbers."""
+    made = prometheus.Dataquery().expr(expr).legend_format(legend).ref_id(ref).datasource(SOURCE)
+    return made.instant().format(PromQueryFormat.TABLE) if instant else made.range()
 
 
 def lines(title: str, description: str, *queries: tuple[str, str], unit: str = "short", span: int = 12) -> Any:
-    """Make a panel of lines over time."""
+    """Make a panel with lines over time."""
     legend = VizLegendOptions().display_mode(LegendDisplayMode.LIST).placement(LegendPlacement.BOTTOM).show_legend(True)
     panel = timeseries.Panel().title(title).description(description).datasource(SOURCE)
     panel = panel.unit(unit).span(span).height(9).legend(legend).fill_opacity(0)
@@ -54,18 +54,18 @@ def lines(title: str, description: str, *queries: tuple[str, str], unit: str = "
 
 
 def number(title: str, description: str, expr: str, unit: str = "short", span: int = 4) -> Any:
-    """Make a panel of one number."""
+    """Make a panel with one number."""
     reduce = ReduceDataOptions().calcs(["lastNotNull"])
     panel = stat.Panel().title(title).description(description).datasource(SOURCE).unit(unit).span(span).height(4)
     return panel.reduce_options(reduce).with_target(query(expr, title))
 
 
 def timeline(title: str, description: str, expr: str, legend: str) -> Any:
-    """Make a timeline of who is decided to be better: -1, 0, 1."""
+    """Make a timeline of decisions: -1, 0, 1."""
     mapping = ValueMap(
         options={
-            value: ValueMappingResult(text=shown, color=color, index=index)
-            for index, (value, (shown, color)) in enumerate(SIDES.items())
+            value: ValueMappingResult(text=meaning, color=color, index=index)
+            for index, (value, (meaning, color)) in enumerate(SIDES.items())
         }
     )
     panel = statetimeline.Panel().title(title).description(description).datasource(SOURCE).span(WIDE).height(10)
@@ -78,26 +78,26 @@ def rows(title: str, description: str, columns: dict[str, str], names: dict[str,
     refs = dict(zip("ABCDEFGH", columns, strict=False))
     for ref, column in refs.items():
         panel = panel.with_target(query(columns[column], column, ref=ref, instant=True))
-    shown = {f"Value #{ref}": column for ref, column in refs.items()} | names
+    renamed = {f"Value #{ref}": column for ref, column in refs.items()} | names
     order = {column: place for place, column in enumerate([*names, *(f"Value #{ref}" for ref in refs)])}
-    organise = {"excludeByName": {"Time": True}, "renameByName": shown, "indexByName": order}
+    organise = {"excludeByName": {"Time": True}, "renameByName": renamed, "indexByName": order}
     panel = panel.with_transformation(DataTransformerConfig(id_val="merge", options={}))
     return panel.with_transformation(DataTransformerConfig(id_val="organize", options=organise))
 
 
-def words(content: str, height: int = 5) -> Any:
-    """Make a panel of text."""
+def explanation(content: str, height: int = 5) -> Any:
+    """Make a panel with text."""
     return text.Panel().title("How to read this").content(content).span(WIDE).height(height)
 
 
-def variable(name: str, asked: str, label: str) -> dashboard.QueryVariable:
+def variable(name: str, values: str, label: str) -> dashboard.QueryVariable:
     """Make a variable with the values of a label."""
-    made = dashboard.QueryVariable(name).label(label).query(asked).datasource(SOURCE)
+    made = dashboard.QueryVariable(name).label(label).query(values).datasource(SOURCE)
     return made.refresh(VariableRefresh.ON_TIME_RANGE_CHANGED).sort(VariableSort.ALPHABETICAL_ASC)
 
 
 def base(uid: str, title: str, description: str) -> dashboard.Dashboard:
-    """Begin a dashboard; the three link to each other."""
+    """Start a dashboard with links to the other two."""
     others = dashboard.DashboardLink("rankwatch").type(DashboardLinkType.DASHBOARDS).tags(["rankwatch"])
     made = dashboard.Dashboard(title).uid(uid).description(description).tags(["rankwatch"]).readonly()
     made = made.time("now-6h", "now").refresh("15s").timezone("browser").tooltip(DashboardCursorSync.CROSSHAIR)
@@ -118,19 +118,17 @@ def verdict_marks(labels: str) -> Any:
 
 
 def leaderboard() -> dashboard.Dashboard:
-    """Which ranks are ties, since when, and what would separate them."""
-    made = base(
-        "rankwatch-leaderboard", "Leaderboard", "Which ranks are ties, since when, and what would separate them."
-    )
+    """Show the ranks, the ties, and what each tie needs to be decided."""
+    made = base("rankwatch-leaderboard", "Leaderboard", "Ranks, ties, and what each tie needs to be decided.")
     made = made.with_variable(variable("benchmark", "label_values(rankwatch_models, benchmark)", "Benchmark"))
     made = made.annotation(verdict_marks(B))
     made = made.with_panel(
-        words(
-            "**Ties**: models with the same tie group cannot be told apart yet; *rank low* to *rank high* are the ranks that the family-wise "
-            "decisions leave open. **Since when**: the timeline is undecided (grey) until the moment of a decision. **What would separate "
-            "them**: *items to decision* in the table of neighbours; next to it stands why a pair is still open (status).\n\n"
-            "**Decided** is evidence which model is better. **Resolved** (q = N/N* of at least 1) only says that the benchmark is large "
-            "enough for a gap of this size."
+        explanation(
+            "**Ties**: in a tie group, no pair of neighbours is decided. *rank low* to *rank high* are the ranks that the family-wise decisions "
+            "allow. **Since when**: the timeline is grey until the time of the decision. **What is missing**: *items to decision* in the table "
+            "of pairs; *status* shows why a pair is open.\n\n"
+            "**Decided** is evidence which model is better. **Resolved** (q = N/N* of at least 1) means that the benchmark has enough items "
+            "for a gap of this size."
         )
     )
     for title, description, expr in (
@@ -138,22 +136,22 @@ def leaderboard() -> dashboard.Dashboard:
         ("Items", "", f"max(rankwatch_items{{{B}}})"),
         (
             "Neighbours undecided",
-            "Family-wise: so many pairs of neighbours are ties.",
+            "Pairs of neighbours without a family-wise decision.",
             f"max(rankwatch_adjacent_pairs_undecided{{{B}, {FAMILY}}})",
         ),
-        ("Pairs decided", "Of all pairs, family-wise.", f"max(rankwatch_pairs_decided{{{B}, {FAMILY}}})"),
+        ("Pairs decided", "Family-wise, of all pairs.", f"max(rankwatch_pairs_decided{{{B}, {FAMILY}}})"),
         (
             "Exhausted",
-            "Pairs that share every item and are undecided.",
+            "Undecided pairs that share every item.",
             f"max(rankwatch_pairs_exhausted_undecided{{{B}}})",
         ),
-        ("Held", "1: no anytime verdict is given; the report says why.", f"max(rankwatch_held{{{B}}})"),
+        ("Held", "1: verdicts are held; the report shows the reason.", f"max(rankwatch_held{{{B}}})"),
     ):
         made = made.with_panel(number(title, description, expr))
     made = made.with_panel(
         rows(
             "Ranks",
-            "Rank, the ranks that are open, tie group, and the mean with its interval.",
+            "Rank, possible ranks, tie group, and the mean score with its interval.",
             {
                 "rank": f"max by (model) (rankwatch_model_rank{{{B}}})",
                 "rank low": f"max by (model) (rankwatch_model_rank_low{{{B}}})",
@@ -170,7 +168,7 @@ def leaderboard() -> dashboard.Dashboard:
     made = made.with_panel(
         rows(
             "Pairs",
-            "Decided: 1 for model_a, -1 for model_b, 0 for neither. Items to decision: if the gap stays as it is.",
+            "Decided: 1 for model_a, -1 for model_b, 0 for neither. Items to decision: at the current gap.",
             {
                 "gap": f"{BY_PAIR} (rankwatch_pair_gap_ratio{{{B}}})",
                 "gap low": f"{BY_PAIR} (rankwatch_pair_gap_low_ratio{{{B}, {FAMILY}}})",
@@ -187,7 +185,7 @@ def leaderboard() -> dashboard.Dashboard:
     made = made.with_panel(
         timeline(
             "Decisions over time",
-            "Family-wise. A pair turns from grey to a colour when it is decided, and stays so.",
+            "Family-wise. A pair turns from grey to a colour when it is decided. Decisions are permanent.",
             f"{BY_PAIR} (rankwatch_pair_decided{{{B}, {FAMILY}}})",
             "{{model_a}} / {{model_b}}",
         )
@@ -195,21 +193,21 @@ def leaderboard() -> dashboard.Dashboard:
     made = made.with_panel(
         lines(
             "Neighbours undecided, by procedure",
-            "Evidence. anytime_family holds however often one looks; fixed_n, bonferroni, holm and benjamini_hochberg at a planned n only.",
+            "Evidence. anytime_family is valid at any time; fixed_n, bonferroni, holm and benjamini_hochberg at a planned n only.",
             (f"max by (procedure) (rankwatch_adjacent_pairs_undecided{{{B}}})", "{{procedure}}"),
         )
     )
     return made.with_panel(
         lines(
             "Neighbours unresolved, by procedure",
-            "Size: q below 1. This is what the verdict table of the paper counts.",
+            "Size: q below 1, as in the verdict table of the paper.",
             (f"max by (procedure) (rankwatch_adjacent_pairs_unresolved{{{B}}})", "{{procedure}}"),
         )
     )
 
 
 def pair() -> dashboard.Dashboard:
-    """One pair over time."""
+    """Show one pair over time."""
     made = base("rankwatch-pair", "Pair", "One pair of models: evidence against thresholds, gap, resolution.")
     made = made.with_variable(variable("benchmark", "label_values(rankwatch_models, benchmark)", "Benchmark"))
     made = made.with_variable(variable("model_a", f"label_values(rankwatch_pair_items{{{B}}}, model_a)", "Model a"))
@@ -225,11 +223,11 @@ def pair() -> dashboard.Dashboard:
             "short",
         ),
         ("Decided since", "", f"1000 * max(rankwatch_decided_timestamp_seconds{{{P}, {FAMILY}}})", "dateTimeAsIso"),
-        ("Items to decision", "If the gap stays as it is.", f"max(rankwatch_pair_items_to_decision{{{P}}})", "short"),
-        ("Gap", "Of model_a over model_b.", f"max(rankwatch_pair_gap_ratio{{{P}}})", "percentunit"),
+        ("Items to decision", "At the current gap.", f"max(rankwatch_pair_items_to_decision{{{P}}})", "short"),
+        ("Gap", "model_a minus model_b.", f"max(rankwatch_pair_gap_ratio{{{P}}})", "percentunit"),
         (
             "Reversed",
-            "1: the gap has turned after the decision.",
+            "1: the gap has changed sign after the decision.",
             f"max(rankwatch_pair_reversed{{{P}, {FAMILY}}})",
             "short",
         ),
@@ -238,7 +236,7 @@ def pair() -> dashboard.Dashboard:
     made = made.with_panel(
         timeline(
             "Verdicts by procedure",
-            "Who is decided to be better. Only anytime and anytime_family stand however often one looks; e_bh may be revoked.",
+            "Which model is decided to be better. Only anytime and anytime_family are valid at any time; e_bh may be withdrawn.",
             f"max by (procedure) (rankwatch_pair_decided{{{P}}})",
             "{{procedure}}",
         )
@@ -246,8 +244,8 @@ def pair() -> dashboard.Dashboard:
     made = made.with_panel(
         lines(
             "Evidence: log e against thresholds",
-            "Under the order policy trusted the pair is decided when the line reaches its threshold; under completion, when it would still do "
-            "so with every missing item against it.",
+            "Under the order policy trusted, a pair is decided when the line reaches the threshold. Under completion, it is decided once no "
+            "outcome of the missing items can change that.",
             (f"max(rankwatch_pair_log_e{{{P}}})", "log e"),
             (f"max by (side) (rankwatch_pair_log_e_directional{{{P}}})", "log e for {{side}}"),
             (f"max by (procedure) (rankwatch_pair_log_threshold{{{P}}})", "threshold {{procedure}}"),
@@ -255,8 +253,8 @@ def pair() -> dashboard.Dashboard:
     )
     made = made.with_panel(
         lines(
-            "Gap, with its intervals",
-            "Of model_a over model_b on shared items. The interval leaves 0 exactly when log e reaches the threshold.",
+            "Gap with its intervals",
+            "model_a minus model_b on shared items. The interval excludes 0 when log e reaches the threshold.",
             (f"max(rankwatch_pair_gap_ratio{{{P}}})", "gap"),
             (f"max by (procedure) (rankwatch_pair_gap_low_ratio{{{P}}})", "low {{procedure}}"),
             (f"max by (procedure) (rankwatch_pair_gap_high_ratio{{{P}}})", "high {{procedure}}"),
@@ -266,14 +264,14 @@ def pair() -> dashboard.Dashboard:
     made = made.with_panel(
         lines(
             "Resolution: q by procedure",
-            "From 1 on the benchmark is large enough for a gap of this size. Says nothing about which model is better.",
+            "1 or more: the benchmark has enough items for a gap of this size. q does not name the better model.",
             (f"max by (procedure) (rankwatch_pair_resolution_ratio{{{P}}})", "{{procedure}}"),
         )
     )
     return made.with_panel(
         lines(
             "Items to decision",
-            "Further items until the family-wise decision, if the gap stays as it is.",
+            "Expected further items until the family-wise decision, at the current gap.",
             (f"max(rankwatch_pair_items_to_decision{{{P}}})", "items to decision"),
             (f"max(rankwatch_pair_items{{{P}}})", "shared items"),
         )
@@ -281,12 +279,12 @@ def pair() -> dashboard.Dashboard:
 
 
 def operations() -> dashboard.Dashboard:
-    """Whether it works."""
-    made = base("rankwatch-operations", "Operations", "Rates, lag, latency, dead letters, the store.")
+    """Show the health of the service."""
+    made = base("rankwatch-operations", "Operations", "Rates, lag, latency, dead letters and the store.")
     for title, description, expr, unit in (
         ("Workers up", "", 'sum(up{job="rankwatch"})', "short"),
         ("Ready", "", "sum(rankwatch_ready)", "short"),
-        ("Store", "1: Redis answers every worker.", "min(rankwatch_store_up)", "short"),
+        ("Store", "1: Redis responds to every worker.", "min(rankwatch_store_up)", "short"),
         (
             "Partitions without owner",
             "",
@@ -301,19 +299,19 @@ def operations() -> dashboard.Dashboard:
     panels = (
         (
             "Events",
-            "Events a second, by benchmark.",
+            "Events per second, by benchmark.",
             "ops",
             [("sum by (benchmark) (rate(rankwatch_events_total[5m]))", "{{benchmark}}")],
         ),
         (
             "Lag",
-            "How far each partition is behind its log: messages of a topic, bytes of a file.",
+            "Log end minus log position, by partition: messages of a topic, bytes of a file.",
             "short",
             [("max by (partition) (rankwatch_log_lag)", "{{partition}}")],
         ),
         (
             "Fold and commit",
-            "Time for a chunk: median and 99 %.",
+            "Time per chunk: median and 99th percentile.",
             "s",
             [
                 (quantile % (q, f"rankwatch_{what}_seconds"), f"{what} {q}")
@@ -323,13 +321,13 @@ def operations() -> dashboard.Dashboard:
         ),
         (
             "Chunk size",
-            "Records in a chunk: many when it is catching up.",
+            "Records per chunk: large while a worker catches up.",
             "short",
             [(quantile % (q, "rankwatch_chunk_records"), q) for q in ("0.5", "0.99")],
         ),
         (
             "Dead letters, conflicts, duplicates",
-            "Dead letters are missing from the verdicts; the rest is not.",
+            "Verdicts lack the dead letters, and nothing else.",
             "short",
             [
                 ("sum(rankwatch_dead_letters_total)", "dead letters"),
@@ -340,35 +338,35 @@ def operations() -> dashboard.Dashboard:
         ),
         (
             "Relay",
-            "Verdict changes that wait, were taken, and attempts that failed.",
+            "Verdict changes waiting and accepted, and failed attempts.",
             "short",
             [
                 ("sum(rankwatch_outbox_entries)", "waiting"),
-                ("sum by (publisher) (rankwatch_relayed_total)", "taken by {{publisher}}"),
+                ("sum by (publisher) (rankwatch_relayed_total)", "accepted by {{publisher}}"),
                 ("sum by (publisher) (rankwatch_relay_failures_total)", "failed {{publisher}}"),
             ],
         ),
         (
-            "Since the last event",
+            "Time since the last event",
             "By benchmark.",
             "s",
             [("time() - max by (benchmark) (rankwatch_last_event_timestamp_seconds)", "{{benchmark}}")],
         ),
         (
-            "Series left out",
-            "Followed pairs beyond the cap.",
+            "Omitted pair series",
+            "Pairs beyond the cap.",
             "short",
             [("sum by (benchmark) (rankwatch_pair_series_omitted)", "{{benchmark}}")],
         ),
         (
             "Owners",
-            "Workers that show a benchmark: 1, and for a moment 0 or 2 while it changes hands.",
+            "Workers that export a benchmark: 1; briefly 0 or 2 while its partition moves.",
             "short",
             [("sum by (benchmark) (rankwatch_benchmark_owned)", "{{benchmark}}")],
         ),
         (
             "Refused commits",
-            "The stored state had moved: a partition changed hands, or the store lost writes.",
+            "Commits on a changed state: the partition moved, or the store lost writes.",
             "short",
             [("sum(rankwatch_stale_commits_total)", "refused")],
         ),
@@ -379,7 +377,7 @@ def operations() -> dashboard.Dashboard:
 
 
 def render() -> dict[str, str]:
-    """Return the text of each dashboard's file by its name."""
+    """Return the text of each dashboard file by name."""
     made = {"leaderboard": leaderboard(), "pair": pair(), "operations": operations()}
     return {
         f"{name}.json": JSONEncoder(sort_keys=True, indent=2).encode(built.build()) + "\n"

@@ -46,5 +46,5 @@ def test_the_page_tells_the_four_verdicts_apart(page, tmp_path):
         assert "undecided" in rows["decided", "anytime_family"]
         assert "not" not in rows["resolved", "fixed_n"].split("resolved")[0]
         assert "not" in rows["resolved", "anytime"]
-        assert "not family-wise" in page.locator(".verdict-line").inner_text()
+        assert "Not decided family-wise" in page.locator(".verdict-line").inner_text()
         assert "q = 2.08" in page.locator("main").inner_text()

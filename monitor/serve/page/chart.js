@@ -98,7 +98,7 @@ export function evidence(path, policy) {
   const caption = [
     h("span", { class: "swatch-line main" }), " both directions ", h("span", { class: "swatch-line half-a" }), ` for ${isolated(path.model_a)} `,
     h("span", { class: "swatch-line half-b" }), ` for ${isolated(path.model_b)}. `,
-    `Order of the items ${path.order}. `,
+    `Item order: ${path.order}. `,
     policy === "committed" ? "The pair is decided where the line crosses the threshold." : `Under the order policy ${policy}, the decision need not fall where the line crosses the threshold.`,
   ];
   return figure({ title: "Evidence against its thresholds", xs: n, read, caption, start }, picture);

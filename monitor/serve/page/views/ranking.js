@@ -63,7 +63,7 @@ function facts(b) {
     fact(count(b.models.length), b.models.length === 1 ? "model" : "models"),
     fact(count(groups), groups === 1 ? "tie group" : "tie groups"),
     fact(count(b.items), size(b) > b.items ? `of ${count(size(b))} items` : "items"),
-    fact(count(low), `with under ${percent(LOW_COVERAGE, 0)} % of the items`, low ? "low" : ""),
+    fact(count(low), `models under ${percent(LOW_COVERAGE, 0)} % coverage`, low ? "low" : ""),
     fact(count(b.conflicts), "conflicting scores", b.conflicts ? "low" : ""));
 }
 
@@ -90,7 +90,7 @@ function groupsOf(models) {
 
 function groupHead(models, b) {
   if (b.pairs.every(isHeld)) return "Verdicts are held, so every rank is open";
-  return h("span", { class: "tied" }, h("b", {}, `Tie of ${models.length}`), ` ranks ${models[0].rank} to ${models.at(-1).rank}: no two neighbours are decided`);
+  return h("span", { class: "tied" }, h("b", {}, `Tie of ${models.length}`), ` ranks ${models[0].rank} to ${models.at(-1).rank}: no pair of neighbours is decided`);
 }
 
 function cells(m, b, pair, scale) {

@@ -1,6 +1,8 @@
-"""The words of a verdict that every surface shares: what it assumes, and for which family it holds."""
+"""The sentences of verdicts that every surface shares: assumptions, scopes and verdict changes."""
 
 from typing import Final
+
+from schemas.changes import Evidence
 
 ASSUMPTIONS: Final = {
     "completion": "the declared number of items is the whole benchmark",
@@ -10,7 +12,7 @@ ASSUMPTIONS: Final = {
 """What a verdict assumes under each order policy; a sentence starts with "Assumes that"."""
 
 SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise"}
-"""What each anytime procedure controls the error of."""
+"""The comparisons over which each anytime procedure controls the error rate."""
 
 
 def assumption(policy: str, items: int | None = None) -> str | None:
@@ -30,3 +32,34 @@ def assumption(policy: str, items: int | None = None) -> str | None:
     if items is not None:
         return f"the {items:,} items read are the whole benchmark"
     return ASSUMPTIONS.get(policy)
+
+
+def decided(better: str, worse: str, benchmark: str, procedure: str, policy: str, evidence: Evidence) -> str:
+    """Return the sentence of a decision."""
+    if evidence.b is None or evidence.c is None:
+        outcome = f"on {evidence.n:,} shared items its mean score is higher by {abs(evidence.gap):.4g}"
+    else:
+        wins, losses = max(evidence.b, evidence.c), min(evidence.b, evidence.c)
+        outcome = f"of {evidence.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
+    if evidence.missing:
+        kind = "skipped" if policy == "committed" else "missing"
+        outcome += f", even if all {evidence.missing:,} {kind} items went the other way"
+    scope = SCOPES[procedure]
+    return f"{better} is better than {worse} on {benchmark}, decided {scope}: {outcome}. Assumes that {ASSUMPTIONS[policy]}."
+
+
+def reversed_after(leader: str, trailer: str, benchmark: str, procedure: str, evidence: Evidence) -> str:
+    """Return the sentence of a gap that reversed after the decision."""
+    if evidence.b is None or evidence.c is None:
+        lead = f"by {abs(evidence.gap):.4g}"
+    else:
+        lead = f"{max(evidence.b, evidence.c):,} to {min(evidence.b, evidence.c):,}"
+    return (
+        f"The gap on {benchmark} has reversed after the decision ({SCOPES[procedure]}): {leader} now leads {trailer}, {lead} on "
+        f"{evidence.n:,} shared items. The decision is kept; look at what changed."
+    )
+
+
+def invalidated(first: str, second: str, benchmark: str, procedure: str, reason: str) -> str:
+    """Return the sentence of a decision that no longer counts."""
+    return f"The decision between {first} and {second} on {benchmark} ({SCOPES[procedure]}) no longer counts: {reason}."

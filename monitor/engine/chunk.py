@@ -1,14 +1,18 @@
-"""What comes out of a log: a run of consecutive records of one partition."""
+"""Input of the fold: consecutive records of one partition, and runs of events of one benchmark."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Final, NamedTuple
 
+from schemas.events import EventFields
+
 ORIGIN_HEADER: Final = "rankwatch-origin"
-"""The header of a record that was published again; its value is `Origin.encode`."""
+"""Header of a republished record; its value is `Origin.encode`."""
 
 
 class Origin(NamedTuple):
-    """Where a record stood before it was published again to the partition that owns its benchmark.
+    """Place of a record before it was republished to the partition that owns its benchmark.
 
     Examples
     --------
@@ -19,7 +23,7 @@ class Origin(NamedTuple):
     partition: int
     offset: int
     place: int
-    """Which one it is of the misrouted events of its record."""
+    """Number of the event among the misrouted events of its record."""
 
     def encode(self) -> bytes:
         """Return the value of `ORIGIN_HEADER`."""
@@ -27,7 +31,7 @@ class Origin(NamedTuple):
 
     @classmethod
     def parse(cls, value: bytes) -> "Origin | None":
-        """Read the header, or return None if it is none of ours."""
+        """Parse the header; return None for a value that `encode` does not make."""
         parts = value.split(b":")
         return cls(*map(int, parts)) if len(parts) == 3 and all(p.isdigit() and len(p) < 20 for p in parts) else None
 
@@ -35,10 +39,9 @@ class Origin(NamedTuple):
 class Chunk(NamedTuple):
     """Consecutive records of one partition of a log.
 
-    `start` is where the previous chunk ended (the first record may stand later, behind a gap), `end` where the next one starts;
-    `offsets[i]` is where `records[i]` begins. What an offset counts (bytes of a file, messages of a topic) is the log's own affair: here it
-    only grows. `origins[i]` is where a copy stood before it was published again; None, or None in its place, for records that stand where
-    their producer put them.
+    `start` is the end of the previous chunk (a gap may come before the first record), `end` the start of the next one. `offsets[i]` is
+    the offset of `records[i]`: bytes of a file, or messages of a topic; the engine only needs offsets that grow. `origins[i]` is the
+    origin of a republished record, None for any other; `origins` is None when no record has one.
     """
 
     partition: int
@@ -47,3 +50,33 @@ class Chunk(NamedTuple):
     offsets: Sequence[int]
     records: Sequence[bytes]
     origins: Sequence[Origin | None] | None = None
+
+    def parts(self, size: int) -> Iterator["Chunk"]:
+        """Yield the records in parts of at most `size`."""
+        for start in range(0, len(self.records), size):
+            part = slice(start, start + size)
+            origins = None if self.origins is None else self.origins[part]
+            yield self._replace(offsets=self.offsets[part], records=self.records[part], origins=origins)
+
+
+@dataclass
+class EventBatch:
+    """Events of one benchmark in the order of the log, each with its record offset and its index in the record."""
+
+    benchmark: str
+    events: list[EventFields]
+    offsets: Sequence[int]
+    indices: Sequence[int]
+
+    def part(self, start: int, stop: int) -> "EventBatch":
+        """Return some consecutive events."""
+        part = slice(start, stop)
+        return EventBatch(self.benchmark, self.events[part], self.offsets[part], self.indices[part])
+
+    @classmethod
+    def joined(cls, batches: Sequence["EventBatch"]) -> "EventBatch":
+        """Return several batches of one benchmark as one."""
+        if len(batches) == 1:
+            return batches[0]
+        columns = zip(*((batch.events, batch.offsets, batch.indices) for batch in batches), strict=True)
+        return cls(batches[0].benchmark, *(list(chain.from_iterable(column)) for column in columns))

@@ -1,24 +1,28 @@
-"""The fold of one benchmark: a run of events into its score matrix, pair sums, latches and counters."""
+"""The fold of one benchmark: events into its score matrix, pair sums, latches and counters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import Chunk, Crossing, register
+from monitor.engine.chunk import EventBatch
+from monitor.engine.latch.arrival import ArrivalEvidence
+from monitor.engine.latch.base import Evidence, NewScores
 from monitor.engine.latch.binary import crossings
-from monitor.engine.latch.changes import describe, describe_invalidated, resolution_ratios
+from monitor.engine.latch.changes import announce, invalidate
 from monitor.engine.latch.committed import crossings_along
+from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import enter_graded
 from monitor.engine.limits import Limits
-from monitor.engine.state.benchmark import MILLION, Benchmark
-from monitor.engine.state.counts import ABSENT, CHUNK_CELLS, ONE, SKIPPED, ZERO, Codes, chunk_counts
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.codes import ABSENT, MILLION, ONE, SKIPPED, ZERO, Codes
+from monitor.engine.state.counts import CHUNK_CELLS, chunk_counts
 from monitor.engine.state.delta import BenchmarkDelta, Contestant
-from monitor.engine.state.pairs import Index, chosen
+from monitor.engine.state.pairs import Index, chosen, pair_members
 from schemas.decode import Fault
-from schemas.events import EventFields
+from schemas.events import EventFields, Spec
 from schemas.names import name_fault
 from schemas.text import shorten
 from stats.graded import MAX_ITEMS
@@ -27,42 +31,24 @@ Cells = tuple[Index, Index, NDArray[np.uint32]]
 """Row, contestant and code of new scores."""
 
 NewCells = tuple[Index, Index, NDArray[np.uint32], Index]
-"""The same, and where each stands in the piece."""
-
-
-@dataclass
-class Batch:
-    """Events of one benchmark in the order of the log, each with its place: record offset, and index in the record."""
-
-    events: list[EventFields]
-    offsets: Sequence[int]
-    indices: Sequence[int]
-
-    @classmethod
-    def joined(cls, runs: Sequence["Batch"]) -> "Batch":
-        """Return runs of events as one; a single run as it is."""
-        if len(runs) == 1:
-            return runs[0]
-        columns = zip(*((run.events, run.offsets, run.indices) for run in runs), strict=True)
-        events, offsets, indices = (list(chain.from_iterable(column)) for column in columns)
-        return cls(events, offsets, indices)
+"""The same, and the position of each in the piece."""
 
 
 @dataclass
 class _Cells:
-    """Where the events of a batch go: row, contestant and code (ABSENT for an event that was refused) of each."""
+    """Row, contestant and code of the events of a piece; code ABSENT for a refused event."""
 
     row: Index
     contestant: Index
     code: NDArray[np.uint32]
     cut: int
-    """The first event at which there is an item too many, so that nothing decided counts; else the length."""
-    broken: str
-    """What took the verdicts back at `cut`."""
+    """The first event with an item too many, from which no decision counts; else the length."""
+    invalidation_reason: str
+    """Why no decision counts from `cut` on."""
 
 
 def fold_batch(
-    benchmark: Benchmark, batch: Batch, delta: BenchmarkDelta, limits: Limits, cells: list[Cells]
+    benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta, limits: Limits, cells: list[Cells]
 ) -> list[tuple[int, Fault]]:
     """Fold events into a benchmark.
 
@@ -70,36 +56,34 @@ def fold_batch(
     ----------
     benchmark : Benchmark
         Changed in place.
-    batch : Batch
+    batch : EventBatch
         Any number of events.
     delta : BenchmarkDelta
-        Gets what the store has to write.
+        Gets the changes to store.
     limits : Limits
-        How many names are taken in.
     cells : list of (row, contestant, code)
         Gets the new scores, for `record_cells`.
 
     Returns
     -------
     list of (position in the batch, Fault)
-        The events that were refused.
+        The refused events.
     """
     refused: list[tuple[int, Fault]] = []
     for start in range(0, len(batch.events), CHUNK_CELLS):
-        part = slice(start, start + CHUNK_CELLS)
-        piece = Batch(batch.events[part], batch.offsets[part], batch.indices[part])
-        standing = benchmark.standing
-        found, faults = _locate(benchmark, piece.events, delta, limits)
+        piece = batch.part(start, start + CHUNK_CELLS)
+        held_before = benchmark.assumption_holds
+        located, faults = _locate(benchmark, piece.events, delta, limits)
         refused += [(start + position, fault) for position, fault in faults]
         benchmark.grow()
         rows = len(benchmark.rows)
         benchmark.counts_row[rows - len(delta.rows) : rows] = [row.repeat == 0 for row in delta.rows]
-        # An item too many inside the piece: what came before still bets and what follows does not. Fold them apart.
-        for low, high, stands in ((0, found.cut, standing), (found.cut, len(piece.events), False)):
+        # Events before an item too many may still decide, the others may not: fold them separately.
+        for low, high, holds in ((0, located.cut, held_before), (located.cut, len(piece.events), False)):
             if low < high:
-                if standing and not stands:
-                    _invalidate(benchmark, piece, low, found.broken, delta)
-                cells.append(_apply(benchmark, piece, found, slice(low, high), delta, stands=stands))
+                if held_before and not holds:
+                    invalidate(benchmark, piece, low, located.invalidation_reason, delta)
+                cells.append(_apply(benchmark, piece, located, slice(low, high), delta, holds=holds))
     benchmark.counters["events"] += len(batch.events) - len(refused)
     return refused
 
@@ -107,7 +91,7 @@ def fold_batch(
 def _locate(
     benchmark: Benchmark, events: Sequence[EventFields], delta: BenchmarkDelta, limits: Limits
 ) -> tuple[_Cells, list[tuple[int, Fault]]]:
-    """Turn names and scores into rows, contestants and codes; name what is new."""
+    """Return the rows, contestants and codes of events, and the refused events; add new names and scores."""
     namer = _Namer(benchmark, delta, limits)
     size = len(events)
     row_of, contestant_of = benchmark.row_of.get, benchmark.contestant_of.get
@@ -120,10 +104,10 @@ def _locate(
     if [event for event in events if event.repeat or event.epoch]:
         plain &= np.array([not (event.repeat or event.epoch) for event in events])
     unknown = np.flatnonzero((row < 0) | (contestant < 0) | ~plain)
-    standing, cut, broken = benchmark.standing, size, ""
+    held_before, cut, reason = benchmark.assumption_holds, size, ""
     for position, is_plain in zip(unknown.tolist(), plain[unknown].tolist(), strict=True):
         event = events[position]
-        # Most of them have names that an event of this piece has just entered.
+        # An event of this piece has just added the names of most of them.
         if is_plain:
             rows[position] = row_of(event.item_id, -1)
             contestants[position] = contestant_of(event.model, -1)
@@ -131,11 +115,11 @@ def _locate(
                 continue
         place = namer.place(event, position)
         rows[position], contestants[position], codes[position] = place or (0, 0, ABSENT)
-        if standing and cut == size and not benchmark.standing:
-            cut, broken = position, benchmark.broken
+        if held_before and cut == size and not benchmark.assumption_holds:
+            cut, reason = position, benchmark.invalidation_reason
     if unknown.size:
         row, contestant = np.fromiter(rows, np.int64, size), np.fromiter(contestants, np.int64, size)
-    return _Cells(row, contestant, codes.astype(np.uint32), cut, broken), namer.faults
+    return _Cells(row, contestant, codes.astype(np.uint32), cut, reason), namer.faults
 
 
 def _known_codes(benchmark: Benchmark, scores: list[float | None]) -> Index:
@@ -154,16 +138,15 @@ def _known_codes(benchmark: Benchmark, scores: list[float | None]) -> Index:
 
 
 class _Namer:
-    """Checks and enters the names and scores that are new; says why an event is refused."""
+    """Checks and adds new names and scores; collects the events refused for one."""
 
     def __init__(self, benchmark: Benchmark, delta: BenchmarkDelta, limits: Limits) -> None:
         self.benchmark, self.delta, self.limits = benchmark, delta, limits
         self.faults: list[tuple[int, Fault]] = []
 
     def place(self, event: EventFields, position: int) -> tuple[int, int, int] | None:
-        """Return (row, contestant, code) of an event, or None when it is refused: then nothing of it is entered."""
+        """Return (row, contestant, code) of an event, or None for a refused event, of which nothing is added."""
         benchmark, item, model = self.benchmark, event.item_id, event.model
-        # An event of the same batch may have entered them since.
         row = benchmark.repeat_row_of.get((item, event.repeat)) if event.repeat else benchmark.row_of.get(item)
         contestant = (
             benchmark.epoch_contestant_of.get(Contestant(model, event.epoch))
@@ -196,14 +179,14 @@ class _Namer:
         return row, contestant, code
 
     def _row_fault(self, event: EventFields) -> Fault | None:
-        # The cluster is that of the event which names the row; later ones are not looked at, however the events are chunked.
+        # The first event of a row sets its cluster; the fold ignores later ones, however the log is chunked.
         if fault := self._name_fault("item_id", event.item_id) or self._name_fault("cluster", event.cluster):
             return fault
         benchmark, limits = self.benchmark, self.limits
-        if benchmark.listed is not None and event.item_id not in benchmark.listed:
+        if benchmark.declared_items is not None and event.item_id not in benchmark.declared_items:
             reason = (
-                f"the item is none of the {len(benchmark.listed):,} that were declared: correct the id, or declare the whole list under "
-                "another benchmark name"
+                f"the item is not in the declared list of {len(benchmark.declared_items):,}: correct the id, or declare the whole list "
+                "under another benchmark name"
             )
             return Fault("item_id", shorten(event.item_id), reason, benchmark.name)
         most = min(limits.rows, MAX_ITEMS * benchmark.spec.repeats) if benchmark.graded else limits.rows
@@ -227,29 +210,29 @@ class _Namer:
         remedy = "use 1-200 characters without control or bidi characters"
         return Fault(field, shorten(name), f"the name {reason}: {remedy}", self.benchmark.name)
 
-    def _limit_fault(self, field: str, found: object, what: str, count: int, most: int) -> Fault | None:
+    def _limit_fault(self, field: str, value: object, noun: str, count: int, most: int) -> Fault | None:
         if count < most:
             return None
         return Fault(
-            field, shorten(found), f"the benchmark has {most:,} {what} already, its limit", self.benchmark.name
+            field, shorten(value), f"the benchmark already has {most:,} {noun}, its limit", self.benchmark.name
         )
 
 
 def _apply(
-    benchmark: Benchmark, piece: Batch, found: _Cells, part: slice, delta: BenchmarkDelta, *, stands: bool
+    benchmark: Benchmark, piece: EventBatch, located: _Cells, part: slice, delta: BenchmarkDelta, *, holds: bool
 ) -> Cells:
     """Fold located events: first score wins, then sums, family and latches."""
-    position = np.flatnonzero(found.code[part] != ABSENT) + part.start
-    # Sorted by row, then contestant, then arrival: the first of equal keys is the one that wins.
-    key = found.row[position] * len(benchmark.contestants) + found.contestant[position]
+    position = np.flatnonzero(located.code[part] != ABSENT) + part.start
+    # By row, then contestant, then arrival: the first of equal keys wins.
+    key = located.row[position] * len(benchmark.contestants) + located.contestant[position]
     position = position[np.argsort(key, kind="stable")]
-    row, contestant, code = found.row[position], found.contestant[position], found.code[position]
-    standing = benchmark.scores[row, contestant].astype(np.uint32)
+    row, contestant, code = located.row[position], located.contestant[position], located.code[position]
+    existing = benchmark.scores[row, contestant].astype(np.uint32)
     first = np.ones(row.size, bool)
     first[1:] = (row[1:] != row[:-1]) | (contestant[1:] != contestant[:-1])
-    new = first & (standing == ABSENT)
+    new = first & (existing == ABSENT)
     if not new.all():
-        winner = np.where(standing != ABSENT, standing, code[first][np.cumsum(first) - 1])
+        winner = np.where(existing != ABSENT, existing, code[first][np.cumsum(first) - 1])
         benchmark.counters["conflicts"] += int(((winner != code) & ~new).sum())
         benchmark.counters["duplicates"] += int(((winner == code) & ~new).sum())
         row, contestant, code, position = row[new], contestant[new], code[new], position[new]
@@ -257,31 +240,33 @@ def _apply(
     cells = (row, contestant, code, position)
     counts = benchmark.counts_row[row]
     refuted_at = benchmark.arrival.observe(
-        benchmark.rows, benchmark.listed, benchmark.scores, (row[counts], contestant[counts], position[counts])
+        benchmark.rows, benchmark.declared_items, benchmark.scores, (row[counts], contestant[counts], position[counts])
     )
-    betting = stands and not benchmark.mixed
+    can_decide = holds and not benchmark.mixed
     graded = position[counts & (code > ONE)] if benchmark.binary else position[:0]
     benchmark.mixed |= graded.size > 0
     until = graded.min(initial=len(piece.events))
     if refuted_at is not None:
         delta.finding = benchmark.arrival.finding
-        if benchmark.refuted:
+        if benchmark.order_refuted:
             until = min(until, refuted_at)
-    # What came before the first graded score, or the event that refuted the order, still bets.
+    # Events before the first graded score, or before the event that refuted the order, may still decide.
     early = position < until
-    if not betting or early.all():
-        _enter(benchmark, piece, cells, delta, betting=betting)
+    if not can_decide or early.all():
+        _enter(benchmark, piece, cells, delta, can_decide=can_decide)
     else:
-        _enter(benchmark, piece, (row[early], contestant[early], code[early], position[early]), delta, betting=True)
+        _enter(benchmark, piece, (row[early], contestant[early], code[early], position[early]), delta, can_decide=True)
         late = ~early
-        _enter(benchmark, piece, (row[late], contestant[late], code[late], position[late]), delta, betting=False)
-    if stands and refuted_at is not None and benchmark.refuted:
-        _invalidate(benchmark, piece, refuted_at, benchmark.broken, delta)
+        _enter(benchmark, piece, (row[late], contestant[late], code[late], position[late]), delta, can_decide=False)
+    if holds and refuted_at is not None and benchmark.order_refuted:
+        invalidate(benchmark, piece, refuted_at, benchmark.invalidation_reason, delta)
     return row, contestant, code
 
 
-def _enter(benchmark: Benchmark, piece: Batch, cells: NewCells, delta: BenchmarkDelta, *, betting: bool) -> None:
-    """Enter new cells (sorted by row) into the matrix, then add what counts to the sums, and close latches."""
+def _enter(
+    benchmark: Benchmark, piece: EventBatch, cells: NewCells, delta: BenchmarkDelta, *, can_decide: bool
+) -> None:
+    """Write new cells (sorted by row) to the matrix, add those that count to the sums, and close latches."""
     contestants = len(benchmark.contestants)
     rows, at = _write(benchmark.scores, contestants, cells)
     if benchmark.repeats is not None:
@@ -289,30 +274,30 @@ def _enter(benchmark: Benchmark, piece: Batch, cells: NewCells, delta: Benchmark
         cells = benchmark.repeats.completed(benchmark.scores, benchmark.values, row, contestant, position)
         rows, at = _write(benchmark.repeats.codes, contestants, cells)
         row, contestant, code, position = cells
-        bets = np.ones(row.size, bool)
+        counts = np.ones(row.size, bool)
     else:
         row, contestant, code, position = cells
-        bets = benchmark.counts_row[row]
-    if bets.any():
-        _add_sums(benchmark, contestant[bets], code[bets])
-        scored = bets & (code >= ZERO)
+        counts = benchmark.counts_row[row]
+    if counts.any():
+        _add_sums(benchmark, contestant[counts], code[counts])
+        scored = counts & (code >= ZERO)
         events = (at[scored], contestant[scored], code[scored], position[scored])
-        _bet(benchmark, piece, rows, events, delta, betting=betting and benchmark.committed is None)
+        _enter_pairs(benchmark, piece, rows, events, delta, can_decide=can_decide and benchmark.committed is None)
         if benchmark.committed is not None:
-            counting = (row[bets], contestant[bets], position[bets])
+            counting = (row[counts], contestant[counts], position[counts])
             advance = benchmark.committed.advance(benchmark.rows, benchmark.matrix(), counting)
-            if advance is not None and betting:
-                _announce(benchmark, piece, crossings_along(benchmark, advance), delta)
+            if advance is not None and can_decide:
+                announce(benchmark, piece, crossings_along(benchmark, benchmark.committed, advance), delta)
 
 
 def _write(matrix: Codes, contestants: int, cells: NewCells) -> tuple[tuple[Codes, Codes], Index]:
-    """Write new cells; return the rows they touch, before and after, and which of these each cell is in."""
+    """Write new cells; return the rows they are in, before and after, and which of these rows each cell is in."""
     row, contestant, code, _ = cells
     starts = np.ones(row.size, bool)
     starts[1:] = row[1:] != row[:-1]
     touched, at = row[starts], np.cumsum(starts) - 1
-    held: Codes = matrix.take(touched, axis=0)  # ten times as fast as indexing
-    before = held[:, :contestants].copy()
+    whole: Codes = matrix.take(touched, axis=0)  # ten times as fast as indexing
+    before = whole[:, :contestants].copy()
     after = before.copy()
     after[at, contestant] = code
     matrix[row, contestant] = code
@@ -320,64 +305,68 @@ def _write(matrix: Codes, contestants: int, cells: NewCells) -> tuple[tuple[Code
 
 
 def _add_sums(benchmark: Benchmark, contestant: Index, code: NDArray[np.uint32]) -> None:
-    """Add what new scores bring to each model by itself; float64 is exact for so few and so small integers."""
+    """Add new scores to the sums of each contestant; float64 is exact for integers this small."""
     table = benchmark.item_values.astype(np.float64)
     size = len(benchmark.contestants)
     for name, weights in (("total", table[code]), ("scored", code >= ZERO), ("skipped", code == SKIPPED)):
         getattr(benchmark, name)[:size] += np.bincount(contestant, weights, size).astype(np.int64)
 
 
-def _bet(
+def _enter_pairs(
     benchmark: Benchmark,
-    piece: Batch,
+    piece: EventBatch,
     rows: tuple[Codes, Codes],
     cells: tuple[Index, Index, NDArray[np.uint32], Index],
     delta: BenchmarkDelta,
     *,
-    betting: bool,
+    can_decide: bool,
 ) -> None:
-    """Add what new scores bring to every pair they touch, and close the latches they reach."""
+    """Add new scores to the sums of their pairs, and close the latches they reach."""
     before, after = rows
     row, contestant, code, position = cells
     if row.size == 0 or len(benchmark.contestants) < 2:
         return
     gains = chunk_counts(before, after, row, contestant, code)
-    held = benchmark.n[gains.pair]
-    fresh = chosen(gains.pair, np.flatnonzero((held == 0) & (gains.n > 0)))
+    fresh = chosen(gains.pair, np.flatnonzero((benchmark.n[gains.pair] == 0) & (gains.n > 0)))
     for name in ("n", "b", "c"):
         getattr(benchmark, name)[gains.pair] += getattr(gains, name)
 
-    graded = benchmark.graded_pairs is not None
-    if not fresh.size and not betting and not graded:
+    graded = benchmark.graded_pairs
+    if not fresh.size and not can_decide and graded is None:
         return
-    chunk = Chunk.of(before, after, row, contestant, position)
+    new = NewScores.of(before, after, row, contestant, position)
     if fresh.size:
-        delta.registered = np.concatenate([delta.registered, register(benchmark, chunk, fresh)])
-    if graded:
-        _announce(benchmark, piece, enter_graded(benchmark, chunk, gains, betting=betting), delta)
-    elif betting:
-        _announce(benchmark, piece, crossings(benchmark, chunk, gains), delta)
+        _register(benchmark, new, fresh, delta)
+    if graded is not None:
+        closed = enter_graded(benchmark, graded, benchmark.item_values, new, gains, can_decide=can_decide)
+        announce(benchmark, piece, closed, delta)
+    elif can_decide:
+        announce(benchmark, piece, crossings(benchmark, _evidence(benchmark.spec), new, gains), delta)
 
 
-def _announce(benchmark: Benchmark, piece: Batch, crossed: Sequence[Crossing], delta: BenchmarkDelta) -> None:
-    """Note the latches that closed."""
-    for crossing, ratio in zip(crossed, resolution_ratios(benchmark, crossed), strict=True):
-        place = piece.offsets[crossing.position], piece.indices[crossing.position]
-        field_name, change = describe(benchmark, crossing, ratio, *place)
-        benchmark.changes[field_name] = change
-        delta.changes.append((field_name, change))
+def _register(benchmark: Benchmark, new: NewScores, pair: Index, delta: BenchmarkDelta) -> None:
+    """Give pairs with their first shared item their place in the family, in the order of arrival.
+
+    One event may give several pairs their first item: these go by the order in which the models came. Never by rank or score: the
+    family-wise error rate would not hold.
+    """
+    pair = benchmark.eligible(pair)
+    if pair.size:
+        pair = pair[np.lexsort((pair, new.first_shared(*pair_members(pair))))]
+        benchmark.register(pair)
+        delta.registered = np.concatenate([delta.registered, np.asarray(pair, np.uint32)])
 
 
-def _invalidate(benchmark: Benchmark, piece: Batch, position: int, broken: str, delta: BenchmarkDelta) -> None:
-    """Announce, at an event, that what was decided before it no longer counts."""
-    place = piece.offsets[position], piece.indices[position]
-    for field_name, change in describe_invalidated(benchmark, *place, broken):
-        benchmark.changes[field_name] = change
-        delta.changes.append((field_name, change))
+def _evidence(spec: Spec) -> Evidence:
+    """Return the evidence of 0/1 scores under the declared order policy."""
+    if spec.order.policy == "completion":
+        assert spec.items is not None
+        return CompletionEvidence(spec.items, spec.mixture)
+    return ArrivalEvidence(spec.alpha, spec.mixture)
 
 
 def record_cells(benchmark: Benchmark, delta: BenchmarkDelta, parts: list[Cells], *, widened: bool) -> None:
-    """Put the new cells into the delta, in the order the store writes them; or the whole matrix when its codes have become wider."""
+    """Add new cells to the delta, in the order of the store; or the whole matrix if its codes became wider."""
     delta.width = benchmark.width
     if widened:
         delta.columns = np.ascontiguousarray(benchmark.matrix().T, dtype=np.uint32)

@@ -7,10 +7,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import log_thresholds
 from monitor.engine.latch.committed import item_steps, prefix_log_e
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.counts import ZERO, Codes
+from monitor.engine.state.codes import ZERO, Codes
 from monitor.engine.state.pairs import Index, pair_index
 from monitor.report.pair_counts import Floats
 from monitor.report.pair_table import PairTable
@@ -74,7 +73,7 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
     n, kept = along.kept, along.kept - 1
     spec = benchmark.spec
     pair = pair_index(np.array([min(one, other)]), np.array([max(one, other)]))
-    family = float(log_thresholds(benchmark, pair)["anytime_family"][0])
+    family = float(benchmark.log_thresholds(pair)["anytime_family"][0])
     if not benchmark.binary:
         values = benchmark.item_values
         d = values[along.x] - values[along.y]

@@ -6,7 +6,8 @@ from typing import Final, get_args
 
 import numpy as np
 
-from monitor.engine.state.benchmark import PROCEDURES, Benchmark
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.pair_state import PROCEDURES
 from monitor.engine.state.pairs import Index
 from monitor.report.clusters import (
     NEIGHBOURS,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.counts import ONE, ZERO
+from monitor.engine.state.codes import ONE, ZERO
 from monitor.engine.state.pairs import Index, pair_index
 from stats.paired import moments, moments_from_sums
 

@@ -5,7 +5,8 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.benchmark import PROCEDURES, Benchmark
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.pair_state import PROCEDURES
 from monitor.engine.state.pairs import Index, pair_members
 from monitor.report.clusters import (
     NEIGHBOURS,

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import declared_pairs, log_thresholds
 from monitor.engine.latch.committed import prefix_log_e
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.graded import GRADED_MIXTURE, capital_of
@@ -75,7 +74,7 @@ class PairTable(PairCounts):
     @property
     def in_force(self) -> bool:
         """Whether the anytime decisions made so far count: what their order policy assumes has not proved wrong."""
-        return self.asserted or self.benchmark.standing
+        return self.asserted or self.benchmark.assumption_holds
 
     # --- resolution -------------------------------------------------------------------------------------------------------------------
 
@@ -211,7 +210,7 @@ class PairTable(PairCounts):
         """Whether a pair is in the family whose error is controlled: all are, unless pairs were declared."""
         if self.benchmark.spec.family.pairs is None:
             return np.ones(self.size, bool)
-        return np.isin(self.pair, declared_pairs(self.benchmark))
+        return np.isin(self.pair, self.benchmark.declared_pairs())
 
     @property
     def family_size(self) -> int:
@@ -235,7 +234,7 @@ class PairTable(PairCounts):
         spec = self.benchmark.spec
         if self.asserted and spec.family.capacity is None:
             return np.where(self.in_family, log(self.anytime_family_size / spec.alpha), np.inf)
-        return log_thresholds(self.benchmark, self.pair)["anytime_family"]
+        return self.benchmark.log_thresholds(self.pair)["anytime_family"]
 
     # --- decisions --------------------------------------------------------------------------------------------------------------------
 

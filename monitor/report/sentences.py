@@ -18,9 +18,9 @@ def hold_reason(benchmark: Benchmark) -> str | None:
     spec = benchmark.spec
     if spec.order.policy == "none":
         return NO_ORDER
-    if benchmark.refuted:
+    if benchmark.order_refuted:
         return f"{benchmark.suspicion}, and the order was declared trusted"
-    if benchmark.overfull:
+    if benchmark.too_many_items:
         return (
             f"{benchmark.items:,} items arrived and {spec.items:,} were declared, so the declared item count was wrong"
         )
@@ -35,7 +35,7 @@ def hold_reason(benchmark: Benchmark) -> str | None:
 def order_reason(benchmark: Benchmark, *, asserted: bool) -> str | None:
     """Return why verdicts are held, what is asserted, and what is suspect in the arrival order; None if nothing is."""
     state = f"{ASSERTED}{assumption('completion', benchmark.items)}" if asserted else hold_reason(benchmark)
-    if benchmark.suspicion is None or benchmark.refuted:
+    if benchmark.suspicion is None or benchmark.order_refuted:
         return state
     harmless = asserted or benchmark.spec.order.policy in {"completion", "committed"}
     warning = benchmark.suspicion + ("; this order policy does not depend on it" if harmless else "")

@@ -124,7 +124,7 @@ def _summary(benchmark: Benchmark) -> BenchmarkSummary:
         events=benchmark.counters["events"],
         models=models,
         pairs=pair_count(models),
-        decided=_decided_pairs(benchmark) if benchmark.standing else 0,
+        decided=_decided_pairs(benchmark) if benchmark.assumption_holds else 0,
         order=order_report(benchmark),
         rejected=benchmark.counters["rejected"],
         conflicts=benchmark.counters["conflicts"],

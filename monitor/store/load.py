@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from monitor.engine.state.benchmark import MILLION
+from monitor.engine.state.codes import MILLION
 from monitor.engine.state.delta import Contestant, PairSnapshot, RowKey, Source, StoredBenchmark, StoredState
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.commit_times import CommitTimes

@@ -69,7 +69,7 @@ def watchers(rng: np.random.Generator, setting: str) -> dict[str, bool]:
         "naive": peeking(scores, ALPHA),
         "trusted": decided(fold(stream, order="trusted", family=family)),
         "trusted, ever": decided(diagnosed),
-        "trusted, left": decided(diagnosed) and not diagnosed.refuted,
+        "trusted, left": decided(diagnosed) and not diagnosed.order_refuted,
         "completion": decided(fold(stream, items=ITEMS, family=family)),
         "committed": decided(committed(rng, stream, block=BLOCK, family=family)),
     }

@@ -74,10 +74,10 @@ def test_trusted_in_blocks_is_held():
     held = []
     for _ in range(STREAMS):
         benchmark = fold(trouble(rng, clustered(rng)), order="trusted", block=BLOCK)
-        held.append(benchmark.refuted)
+        held.append(benchmark.order_refuted)
         assert {change.kind for change in benchmark.changes.values()} <= {"decided", "reversed", "invalidated"}
         kinds = [field.split(":")[2] for field in benchmark.changes]
-        assert not benchmark.refuted or kinds.count("decided") == kinds.count("invalidated")
+        assert not benchmark.order_refuted or kinds.count("decided") == kinds.count("invalidated")
     assert np.mean(held) > 0.99
 
 
@@ -88,7 +88,7 @@ def test_trusted_in_random_order_is_hardly_ever_held():
         item, *rest = trouble(rng, exchangeable(rng))
         # Which item has which cluster has nothing to do with when it comes.
         stream = rng.permutation(ITEMS)[item], *rest
-        held.append(fold(stream, order="trusted", block=BLOCK, item_ids=LISTED).refuted)
+        held.append(fold(stream, order="trusted", block=BLOCK, item_ids=LISTED).order_refuted)
     assert_at_most(held, 0.01)
 
 

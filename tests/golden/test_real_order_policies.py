@@ -89,7 +89,7 @@ def test_every_pair_that_the_bound_decides_is_decided_and_trusted_decides_it_ear
     place = {item: k for k, item in enumerate(order)}
     shuffled = sorted(events, key=lambda e: place[e["item_id"]])
     trusted = fold(shuffled, {"declare": name, "order": "trusted", "family": family}).benchmarks[name]
-    assert not trusted.refuted
+    assert not trusted.order_refuted
     assert sides(complete).items() <= sides(trusted).items()
     first = decided_at(trusted)
     both = fold(shuffled, {"declare": name, "items": items, "family": family}).benchmarks[name]

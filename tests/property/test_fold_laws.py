@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.engine.state.restore import restore_benchmark
 from stats.order import permutation_key
 from tests.memory_store import MemoryStore
 from tests.oracle import Oracle
@@ -299,9 +300,8 @@ def test_pair_snapshots_equal_what_the_rows_give(stream, cuts):
     partition, store = fold(records, end, cuts, restart=False)
     stored = store.state.benchmarks[0]
     stored_with = replace(stored, pairs=partition.benchmarks["bench"].snapshot())
-    from monitor.engine.state.benchmark import Benchmark
 
-    restored = Benchmark.restore(stored_with)
-    rebuilt = Benchmark.restore(stored)
+    restored = restore_benchmark(stored_with)
+    rebuilt = restore_benchmark(stored)
     for name in ("n", "b", "c"):
         assert getattr(restored, name)[: restored.pairs].tolist() == getattr(rebuilt, name)[: rebuilt.pairs].tolist()

@@ -1,74 +1,92 @@
-"""Latches: the first event at which the evidence for a pair reaches its threshold, whatever the chunking.
-
-What is common to all order policies and kinds of scores: places in the family, thresholds, and closing latches on the way of pairs through
-a chunk. The ways themselves are laid out by `binary_latches`, `committed_latches` and `graded_pairs`.
-"""
+"""What all latches share: new scores by time, trajectories of pairs, and closing latches at the first event that reaches a threshold."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.benchmark import PROCEDURES, Benchmark
-from monitor.engine.state.counts import ZERO, Codes
-from monitor.engine.state.pairs import Index, Places, pair_index, pair_members
-from stats.families import capacity_alpha, spending_alpha
+from monitor.engine.state.codes import ZERO, Codes, Counts
+from monitor.engine.state.pairs import Index, pair_index
 
 STATISTICS_VERSION: Final = 4
-"""Version of everything a latch rests on: a state made by another one is refused."""
+"""Version of everything a latch depends on; a state of another version is refused."""
 
 Times = NDArray[np.int16]
 NEVER: Final = np.iinfo(np.int16).max
-"""Later than any position in a chunk, of which there are at most 4,000."""
+"""Later than any position in a chunk: a chunk has at most 4,000."""
 ALWAYS: Final = -1
+SLACK: Final = 1e-9
+"""Evidence this close below a threshold is computed exactly: rounding must not rule a latch out."""
 _SLAB_CELLS: Final = 500_000
 _LN2: Final = log(2.0)
 
-Counts = NDArray[np.int32]
-
 
 @dataclass(frozen=True)
-class Chunk:
-    """The new counting cells of a chunk, beside the rows they are in; a contestant's are neighbours in memory.
+class NewScores:
+    """The new scores of a chunk and the rows they are in; the scores of a contestant are contiguous.
 
     Attributes
     ----------
     time : array of int16, shape (contestants, rows)
-        When each cell came: its position in the chunk, ALWAYS if it was there before, NEVER if it is absent or skipped.
+        Position of each score in the chunk; ALWAYS if it was there before, NEVER if it is absent or skipped.
     after : array of codes, shape (contestants, rows)
-        The rows with the new cells.
+        The rows with the new scores.
     """
 
     time: Times
     after: Codes
 
     @classmethod
-    def of(cls, before: Codes, after: Codes, row: Index, contestant: Index, position: Index) -> "Chunk":
-        """Lay out the times of a chunk's new, scored cells; `before` and `after` are of shape (rows, contestants)."""
+    def of(cls, before: Codes, after: Codes, row: Index, contestant: Index, position: Index) -> "NewScores":
+        """Lay out new scores by time; `before` and `after` have shape (rows, contestants)."""
         time = np.where(before.T.copy() >= ZERO, np.int16(ALWAYS), np.int16(NEVER))
         time[contestant, row] = position
         return cls(time, after.T.copy())
 
     @property
     def rows(self) -> int:
-        """How many rows the chunk touches."""
+        """Number of rows with new scores."""
         return int(self.time.shape[1])
 
     def shared(self, i: Index, j: Index) -> Times:
-        """When each row became shared by each pair, shape (pairs, rows)."""
+        """Return when pairs came to share each row, shape (pairs, rows)."""
         times = self.time[i]
         return np.maximum(times, self.time[j], out=times)
 
     def first_shared(self, i: Index, j: Index) -> Times:
-        """When each of some pairs that shared nothing before got its first shared item, shape (pairs,)."""
+        """Return when pairs that shared nothing before got their first shared item, shape (pairs,)."""
         first = np.empty(i.size, np.int16)
         step = max(1, _SLAB_CELLS // max(1, self.rows))
         for start in range(0, i.size, step):
             self.shared(i[start : start + step], j[start : start + step]).min(axis=1, out=first[start : start + step])
         return first
+
+
+class Sums(NamedTuple):
+    """Counts of pairs at one point of their trajectories; arrays of one shape."""
+
+    n: Counts
+    b: Counts
+    c: Counts
+
+
+class Evidence(Protocol):
+    """The evidence of 0/1 scores under one order policy."""
+
+    final: bool
+    """Whether evidence never falls along a trajectory, so that a decision never reverses."""
+
+    def may_decide(self, before: Sums, after: Sums) -> NDArray[np.bool_]:
+        """Rule out, cheaply, most pairs whose evidence stays below ln 1/alpha between two points."""
+
+    def at(self, sums: Sums, limit: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ln of the evidence at points; minus infinity where it is certainly below a limit."""
+
+    def exact(self, sums: Sums) -> tuple[NDArray[np.float64], Counts]:
+        """Return ln of the evidence at points, and the items counted against the leader."""
 
 
 class Crossing(NamedTuple):
@@ -90,17 +108,17 @@ class Crossing(NamedTuple):
     log_threshold: float
 
 
-class Path(NamedTuple):
-    """Steps of pairs on their way through a chunk: those at which a latch may close; arrays of shape (steps,), by pair, then by time.
+class Trajectory(NamedTuple):
+    """Steps of pairs through a chunk at which a latch may close; arrays of shape (steps,), by pair, then by time.
 
     Attributes
     ----------
     of : array of int64
-        Which of the pairs each step belongs to, ascending.
+        Which of the pairs a step belongs to, ascending.
     when : array of int16
         Position of the event in the chunk.
     n, b, c, lead, missing, evidence, side : arrays
-        As they are after each step; see `Crossing`. `lead` is the sum of D: b - c, or in the units of graded scores, which have no b and c.
+        Values after each step; see `Crossing`. `lead` is the sum of D: b - c, or in units of graded scores, which have no b and c.
     """
 
     of: Index
@@ -114,52 +132,6 @@ class Path(NamedTuple):
     side: NDArray[np.integer[Any]]
 
 
-def register(benchmark: Benchmark, chunk: Chunk, pair: Index) -> NDArray[np.uint32]:
-    """Give pairs with their first shared item their place in the family, in the order of arrival.
-
-    Ties (one event that gives several pairs their first item) go by the order in which the models came. Never by rank or score: the
-    family-wise error rate would not hold (statistics, families).
-    """
-    pair = pair[benchmark.comparable(pair)]
-    if benchmark.spec.family.pairs is not None:
-        pair = pair[np.isin(pair, declared_pairs(benchmark))]
-    if pair.size == 0:
-        return np.empty(0, np.uint32)
-    pair = pair[np.lexsort((pair, chunk.first_shared(*pair_members(pair))))]
-    benchmark.family_index[pair] = np.arange(benchmark.registered + 1, benchmark.registered + 1 + pair.size)
-    benchmark.registered += pair.size
-    return np.asarray(pair, np.uint32)
-
-
-def declared_pairs(benchmark: Benchmark) -> Index:
-    """Return the indices of the pairs that were declared beforehand, in every combination of their epochs."""
-    found = []
-    of: dict[str, list[int]] = {}
-    for k, contestant in enumerate(benchmark.contestants):
-        of.setdefault(contestant.model, []).append(k)
-    for one, other in benchmark.spec.family.pairs or ():
-        found += [(min(p, q), max(p, q)) for p in of.get(one, ()) for q in of.get(other, ())]
-    i, j = np.array(found, np.int64).reshape(-1, 2).T
-    return pair_index(i, j)
-
-
-def log_thresholds(benchmark: Benchmark, pair: Index) -> dict[str, NDArray[np.float64]]:
-    """Return ln 1/alpha and ln 1/alpha_j of pairs, shape (pairs,) each.
-
-    Infinite where a pair has no place in the family, and for two epochs of one model: they are no hypothesis.
-    """
-    spec = benchmark.spec
-    place = benchmark.family_index[pair]
-    capacity = spec.family.capacity
-    safe = np.maximum(place, 1)
-    alpha_j = spending_alpha(safe, spec.alpha) if capacity is None else capacity_alpha(safe, spec.alpha, capacity)
-    with np.errstate(divide="ignore"):
-        family = np.where((place > 0) & (alpha_j > 0), -np.log(alpha_j), np.inf)
-    alone = np.full(pair.shape, -log(spec.alpha))
-    alone[~benchmark.comparable(pair)] = np.inf
-    return {"anytime": alone, "anytime_family": family}
-
-
 def may_reach(b: Counts, c: Counts, log_threshold: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Rule out, for any mixture, most pairs that cannot have ln e >= threshold: no mixture exceeds the largest likelihood ratio.
 
@@ -171,57 +143,43 @@ def may_reach(b: Counts, c: Counts, log_threshold: NDArray[np.float64]) -> NDArr
     return np.asarray(large & (difference != 0))
 
 
-def open_limits(benchmark: Benchmark, pair: Index, threshold: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the lowest threshold that is still to be reached by each pair; infinite where all are."""
-    limit = np.full(pair.shape, np.inf)
-    for procedure in PROCEDURES:
-        undecided = benchmark.latched[procedure][pair] == 0
-        limit = np.minimum(limit, np.where(undecided, threshold[procedure], np.inf))
-    return limit
-
-
-def turned(
-    benchmark: Benchmark, pair: Places, before: tuple[Counts, Counts], after: tuple[Counts, Counts]
-) -> NDArray[np.bool_]:
-    """Say which decided pairs may have come to lean the other way somewhere between two pairs of counts (b, c)."""
-    (b0, c0), (b1, c1) = before, after
-    reach = np.zeros(b0.shape, bool)
-    for procedure in PROCEDURES:
-        side = benchmark.latched[procedure][pair]
-        reach |= ((side == 1) & (b0 < c1)) | ((side == -1) & (b1 > c0))
-    return reach
+def in_log_order(crossings: list[Crossing]) -> list[Crossing]:
+    """Return crossings by event, those of one event by pair."""
+    return sorted(crossings, key=lambda x: (x.position, x.pair))
 
 
 def close(
-    benchmark: Benchmark, members: tuple[Index, Index], path: Path, threshold: dict[str, NDArray[np.float64]]
+    latched: dict[str, NDArray[np.int8]],
+    members: tuple[Index, Index],
+    trajectory: Trajectory,
+    threshold: dict[str, NDArray[np.float64]],
 ) -> list[Crossing]:
-    """Close the latches that pairs reach on their way, and note the reversals.
+    """Close the latches that pairs reach on their trajectories, and record the reversals.
 
     Parameters
     ----------
-    benchmark : Benchmark
-        Its latches are set.
+    latched : dict of arrays of int8, shape (all pairs,)
+        Changed in place.
     members : arrays of int64 (i, j), shape (pairs,)
-    path : Path
+    trajectory : Trajectory
     threshold : dict of arrays of float64, shape (pairs,)
-        See `log_thresholds`.
     """
     pair = pair_index(*members)
-    of, steps = path.of, path.of.size
-    found: list[Crossing] = []
-    for procedure in PROCEDURES:
+    of, steps = trajectory.of, trajectory.of.size
+    crossings: list[Crossing] = []
+    for procedure, latches in latched.items():
         limit = threshold[procedure]
-        latch = benchmark.latched[procedure][pair]
+        latch = latches[pair]
         since = np.where(latch == 0, steps, -1)
-        hit = _first(of, (path.evidence >= limit[of]) & (latch == 0)[of])
-        latch[of[hit]], since[of[hit]] = path.side[hit], hit
-        against = np.where(np.abs(latch) == 1, latch, 0)[of] * np.sign(path.lead) < 0
-        turn = _first(of, against & (np.arange(steps) > since[of]))
-        latch[of[turn]] *= 2
-        benchmark.latched[procedure][pair] = latch
-        for kind, closed in (("decided", hit), ("reversed", turn)):
-            found += _closed(members, path, closed, procedure, kind, limit)
-    return found
+        hit = _first(of, (trajectory.evidence >= limit[of]) & (latch == 0)[of])
+        latch[of[hit]], since[of[hit]] = trajectory.side[hit], hit
+        against = np.where(np.abs(latch) == 1, latch, 0)[of] * np.sign(trajectory.lead) < 0
+        reversal = _first(of, against & (np.arange(steps) > since[of]))
+        latch[of[reversal]] *= 2
+        latches[pair] = latch
+        for kind, closed in (("decided", hit), ("reversed", reversal)):
+            crossings += _closed(members, trajectory, closed, procedure, kind, limit)
+    return crossings
 
 
 def _first(of: Index, closes: NDArray[np.bool_]) -> Index:
@@ -232,14 +190,14 @@ def _first(of: Index, closes: NDArray[np.bool_]) -> Index:
 
 def _closed(
     members: tuple[Index, Index],
-    path: Path,
+    trajectory: Trajectory,
     steps: Index,
     procedure: str,
     kind: str,
     limit: NDArray[np.float64],
 ) -> Iterator[Crossing]:
-    """Yield what closes at some steps."""
-    of, *values = (x[steps] for x in path)
+    """Yield the latches that close at some steps."""
+    of, *values = (x[steps] for x in trajectory)
     first, second = (x[of] for x in members)
     when, n, b, c, lead, missing, evidence, side = values
     columns = (first, second, pair_index(first, second), when, side, n, b, c, lead, missing, evidence, limit[of])

@@ -1,199 +1,155 @@
-"""Latches of binary scores: ruled out by whole numbers, then by the corners of a chunk, then of a stretch, then event by event.
+"""Latches of 0/1 scores.
 
-Sums do not care about the order inside a chunk, latches do. ln e is convex in (b, c), so its largest value over the rectangle that a way
-through (b, c) lies in is at a corner; the completion bound never falls along a way. So most pairs need no look at their way through a
-chunk, and of the way of the others only the stretches need one where the corners do not rule a latch out.
+Sums do not depend on the order inside a chunk; latches do. Whole numbers rule most pairs out. Then the corners do: ln e is convex in
+(b, c), so over the rectangle that contains a trajectory it is largest at a corner. The trajectories of the remaining pairs are cut into
+stretches, and only the stretches whose corners do not rule a latch out are computed event by event.
 """
 
 from collections.abc import Iterator
-from math import isqrt, log
-from typing import Final, NamedTuple
+from math import isqrt
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.base import (
     NEVER,
-    Chunk,
-    Counts,
+    SLACK,
     Crossing,
-    Path,
+    Evidence,
+    NewScores,
+    Sums,
     Times,
+    Trajectory,
     close,
-    log_thresholds,
-    may_reach,
-    open_limits,
-    turned,
+    in_log_order,
 )
-from monitor.engine.state.benchmark import PROCEDURES, Benchmark
-from monitor.engine.state.counts import ONE, ZERO, Gains
+from monitor.engine.state.codes import ONE, ZERO
+from monitor.engine.state.counts import Gains
+from monitor.engine.state.pair_state import PROCEDURES, PairState, Thresholds
 from monitor.engine.state.pairs import Index, chosen, pair_members
-from stats.eprocess import log_e_value, log_leader_bound
 
 _SLAB_CELLS: Final = 500_000
 _SLAB_PAIRS: Final = 32_768
-_LN2: Final = log(2.0)
-_SLACK: Final = 1e-9
-"""A corner this close below its threshold is replayed too: rounding must not decide what is looked at."""
 
 
-class _Sums(NamedTuple):
-    """The counts of pairs at one point of their way; arrays of one shape."""
-
-    n: Counts
-    b: Counts
-    c: Counts
-
-
-def crossings(benchmark: Benchmark, chunk: Chunk, gains: Gains) -> list[Crossing]:
+def crossings(pairs: PairState, evidence: Evidence, new: NewScores, gains: Gains) -> list[Crossing]:
     """Close the latches that a chunk reaches.
 
     Parameters
     ----------
-    benchmark : Benchmark
-        With the sums of the chunk already added, and its new pairs registered.
-    chunk : Chunk
-        The new cells.
+    pairs : PairState
+        With the sums of the chunk already added, and its new pairs registered. Its latches are set.
+    evidence : Evidence
+    new : NewScores
     gains : Gains
         What the chunk added.
 
     Returns
     -------
     list of Crossing
-        In the order of the log. The latches of `benchmark` are set.
+        In the order of the log.
     """
-    found: list[Crossing] = []
-    step = max(1, _SLAB_CELLS // max(1, chunk.rows))
-    for near in _near(benchmark, gains):
+    closed: list[Crossing] = []
+    step = max(1, _SLAB_CELLS // max(1, new.rows))
+    for near in _near(pairs, evidence, gains):
         pair = chosen(gains.pair, near)
-        after = _Sums(benchmark.n[pair], benchmark.b[pair], benchmark.c[pair])
-        before = _Sums(*(x - gain[near] for x, gain in zip(after, gains[1:], strict=True)))
-        threshold = log_thresholds(benchmark, pair)
-        limit = open_limits(benchmark, pair, threshold)
-        reach = _most(benchmark, before, after, limit) >= limit - _SLACK
-        if benchmark.spec.order.policy != "completion":
-            reach |= turned(benchmark, pair, before[1:], after[1:])
+        after = Sums(pairs.n[pair], pairs.b[pair], pairs.c[pair])
+        before = Sums(*(x - gain[near] for x, gain in zip(after, gains[1:], strict=True)))
+        threshold = pairs.log_thresholds(pair)
+        limit = pairs.open_limits(pair, threshold)
+        reach = _highest(evidence, before, after, limit) >= limit - SLACK
+        if not evidence.final:
+            reach |= pairs.may_reverse(pair, before.b - after.c, after.b - before.c)
         candidates = np.flatnonzero(reach)
         for start in range(0, candidates.size, step):
             some = candidates[start : start + step]
             limits = {procedure: values[some] for procedure, values in threshold.items()}
-            found += _replay(benchmark, chunk, pair[some], _Sums(*(x[some] for x in before)), limits)
-    return sorted(found, key=lambda x: (x.position, x.pair))
+            closed += _replay(pairs, evidence, new, pair[some], Sums(*(x[some] for x in before)), limits)
+    return in_log_order(closed)
 
 
-def _near(benchmark: Benchmark, gains: Gains) -> Iterator[Index]:
-    """Yield where among the pairs those stand that may close a latch, some at a time: the others are ruled out by whole numbers.
-
-    No threshold is below ln 1/alpha, so what does not come near that needs none computed. See `may_reach`.
-    """
+def _near(pairs: PairState, evidence: Evidence, gains: Gains) -> Iterator[Index]:
+    """Yield places among the gains of pairs that whole numbers do not rule out, some at a time."""
     size = gains.n.size
-    ratio = np.float32(-log(benchmark.spec.alpha) / _LN2 * (1 - 1e-5))
     for start in range(0, size, _SLAB_PAIRS):
         part = slice(start, min(start + _SLAB_PAIRS, size))
         pair = part if isinstance(gains.pair, slice) else gains.pair[part]
-        b1, c1 = benchmark.b[pair], benchmark.c[pair]
-        b0, c0 = b1 - gains.b[part], c1 - gains.c[part]
-        undecided = np.logical_or.reduce([benchmark.latched[procedure][pair] == 0 for procedure in PROCEDURES])
-        if benchmark.spec.order.policy == "completion":
-            near = undecided & (np.abs(b1 - c1) > benchmark.missing(benchmark.n[pair]))
-        else:
-            near = undecided & (_far_apart(b1, c0, ratio) | _far_apart(b0, c1, ratio))
-            near |= turned(benchmark, pair, (b0, c0), (b1, c1))
+        after = Sums(pairs.n[pair], pairs.b[pair], pairs.c[pair])
+        before = Sums(*(x - gain[part] for x, gain in zip(after, gains[1:], strict=True)))
+        undecided = np.logical_or.reduce([pairs.latched[procedure][pair] == 0 for procedure in PROCEDURES])
+        near = undecided & evidence.may_decide(before, after)
+        if not evidence.final:
+            near |= pairs.may_reverse(pair, before.b - after.c, after.b - before.c)
         some = np.flatnonzero(near & (gains.n[part] > 0))
         if some.size:
             yield some + start
 
 
-def _far_apart(b: Counts, c: Counts, ratio: np.float32) -> NDArray[np.bool_]:
-    """`may_reach` in half the bits, with room for their rounding."""
-    difference = (b - c).astype(np.float32)
-    difference *= difference
-    return np.asarray(difference > ratio * (b + c).astype(np.float32))
-
-
-def _evidence(benchmark: Benchmark, at: _Sums, limit: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ln e, or its bound, at points; minus infinity where it is below a limit for certain."""
-    found = np.full(limit.shape, -np.inf)
-    mixture = benchmark.spec.mixture
-    if benchmark.spec.order.policy == "completion":
-        missing = benchmark.missing(at.n)
-        lead, trail = np.maximum(at.b, at.c), np.minimum(at.b, at.c) + missing
-        some = np.nonzero((lead > trail) & may_reach(lead, trail, limit))
-        found[some] = log_leader_bound(at.b[some], at.c[some], missing[some], mixture)
-    else:
-        some = np.nonzero(may_reach(at.b, at.c, limit))
-        found[some] = log_e_value(at.b[some], at.c[some], mixture)
-    return found
-
-
-def _most(benchmark: Benchmark, low: _Sums, high: _Sums, limit: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the most that the evidence may be between two points of a way; minus infinity where that is below a limit for certain."""
-    if benchmark.spec.order.policy == "completion":
-        return _evidence(benchmark, high, limit)  # the bound never falls
-    corners = _Sums(*(np.stack(x) for x in ((high.n, high.n), (high.b, low.b), (low.c, high.c))))
-    return np.asarray(_evidence(benchmark, corners, np.stack([limit, limit])).max(axis=0))
+def _highest(evidence: Evidence, low: Sums, high: Sums, limit: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the highest evidence possible between two points; minus infinity where it is certainly below a limit."""
+    if evidence.final:
+        return evidence.at(high, limit)
+    corners = Sums(*(np.stack(x) for x in ((high.n, high.n), (high.b, low.b), (low.c, high.c))))
+    return np.asarray(evidence.at(corners, np.stack([limit, limit])).max(axis=0))
 
 
 def _replay(
-    benchmark: Benchmark, chunk: Chunk, pair: Index, before: _Sums, threshold: dict[str, NDArray[np.float64]]
+    pairs: PairState, evidence: Evidence, new: NewScores, pair: Index, before: Sums, threshold: Thresholds
 ) -> list[Crossing]:
-    """Follow pairs through a chunk, closely where it matters; see `crossings`."""
+    """Close the latches of some pairs event by event, on the stretches that matter."""
     members = pair_members(pair)
-    when, sums, steps = _way(chunk, members, before)
+    when, sums, steps = _sums_along(new, members, before)
     length = when.shape[1]
     ends = np.arange(0, length + isqrt(length), isqrt(length)).clip(max=length)
-    closely = np.repeat(_near_stretches(benchmark, pair, sums, ends, threshold), np.diff(ends), axis=1)
-    of, step = np.nonzero(closely & (np.arange(length) < steps[:, None]))
-    n, b, c = (x[of, step + 1] for x in sums)
-    missing = np.zeros_like(n)
-    if benchmark.spec.order.policy == "completion":
-        missing = benchmark.missing(n)
-        evidence = log_leader_bound(b, c, missing, benchmark.spec.mixture)
-    else:
-        evidence = log_e_value(b, c, benchmark.spec.mixture)
-    lead = b - c
-    path = Path(of, when[of, step], n, b, c, lead, missing, evidence, np.sign(lead))
-    return close(benchmark, members, path, threshold)
+    near = np.repeat(_near_stretches(pairs, evidence, pair, sums, ends, threshold), np.diff(ends), axis=1)
+    of, step = np.nonzero(near & (np.arange(length) < steps[:, None]))
+    at = Sums(*(x[of, step + 1] for x in sums))
+    log_e, missing = evidence.exact(at)
+    lead = at.b - at.c
+    trajectory = Trajectory(of, when[of, step], *at, lead, missing, log_e, np.sign(lead))
+    return close(pairs.latched, members, trajectory, threshold)
 
 
 def _near_stretches(
-    benchmark: Benchmark, pair: Index, sums: _Sums, ends: Index, threshold: dict[str, NDArray[np.float64]]
+    pairs: PairState, evidence: Evidence, pair: Index, sums: Sums, ends: Index, threshold: Thresholds
 ) -> NDArray[np.bool_]:
-    """Say in which stretches, between which ends of their way, pairs may close a latch; shape (pairs, stretches)."""
-    final = benchmark.spec.order.policy == "completion"
-    edges = _Sums(*(x[:, ends] for x in sums))
-    low, high = (_Sums(*(x[:, part] for x in edges)) for part in (slice(-1), slice(1, None)))
-    limit = np.repeat(open_limits(benchmark, pair, threshold)[:, None], ends.size, axis=1)
-    at_edges = _evidence(benchmark, edges, limit)
-    most = at_edges[:, 1:] if final else _most(benchmark, low, high, limit[:, 1:])
-    # What had closed for certain in a stretch before does not close again; what was open when the way began is not taken as closed.
+    """Return in which stretches between ends a latch may close, shape (pairs, stretches)."""
+    edges = Sums(*(x[:, ends] for x in sums))
+    low, high = (Sums(*(x[:, part] for x in edges)) for part in (slice(-1), slice(1, None)))
+    limit = np.repeat(pairs.open_limits(pair, threshold)[:, None], ends.size, axis=1)
+    at_edges = evidence.at(edges, limit)
+    highest = at_edges[:, 1:] if evidence.final else _highest(evidence, low, high, limit[:, 1:])
+    # A latch that certainly closed in an earlier stretch does not close again; one that was open at the start is not taken as closed.
     had = np.maximum.accumulate(np.where(ends[:-1] > 0, at_edges[:, :-1], -np.inf), axis=1)
-    near = np.zeros(most.shape, bool)
-    level = (low.b <= high.c) & (low.c <= high.b)
+    near = np.zeros(highest.shape, bool)
+    # A pair decided on the trajectory may reverse on the rest of it, unless decisions are final.
+    level = (low.b <= high.c) & (low.c <= high.b) & (not evidence.final)
     for procedure in PROCEDURES:
-        undecided, need = benchmark.latched[procedure][pair][:, None] == 0, threshold[procedure][:, None]
-        # What is decided on the way may come to lean the other way on the rest of it; not what cannot be undone.
-        near |= undecided & ((most >= need - _SLACK) & (had < need + _SLACK) | (level & (not final)))
-    return near if final else near | turned(benchmark, pair[:, None], low[1:], high[1:])
+        undecided, need = pairs.latched[procedure][pair][:, None] == 0, threshold[procedure][:, None]
+        near |= undecided & ((highest >= need - SLACK) & (had < need + SLACK) | level)
+    if not evidence.final:
+        near |= pairs.may_reverse(pair[:, None], low.b - high.c, high.b - low.c)
+    return near
 
 
-def _way(chunk: Chunk, members: tuple[Index, Index], before: _Sums) -> tuple[Times, _Sums, NDArray[np.int64]]:
+def _sums_along(new: NewScores, members: tuple[Index, Index], before: Sums) -> tuple[Times, Sums, NDArray[np.int64]]:
     """Put the events of pairs in their order.
 
     Returns
     -------
     when : array of int16, shape (pairs, most steps)
         Positions in the chunk.
-    sums : _Sums of shape (pairs, most steps + 1)
-        Before the first step and after each one; behind the end of a pair's own way they stay what they are.
+    sums : Sums of shape (pairs, most steps + 1)
+        Before the first step and after each one; constant after the last step of a pair.
     steps : array of int64, shape (pairs,)
-        How many steps each pair takes.
+        Number of steps of each pair.
     """
     i, j = members
-    times = chunk.shared(i, j)
+    times = new.shared(i, j)
     joined = (times >= 0) & (times < NEVER)
-    first, second = chunk.after[i], chunk.after[j]
-    # Two bits beside the time say what it brings, so that one sort of small numbers does all.
+    first, second = new.after[i], new.after[j]
+    # The two lowest bits hold the outcome, so that one sort of small numbers orders times and outcomes.
     times *= 4
     times += (first == ONE) & (second == ZERO)
     times += np.multiply((first == ZERO) & (second == ONE), 2, dtype=np.int16)
@@ -211,4 +167,4 @@ def _way(chunk: Chunk, members: tuple[Index, Index], before: _Sums) -> tuple[Tim
         np.cumsum(gain, axis=1, out=along[:, 1:])
         along[:, 1:] += start[:, None]
         sums.append(along)
-    return times >> 2, _Sums(*sums), steps
+    return times >> 2, Sums(*sums), steps

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.counts import ABSENT, Codes
+from monitor.engine.state.codes import ABSENT, Codes
 from monitor.engine.state.delta import RowKey
 from monitor.engine.state.pairs import Index
 from stats.order import FIRST_LOOK, OrderFinding, arrival_correlation, inverse_share, order_test, succession_p
@@ -81,7 +81,7 @@ class Arrival:
     def observe(
         self,
         rows: Sequence[RowKey],
-        listed: dict[str, int] | None,
+        declared_items: dict[str, int] | None,
         scores: Codes,
         cells: tuple[Index, Index, Index],
     ) -> int | None:
@@ -91,7 +91,7 @@ class Arrival:
         ----------
         rows : sequence of RowKey
             All rows of the benchmark.
-        listed : dict of str to int, optional
+        declared_items : dict of str to int, optional
             Place of each item in the declared list.
         scores : array of codes
             The score matrix before these cells.
@@ -105,7 +105,7 @@ class Arrival:
         """
         if self.finding is not None or cells[0].size == 0:
             return None
-        self._enter(rows, listed)
+        self._enter(rows, declared_items)
         row, contestant, position = cells
         if len(self._labels) == 1 and not self._place.size:
             self._advance_in_one_cluster(contestant)
@@ -119,7 +119,7 @@ class Arrival:
         found = self._test(looks, row, scores)
         return None if found is None else int(position[order[found.end - 1]])
 
-    def _enter(self, rows: Sequence[RowKey], listed: dict[str, int] | None) -> None:
+    def _enter(self, rows: Sequence[RowKey], declared_items: dict[str, int] | None) -> None:
         """Label new rows with their cluster and place."""
         fresh = rows[self._labelled :]
         if not fresh:
@@ -132,8 +132,8 @@ class Arrival:
         label = np.zeros(len(fresh), np.int64)
         label[counts] = list(map(self._labels.__getitem__, clusters))
         self._label = np.concatenate([self._label, label])
-        if listed is not None:
-            self._place = np.concatenate([self._place, np.array([listed[row.item] for row in fresh], np.int64)])
+        if declared_items is not None:
+            self._place = np.concatenate([self._place, np.array([declared_items[row.item] for row in fresh], np.int64)])
 
     def _advance_in_one_cluster(self, contestant: Index) -> None:
         """Do what `_advance` does where every item has the same label and no place: no order of them can be told from another."""

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.counts import ABSENT, ONE, SKIPPED, ZERO, Codes
+from monitor.engine.state.codes import ABSENT, ONE, SKIPPED, ZERO, Codes
 from monitor.engine.state.delta import RowKey
 from monitor.engine.state.pairs import Index, all_pairs, pair_count, pair_index, pairs_of
 from stats.order import committed_order

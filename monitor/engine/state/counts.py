@@ -6,10 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.state.codes import ONE, ZERO, Codes
 from monitor.engine.state.pairs import Index, Places, all_pairs, pair_count, pair_index
-
-ABSENT, SKIPPED, ZERO, ONE = 0, 1, 2, 3
-"""Codes of a cell of the score matrix; code 2 + k stands for entry k of the score table, which starts with 0 and 1."""
 
 CHUNK_CELLS = 4_000
 """Most cells of one product: three counts of a chunk share a float64, which is exact below 2**53."""
@@ -21,7 +19,6 @@ _DENSE_ADVANTAGE = 40
 # Adding zeros to all pairs in place is cheaper than picking out those of so large a share of the contestants, unless they are few.
 _MANY, _FEW = 1 / 6, 16
 
-Codes = NDArray[np.uint8] | NDArray[np.uint32]
 Floats = NDArray[np.floating[Any]]
 
 

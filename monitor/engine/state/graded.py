@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.counts import ZERO, Codes
+from monitor.engine.state.codes import ZERO, Codes
 from monitor.engine.state.pairs import Index, pair_count
 from stats.graded import (
     LAMBDAS,

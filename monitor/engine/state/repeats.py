@@ -7,7 +7,7 @@ matrix of rows; its values are sums of R scores in millionths, so a mean of 0/1 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.counts import ABSENT, ONE, SKIPPED, ZERO, Codes
+from monitor.engine.state.codes import ABSENT, ONE, SKIPPED, ZERO, Codes
 from monitor.engine.state.pairs import Index
 
 ItemCells = tuple[Index, Index, NDArray[np.uint32], Index]

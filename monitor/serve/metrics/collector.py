@@ -98,7 +98,7 @@ def _add_benchmark(benchmark: Benchmark, view: MetricsView, times: CommitTimes, 
     exposition.add(catalogue.ALPHA, spec.alpha, name)
     exposition.add(catalogue.MODELS, len(view.models), name)
     exposition.add(catalogue.PAIRS, view.pairs, name)
-    exposition.add(catalogue.HELD, not benchmark.betting, name)
+    exposition.add(catalogue.HELD, not benchmark.can_decide, name)
     for metric, counts in (
         (catalogue.PAIRS_DECIDED, view.decided),
         (catalogue.ADJACENT_UNDECIDED, view.adjacent_undecided),

@@ -98,9 +98,9 @@ def test_it_holds_for_good():
     events = blocks(100)
     log = FoldLog({"declare": "bench", "order": "trusted"})
     log.send(*[e | {"score": 1} for e in events])  # no difference at all so far
-    assert log.bench.refuted
+    assert log.bench.order_refuted
     log.restart()
-    assert log.bench.refuted
+    assert log.bench.order_refuted
     log.send(*blocks(400)[200:])
     assert log.bench.changes == {}
     assert benchmark_report(log.bench).pairs[0].status == "held"
@@ -119,7 +119,7 @@ def test_nothing_is_decided_at_the_very_event_of_the_finding():
     decided.send(*plain)
     assert decided.changes["anytime", "decided"].id.startswith(f"{decided.partition.off - 10}-")
     held.send(*events)
-    assert held.bench.refuted
+    assert held.bench.order_refuted
     assert held.bench.changes == {}
     assert reference(events)[0] == len(events) - 1
 
@@ -174,7 +174,7 @@ def test_more_items_than_declared_take_decisions_back_at_that_event():
     log.send(event("one more", "a", 1), event("and another", "a", 1))
     taken = log.changes["anytime_family", "invalidated"]
     assert taken.id.startswith(f"{start}-")
-    assert "more items have come than the 40 declared" in taken.sentence
+    assert "more items have arrived than the 40 declared" in taken.sentence
     assert json.loads(taken.model_dump_json())["after"] is None
 
 

@@ -111,7 +111,7 @@ def test_an_item_that_is_not_listed_is_refused_and_loses_nothing_else():
     log.send(event(ORDER[0], "a", 1), event("item-61", "c", 1), event(ORDER[0], "b", 0))
     (letter,) = log.letters
     assert letter.field == "item_id"
-    assert "none of the 60 that were declared" in letter.reason
+    assert "not in the declared list of 60" in letter.reason
     assert log.bench.counters["rejected"] == 1
     assert [c.model for c in log.bench.contestants] == ["a", "b"]
     assert log.bench.committed.sums["b"].tolist() == [1]
@@ -128,7 +128,7 @@ def test_a_later_seed_or_list_is_refused(change):
     log.send(event(ORDER[0], "a", 1))
     log.send(SPEC | change)
     (letter,) = log.letters
-    assert "can no longer be declared: verdicts would rest on a choice made after seeing data" in letter.reason
+    assert "can no longer be declared: verdicts would depend on a choice made after seeing data" in letter.reason
     assert log.bench.spec.order.seed == SEED
     assert len(log.bench.spec.item_ids) == 60
 

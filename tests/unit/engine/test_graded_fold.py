@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from monitor.engine.state.benchmark import MILLION
+from monitor.engine.state.codes import MILLION
 from monitor.engine.state.graded import capital_gained
 from schemas.events import Spec
 from stats.graded import graded_log_e_halves
@@ -35,11 +35,11 @@ def test_an_item_of_several_repeats_bets_once_all_of_them_are_there():
 def test_a_conflicting_graded_score_stops_nothing():
     log = FoldLog({"declare": "bench", "order": "trusted"})
     log.send(event(1, "a", 1), event(1, "b", 0), event(1, "a", 0.5))
-    assert log.bench.betting
+    assert log.bench.can_decide
     assert log.bench.binary
     log.send(event(2, "a", 0.5))
-    assert not log.bench.betting
-    assert log.bench.standing
+    assert not log.bench.can_decide
+    assert log.bench.assumption_holds
 
 
 def test_what_cannot_be_declared_of_graded_scores():

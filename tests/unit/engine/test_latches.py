@@ -164,8 +164,8 @@ def test_more_items_than_declared_stop_the_betting_and_keep_what_was_decided(chu
     records = packed(scores, "ab")["events"]
     for part in np.array_split(np.arange(len(records)), chunks):
         log.send({"events": [records[k] for k in part]})
-    assert log.bench.overfull
-    assert not log.bench.betting
+    assert log.bench.too_many_items
+    assert not log.bench.can_decide
     # Decided within the declared 30 items for the pair by itself, and nothing since.
     assert {change.evidence.n for change in log.bench.changes.values()} <= set(range(31))
     assert ("anytime", "decided") in log.changes
@@ -188,7 +188,7 @@ def test_a_reversal_is_reported_once_and_the_decision_stands(chunks):
     turned = log.changes["anytime", "reversed"]
     assert (turned.before, turned.after) == ("a", "b")
     assert (turned.evidence.n, turned.evidence.b, turned.evidence.c) == (17, 8, 9)
-    assert "stands as it was made" in turned.sentence
+    assert "The decision is kept" in turned.sentence
     assert log.bench.latched["anytime"][0] == 2
     assert sum(len(b.changes) for d in log.deltas for b in d.benchmarks) == 2
 

@@ -1,0 +1,182 @@
+"""The pairs of one benchmark: their models, sums, family places and latches."""
+
+from math import log
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.codes import MILLION, Counts
+from monitor.engine.state.delta import Contestant
+from monitor.engine.state.pairs import Index, Places, pair_count, pair_index, pair_members
+from schemas.changes import VerdictChange
+from schemas.events import Spec
+from stats.families import capacity_alpha, spending_alpha
+
+PROCEDURES: Final = ("anytime", "anytime_family")
+
+Thresholds = dict[str, NDArray[np.float64]]
+"""By procedure, ln of the e-value at which a pair is decided, shape (pairs,)."""
+
+
+def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """Return an array of at least this shape that starts with the given one, with a sixteenth of spare room."""
+    if all(have >= need for have, need in zip(array.shape, shape, strict=True)):
+        return array
+    target = [
+        have if have >= need else max(need, have + have // 16 + 2)
+        for have, need in zip(array.shape, shape, strict=True)
+    ]
+    result = np.zeros(target, array.dtype)
+    result[tuple(slice(0, have) for have in array.shape)] = array
+    return result
+
+
+class PairState:
+    """Sums, family places and latches of every pair.
+
+    A contestant is an epoch of a model; contestants are in the order of their first event. Pair arrays have shape (pairs or more,),
+    in the order of `monitor.engine.state.pairs`.
+
+    Attributes
+    ----------
+    n, b, c : array of int32
+        Shared items; items that only contestant i has right; items that only j has right.
+    family_index : array of int32
+        Place of a pair in its family, from 1; 0 outside it.
+    registered : int
+        Pairs in the family.
+    latched : dict of arrays of int8, by procedure
+        1: contestant i is decided to be better; -1: contestant j; 0: undecided; 2 and -2 once the lead has reversed since.
+    changes : dict of str to VerdictChange
+        By "<pair>:<procedure>:<kind>".
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.spec = Spec()
+        self.contestants: list[Contestant] = []
+        self.contestant_of: dict[str, int] = {}
+        """Contestant of (model, epoch 0)."""
+        self.epoch_contestant_of: dict[Contestant, int] = {}
+        self.latest_epoch: dict[str, int] = {}
+        self.n = np.zeros(0, np.int32)
+        self.b = np.zeros(0, np.int32)
+        self.c = np.zeros(0, np.int32)
+        self.family_index = np.zeros(0, np.int32)
+        self.registered = 0
+        self.latched = {procedure: np.zeros(0, np.int8) for procedure in PROCEDURES}
+        self.changes: dict[str, VerdictChange] = {}
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs of contestants."""
+        return pair_count(len(self.contestants))
+
+    @property
+    def graded(self) -> bool:
+        """Whether pairs bet on graded scores: declared, or means of several repeats."""
+        return self.spec.scores == "graded" or self.spec.repeats > 1
+
+    @property
+    def unit(self) -> int:
+        """A score of 1 in sums of scores."""
+        return MILLION * self.spec.repeats
+
+    def add_contestant(self, model: str, epoch: int) -> int:
+        """Add a contestant and return its index; call `grow` before its scores are written."""
+        index = len(self.contestants)
+        self.contestants.append(Contestant(model, epoch))
+        if epoch == 0:
+            self.contestant_of[model] = index
+        self.epoch_contestant_of[Contestant(model, epoch)] = index
+        self.latest_epoch[model] = max(epoch, self.latest_epoch.get(model, 0))
+        return index
+
+    def grow_pairs(self) -> None:
+        """Make room for the pairs of all contestants."""
+        if self.n.size < self.pairs:
+            for name in ("n", "b", "c", "family_index"):
+                setattr(self, name, grown(getattr(self, name), self.pairs))
+            for procedure in PROCEDURES:
+                self.latched[procedure] = grown(self.latched[procedure], self.pairs)
+
+    def current(self) -> NDArray[np.bool_]:
+        """Return for each contestant whether it is the latest epoch of its model."""
+        return np.array([c.epoch == self.latest_epoch[c.model] for c in self.contestants], bool)
+
+    def comparable(self, pair: Index) -> NDArray[np.bool_]:
+        """Return for each pair whether its members are different models: two epochs of one model are no hypothesis."""
+        if len(self.latest_epoch) == len(self.contestants):
+            return np.ones(pair.shape, bool)
+        ids = {model: k for k, model in enumerate(self.latest_epoch)}
+        model = np.array([ids[c.model] for c in self.contestants], np.int64)
+        i, j = pair_members(pair)
+        return np.asarray(model[i] != model[j])
+
+    def missing(self, n: Counts) -> Counts:
+        """Return how many items of the declared benchmark pairs do not share yet; skipped ones stay missing."""
+        assert self.spec.items is not None
+        return np.asarray(self.spec.items - n, np.int32)
+
+    # --- family -----------------------------------------------------------------------------------------------------------------------
+
+    def declared_pairs(self) -> Index:
+        """Return the indices of the declared pairs, in every combination of their epochs."""
+        epochs: dict[str, list[int]] = {}
+        for k, contestant in enumerate(self.contestants):
+            epochs.setdefault(contestant.model, []).append(k)
+        members = [
+            (min(p, q), max(p, q))
+            for one, other in self.spec.family.pairs or ()
+            for p in epochs.get(one, ())
+            for q in epochs.get(other, ())
+        ]
+        i, j = np.array(members, np.int64).reshape(-1, 2).T
+        return pair_index(i, j)
+
+    def eligible(self, pair: Index) -> Index:
+        """Return the pairs that may have a place in the family."""
+        pair = pair[self.comparable(pair)]
+        if self.spec.family.pairs is not None:
+            pair = pair[np.isin(pair, self.declared_pairs())]
+        return pair
+
+    def register(self, pair: Index) -> None:
+        """Give pairs the next places in the family, in their order."""
+        self.family_index[pair] = np.arange(self.registered + 1, self.registered + 1 + pair.size)
+        self.registered += pair.size
+
+    def log_thresholds(self, pair: Index) -> Thresholds:
+        """Return ln 1/alpha and ln 1/alpha_j of pairs.
+
+        Both are infinite for two epochs of one model; the second also where a pair has no place in the family.
+        """
+        spec = self.spec
+        place = self.family_index[pair]
+        capacity = spec.family.capacity
+        safe = np.maximum(place, 1)
+        alpha_j = spending_alpha(safe, spec.alpha) if capacity is None else capacity_alpha(safe, spec.alpha, capacity)
+        with np.errstate(divide="ignore"):
+            family = np.where((place > 0) & (alpha_j > 0), -np.log(alpha_j), np.inf)
+        each = np.full(pair.shape, -log(spec.alpha))
+        each[~self.comparable(pair)] = np.inf
+        return {"anytime": each, "anytime_family": family}
+
+    def open_limits(self, pair: Index, threshold: Thresholds) -> NDArray[np.float64]:
+        """Return the lowest threshold that each pair has not reached yet; infinite where it has reached all."""
+        limit = np.full(pair.shape, np.inf)
+        for procedure in PROCEDURES:
+            undecided = self.latched[procedure][pair] == 0
+            limit = np.minimum(limit, np.where(undecided, threshold[procedure], np.inf))
+        return limit
+
+    def may_reverse(
+        self, pair: Places, lowest: NDArray[np.integer[Any]], highest: NDArray[np.integer[Any]]
+    ) -> NDArray[np.bool_]:
+        """Return which decided pairs may reverse if their lead (b - c) stays between two values."""
+        reach = np.zeros(lowest.shape, bool)
+        for latch in self.latched.values():
+            side = latch[pair]
+            reach |= ((side == 1) & (lowest < 0)) | ((side == -1) & (highest > 0))
+        return reach

@@ -1,0 +1,84 @@
+"""Restore a benchmark from the stored state."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.arrival import Arrival
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.codes import ONE, SKIPPED, ZERO
+from monitor.engine.state.counts import matrix_counts
+from monitor.engine.state.delta import StoredBenchmark
+from monitor.engine.state.graded import capital_of
+from monitor.engine.state.pairs import all_pairs, pair_members
+from schemas.changes import VerdictChange
+from schemas.events import Spec
+
+
+def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
+    """Return the state of a stored benchmark; without a snapshot of the same offset, pair sums are computed from the rows."""
+    benchmark = Benchmark(stored.name, Spec.model_validate_json(stored.spec) if stored.spec else None)
+    benchmark.off = stored.off
+    for row in stored.rows:
+        benchmark.add_row(*row)
+    for contestant in stored.contestants:
+        benchmark.add_contestant(*contestant)
+    for millionths in stored.values[2:]:
+        benchmark.add_value(millionths)
+    benchmark.grow()
+    benchmark.counts_row[: len(benchmark.rows)] = [row.repeat == 0 for row in benchmark.rows]
+    for k, column in enumerate(stored.columns):
+        benchmark.scores[: column.size, k] = column
+    benchmark.counters |= stored.counters
+    benchmark.register(stored.registered.astype(np.int64))
+    benchmark.changes = dict(stored.changes)
+    benchmark.arrival = Arrival.restore(stored.arrival, stored.finding)
+    _restore_latches(benchmark)
+    _restore_items(benchmark)
+    sums = _sums_from_rows(benchmark) if stored.pairs is None else stored.pairs.arrays
+    for name in ("n", "b", "c", "scored", "skipped", "total"):
+        getattr(benchmark, name)[: sums[name].size] = sums[name]
+    if benchmark.committed is not None:
+        benchmark.committed.rebuild(benchmark.rows, benchmark.matrix())
+    return benchmark
+
+
+def _restore_latches(benchmark: Benchmark) -> None:
+    for field, change in benchmark.changes.items():
+        pair, procedure, kind = field.split(":")
+        if kind == "decided":
+            has_reversed = f"{pair}:{procedure}:reversed" in benchmark.changes
+            benchmark.latched[procedure][int(pair)] = (1 + has_reversed) * _side(benchmark, int(pair), change)
+
+
+def _side(benchmark: Benchmark, pair: int, change: VerdictChange) -> int:
+    i, _ = pair_members(np.array([pair]))
+    first = benchmark.contestants[int(i[0])]
+    better = (change.model_a, change.epoch_a) if change.after == "a" else (change.model_b, change.epoch_b)
+    return 1 if (first.model, first.epoch) == better else -1
+
+
+def _restore_items(benchmark: Benchmark) -> None:
+    """Compute the items of several repeats, and the capital of graded pairs, from the rows."""
+    if benchmark.repeats is not None:
+        matrix = benchmark.matrix()
+        row, contestant = np.nonzero(matrix)
+        item, contestant, code, _ = benchmark.repeats.completed(matrix, benchmark.values, row, contestant, row)
+        benchmark.repeats.codes[item, contestant] = code
+    benchmark.mixed = not benchmark.graded and len(benchmark.values) > 2 and bool((benchmark.item_codes() > ONE).any())
+    if benchmark.graded_pairs is not None and benchmark.pairs:
+        pairs = all_pairs(len(benchmark.contestants))
+        sums = capital_of(benchmark.item_codes(), benchmark.item_values, benchmark.unit, *pairs)
+        benchmark.graded_pairs.capital, benchmark.graded_pairs.lead = sums
+
+
+def _sums_from_rows(benchmark: Benchmark) -> dict[str, NDArray[np.generic]]:
+    codes, values = benchmark.item_codes(), benchmark.item_values
+    n, b, c = matrix_counts(codes)
+    return {
+        "n": n,
+        "b": b,
+        "c": c,
+        "scored": (codes >= ZERO).sum(axis=0),
+        "skipped": (codes == SKIPPED).sum(axis=0),
+        "total": np.array([values[codes[:, k]].sum() for k in range(codes.shape[1])], np.int64),
+    }

@@ -1,4 +1,4 @@
-"""What `rankwatch report --detail` adds to a benchmark: second opinions, each with what it is valid for."""
+"""The second opinions that `rankwatch report --detail` adds to a benchmark, and when each is valid."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from schemas.report import BenchmarkReport, Side, StrictModel
 Interval = tuple[float | None, float | None]
 
 PLANNED_N = "valid at a planned n only"
-CURRENT = "a current view: it may be revoked by the next look"
+CURRENT = "current view; the next look may revoke it"
 
 
 class AdjustedP(StrictModel):
@@ -35,19 +35,19 @@ class ClusterDefinition(StrictModel):
 
 
 class ClusterDetail(StrictModel):
-    """How far the cluster-aware answer hangs on the clusters at hand."""
+    """How much the cluster-aware result depends on the given clusters."""
 
     bootstrap_icc: Interval = Field(description="percentile interval (5 %, 95 %) when clusters are resampled")
     bootstrap_design_effect: Interval
     bootstrap_required_n: Interval
     bootstrap_unresolved: float = Field(description="share of the resamples in which the pair is not resolved")
-    leave_one_out_low: float | None = Field(description="smallest resolution ratio when one cluster is left out")
-    leave_one_out_high: float | None = Field(description="largest resolution ratio when one cluster is left out")
-    leave_one_out_cluster: str | None = Field(description="the cluster whose absence makes it smallest")
+    leave_one_out_low: float | None = Field(description="smallest resolution ratio with one cluster omitted")
+    leave_one_out_high: float | None = Field(description="largest resolution ratio with one cluster omitted")
+    leave_one_out_cluster: str | None = Field(description="the omitted cluster that makes it smallest")
     definitions: list[ClusterDefinition]
-    log_e: float = Field(description="ln e of the cluster e-process: evidence about categories not yet seen")
+    log_e: float = Field(description="ln e of the cluster e-process: evidence about new categories")
     clusters_needed: int | None = Field(
-        description="clusters until that evidence reaches 1/alpha if each showed the present mean gap; null where no number is enough"
+        description="clusters until that evidence reaches 1/alpha if each has the current mean gap; null where no number is enough"
     )
 
 
@@ -56,7 +56,7 @@ class PairDetail(StrictModel):
 
     model_a: str
     model_b: str
-    adjacent_family: AdjustedP | None = Field(description="family: the pairs that are neighbours by observed rank")
+    adjacent_family: AdjustedP | None = Field(description="family: the neighbours by observed rank")
     all_family: AdjustedP | None = Field(description="family: all pairs (or those declared)")
     e_holm: Side | None = Field(description=CURRENT)
     e_bh: Side | None = Field(description=CURRENT)
@@ -77,11 +77,11 @@ class ModelDetail(StrictModel):
     """One model."""
 
     model: str
-    skipped: int = Field(description="items it was asked and not scored on")
+    skipped: int = Field(description="items without a score")
 
 
 class BenchmarkDetail(StrictModel):
-    """What the second opinions are valid for, and the neighbouring pairs."""
+    """The second opinions on the neighbouring pairs, and when they are valid."""
 
     fixed_n_families: str = PLANNED_N
     e_families: str = CURRENT

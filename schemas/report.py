@@ -1,4 +1,4 @@
-"""The report: what `rankwatch report --format json` prints and the API serves."""
+"""The report that `rankwatch report --format json` prints and the API serves."""
 
 from typing import Literal
 
@@ -20,18 +20,18 @@ DECISION_PROCEDURES = (
 RESOLUTION_PROCEDURES = ("fixed_n", "bonferroni", "anytime", "clustered")
 
 ASSERTED = "asserted: "
-"""How the reason of an order begins when completeness was asserted by whoever made the report, and declared by nobody."""
+"""The start of an order reason when the report asserts completeness and no policy was declared."""
 
 
 class StrictModel(BaseModel):
-    """Exactly the fields that are declared, and not to be changed."""
+    """A model with exactly the declared fields, and frozen."""
 
-    # Infinite values (N* of a pair without a gap) have no JSON number; they are written as null.
+    # JSON has no infinite numbers (N* of a pair without a gap): they are written as null.
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null")
 
 
 class OrderReport(StrictModel):
-    """The order policy in force, and what the diagnostic of the arrival order says."""
+    """The order policy in force, and the result of the arrival-order diagnostic."""
 
     policy: Literal["completion", "committed", "trusted", "none"]
     suspect: bool
@@ -42,11 +42,11 @@ class FamilyReport(StrictModel):
     """The family over which `anytime_family` controls the error rate."""
 
     policy: Literal["spending", "capacity"]
-    size: int | None = Field(description="pairs that share alpha (capacity), else the pairs registered so far")
+    size: int | None = Field(description="pairs that share alpha (capacity), or the pairs registered so far (spending)")
 
 
 class ModelReport(StrictModel):
-    """One model of the ranking; its means come from its own items."""
+    """One model of the ranking; its mean is over its own items."""
 
     model: str
     items: int
@@ -61,7 +61,7 @@ class ModelReport(StrictModel):
 
 
 class Decided(StrictModel):
-    """Is there evidence which model is better? The better one, or null, per procedure."""
+    """The better model by the evidence of each procedure, or null."""
 
     fixed_n: Side | None
     bonferroni: Side | None
@@ -74,7 +74,7 @@ class Decided(StrictModel):
 
 
 class Resolved(StrictModel):
-    """Is the benchmark large enough to detect a gap of this size? q >= 1, per procedure; null where it is not computed."""
+    """Whether there are enough items to detect a gap of this size (q >= 1) by each procedure; null where it is not computed."""
 
     fixed_n: bool | None
     bonferroni: bool | None
@@ -130,7 +130,7 @@ class PairReport(StrictModel):
 
 
 class Summary(StrictModel):
-    """How many of the listed pairs each procedure leaves undecided, and unresolved."""
+    """How many pairs of the report each procedure leaves undecided, and unresolved."""
 
     pairs: int
     undecided: dict[str, int]
@@ -149,7 +149,9 @@ class BenchmarkReport(StrictModel):
     order: OrderReport
     alpha: float
     power: float
-    mixture: str = Field(description="what the bets are of: the declared mixture, or `graded grid` for graded scores")
+    mixture: str = Field(
+        description="the mixture of the e-values: the declared one, or `graded grid` for graded scores"
+    )
     family: FamilyReport
     models: list[ModelReport]
     summary: Summary

@@ -10,7 +10,7 @@ from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import TableFormat, TableFormatOption, option
 
 if TYPE_CHECKING:
-    from monitor.report.planning import Likeness
+    from stats.comparison_plan import Likeness
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def plan(options: PlanOptions, form: TableFormatOption = TableFormat.table) -> N
     rankwatch plan --pilot pilot.jsonl --pair model-a model-b --gap 0.01
     """
     from monitor.render.terminal.plan import render_plan
-    from monitor.report.planning import plan_items
+    from stats.comparison_plan import plan_items
 
     pair = _pair(options)
     if pair.gap is None and options.items is None:
@@ -92,7 +92,7 @@ def plan(options: PlanOptions, form: TableFormatOption = TableFormat.table) -> N
 
 
 def _pair(options: PlanOptions) -> _Pair:
-    from monitor.report.planning import Likeness
+    from stats.comparison_plan import Likeness
 
     accuracy, rho, discordance, pilot = options.accuracy, options.rho, options.discordance, options.pilot
     if [accuracy is not None or rho is not None, discordance is not None, pilot is not None].count(True) != 1:
@@ -114,7 +114,7 @@ def _pilot_pair(options: PlanOptions, path: Path) -> _Pair:
     from monitor.cli.shared.pairs import choose_pair
     from monitor.ingest.files.paths import show
     from monitor.report.build import build_report
-    from monitor.report.planning import likeness_of
+    from stats.comparison_plan import likeness_of
 
     if options.pair is None:
         stop("--pilot needs --pair A B, the two models to compare", USAGE)

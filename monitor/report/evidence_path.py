@@ -1,4 +1,4 @@
-"""The e-process of one pair along its shared items, and the interval closing in: recomputed from the rows."""
+"""The e-process of a pair along its shared items, with its interval, recomputed from the rows; and the data of charts."""
 
 from dataclasses import dataclass
 from math import log
@@ -18,24 +18,24 @@ from stats.eprocess import log_e_halves
 from stats.graded import graded_log_e, graded_log_e_halves, initial_capital, log_increments
 
 AS_STORED: Final = "as stored: first-seen order of the items"
-"""How the items of a path are ordered: not as the latch saw them, so a path need not cross where the latch closed."""
+"""The order of a path that may differ from the order of arrival, so the path need not cross where the latch closed."""
 
 COMMITTED: Final = "committed: the order that the seed fixes, up to the first item that either model lacks"
-"""Under that policy: as the latch sees them, so a path crosses where the latch closed."""
+"""The order of a path under policy committed, which is the order of the latch: the path crosses where the latch closed."""
 
 
 class PairPath(NamedTuple):
-    """A path; shape (points,) each. Graded scores have no interval; ln e is None where they were not declared.
+    """The path of a pair, shape (points,) each. Graded scores have no interval; ln e is None if they were not declared.
 
     Attributes
     ----------
     order : str
-        In which order the items stand; see `AS_STORED`, `COMMITTED`.
+        The order of the items: `AS_STORED` or `COMMITTED`.
     n : array of int64
         Shared items so far; of a committed order, items of the prefix, skipped ones too.
     gap : array
-        Mean score of the first model less that of the second on them. A skipped item of a committed order counts as a tie here; ln e and
-        the interval take what it allows at worst.
+        Mean score of the first model minus the second's on them. A skipped item of a committed order counts as a tie here, and as its
+        worst case in ln e and the interval.
     log_e, log_e_a, log_e_b : array or None
         Two-sided mixture, and its halves in favour of the first and of the second.
     gap_low, gap_high : array or None
@@ -65,9 +65,9 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
     ----------
     benchmark : Benchmark
     one, other : int
-        Two contestants; gaps and halves are named from the first.
+        Two contestants; gaps and halves are relative to the first.
     points : int
-        How many points to keep at most, evenly spaced in n; the last item is always among them.
+        Points to keep at most, evenly spaced in n, the last item included.
     """
     along = _walk(benchmark, one, other, points)
     n, kept = along.kept, along.kept - 1
@@ -93,7 +93,7 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
 
 
 class _Walk(NamedTuple):
-    """The items of a path: codes of both contestants in its order, and after how many items a point is kept."""
+    """The items of a path: codes of both contestants in order, and the number of items at each point kept."""
 
     order: str
     x: Codes
@@ -121,15 +121,15 @@ def _walk(benchmark: Benchmark, one: int, other: int, points: int) -> _Walk:
 
 
 def _graded_evidence(differences: Floats, kept: Index) -> tuple[Floats, Floats, Floats]:
-    """Return ln e and its halves at some items of a path of graded scores; holds the capital of no more items than it keeps."""
+    """Return ln e and its halves at the points kept of a path of graded scores."""
     distinct, index = np.unique(differences, return_inverse=True)
     steps = log_increments(distinct)
     capital = initial_capital((kept.size,))
-    standing, start = capital[0].copy(), 0
+    current, start = capital[0].copy(), 0
     for k, stop in enumerate(kept.tolist()):
         counts = np.bincount(index[start:stop], minlength=distinct.size)
-        standing += np.tensordot(counts, steps, axes=1)
-        capital[k], start = standing, stop
+        current += np.tensordot(counts, steps, axes=1)
+        capital[k], start = current, stop
     return graded_log_e(capital), *graded_log_e_halves(capital)
 
 

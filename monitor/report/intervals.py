@@ -81,7 +81,7 @@ def _items_to_decision(table: PairTable, at: Index) -> Floats:
 
 
 def equivalent(table: PairTable, at: Index) -> Flags:
-    """Return which of some pairs are shown to be closer than the declared margin, whatever may still come."""
+    """Return which of some pairs are closer than the declared margin, and stay so however the missing items are scored."""
     margin, spec = table.benchmark.spec.margin, table.benchmark.spec
     near = np.zeros(at.size, bool)
     # What holds verdicts back makes the interval worthless.

@@ -32,7 +32,7 @@ ALL = slice(None)
 def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> Floats:
     """Return q = n / N*: 0 where N* is infinite; nan where nothing is shared, or N* is 0 or nan.
 
-    N* is 0 where D is the same on every shared item, which says nothing about its spread.
+    N* is 0 where D is the same on every shared item, so that its spread is unknown.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def is_resolved(n: npt.ArrayLike, n_star: npt.ArrayLike) -> Flags:
 
 
 class PairTable(PairCounts):
-    """Every pair of the current models of a benchmark, with the statistics that only some of the readers need computed on first use."""
+    """Every pair of the current models of a benchmark; each statistic is computed on first use."""
 
     @classmethod
     def of(cls, benchmark: Benchmark, *, assert_complete: bool = False) -> Self:

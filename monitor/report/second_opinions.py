@@ -192,7 +192,7 @@ _SMALLEST_GAP: Final = 1e-3
 
 
 def _needed(mean_gap: float, alpha: float) -> int | None:
-    """Clusters that a claim about new categories would take; a gap too small for thousands of them has no useful answer."""
+    """Return the clusters that a claim about new categories needs; None for a gap too small for thousands of them."""
     if abs(mean_gap) < _SMALLEST_GAP:
         return None
     return cluster_eprocess.clusters_needed(mean_gap, alpha)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from monitor.render.numbers import percent, planned_items
 from monitor.render.terminal.layout import Column, table
-from monitor.report.planning import Likeness, Planned
+from stats.comparison_plan import Likeness, Planned
 
 _PROCEDURES: Final = {
     "fixed_n": ("fixed n", "one pair chosen in advance, looked at once, at the end"),

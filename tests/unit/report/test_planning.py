@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from monitor.render.terminal.plan import render_plan
-from monitor.report.planning import Likeness, plan_items
+from stats.comparison_plan import Likeness, plan_items
 
 K = (norm.ppf(0.975) + norm.ppf(0.8)) ** 2
 

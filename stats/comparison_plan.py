@@ -1,6 +1,8 @@
-"""The numbers of a plan: N for a gap, and the smallest gap for an N."""
+"""The plan of a comparison of two models: items for a gap, and the smallest gap for a number of items."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -23,7 +25,7 @@ _POINTS, _ROUNDS = 24, 8
 
 @dataclass(frozen=True)
 class Likeness:
-    """How alike the scores of two models are: accuracy and correlation, or the share of items on which exactly one is right."""
+    """The likeness of the scores of two models: accuracy and correlation, or the share of items on which exactly one is right."""
 
     accuracy: float | None = None
     rho: float | None = None
@@ -32,8 +34,8 @@ class Likeness:
     def joint(self, gap: Floats) -> tuple[float, Floats]:
         """Return an accuracy, and for each gap a correlation, that have this likeness.
 
-        A discordance fixes the variance of D, which is all that a plan takes from accuracy and correlation: any pair of them that gives
-        this variance stands for it, and at an accuracy of 1/2 every discordance from the gap to 1 can be reached.
+        A plan uses accuracy and correlation only through the variance of D, which a discordance fixes. An accuracy of 1/2 reaches every
+        discordance from the gap to 1.
         """
         if self.discordance is None:
             assert self.accuracy is not None
@@ -49,7 +51,7 @@ class Likeness:
         return difference_variance(accuracy + gap / 2, accuracy - gap / 2, rho) + gap**2
 
     def largest_gap(self) -> float:
-        """Return the largest gap that two models this alike can have.
+        """Return the largest gap that two models of this likeness can have.
 
         Raises
         ------
@@ -76,13 +78,13 @@ class Planned:
     Attributes
     ----------
     gap : float or None
-        Target, in score units.
+        Target gap, in score units.
     needed : dict
         Items for the target by procedure; empty without a target.
     items : int or None
-        Items that there are, or can be had.
+        Items that are available.
     detectable : dict
-        Smallest gap that so many items detect, by procedure; None where none is.
+        Smallest gap that these items detect, by procedure; None where there is none.
     curve : list of (gap, dict)
         Items for gaps around the target.
     """
@@ -119,7 +121,7 @@ def plan_items(
     gap : float or None
         Target gap, in score units.
     items : int or None
-        How many items there are.
+        Items that are available.
     family : int
         Pairs that share alpha.
     design_effect : float or None
@@ -130,7 +132,7 @@ def plan_items(
     Raises
     ------
     ValueError
-        Gaps, accuracies and correlations that do not go together, in words for whoever gave them.
+        The gap, accuracy and correlation contradict each other.
 
     Examples
     --------
@@ -144,13 +146,18 @@ def plan_items(
         one, many = (
             plan(gaps, accuracy, rho, hypotheses=m, alpha=alpha, power=power, mixture=mixture) for m in (1, family)
         )
-        found = {"fixed_n": one.fixed, "bonferroni": many.fixed, "anytime": one.anytime, "anytime_family": many.anytime}
-        return found if design_effect is None else found | {"clustered": one.fixed * design_effect}
+        needed = {
+            "fixed_n": one.fixed,
+            "bonferroni": many.fixed,
+            "anytime": one.anytime,
+            "anytime_family": many.anytime,
+        }
+        return needed if design_effect is None else needed | {"clustered": one.fixed * design_effect}
 
     largest = likeness.largest_gap()
     if gap is not None and not 0 < gap <= largest:
         raise ValueError(
-            f"a gap of {gap:g} cannot be: models this alike differ by more than 0 and at most {largest:.3g}"
+            f"a gap of {gap:g} is not possible: models of this likeness differ by more than 0 and at most {largest:.3g}"
         )
     needed = {} if gap is None else {name: float(n[0]) for name, n in needs(np.array([gap])).items()}
     curve = []
@@ -160,51 +167,37 @@ def plan_items(
         curve = [(float(g), {name: float(n[k]) for name, n in columns.items()}) for k, g in enumerate(gaps)]
     detectable = {}
     if items is not None:
-        detect = _Detect(likeness, items, largest, power, mixture)
-        detectable = {
-            "fixed_n": detect(alpha),
-            "bonferroni": detect(alpha / family),
-            "anytime": detect(alpha, anytime=True),
-            "anytime_family": detect(alpha / family, anytime=True),
+
+        def needs_with_items(gaps: Floats, level: float, effect: float = 1.0, *, anytime: bool = False) -> Floats:
+            discordance = likeness.discordance_at(gaps)
+            sd = np.sqrt(np.maximum(discordance - gaps**2, 0))
+            # With N known the anytime boundary is known: there is no fixed point to search for each gap.
+            factor = anytime_inflation(items * discordance, level, power, mixture) if anytime else 1.0
+            return np.asarray(effect * required_n_paired(gaps, sd, level, power) * factor)
+
+        cases = {
+            "fixed_n": partial(needs_with_items, level=alpha),
+            "bonferroni": partial(needs_with_items, level=alpha / family),
+            "anytime": partial(needs_with_items, level=alpha, anytime=True),
+            "anytime_family": partial(needs_with_items, level=alpha / family, anytime=True),
         }
         if design_effect is not None:
-            detectable["clustered"] = detect(alpha, factor=design_effect)
+            cases["clustered"] = partial(needs_with_items, level=alpha, effect=design_effect)
+        detectable = {name: _smallest_gap(case, items, largest) for name, case in cases.items()}
     return Planned(likeness, gap, items, family, design_effect, alpha, power, mixture, needed, detectable, curve)
 
 
-@dataclass(frozen=True)
-class _Detect:
-    """Finds the gap whose N is the number of items there are.
-
-    With N known the anytime boundary is known too, so no fixed point has to be found for each gap as it is the other way round.
-    """
-
-    likeness: Likeness
-    items: int
-    largest: float
-    power: float
-    mixture: str
-
-    def __call__(self, alpha: float, *, anytime: bool = False, factor: float = 1.0) -> float | None:
-        low, high = np.log(self.largest * _SMALLEST), np.log(self.largest)
-        if self._needed(np.array([self.largest]), alpha, factor, anytime=anytime)[0] > self.items:
-            return None
-        for _ in range(_ROUNDS):  # N falls as the gap grows
-            grid = np.linspace(low, high, _POINTS)
-            grid[-1] = high
-            gaps = np.minimum(np.exp(grid), self.largest)
-            enough = self._needed(gaps, alpha, factor, anytime=anytime) <= self.items
-            first = int(np.argmax(enough))
-            low, high = grid[max(first - 1, 0)], grid[first]
-        return float(min(np.exp(high), self.largest))
-
-    def _needed(self, gaps: Floats, alpha: float, factor: float, *, anytime: bool) -> Floats:
-        discordance = self.likeness.discordance_at(gaps)
-        sd = np.sqrt(np.maximum(discordance - gaps**2, 0))
-        needed = factor * required_n_paired(gaps, sd, alpha, self.power)
-        if not anytime:
-            return needed
-        return np.asarray(needed * anytime_inflation(self.items * discordance, alpha, self.power, self.mixture))
+def _smallest_gap(needs_of: Callable[[Floats], Floats], items: int, largest: float) -> float | None:
+    """Return the smallest gap that some items are enough for, or None if they are not enough for the largest."""
+    if needs_of(np.array([largest]))[0] > items:
+        return None
+    low, high = np.log(largest * _SMALLEST), np.log(largest)
+    for _ in range(_ROUNDS):  # N falls as the gap grows
+        grid = np.linspace(low, high, _POINTS)
+        grid[-1] = high
+        first = int(np.argmax(needs_of(np.minimum(np.exp(grid), largest)) <= items))
+        low, high = grid[max(first - 1, 0)], grid[first]
+    return float(min(np.exp(high), largest))
 
 
 def likeness_of(n: int, b: int, c: int) -> tuple[Likeness, float]:

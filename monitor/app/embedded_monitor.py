@@ -1,4 +1,4 @@
-"""The embedded default: one process that owns a data directory, with its log, its state and its feed."""
+"""Run the monitor in one process over a data directory that holds its log, state and feed."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -29,23 +29,23 @@ from schemas.changes import VerdictChange
 log = structlog.get_logger()
 
 PARTITION = 0
-"""The embedded default has one partition."""
+"""The only partition of a file log."""
 
-_SERVER_LOOK_SECONDS = 0.5
+_VALKEY_CHECK_SECONDS = 0.5
 
 
 class _Letters:
-    """Keeps dead letters in a file, without stopping the event loop for its fsync."""
+    """Writes dead letters to a file, outside of the event loop because of the fsync."""
 
     def __init__(self, file: DeadLetterFile) -> None:
         self._file = file
 
-    async def keep(self, partition: int, letters: Sequence[DeadLetter]) -> int:  # noqa: ARG002 - there is one
+    async def keep(self, partition: int, letters: Sequence[DeadLetter]) -> int:  # noqa: ARG002 - there is one partition
         return await asyncio.to_thread(self._file.write, letters)
 
 
 class EmbeddedMonitor(MonitorProcess):
-    """What is appended to `log` is folded, committed, relayed and served.
+    """Folds, commits, relays and serves the records appended to `log`.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class EmbeddedMonitor(MonitorProcess):
     serve : bool
         Whether to serve HTTP.
     declare : callable, optional
-        Gives the declaration of a benchmark that begins with events that are posted, and that nobody has declared.
+        Returns the declaration of a benchmark that begins with posted events and has none.
     """
 
     mode = "watch"
@@ -74,8 +74,6 @@ class EmbeddedMonitor(MonitorProcess):
         self._started = False
         self._valkey: EmbeddedValkey | None = None
 
-    # --- start and stop ---------------------------------------------------------------------------------------------------------------
-
     async def _start(self) -> None:
         folder = self.settings.data_dir.absolute()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -83,7 +81,7 @@ class EmbeddedMonitor(MonitorProcess):
         self.log = FileLog.open(folder / LOG_NAME)
         self._cleanup.push_async_callback(self.log.close)
         if self.log.bytes_cut:
-            log.warning("a torn last line was cut off the log", bytes=self.log.bytes_cut)
+            log.warning("cut a torn last line off the log", bytes=self.log.bytes_cut)
         self.store = await self._open_store(folder)
         self._cleanup.push_async_callback(self.store.close)
         await self.store.bind_log(PARTITION, self.log.identity)
@@ -91,7 +89,7 @@ class EmbeddedMonitor(MonitorProcess):
         letters = DeadLetterFile(self.dead_letters_path)
         self._cleanup.callback(letters.close)
         feed = FeedFile(folder / "verdicts.jsonl")
-        owned = PartitionWorker(
+        worker = PartitionWorker(
             PARTITION,
             self.store,
             await self._publishers(feed, PARTITION),
@@ -101,15 +99,15 @@ class EmbeddedMonitor(MonitorProcess):
             process_metrics=self.process_metrics,
         )
         self.process_metrics.add_partition(PARTITION)
-        await owned.load()
-        self.log.check_offset(owned.partition.off)
-        self.partitions[PARTITION] = owned
-        await owned.relay.drain()
+        await worker.load()
+        self.log.check_offset(worker.partition.off)
+        self.partitions[PARTITION] = worker
+        await worker.relay.drain()
 
         self._faust = self._make_faust(folder / LOG_NAME)
         await self._faust.start()
         self._cleanup.push_async_callback(self._stop_folding)
-        self._tasks += [asyncio.create_task(owned.run_relays()), asyncio.create_task(self._snapshots())]
+        self._tasks += [asyncio.create_task(worker.run_relays()), asyncio.create_task(self._snapshots())]
         if self._serve:
             await self._start_web()
         self._started = True
@@ -128,36 +126,34 @@ class EmbeddedMonitor(MonitorProcess):
     def _check_valkey(self) -> None:
         if self._valkey is not None and not self._valkey.running:
             raise StoreError(
-                f"the embedded Valkey has ended (its last words: {self._valkey.directory / 'valkey.log'}): start again; what is in the "
-                "log is neither lost nor counted twice"
+                f"the embedded Valkey has ended (its log: {self._valkey.directory / 'valkey.log'}): start again; no event is lost or "
+                "counted twice"
             )
 
     def _make_faust(self, path: Path) -> FaustApp:
         app = make_app(path.as_uri(), self.settings.topic, app_id="rankwatch")
         app.file_log = self.log
-        owned = self.partitions[PARTITION]
+        worker = self.partitions[PARTITION]
 
         async def stored_offsets(partitions: set[TP]) -> Mapping[TP, int]:
-            return dict.fromkeys(partitions, owned.partition.off)
+            return dict.fromkeys(partitions, worker.partition.off)
 
         async def fold(stream: Any) -> None:  # noqa: ANN401 - a Faust stream of chunks
             async for chunk in stream:
-                if not await owned.fold(chunk):
-                    await app.consumer.seek_wait(dict.fromkeys(app.consumer.assignment(), owned.partition.off))
+                if not await worker.fold(chunk):
+                    await app.consumer.seek_wait(dict.fromkeys(app.consumer.assignment(), worker.partition.off))
 
         app.stored_offsets = stored_offsets
         app.agent(app.chunks, name="fold")(fold)
         return app
 
     async def _stop_folding(self) -> None:
-        # Stopping Faust cancels the agent wherever it waits: let the chunk in hand be committed first.
+        # Stopping Faust cancels the agent wherever it waits, so let the current chunk be committed first.
         self._faust.flow_control.suspend()
         async with self.partitions[PARTITION].busy():
             await self._faust.stop()
         await self._end_tasks()
         await self.partitions[PARTITION].release()
-
-    # --- what is known ----------------------------------------------------------------------------------------------------------------
 
     @property
     def partition(self) -> Partition:
@@ -186,15 +182,13 @@ class EmbeddedMonitor(MonitorProcess):
     def _waiting_for(self) -> str | None:
         if not self._started:
             return "starting"
-        late = self.lag > self._faust.chunk_bytes
-        return f"catching up: {self.lag:,} bytes of the log are not folded yet" if late else None
-
-    # --- waiting ----------------------------------------------------------------------------------------------------------------------
+        lag = self.lag
+        return f"catching up: {lag:,} bytes of the log are not folded yet" if lag > self._faust.chunk_bytes else None
 
     async def caught_up(self) -> None:
-        """Wait until everything that is in the log now has been folded, committed and relayed; raise what stops the fold."""
-        owned = self.partitions[PARTITION]
-        moved = asyncio.create_task(owned.moved_beyond(self.log.durable_end))
+        """Wait until the current log is folded, committed and relayed; raise the error that stops the fold."""
+        worker = self.partitions[PARTITION]
+        moved = asyncio.create_task(worker.moved_beyond(self.log.durable_end))
         failed = asyncio.create_task(self.failed())
         try:
             await asyncio.wait({moved, failed}, return_when=asyncio.FIRST_COMPLETED)
@@ -203,12 +197,12 @@ class EmbeddedMonitor(MonitorProcess):
         finally:
             moved.cancel()
             failed.cancel()
-        await owned.relay.drain()
+        await worker.relay.drain()
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
-        return [asyncio.create_task(self._valkey_gone())]
+        return [asyncio.create_task(self._watch_valkey())]
 
-    async def _valkey_gone(self) -> None:
+    async def _watch_valkey(self) -> None:
         while True:
             self._check_valkey()
-            await asyncio.sleep(_SERVER_LOOK_SECONDS)
+            await asyncio.sleep(_VALKEY_CHECK_SECONDS)

@@ -1,4 +1,4 @@
-"""One partition in this worker's hands: loaded, folded chunk by chunk, committed, relayed, and let go."""
+"""Load, fold, commit, relay and release one partition."""
 
 import asyncio
 import time
@@ -20,16 +20,16 @@ from schemas.changes import VerdictChange
 log = structlog.get_logger()
 
 OUTBOX_LIMIT = 50_000
-"""Verdict changes that may wait for the publisher; beyond it the fold waits too, for none may be thrown away."""
+"""Verdict changes that may wait for the publisher; beyond it the fold waits too, because none may be dropped."""
 
-_OUTBOX_LOOK_SECONDS = 0.2
+_OUTBOX_POLL_SECONDS = 0.2
 
 _TURNS_TO_SEND = 3
-"""Turns of the event loop in which the client of the store puts a command on the wire: a fold that comes before holds it back."""
+"""Turns of the event loop that the store's client needs to send a command; without them the next fold would delay it."""
 
 
 class Store(Outbox, Protocol):
-    """What a partition needs of the store."""
+    """The part of the store that a partition uses."""
 
     async def load(self, partition: int) -> StoredState:
         """Return the stored state."""
@@ -41,25 +41,25 @@ class Store(Outbox, Protocol):
         """Return the stored commit times, by benchmark."""
 
     async def save_pairs(self, partition: int, key: str, snapshot: PairSnapshot) -> bool:
-        """Keep a snapshot of pair sums."""
+        """Store a snapshot of pair sums."""
 
     async def outbox_length(self, partition: int) -> int:
         """Return how many verdict changes wait."""
 
 
 class DeadLetters(Protocol):
-    """Where records that could not be read are kept."""
+    """Keeps unreadable records."""
 
     async def keep(self, partition: int, letters: Sequence[DeadLetter]) -> int:
-        """Keep letters durably before the state moves on; return how many of them are new."""
+        """Store letters durably, before the commit of their chunk; return how many are new."""
 
 
 Republish = Callable[[int, Sequence[Misrouted]], Awaitable[None]]
-"""Publishes records of a partition to their owners, in order, and returns once all of them are durable."""
+"""Publishes records of a partition to their owners, in order; returns once all are durable."""
 
 
 class PartitionWorker:
-    """The state of one partition and everything that happens to it.
+    """Owns the state of one partition, and every step from a chunk to its relayed changes.
 
     Parameters
     ----------
@@ -67,14 +67,14 @@ class PartitionWorker:
         The partition.
     store : Store
     publishers : sequence of Publisher
-        Take the verdict changes. The first one has to have them before the partition is let go; the others go on from where they were.
+        Get the verdict changes. The first one gets all of them before the partition is released; the others continue later.
     dead_letters : DeadLetters
     first_offset : int
-        Where the log begins for a partition that was never folded.
+        Where the log begins; used for a partition that was never folded.
     owner : callable, optional
-        From the name of a benchmark to its partition; None: all are ours.
+        Maps the name of a benchmark to its partition; None: this partition owns all.
     republish : callable, optional
-        Takes what is misrouted; needed with `owner`.
+        Publishes misrouted records; needed with `owner`.
     listener : callable, optional
         Called with each verdict change after it was published.
     limits : Limits, optional
@@ -100,9 +100,9 @@ class PartitionWorker:
         self.number = number
         self._process_metrics = process_metrics or ProcessMetrics()
         self.committed = first_offset
-        """The log has been folded, and the fold stored, up to here."""
+        """The log is folded, and the fold stored, up to this offset."""
         self.last: tuple[int, str] | None = None
-        """Offset and digest of the last record that was folded, as of the loading."""
+        """Offset and digest of the last folded record, as of the load."""
         self.dead_letters_kept = 0
         self.commit_times: dict[str, CommitTimes] = {}
         """By benchmark, for the metrics."""
@@ -116,15 +116,15 @@ class PartitionWorker:
         self._folding = asyncio.Lock()
         self._moved = asyncio.Event()
         self._commit: asyncio.Task[None] | None = None
-        """Of the last chunk that was folded, while it is on its way: never more than one, and the store gets them in order."""
-        self._outbox_most = OUTBOX_LIMIT
-        """Verdict changes that may be in the outbox: asking the store after each chunk would be a round trip to wait for."""
+        """The commit of the last folded chunk, while it runs; there is never more than one, so the store gets them in order."""
+        self._outbox_bound = OUTBOX_LIMIT
+        """Upper bound of the outbox length; asking the store after each chunk would cost a round trip."""
         self._saved: dict[str, int] = {}
 
     async def load(self) -> None:
-        """Take the state from the store, instead of whatever was here."""
+        """Load the state from the store, and drop the state in memory."""
         stored = await self._store.load(self.number)
-        for relay in self._relays:  # not before: a state that is refused is left as it is
+        for relay in self._relays:  # after the load: a refused state stays unchanged
             await relay.join()
         self.last = stored.last
         self.partition = Partition.restore(stored, self._limits, self._owner)
@@ -132,56 +132,56 @@ class PartitionWorker:
             self.partition.off = self._first_offset
         self.commit_times = await self._store.commit_times(self.number)
         self.committed = self.partition.off
-        self._outbox_most = OUTBOX_LIMIT
+        self._outbox_bound = OUTBOX_LIMIT
         self._saved = {name: benchmark.off for name, benchmark in self.partition.benchmarks.items()}
 
     async def fold(self, chunk: Chunk, follows: Callable[[], bool] = lambda: False) -> bool:
-        """Fold a chunk, and store what it changed.
+        """Fold a chunk, and store its changes.
 
         Parameters
         ----------
         chunk : Chunk
         follows : callable, optional
-            Says whether the next chunk of this partition is at hand: then it may be folded while what this one changed is stored.
+            Returns whether the next chunk of this partition is already read; it may then be folded during this chunk's commit.
 
         Returns
         -------
         bool
-            Whether the log is read on behind this chunk; False: go to `partition.off`, where the state is now.
+            True to continue after this chunk; False to seek to `partition.off`, the current position of the state.
         """
         async with self._folding:
             if chunk.start != self.partition.off:
-                return (
-                    chunk.start < self.partition.off
-                )  # read before a seek: what follows is on its way, or has to be asked for
+                return chunk.start < self.partition.off  # read before a seek
             with self._process_metrics.fold_seconds.time():
                 delta = self.partition.fold(chunk)
             self._process_metrics.chunk_records.observe(len(chunk.records))
             try:
-                await self._stored()
-                await self._put_aside(delta)
+                await self._wait_for_commit()
+                await self._publish_rejected(delta)
                 self._commit = asyncio.create_task(self._store_delta(delta))
                 for _ in range(_TURNS_TO_SEND):
                     await asyncio.sleep(0)
                 if not follows():
-                    await self._stored()
+                    await self._wait_for_commit()
             except StaleState as error:
                 self._process_metrics.stale_commits.inc()
-                log.warning("the stored state has moved: loading it again", partition=self.number, reason=str(error))
+                log.warning(
+                    "another writer moved the stored state; loading it again", partition=self.number, reason=str(error)
+                )
                 await self.load()
                 return False
         if changes := sum(len(benchmark.changes) for benchmark in delta.benchmarks):
-            await self._room_in_outbox(changes)
+            await self._wait_for_outbox(changes)
         return True
 
-    async def _stored(self) -> None:
-        """Wait until the commit that is on its way, if any, has ended; raise what it met."""
+    async def _wait_for_commit(self) -> None:
+        """Wait for the running commit, if any, and raise its error."""
         commit, self._commit = self._commit, None
         if commit is not None:
             await commit
 
-    async def _put_aside(self, delta: Delta) -> None:
-        """Make durable what has to be so before the offset moves."""
+    async def _publish_rejected(self, delta: Delta) -> None:
+        """Store misrouted and unreadable records durably, before the offset moves."""
         if delta.misrouted:
             assert self._republish is not None
             await self._republish(self.number, delta.misrouted)
@@ -189,7 +189,7 @@ class PartitionWorker:
             self.dead_letters_kept += await self._dead_letters.keep(self.number, delta.dead_letters)
 
     async def _store_delta(self, delta: Delta) -> None:
-        """Write the delta with the offset."""
+        """Commit the delta with its offset."""
         at = time.time()
         with self._process_metrics.commit_seconds.time():
             await self._store.commit(delta, at)
@@ -213,32 +213,32 @@ class PartitionWorker:
         return count
 
     async def run_relays(self) -> None:
-        """Relay to every publisher whenever the outbox may have grown, until cancelled; one that is slow does not hold up the others."""
+        """Relay to every publisher until cancelled; a slow publisher does not delay the others."""
         await asyncio.gather(*(relay.run() for relay in self._relays))
 
     async def outbox_length(self) -> int:
-        """Return how many verdict changes wait for a publisher, and note it."""
+        """Return how many verdict changes wait for a publisher, and update its metric."""
         length = await self._store.outbox_length(self.number)
         self._process_metrics.outbox.labels(str(self.number)).set(length)
         return length
 
-    async def _room_in_outbox(self, more: int) -> None:
-        self._outbox_most += more
-        while self._outbox_most > OUTBOX_LIMIT:
-            self._outbox_most = await self.outbox_length()
-            if self._outbox_most > OUTBOX_LIMIT:
+    async def _wait_for_outbox(self, more: int) -> None:
+        self._outbox_bound += more
+        while self._outbox_bound > OUTBOX_LIMIT:
+            self._outbox_bound = await self.outbox_length()
+            if self._outbox_bound > OUTBOX_LIMIT:
                 self._wake()
-                await asyncio.sleep(_OUTBOX_LOOK_SECONDS)
+                await asyncio.sleep(_OUTBOX_POLL_SECONDS)
 
     async def moved_beyond(self, offset: int) -> None:
-        """Wait until the log has been folded and stored up to an offset."""
+        """Wait until the log is folded and stored up to an offset."""
         while self.committed < offset:
             self._moved.clear()
             await self._moved.wait()
 
     async def save_pairs(self) -> None:
         """Save the pair sums of benchmarks that have moved, so that a restart need not rebuild them."""
-        # Between the fold of a chunk and its commit they are ahead of the store, which then refuses them.
+        # Between the fold of a chunk and its commit the sums are ahead of the store, which would reject them.
         async with self._folding:
             await self._save_pairs()
 
@@ -250,21 +250,23 @@ class PartitionWorker:
                     self._saved[name] = snapshot.off
 
     async def release(self) -> None:
-        """Finish the chunk in hand, relay what is in the outbox, and save the pair sums."""
+        """Finish the current chunk, relay the outbox, and save the pair sums."""
         async with self._folding:
             try:
-                await self._stored()
+                await self._wait_for_commit()
             except StaleState as error:
-                log.warning("the stored state has moved: it stands", partition=self.number, reason=str(error))
+                log.warning(
+                    "another writer moved the stored state; keeping theirs", partition=self.number, reason=str(error)
+                )
             await self.relay.drain()
             await self._save_pairs()
 
     def busy(self) -> asyncio.Lock:
-        """Return the lock that is held while a chunk is on its way into the store."""
+        """Return the lock that is held while a chunk is folded and stored."""
         return self._folding
 
     @property
     def rejected(self) -> int:
-        """Records that could not be read, in whichever benchmark."""
+        """Unreadable records, over all benchmarks."""
         partition = self.partition
         return partition.counters["rejected"] + sum(b.counters["rejected"] for b in partition.benchmarks.values())

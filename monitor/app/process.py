@@ -1,16 +1,16 @@
-"""What every way of running has in common: partitions in hand, the tasks around them, and the surfaces."""
+"""Run partitions with their background tasks and the web server: the parts that `watch` and `run` share."""
 
 import asyncio
 import contextlib
 import gc
 from abc import abstractmethod
 from collections import ChainMap
-from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
 from monitor.app import systemd
 from monitor.app.partition_worker import PartitionWorker
+from monitor.app.tasks import end_tasks, freeze_heap
 from monitor.ingest.reject_limit import TooManyRejected
 from monitor.logs.errors import LogError
 from monitor.logs.faust_app import FaustApp
@@ -26,40 +26,13 @@ from monitor.settings import LOOPBACK, Settings
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 
-_LOOK_SECONDS = 2.0
-"""How often the store and the brokers are asked whether they answer."""
+_PROBE_SECONDS = 2.0
+"""How often the store and the brokers are probed."""
 
 
 def startup_errors() -> tuple[type[Exception], ...]:
-    """Return what can go wrong from outside, and says itself what to do."""
+    """Return the errors with causes outside the program; their messages hold the fix."""
     return (LogError, StoreError, TooManyRejected, OSError, ValueError)
-
-
-_AGAIN_SECONDS = 0.1
-
-
-async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """Cancel tasks, and wait until they have ended; how they end is of no interest any more."""
-    pending = set(tasks)
-    while pending:
-        # Again, and not once: a client library between the task and its connection may swallow a cancellation.
-        for task in pending:
-            task.cancel()
-        done, pending = await asyncio.wait(pending, timeout=_AGAIN_SECONDS)
-        for task in done:
-            task.cancelled() or task.exception()
-
-
-_YOUNG_OBJECTS = 50_000
-"""New objects before the garbage collector looks at them: those of a few chunks, which go without it, are no reason to."""
-
-
-def settle_heap() -> None:
-    """Leave what is in memory now out of later garbage collections: what is loaded stays, and records come by the thousand."""
-    gc.set_threshold(_YOUNG_OBJECTS)
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
 
 
 class MonitorProcess:
@@ -68,11 +41,11 @@ class MonitorProcess:
     Attributes
     ----------
     reports : ReportCache
-        Reports of the benchmarks of the partitions in hand.
-    owned : dict of int to PartitionWorker
-        The partitions in hand.
+        Reports of the benchmarks of the current partitions.
+    partitions : dict of int to PartitionWorker
+        The current partitions.
     web : WebServer or None
-        Once it serves.
+        None until it serves.
     """
 
     mode: str
@@ -83,8 +56,8 @@ class MonitorProcess:
         self.settings = settings
         self.partitions: dict[int, PartitionWorker] = {}
         self.reports = ReportCache(
-            lambda: [owned.partition for owned in self.partitions.values()],
-            lambda: ChainMap(*(owned.commit_times for owned in self.partitions.values())),
+            lambda: [worker.partition for worker in self.partitions.values()],
+            lambda: ChainMap(*(worker.commit_times for worker in self.partitions.values())),
         )
         self.web: WebServer | None = None
         self.process_metrics = ProcessMetrics()
@@ -97,8 +70,8 @@ class MonitorProcess:
         self._cleanup.callback(gc.set_threshold, *gc.get_threshold())
         try:
             await self._start()
-            self._tasks += [asyncio.create_task(self._look_around()), asyncio.create_task(systemd.keep_alive())]
-            settle_heap()
+            self._tasks += [asyncio.create_task(self._probe_repeatedly()), asyncio.create_task(systemd.keep_alive())]
+            freeze_heap()
             systemd.notify(systemd.READY)
         except BaseException:
             await self._cleanup.aclose()
@@ -113,43 +86,43 @@ class MonitorProcess:
 
     @abstractmethod
     async def _start(self) -> None:
-        """Start everything; what has to be undone goes to `_cleanup`."""
+        """Start everything; register the cleanup in `_cleanup`."""
 
     @abstractmethod
     def _waiting_for(self) -> str | None:
-        """Say what it is waiting for, or None when it is ready."""
+        """Return the reason why it is not ready, or None."""
 
     @abstractmethod
     def _log_ends(self) -> dict[int, int]:
-        """Return where the log of each partition in hand ends."""
+        """Return the end of the log of each current partition."""
 
     @abstractmethod
     def _intake(self) -> Intake:
-        """Return where events that are posted go."""
+        """Return the intake of events posted over HTTP."""
 
     @abstractmethod
     def _log_partitions(self) -> int:
-        """Return how many partitions the log has."""
+        """Return the partition count of the log."""
 
-    async def _look(self) -> None:
-        """Ask what this process depends on whether it answers."""
+    async def _probe(self) -> None:
+        """Probe the servers that this process depends on."""
         answers = self._store_answers = await self.store.answers()
         self.process_metrics.store_up.set(answers)
         if not answers:
             return
-        # Only to show it: a store that goes away meanwhile is no fault of the look, and must not hold up the next one.
+        # For the metrics only: a store that goes away meanwhile must not fail or delay the probes.
         with contextlib.suppress(StoreError, TimeoutError):
-            async with asyncio.timeout(_LOOK_SECONDS):
-                for owned in list(self.partitions.values()):
-                    await owned.outbox_length()
+            async with asyncio.timeout(_PROBE_SECONDS):
+                for worker in list(self.partitions.values()):
+                    await worker.outbox_length()
 
-    async def _look_around(self) -> None:
+    async def _probe_repeatedly(self) -> None:
         while True:
-            await self._look()
-            await asyncio.sleep(_LOOK_SECONDS)
+            await self._probe()
+            await asyncio.sleep(_PROBE_SECONDS)
 
     async def _publishers(self, first: Publisher, partition: int) -> list[Publisher]:
-        """Return who takes the verdict changes of a partition: `first`, and the webhook if one is set."""
+        """Return the publishers of a partition: `first`, and the webhook if one is set."""
         settings = self.settings
         if settings.webhook_url is None:
             await self.store.forget_publisher(partition, Webhook.name)
@@ -192,15 +165,15 @@ class MonitorProcess:
     async def _snapshots(self) -> None:
         while True:
             await asyncio.sleep(self.settings.snapshot_seconds)
-            for owned in list(self.partitions.values()):
-                await owned.save_pairs()
+            for worker in list(self.partitions.values()):
+                await worker.save_pairs()
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
-        """Begin to watch what else may fail; the tasks never end well."""
+        """Return tasks that watch other parts; a task ends only by raising."""
         return []
 
     async def failed(self) -> None:
-        """Wait until the fold, a relay or something else that is needed fails, and raise the reason."""
+        """Wait until the fold, a relay or another needed part fails, and raise its error."""
         own = [asyncio.create_task(self._faust.wait_failed()), *self._watchers()]
         try:
             done, _ = await asyncio.wait([*own, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
@@ -215,5 +188,5 @@ class MonitorProcess:
 
     @property
     def rejected(self) -> int:
-        """Records that could not be read, in whichever partition."""
-        return sum(owned.rejected for owned in self.partitions.values())
+        """Unreadable records, over all partitions."""
+        return sum(worker.rejected for worker in self.partitions.values())

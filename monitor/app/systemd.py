@@ -1,4 +1,4 @@
-"""What a service manager is told over the socket that it names in NOTIFY_SOCKET (sd_notify(3)); nothing where it names none."""
+"""Notify a service manager over the socket in NOTIFY_SOCKET (sd_notify(3)); do nothing without one."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ _DAY: Final = 86_400
 
 
 def notify(state: str) -> None:
-    """Send a state to the service manager; one that does not listen is not waited for."""
+    """Send a state to the service manager, without waiting for one that does not listen."""
     address = os.environ.get("NOTIFY_SOCKET")
     if not address:
         return
@@ -22,18 +22,18 @@ def notify(state: str) -> None:
         try:
             channel.sendto(state.encode(), "\0" + address[1:] if address.startswith("@") else address)
         except OSError:
-            return  # it watches us, not we it
+            return  # the monitor works without a service manager
 
 
 def watchdog_seconds() -> float | None:
-    """Return how long it waits for a sign of life before it kills this process, or None if it does not."""
+    """Return the service manager's watchdog timeout for this process, or None without one."""
     microseconds = os.environ.get("WATCHDOG_USEC", "")
-    meant = os.environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
-    return int(microseconds) / 1e6 if meant and microseconds.isdecimal() and int(microseconds) else None
+    for_this_process = os.environ.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+    return int(microseconds) / 1e6 if for_this_process and microseconds.isdecimal() and int(microseconds) else None
 
 
 async def keep_alive() -> NoReturn:
-    """Give a sign of life twice as often as is asked for, for as long as the event loop turns; never ends."""
+    """Send two watchdog signals per timeout while the event loop runs; never ends."""
     seconds = watchdog_seconds()
     while True:
         notify(WATCHDOG)

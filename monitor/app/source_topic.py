@@ -1,0 +1,83 @@
+"""Check that the topic of the events is the one that the state was folded from; create missing topics."""
+
+from monitor.engine.state.keys import record_digest
+from monitor.logs.errors import LogError
+from monitor.logs.kafka_records import read_record
+from monitor.logs.kafka_settings import KafkaSettings
+from monitor.publish.dead_letter_topic import SUFFIX
+from monitor.publish.topics import Topic, Topics
+from monitor.settings import Settings
+
+
+class SourceGap(LogError):  # noqa: N818 - the state of the log is its name
+    """The log is not the one that the state was folded from, or no longer holds the next record."""
+
+
+class SourceTopic:
+    """The topic that a worker folds.
+
+    Attributes
+    ----------
+    partitions : int
+        Its partition count, after `provide`.
+    identity : str
+        Identifies the log: another cluster, or another partition count, is another log.
+    """
+
+    partitions: int
+    identity: str
+
+    def __init__(self, settings: Settings, kafka: KafkaSettings) -> None:
+        self._settings, self._kafka, self._name = settings, kafka, settings.topic
+
+    async def provide(self) -> None:
+        """Require or create the topic of the events and the output topics, as `create_topics` says.
+
+        Raises
+        ------
+        TopicMissing
+            If one does not exist and may not be created.
+        """
+        settings, retention = self._settings, self._settings.topic_retention_seconds
+        async with Topics(self._kafka.client_options()) as topics:
+            if settings.create_topics == "all":
+                replicas = settings.topic_replicas or min(3, await topics.brokers())
+                wanted = Topic(self._name, settings.topic_partitions, replicas)
+                events = await topics.provide(self._name, wanted, retention_seconds=retention)
+            else:
+                events = await topics.require(self._name)
+            for name in (settings.verdict_topic, self._name + SUFFIX):
+                await topics.provide(name, events, create=settings.create_topics != "none", retention_seconds=retention)
+            self.partitions = events.partitions
+            self.identity = f"kafka:{await topics.cluster()}:{self._name}:{events.partitions} partitions"
+
+    async def check_exists(self) -> None:
+        """Raise `SourceGap` if the topic is gone."""
+        async with Topics(self._kafka.client_options()) as topics:
+            if await topics.find(self._name) is None:
+                raise SourceGap(
+                    f"topic {self._name} is gone from {self._kafka.addresses}, deleted or lost by the brokers: restore it with its "
+                    "records, or create it again and delete the state"
+                )
+
+    async def check_last_record(self, partition: int, last: tuple[int, str] | None, first_offset: int) -> None:
+        """Raise `SourceGap` if the partition holds another record at the offset of the last folded one.
+
+        Parameters
+        ----------
+        partition : int
+        last : tuple of int and str, or None
+            Offset and digest of the last folded record.
+        first_offset : int
+            The first offset of the partition; an older record cannot be checked.
+        """
+        if last is None or last[0] < first_offset:
+            return
+        offset, digest = last
+        record = await read_record(self._kafka, self._name, partition, offset)
+        if record is None or record_digest(record) != digest:
+            content = "nothing" if record is None else "another record"
+            raise SourceGap(
+                f"partition {partition} of {self._name} holds {content} at offset {offset}, where the last record was folded, because the "
+                "topic was created again or truncated: use another topic name, or delete the state and fold the log from its beginning"
+            )

@@ -1,4 +1,4 @@
-"""Where what is posted goes: the file log of the embedded default, or the topic."""
+"""Append the requests of the web server to the log: the file log of `watch`, or the topic of `run`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -17,31 +17,31 @@ Declare = Callable[[str], dict[str, Any] | None]
 
 _MESSAGE_EVENTS: Final = 1_000
 _MESSAGE_BYTES: Final = 900_000
-"""A topic takes messages of a little over a million bytes unless told otherwise."""
+"""By default a topic accepts messages of a little over a million bytes."""
 
 
 class FileIntake:
-    """Appends each request as one record: after a crash it is there whole, or not at all.
+    """Appends each request as one record: after a crash it is complete or absent.
 
     Parameters
     ----------
     log : FileLog
     known : callable
-        Says whether a benchmark has begun.
+        Returns whether a benchmark has begun.
     declare : callable, optional
-        Gives the declaration to place before the first event of a benchmark that nobody has declared.
+        Returns the declaration to append before the first event of an undeclared benchmark.
     """
 
     def __init__(self, log: FileLog, known: Callable[[str], bool], declare: Declare | None = None) -> None:
         self._log, self._known, self._declare = log, known, declare
 
     async def append(self, submission: Submission) -> str:
-        """Append, and return the offset behind it."""
+        """Append the request; return its end offset."""
         declarations = [*self._defaults(submission), *_declared(submission)]
         try:
             end = await self._log.append([_packed(submission.events, declarations)])
         except (LogError, OSError) as error:
-            raise IntakeError(f"the log takes nothing now: {error}") from error
+            raise IntakeError(f"the log cannot be written: {error}") from error
         return f"0:{end}"
 
     def _defaults(self, submission: Submission) -> Iterator[dict[str, Any]]:
@@ -62,14 +62,14 @@ class KafkaIntake:
     topic : str
         The topic of the events.
     partitions : int
-        How many it has.
+        Its partition count.
     """
 
     def __init__(self, producer: KafkaProducer, topic: str, partitions: int) -> None:
         self._producer, self._topic, self._partitions = producer, topic, partitions
 
     async def append(self, submission: Submission) -> str:
-        """Publish, and return the partitions it went to."""
+        """Publish the request; return the partitions that got it."""
         messages = [
             Message(owner(name, self._partitions), name.encode(), value) for name, value in _messages(submission)
         ]

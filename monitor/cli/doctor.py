@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from monitor.cli.shared.options import DataDirOption, TopicOption, option
 
 if TYPE_CHECKING:
-    from monitor.app.doctor import Finding
+    from monitor.app.doctor.finding import Finding
     from monitor.settings import Settings
 
 _MARKS: Final = {"ok": "ok     ", "warning": "warning", "fault": "FAULT  "}
@@ -47,24 +47,27 @@ def doctor(
 
 
 async def _check(settings: "Settings") -> "list[Finding]":
-    from monitor.app.doctor import Finding, judge_folder, look_at_redis
+    from monitor.app.doctor.data_dir import check_data_dir
+    from monitor.app.doctor.finding import ok
+    from monitor.app.doctor.redis import check_redis
 
     findings = await _check_kafka(settings)
     if settings.redis_url is None:
-        findings.append(Finding("ok", "Redis", "not checked: redis_url is not set, an embedded Valkey keeps the state"))
+        findings.append(ok("Redis", "not checked: redis_url is not set, an embedded Valkey keeps the state"))
     else:
-        findings += await look_at_redis(settings.redis_url.get_secret_value())
-    return [*findings, *judge_folder(settings.data_dir)]
+        findings += await check_redis(settings.redis_url.get_secret_value())
+    return [*findings, *check_data_dir(settings.data_dir)]
 
 
 async def _check_kafka(settings: "Settings") -> "list[Finding]":
-    from monitor.app.doctor import Finding, look_at_kafka
+    from monitor.app.doctor.finding import fault, ok
+    from monitor.app.doctor.kafka import check_kafka
     from monitor.cli.shared.errors import USAGE, stop
     from monitor.cli.shared.kafka import kafka_settings, silence_kafka
     from monitor.logs.kafka_settings import split_url
 
     if settings.broker_url is None:
-        return [Finding("ok", "Kafka", "not checked: broker_url is not set, the log is a file")]
+        return [ok("Kafka", "not checked: broker_url is not set, the log is a file")]
     silence_kafka()
     url = settings.broker_url if "://" in settings.broker_url else f"kafka://{settings.broker_url}"
     try:
@@ -74,5 +77,5 @@ async def _check_kafka(settings: "Settings") -> "list[Finding]":
         stop(f"--broker: {error}", USAGE)
     except OSError as error:
         advice = "check the paths of kafka_ca_file, kafka_certificate_file and kafka_key_file"
-        return [Finding("fault", "TLS", str(error), advice)]
-    return await look_at_kafka(options, topic or settings.topic, settings.verdict_topic)
+        return [fault("TLS", str(error), advice)]
+    return await check_kafka(options, topic or settings.topic, settings.verdict_topic)

@@ -1,21 +1,21 @@
--- Compare-and-set of a partition's state: either every command below runs and the guard moves to its new offset, or nothing is written.
+-- Compare-and-set of a partition's state: either every command runs and the guard moves to its new offset, or nothing is written.
 --
 -- KEYS[1]   the guard: a hash with the fields off, writer and seq
 -- KEYS[...] every key that a command touches
--- ARGV      expected off, new off, writer, seq, '1' if the guard must have an offset already (else a missing one counts as expected),
+-- ARGV      expected off, new off, writer, seq, '1' if the guard must already have an offset (else a missing one counts as expected),
 --           then commands: name, key index, argument count, arguments...
 --
 -- Commands:
 --   HSET k field value ...      SET k value      APPEND k bytes
 --   HSETNX k field value
---   CELLS k runs bytes          SETRANGE by runs: (key, byte offset, byte length) as uint32 each; the bytes of all runs follow each other
+--   CELLS k runs bytes          SETRANGE by ranges: (key, byte offset, byte length) as uint32 each; then the bytes of all ranges
 --   LATCH k entries bytes       on the stream k: entries are (hash key, field length, id length, value length) as uint32 each;
---                               a field that its hash does not have yet is set and announced on the stream under its id
+--                               a field that its hash lacks is set, and added to the stream under its id
 --
 -- Returns 1, or {off, writer, seq} as stored ('' where missing) when off is not the expected one.
 --
--- A script is not undone when it fails half-way, so everything that can fail is looked at before the first write. What Redis itself
--- refuses (out of memory, a replica, a disk that fails) it decides at the first write and not again within the script.
+-- Redis does not undo a script that fails halfway, so everything that can fail is checked before the first write. Redis's own refusals
+-- (out of memory, a replica, a failed disk) come at the first write only.
 
 local MAX_STRING = 536870912
 local SLICE = 1000

@@ -4,7 +4,9 @@ import os
 
 import pytest
 
-from monitor.app.doctor import judge_folder, judge_server, judge_topic
+from monitor.app.doctor.data_dir import check_data_dir
+from monitor.app.doctor.kafka import check_topic
+from monitor.app.doctor.redis import check_server
 from monitor.publish.topics import Topic
 from monitor.store.server.health import ServerFacts
 
@@ -32,8 +34,8 @@ def wrong(findings):
 
 
 def test_nothing_is_said_of_what_is_as_it_should_be():
-    assert not wrong(judge_topic(GOOD, 3, "localhost:9092"))
-    assert not wrong(judge_server(SERVER))
+    assert not wrong(check_topic(GOOD, 3, "localhost:9092"))
+    assert not wrong(check_server(SERVER))
 
 
 @pytest.mark.parametrize(
@@ -54,18 +56,18 @@ def test_nothing_is_said_of_what_is_as_it_should_be():
     ],
 )
 def test_a_topic_setting_that_is_wrong(topic, level, advice):
-    (finding,) = wrong(judge_topic(topic, 4, "localhost:9092"))
+    (finding,) = wrong(check_topic(topic, 4, "localhost:9092"))
     assert finding.level == level
     assert advice in finding.advice
 
 
 def test_fewer_brokers_than_replicas_in_sync_needed():
-    (finding,) = wrong(judge_topic(GOOD, 1, "localhost:9092"))
+    (finding,) = wrong(check_topic(GOOD, 1, "localhost:9092"))
     assert (finding.level, finding.subject) == ("fault", "replicas")
 
 
 def test_retention_for_ever_is_right():
-    assert not wrong(judge_topic(with_config(retention_ms="-1"), 3, "localhost:9092"))
+    assert not wrong(check_topic(with_config(retention_ms="-1"), 3, "localhost:9092"))
 
 
 @pytest.mark.parametrize(
@@ -83,35 +85,35 @@ def test_retention_for_ever_is_right():
     ],
 )
 def test_a_server_that_is_wrong(changed, level, advice):
-    (finding,) = wrong(judge_server(ServerFacts(**SERVER.__dict__ | changed)))
+    (finding,) = wrong(check_server(ServerFacts(**SERVER.__dict__ | changed)))
     assert finding.level == level
     assert advice in finding.advice
 
 
 def test_which_way_the_clock_is_off():
-    (ahead,) = wrong(judge_server(ServerFacts(**SERVER.__dict__ | {"clock_skew": -30.0})))
-    assert "30.0 s ahead of" in ahead.found
+    (ahead,) = wrong(check_server(ServerFacts(**SERVER.__dict__ | {"clock_skew": -30.0})))
+    assert "30.0 s later than" in ahead.fact
 
 
 def test_fsync_every_second_is_right():
-    assert not wrong(judge_server(ServerFacts(**SERVER.__dict__ | {"appendfsync": "everysec"})))
+    assert not wrong(check_server(ServerFacts(**SERVER.__dict__ | {"appendfsync": "everysec"})))
 
 
 def test_a_folder_that_can_be_made(tmp_path):
-    (finding,) = judge_folder(tmp_path / "a" / "b")
+    (finding,) = check_data_dir(tmp_path / "a" / "b")
     assert finding.level == "ok"
-    assert "to be made" in finding.found
+    assert "to be created" in finding.fact
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    (finding,) = judge_folder(tmp_path / "file")
+    (finding,) = check_data_dir(tmp_path / "file")
     assert finding.level == "fault"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_may_not_be_written(tmp_path):
     tmp_path.chmod(0o500)
-    (finding,) = judge_folder(tmp_path)
-    assert (finding.level, "permission" in finding.found.lower()) == ("fault", True)
+    (finding,) = check_data_dir(tmp_path)
+    assert (finding.level, "permission" in finding.fact.lower()) == ("fault", True)

@@ -1,0 +1,1 @@
+"""Check the surroundings of the service; each finding has what to fix."""

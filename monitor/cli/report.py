@@ -30,7 +30,7 @@ def report(
 ) -> None:
     """Report on results that are complete.
 
-    Takes the items in the files as the whole benchmark, and says so, unless a declaration gives the item count.
+    Takes the items in the files as the whole benchmark unless a declaration gives the item count; the report names the assumption.
 
     Example: rankwatch report results/ --format html > report.html
     """

@@ -60,11 +60,11 @@ async def _serve(settings: "Settings", addresses: str) -> None:
     service = ClusterWorker(settings, kafka_settings(addresses, settings))
     try:
         async with AsyncExitStack() as stack:
-            await stopping.unless_asked(stack.enter_async_context(service))
-            if not stopping.asked:
+            await stopping.unless_requested(stack.enter_async_context(service))
+            if not stopping.requested:
                 url = service.web.url if service.web else None
                 log.info("started", url=url, topic=settings.topic, group=settings.group)
-                await stopping.unless_asked(service.failed())
+                await stopping.unless_requested(service.failed())
             log.info("stopping")
     except TimeoutError:
         stop(

@@ -128,8 +128,8 @@ async def _follow(paths: Sequence[Path], settings: "Settings", declare: "Declare
             await stack.enter_async_context(monitor)
             await _check_declarations(monitor, declare)
 
-        await stopping.unless_asked(start())
-        if not stopping.asked:
+        await stopping.unless_requested(start())
+        if not stopping.requested:
             await _show(monitor, _make_tailer(paths, monitor, declare, importer), view, stopping)
 
 

@@ -1,6 +1,6 @@
-"""The numbers the paper prints, as plain data: inputs (counts, accuracies) and results, exactly as printed.
+"""The paper's numbers, exactly as printed: inputs (counts, accuracies) and results.
 
-Results are text, because the last printed digit says how closely a recomputation has to agree.
+Results are text, because the last printed digit sets how closely a recomputation must agree.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class PublishedPair(NamedTuple):
-    """A row of a table of raw discordances: b items that only A has right, c that only B has."""
+    """A row of a table of discordant counts: only A is right on b items, only B on c."""
 
     name: str
     items: int
@@ -23,7 +23,7 @@ class PublishedPair(NamedTuple):
 
 
 class Arbiters(NamedTuple):
-    """A row of the four-arbiter table; the verdict is one letter each for chi2, exact, mid-p and bootstrap."""
+    """A row of the table of four tests; the verdict has a letter for each of chi2, exact, mid-p and bootstrap."""
 
     p_chi2: str
     p_exact: str
@@ -33,7 +33,7 @@ class Arbiters(NamedTuple):
 
 
 class ClusterRow(NamedTuple):
-    """A row of the cluster table and of the bootstrap table for one pair."""
+    """A row of the cluster table, joined with the row of the bootstrap table."""
 
     icc: float
     icc_digits: int
@@ -42,7 +42,7 @@ class ClusterRow(NamedTuple):
 
 
 class Prospective(NamedTuple):
-    """A row of the prospective validation: gap, N*, and the power found at 0.8, 1 and 1.2 N*."""
+    """A row of the prospective validation: gap, N*, and the power at 0.8, 1 and 1.2 N*."""
 
     name: str
     gap: float
@@ -51,7 +51,7 @@ class Prospective(NamedTuple):
 
 
 class TestVariant(NamedTuple):
-    """A row of the calibration of five tests: largest deviation of the size, median power, largest deviation of it."""
+    """A row of the calibration of five tests: median power, and the largest deviations of size and power."""
 
     test: str
     size_deviation_pp: str
@@ -72,7 +72,7 @@ class StreamPair(NamedTuple):
 
 @dataclass(frozen=True)
 class Paper:
-    """Everything `rankwatch reproduce` compares with; replace a field to see the computed column move."""
+    """Everything that `rankwatch reproduce` compares with; tests replace a field to see the computed column follow."""
 
     mmlu: tuple[PublishedPair, ...] = (
         PublishedPair("1 v 2", 12032, 0.7303, 0.7185, 253, 111, "0.92", "9.9e-14", "7.1e-14", "1,697"),
@@ -147,4 +147,4 @@ NOT_RECOMPUTABLE = (
     ("MMLU-Pro: random, difficulty and split clusters", "4/9, 9/9, 5/9", "prints no item-level scores"),
     ("Frontier panel: n_h / N* of three pairs", "0.496-0.500", "prints no counts"),
 )
-"""What needs data the paper does not print: name, published value, and what "The paper ..." lacks."""
+"""Results that need unprinted data: name, published value, and what the paper prints instead."""

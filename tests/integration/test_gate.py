@@ -91,7 +91,7 @@ def test_without_an_order_the_pair_is_held(tmp_path):
     write(tmp_path / "r.jsonl", records)
     said = rankwatch("gate", tmp_path / "r.jsonl", "--pair", "strong", "weak", code=3).stdout
     assert said.startswith("held: ")
-    assert "60 items have come where 10 were declared" in said
+    assert "60 items arrived and 10 were declared" in said
 
 
 def test_a_broken_file_is_a_fault(tmp_path):

@@ -346,7 +346,7 @@ def test_a_declared_item_count_holds_the_missing_items_against_the_leader(tmp_pa
     (pair,) = declared(tmp_path, {"items": 600}, records)[0]["pairs"]
     assert pair["status"] == "collecting"
     assert pair["decided"]["anytime"] is None
-    assert "540 items of the benchmark are still missing" in pair["reason"]
+    assert "540 items are still missing for this pair" in pair["reason"]
 
 
 def test_a_trusted_order_decides_as_the_items_come(tmp_path):
@@ -372,7 +372,7 @@ def test_a_declared_capacity_is_the_family(tmp_path):
 
 def test_fewer_items_declared_than_come_hold_everything(tmp_path):
     benchmark, _ = declared(tmp_path, {"items": 50}, events(random.Random(6), CLEAR, 60))
-    assert "60 items have come where 50 were declared" in benchmark["order"]["reason"]
+    assert "60 items arrived and 50 were declared" in benchmark["order"]["reason"]
     (pair,) = benchmark["pairs"]
     assert pair["status"] == "invalidated"
     assert "no longer counts" in pair["reason"]

@@ -196,7 +196,7 @@ def test_an_import_says_what_log_has_to_come_with_it(tmp_path):
     watch_once(source, file, "--order", "trusted")
     rankwatch("state", "export", archive, "--data-dir", source)
     said = rankwatch("state", "import", archive, "--data-dir", target).stderr
-    assert f"copy that log.jsonl into {target} before you start `watch`" in said
+    assert f"copy its log.jsonl into {target} before you start `watch`" in said
     assert "--new-log" in said
     shutil.copy(source / "log.jsonl", target)
     write(file, made[200:], "a")

@@ -166,7 +166,7 @@ def test_latches_of_a_declared_item_count_equal_an_event_by_event_fold(tmp_path,
 def test_more_items_than_declared_withdraw_what_was_decided(tmp_path, records):
     path, data = write(tmp_path / "a.jsonl", records), tmp_path / "data"
     (benchmark,) = json.loads(watch_once(data, path, "--items", 100))["benchmarks"]
-    assert "120 items have come where 100 were declared" in benchmark["order"]["reason"]
+    assert "120 items arrived and 100 were declared" in benchmark["order"]["reason"]
     latched = as_latches(in_order(changes(data)))
     assert latched == by_oracle(records, policy="completion", items=100)
     statuses = {}

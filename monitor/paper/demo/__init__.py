@@ -1,1 +1,1 @@
-"""The demo: the paper's MMLU-Pro top ten, rebuilt from its printed counts and replayed."""
+"""The demo: a replay of the paper's MMLU-Pro top ten, rebuilt from its printed counts."""

@@ -1,4 +1,4 @@
-"""What a monitor without anytime-valid statistics would say: the exact McNemar test, read again at every look."""
+"""A monitor without anytime-valid statistics: the exact McNemar test, read again at every look."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,7 +10,7 @@ from monitor.paper.demo.simulate import DemoStream
 from stats.mcnemar import exact_p
 
 LOOK_EVERY: Final = 100
-"""Items between two looks of `follow`: far fewer looks than a live dashboard takes."""
+"""Items between two looks; a live dashboard takes far more."""
 
 LEVEL: Final = 0.05
 
@@ -18,31 +18,26 @@ Counts = npt.NDArray[np.int64]
 
 
 class NaivePeeking:
-    """Reads p < .05 at every look as a verdict, and counts how often that verdict changes.
-
-    Parameters
-    ----------
-    pairs : sequence of (str, str)
-        The pairs that are looked at; the first of the two is "a".
+    """Takes p < .05 at any look as a verdict, and counts how often the verdict changes.
 
     Attributes
     ----------
     pairs : tuple of (str, str)
+        The first model of a pair is "a".
     looks : int
-        Looks taken so far.
     verdicts : ndarray of int8, shape (pairs,)
         At the last look: 1 for a, -1 for b, 0 for none.
     flips : ndarray of int64, shape (pairs,)
-        Changes of the verdict between looks (none, a and b alike), the first verdict included.
+        Changes of the verdict, the first verdict included.
     called : ndarray of bool, shape (pairs,)
-        Whether there was a verdict at any look.
+        Whether any look gave a verdict.
 
     Examples
     --------
     >>> naive = NaivePeeking([("x", "y")])
     >>> for b, c in [(3, 2), (12, 2), (12, 11), (12, 30)]:
     ...     naive.look([b], [c])
-    >>> naive.flips.tolist(), naive.words()
+    >>> naive.flips.tolist(), naive.leaders()
     ([3], ['y'])
     """
 
@@ -55,17 +50,12 @@ class NaivePeeking:
         self._items = 0
 
     def look(self, b: npt.ArrayLike, c: npt.ArrayLike) -> None:
-        """Read the test at these counts.
-
-        Parameters
-        ----------
-        b, c : array_like, shape (pairs,)
-            Items that only the first, and only the second model of each pair has right.
-        """
+        """Run the test on the items that only the first (b) and only the second (c) model of each pair has right."""
         wins, losses = np.asarray(b, np.int64), np.asarray(c, np.int64)
         if wins.shape != self.flips.shape or losses.shape != self.flips.shape:
-            expected, found = f"one count for each of the {len(self.pairs)} pairs", f"{wins.shape} and {losses.shape}"
-            raise ValueError(f"b and c must hold {expected}, not arrays of shape {found}")
+            raise ValueError(
+                f"b and c have shapes {wins.shape} and {losses.shape}; give one count for each of the {len(self.pairs)} pairs"
+            )
         verdicts = np.where(exact_p(wins, losses) < LEVEL, np.sign(wins - losses), 0).astype(np.int8)
         self.flips += verdicts != self.verdicts
         self.called |= verdicts != 0
@@ -73,18 +63,16 @@ class NaivePeeking:
         self.looks += 1
 
     def follow(self, stream: DemoStream, items: int) -> None:
-        """Take the looks that are due once this many items have arrived: one every 100 items, and one at the end.
-
-        What has been looked at by the end is a function of the stream alone, not of how it was cut into chunks.
-        """
+        """Take the looks that are due after so many items: one every 100 items and one at the end, however the stream is cut."""
         total = len(stream.scores)
-        due = [n for n in range(LOOK_EVERY, total + LOOK_EVERY, LOOK_EVERY) if self._items < min(n, total) <= items]
-        for n in due:
-            self.look(*discordant(stream, self.pairs, min(n, total)))
-            self._items = min(n, total)
+        for n in range(LOOK_EVERY, total + LOOK_EVERY, LOOK_EVERY):
+            due = min(n, total)
+            if self._items < due <= items:
+                self.look(*discordant(stream, self.pairs, due))
+                self._items = due
 
-    def words(self) -> list[str]:
-        """Return the model that is said to be better, or "none", for each pair."""
+    def leaders(self) -> list[str]:
+        """Return the model with the verdict, or "none", for each pair."""
         return [
             (b if verdict < 0 else a) if verdict else "none"
             for (a, b), verdict in zip(self.pairs, self.verdicts, strict=True)
@@ -92,8 +80,8 @@ class NaivePeeking:
 
 
 def discordant(stream: DemoStream, pairs: Sequence[tuple[str, str]], items: int) -> tuple[Counts, Counts]:
-    """Count the items, of the first to arrive, that only the first and only the second model of each pair has right."""
-    column = {model: position for position, model in enumerate(stream.models)}
-    first = stream.scores[:items, [column[a] for a, _ in pairs]].astype(np.int64)
-    second = stream.scores[:items, [column[b] for _, b in pairs]].astype(np.int64)
+    """Count, among the first items, those that only the first and only the second model of each pair has right."""
+    first, second = (
+        stream.scores[:items, [stream.models.index(model) for model in models]] for models in zip(*pairs, strict=True)
+    )
     return (first > second).sum(0), (first < second).sum(0)

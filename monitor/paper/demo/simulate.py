@@ -1,4 +1,4 @@
-"""The stream of the demo: a joint table of ten models with the nine printed pairs, in a random order of arrival."""
+"""The stream of the demo: a joint table of ten models with the nine printed pairs, in a random arrival order."""
 
 import json
 from dataclasses import dataclass
@@ -16,10 +16,9 @@ BENCHMARK: Final = "mmlu-pro-top10"
 NULL_BENCHMARK: Final = "equal-models"
 
 DEFAULT_SEED: Final = 3
-"""The smallest seed under which no pair is decided on the way that its final counts do not decide.
+"""The smallest seed under which the replay decides exactly the pairs that the printed counts decide.
 
-The replay then ends with the verdicts of the printed counts. Under other seeds 5 v 6 may cross the family's threshold
-and fall back below it, and its verdict stands.
+Under other seeds 5 v 6 may cross the family's threshold, which decides it permanently, and fall back below it.
 """
 
 NULL_ACCURACY: Final = 0.65
@@ -29,24 +28,23 @@ NULL_MODELS: Final = tuple(f"equal-{k:02d}" for k in range(1, 11))
 
 @dataclass(frozen=True)
 class DemoStream:
-    """What the demo replays.
+    """The records that the demo replays, and the same results as a table.
 
     Attributes
     ----------
     benchmark : str
-        Name of the benchmark.
     declaration : bytes
-        The declaration as a JSON record without a newline; comes first.
+        The first record, as JSON without a newline.
     events : list of bytes
-        The events in their order of arrival, each a JSON record without a newline.
+        The other records in their arrival order.
     pairs : tuple of (str, str)
-        The nine declared pairs, neighbours in rank, the better-ranked first.
+        The nine declared pairs of neighbours in rank, the better-ranked model first.
     note : str
         What is simulated and what is asserted.
     models : tuple of str
-        Names, by rank.
+        By rank.
     scores : ndarray of uint8, shape (items, models)
-        The same results as a table, items in their order of arrival.
+        Items in their arrival order.
     """
 
     benchmark: str
@@ -64,9 +62,9 @@ def demo_stream(*, null: bool = False, seed: int = DEFAULT_SEED) -> DemoStream:
     Parameters
     ----------
     null : bool
-        Ten models of equal accuracy in place of the paper's ten.
+        Simulate ten models of equal accuracy instead of the paper's ten.
     seed : int
-        Decides the joint table and the order of arrival; the counts of the nine pairs do not depend on it.
+        Seed of the joint table and the arrival order; the counts of the nine pairs do not depend on it.
 
     Examples
     --------
@@ -114,16 +112,11 @@ _NULL_NOTE: Final = (
 
 
 def published_scores(rng: np.random.Generator) -> Scores:
-    """Draw a joint table with exactly the printed counts of the nine pairs and the printed accuracy of the first model.
+    """Draw a table of items by models with the printed counts of the nine pairs and the printed accuracy of the first model.
 
-    From one rank to the next, b random items of those the model has right become wrong and c of those it has wrong
-    become right: the accuracies follow. They print as in the paper but for ranks 6 and 10, .6154 and .5946 for .6153 and
-    .5945: no whole number of right answers of the first model among 12,032 prints as all ten.
-
-    Returns
-    -------
-    ndarray of uint8, shape (12032, 10)
-        Models by rank.
+    From each rank to the next, b random right answers become wrong and c random wrong answers become right. The accuracies follow, and
+    print as in the paper except at ranks 6 and 10 (.6154 and .5946 for .6153 and .5945): no count of right answers of the first model
+    gives all ten.
     """
     scores = np.zeros((top_ten.ITEMS, len(top_ten.MODELS)), np.uint8)
     right = round(top_ten.PAIRS[0].p_a * top_ten.ITEMS)
@@ -139,14 +132,9 @@ def published_scores(rng: np.random.Generator) -> Scores:
 
 
 def null_scores(rng: np.random.Generator) -> Scores:
-    """Draw ten exchangeable models: right with a probability that is the item's own, Beta-distributed with mean .65.
+    """Draw a table of items by ten equal models, each right with the item's own Beta-distributed probability of mean .65.
 
-    Given the item the models are independent, so any two have equal accuracy and correlation .6: the variance of the
-    item's probability over that of a score.
-
-    Returns
-    -------
-    ndarray of uint8, shape (12032, 10)
+    Given the item the models are independent, so any two have correlation .6: the variance of the probability over that of a score.
     """
     weight = 1 / NULL_CORRELATION - 1
     easiness = rng.beta(NULL_ACCURACY * weight, (1 - NULL_ACCURACY) * weight, (top_ten.ITEMS, 1))

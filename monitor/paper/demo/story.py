@@ -1,4 +1,4 @@
-"""How the demo ends: the paper's numbers beside what was computed, and what peeking would have said."""
+"""The end of the demo: published and computed numbers, and the verdicts of naive peeking."""
 
 from collections.abc import Callable, Sequence
 from math import log
@@ -17,14 +17,13 @@ from schemas.report import BenchmarkReport, PairReport, Report
 from stats.eprocess import anytime_required_n
 
 AVERAGE_FALSE_ALARMS: Final = 3.2
-"""Pairs of nine that peeking calls on equal models, on average over 300 seeds (standard error .1)."""
+"""Mean number of nine equal pairs that peeking calls, over 300 seeds (standard error .1)."""
 
 FIFTH_CROSSES: Final = 0.48
-"""Share of 400 seeds (standard error .025) in which 5 v 6 crosses its family's threshold at some point of the replay."""
+"""Share of 400 seeds in which 5 v 6 crosses its family's threshold during the replay (standard error .025)."""
 
 _Sign = Callable[[PairReport, str, Glyphs], tuple[str, str]]
 
-_PRINTED: Final = "Its N* fit N = 12,031, rounded up; it prints no e-values."
 _NAME: Final = 12
 _FIFTH_AND_SIXTH: Final = 4
 _PROCEDURES: Final = {
@@ -36,32 +35,31 @@ _PROCEDURES: Final = {
 
 
 def naive_column(naive: NaivePeeking) -> Extra:
-    """Build a column for the pair table: the model that peeking calls better just now, and its changes of mind."""
+    """Build a column for the pair table: the present verdict of naive peeking and how often it changed."""
     cells = {}
-    for (a, b), word, verdict, flips in zip(naive.pairs, naive.words(), naive.verdicts, naive.flips, strict=True):
-        said = Text(shorten(word, _NAME, ".."), HELD) if verdict else Text(word, UNDECIDED)
-        cells[min(a, b), max(a, b)] = said.append(f", {flips}", "default")
+    for (a, b), leader, verdict, flips in zip(naive.pairs, naive.leaders(), naive.verdicts, naive.flips, strict=True):
+        cell = Text(shorten(leader, _NAME, ".."), HELD) if verdict else Text(leader, UNDECIDED)
+        cells[min(a, b), max(a, b)] = cell.append(f", {flips}", "default")
     return Extra("naive peeking\nverdict, flips", cells)
 
 
 def render_story(report: Report, naive: NaivePeeking, console: Console, null: bool) -> None:  # noqa: FBT001 - the demo's one switch
-    """Print the ending.
+    """Print the end of the demo.
 
     Parameters
     ----------
     report : Report
-        The report at the end of the replay; holds the nine pairs.
+        At the end of the replay, of all pairs.
     naive : NaivePeeking
-        What peeking said, after its last look.
+        After its last look.
     console : Console
-        Where to.
     null : bool
-        Whether the models were of equal accuracy.
+        Whether the replay was of equal models.
 
     Raises
     ------
     ValueError
-        If no benchmark of the report holds all the pairs.
+        If no benchmark of the report has all nine pairs.
     """
     benchmark, pairs = _find(report, naive)
     parts = _null_story(benchmark, pairs, naive, console) if null else _paper_story(benchmark, pairs, naive, console)
@@ -70,14 +68,12 @@ def render_story(report: Report, naive: NaivePeeking, console: Console, null: bo
 
 
 def _find(report: Report, naive: NaivePeeking) -> tuple[BenchmarkReport, list[PairReport]]:
-    wanted = [(min(pair), max(pair)) for pair in naive.pairs]
+    names = [(min(pair), max(pair)) for pair in naive.pairs]
     for benchmark in report.benchmarks:
-        found = {in_name_order(pair): pair for pair in benchmark.pairs}
-        if all(key in found for key in wanted):
-            return benchmark, [found[key] for key in wanted]
-    raise ValueError(
-        f"report holds no benchmark with all {len(wanted)} pairs of the demo: build it with every pair, not adjacent ones"
-    )
+        pairs = {in_name_order(pair): pair for pair in benchmark.pairs}
+        if pairs.keys() >= set(names):
+            return benchmark, [pairs[key] for key in names]
+    raise ValueError(f"the report has no benchmark with all {len(names)} pairs of the demo; build it with all pairs")
 
 
 def _paper_story(
@@ -85,7 +81,7 @@ def _paper_story(
 ) -> list[Text | Group]:
     return [
         Text(),
-        Text("Pairs of nine that are unresolved (too few items for a gap of that size), by procedure", style="bold"),
+        Text("Unresolved pairs of nine (too few items for a gap of that size), by procedure", style="bold"),
         _verdict_table(pairs, console),
         Text(),
         Text("The nine pairs, as printed and as computed", style="bold"),
@@ -93,11 +89,15 @@ def _paper_story(
         Text(),
         five_against_six(benchmark, pairs[_FIFTH_AND_SIXTH]),
         Text(
-            f"The order of arrival matters: in {FIFTH_CROSSES:.0%} of 400 seeds 5 v 6 crosses the family's threshold on the way, "
-            "and stays decided. The default seed is one in which no pair does so.",
+            f"The arrival order matters: in {FIFTH_CROSSES:.0%} of 400 random orders 5 v 6 crosses the family's threshold during the "
+            "replay and is then decided permanently. In the default order it does not.",
             style=UNDECIDED,
         ),
-        Text(f"Only these nine pairs are the paper's. {_PRINTED} {_looks(naive)}", style=UNDECIDED),
+        Text(
+            "Only these nine pairs are the paper's; it prints no e-values. Its N* fit N = 12,031, rounded up.",
+            style=UNDECIDED,
+        ),
+        _looks(naive),
     ]
 
 
@@ -108,7 +108,7 @@ def _verdict_table(pairs: Sequence[PairReport], console: Console) -> Group:
         values = [getattr(pair.resolved, procedure) for pair in pairs]
         if None in values:
             computed.append("n/a")
-            remarks.append("the printed counts carry no categories" if procedure == "clustered" else "not computed")
+            remarks.append("the paper prints no counts by category" if procedure == "clustered" else "not computed")
             continue
         unresolved = values.count(False)
         computed.append(f"{unresolved}/{total}")
@@ -129,7 +129,7 @@ def _pair_table(pairs: Sequence[PairReport], naive: NaivePeeking, console: Conso
     printed = top_ten.PAIRS
     columns = {
         "rank": Column("ranks", [Text(row.name) for row in printed], right=True),
-        "names": Column("pair", [Text(f"{a} : {b}") for a, b in naive.pairs]),
+        "names": _names(naive),
         "bc": Column("b/c", [Text(f"{row.b:,}/{row.c:,}") for row in printed], right=True),
         "n_paper": Column(
             "N*\npaper", [Text(items(float(row.required_n.replace(",", "")))) for row in printed], right=True
@@ -142,9 +142,7 @@ def _pair_table(pairs: Sequence[PairReport], naive: NaivePeeking, console: Conso
         "resolved": Column(
             "resolved\nfix any", [_two(pair, glyphs, resolution_glyph, "fixed_n", "anytime") for pair in pairs]
         ),
-        "decided": Column(
-            "decided\nFAM any", [_two(pair, glyphs, decision_glyph, "anytime_family", "anytime") for pair in pairs]
-        ),
+        "decided": _decided(pairs, glyphs),
         "naive": _naive(naive),
     }
     full = tuple(columns)
@@ -157,25 +155,24 @@ def _pair_table(pairs: Sequence[PairReport], naive: NaivePeeking, console: Conso
 
 
 def five_against_six(benchmark: BenchmarkReport, pair: PairReport) -> Text:
-    """Say in one line why the paper's count and the verdict on ranks 5 and 6 are no contradiction."""
+    """Explain why the paper's count and the verdict on ranks 5 and 6 do not contradict each other."""
     if pair.b is None or pair.c is None or pair.log_e is None:
         return Text("5 v 6: not computed")
     size = benchmark.family.size or len(top_ten.PAIRS)
-    alone = benchmark.alpha
-    needed = float(anytime_required_n(pair.n, pair.b, pair.c, alone, benchmark.power, benchmark.mixture))
-    own = f"ln e {pair.log_e:.2f}, needed ln {1 / alone:g} = {-log(alone):.2f}"
-    family = f"family of {size} (ln {size / alone:g} = {log(size / alone):.2f})"
+    alpha = benchmark.alpha
+    needed = float(anytime_required_n(pair.n, pair.b, pair.c, alpha, benchmark.power, benchmark.mixture))
+    own = f"on its own (ln e {pair.log_e:.2f}, threshold ln {1 / alpha:g} = {-log(alpha):.2f})"
+    family = f"in the family of {size} (ln {size / alpha:g} = {log(size / alpha):.2f})"
     if pair.decided.anytime is None:
-        evidence = f"decided neither by the pair's own anytime test ({own}) nor in the {family}"
+        evidence = f"decided neither {own} nor {family}"
     elif pair.decided.anytime_family is None:
-        evidence = f"decided by the pair's own anytime test ({own}), not in the {family}"
+        evidence = f"decided {own}, but not {family}"
     else:
-        evidence = f"decided by the pair's own anytime test ({own}), and on the way, at item {pair.decided_at_n:,}, in the {family}"
-    fixed, watched = pair.resolution_ratio, pair.n / needed
-    size_of = f"{_resolved(fixed)} at fixed n (q {ratio(fixed)}), {_resolved(watched)} anytime (q {ratio(watched)})"
-    text = Text("Why 5 v 6 differs: ", style="bold").append(f"{evidence}; {size_of}. ", "not bold")
-    return text.append(
-        "The paper's 5/9 counts pairs unresolved under an anytime boundary, which is not the rule of rejection.",
+        evidence = f"decided {own}, and at item {pair.decided_at_n:,} also {family}"
+    fixed, anytime = pair.resolution_ratio, pair.n / needed
+    return Text("Why 5 v 6 differs: ", style="bold").append(
+        f"the pair is {evidence}. It is {_resolved(fixed)} at fixed n (q {ratio(fixed)}) and {_resolved(anytime)} anytime "
+        f"(q {ratio(anytime)}). The paper's 5/9 counts pairs that are unresolved anytime; it does not count undecided pairs.",
         "not bold",
     )
 
@@ -187,26 +184,23 @@ def _null_story(
     family = sum(pair.decided.anytime_family is not None for pair in pairs)
     alone = sum(pair.decided.anytime is not None for pair in pairs)
     called = int(naive.called.sum())
-    names = Column("pair", [Text(f"{a} : {b}") for a, b in naive.pairs])
-    decided = Column(
-        "decided\nFAM any", [_two(pair, glyphs, decision_glyph, "anytime_family", "anytime") for pair in pairs]
-    )
     ever = Column("called\never", [Text("yes", HELD) if yes else Text("no", UNDECIDED) for yes in naive.called])
     text = Text(f"{_alarms(called)} by naive peeking on {total} pairs of equal models, ", style="bold")
     text.append(f"{_alarms(family)} by the anytime family").append(
-        f" ({alone} by each pair's own anytime test).", "not bold"
+        f" ({alone} by the anytime tests of single pairs).", "not bold"
     )
     return [
         Text(),
         Text("Equal models: every verdict is a false alarm", style="bold"),
-        table([names, decided, ever, _naive(naive)], ascii_only=console.options.ascii_only),
+        table([_names(naive), _decided(pairs, glyphs), ever, _naive(naive)], ascii_only=console.options.ascii_only),
         Text(),
         text,
         Text(
-            f"This is one replay: over many seeds peeking calls {AVERAGE_FALSE_ALARMS} of the nine on average, "
-            f"and the anytime family calls any of them in at most {benchmark.alpha:.0%} of the replays. {_looks(naive)}",
+            f"This is one replay. Over many seeds peeking calls {AVERAGE_FALSE_ALARMS} of the nine pairs on average; "
+            f"the anytime family calls any pair in at most {benchmark.alpha:.0%} of the replays.",
             style=UNDECIDED,
         ),
+        _looks(naive),
     ]
 
 
@@ -214,8 +208,18 @@ def _alarms(count: int) -> str:
     return f"{count or 'no'} false alarm{'' if count == 1 else 's'}"
 
 
-def _looks(naive: NaivePeeking) -> str:
-    return f"Naive peeking: exact McNemar p < .05 is a verdict, at each of {naive.looks:,} looks, one every {LOOK_EVERY} items."
+def _looks(naive: NaivePeeking) -> Text:
+    rule = f"takes exact McNemar p < .05 as a verdict at each of {naive.looks:,} looks, one every {LOOK_EVERY} items"
+    return Text(f"Naive peeking {rule}.", style=UNDECIDED)
+
+
+def _names(naive: NaivePeeking) -> Column:
+    return Column("pair", [Text(f"{a} : {b}") for a, b in naive.pairs])
+
+
+def _decided(pairs: Sequence[PairReport], glyphs: Glyphs) -> Column:
+    cells = [_two(pair, glyphs, decision_glyph, "anytime_family", "anytime") for pair in pairs]
+    return Column("decided\nFAM any", cells)
 
 
 def _naive(naive: NaivePeeking) -> Column:

@@ -1,4 +1,4 @@
-"""What the demo shows of the paper: the MMLU-Pro top ten, and its verdict table."""
+"""The paper's MMLU-Pro top ten and its verdict table."""
 
 from typing import Final
 
@@ -24,4 +24,4 @@ MODELS: Final = (
 """The ten models by published rank."""
 
 UNRESOLVED: Final = {"fixed_n": 4, "bonferroni": 4, "anytime": 5, "clustered": 6}
-"""The paper's verdict table: pairs of nine that are *unresolved*, by procedure (bonferroni: its row Bonferroni / Holm)."""
+"""The paper's verdict table: how many of nine pairs are unresolved, by procedure."""

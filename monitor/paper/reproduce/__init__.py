@@ -1,4 +1,4 @@
-"""The paper's published numbers beside the ones this package computes: the command `rankwatch reproduce`."""
+"""The paper's published numbers next to recomputed ones: the command `rankwatch reproduce`."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from monitor.paper.reproduce.rows import Row, Section
 __all__ = ["PAPER", "Paper", "Row", "Section", "as_json", "counts", "render_table", "run"]
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being computed, steps done and steps in all."""
+"""Called with the present step, the number of steps done and the number of all steps."""
 
 
 def run(full: bool = False, progress: Progress | None = None, paper: Paper = PAPER) -> list[Section]:  # noqa: FBT001, FBT002
@@ -18,11 +18,11 @@ def run(full: bool = False, progress: Progress | None = None, paper: Paper = PAP
     Parameters
     ----------
     full
-        run the simulations too (some minutes): e-process calibration, the five tests with resampling, bootstrap power.
+        Run the simulations too (minutes): e-process calibration, the five tests with resampling, bootstrap power.
     progress
-        called before each step with its name, the number of steps done and the number in all; once more at the end.
+        Called before each step, and at the end.
     paper
-        the published inputs and results.
+        The published inputs and results.
     """
     from monitor.paper.reproduce import formulas, simulations, tables
 

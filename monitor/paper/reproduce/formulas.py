@@ -23,7 +23,7 @@ CELL_ITEMS = 500
 
 
 def _shortcut_ratio(p: float, r: float, delta: float) -> float:
-    """n_h / N* at accuracies p +- delta / 2."""
+    """Return n_h / N* at accuracies p +- delta / 2."""
     p_a, p_b = p + delta / 2, p - delta / 2
     needed = required_n_paired(delta, np.sqrt(difference_variance(p_a, p_b, r)))
     return float(shortcut_n(p_a, p_b, r) / needed)
@@ -48,7 +48,7 @@ def shortcut(paper: Paper) -> Section:
     p_b = p_a - np.array([(pair.b - pair.c) for pair in untied]) / n
     ratio = shortcut_n(p_a, p_b, rho(untied)) / required(untied)
     counted = (
-        f"from the counts the ratios run from {ratio.min():.4f} to {ratio.max():.4f}, as the lemma's C delta^2 says"
+        f"from the counts the ratios run from {ratio.min():.4f} to {ratio.max():.4f}, as the lemma's C delta^2 implies"
     )
     grows = all(shortcut_constant(0.8, r) < shortcut_constant(0.8, r + 0.05) for r in np.arange(14) / 20)
     return Section(
@@ -93,7 +93,7 @@ def shortcut(paper: Paper) -> Section:
 
 
 def calculators(paper: Paper) -> Section:
-    """Recompute the worked example by each convention; the paper rounds numbers of items up."""
+    """Recompute the worked example by each convention; the paper rounds item counts up."""
     one_sample, two_sample, paired = calculator_table(*paper.worked_example)
     because = "pwr.2p.test returns the two-sample n per group, 2 K / h^2, hence twice as much (errata 4)"
     return Section(
@@ -112,7 +112,7 @@ def calculators(paper: Paper) -> Section:
 
 
 def inflations(paper: Paper) -> Section:
-    """Factors on N* by family size and for anytime validity."""
+    """Recompute the factors on N* for families and for anytime validity."""
     m = np.array([pair.b + pair.c for pair in paper.mmlu])
     factor = anytime_inflation(m, 0.05, 0.8, "grid98")
     low, high = int(np.argmin(factor)), int(np.argmax(factor))
@@ -138,7 +138,7 @@ def inflations(paper: Paper) -> Section:
                 because="the same boundary grows with the discordant items (errata 2)",
             ),
             number(
-                "boundary u that 2.15 stands for, and the nearest of the pairs",
+                "boundary u that 2.15 implies, and the nearest of the pairs",
                 f"{implied:.3f}",
                 float(u[int(np.argmin(np.abs(u - implied)))]),
                 because=f"the boundaries of the nine pairs run from {u.min():.3f} to {u.max():.3f} (errata 2)",
@@ -148,7 +148,7 @@ def inflations(paper: Paper) -> Section:
 
 
 def prospective(paper: Paper) -> Section:
-    """Power of the chi2 McNemar test at 0.8, 1 and 1.2 N*: by summation over all outcomes, no simulation."""
+    """Recompute the power of the chi2 McNemar test at 0.8, 1 and 1.2 N*, summed over all outcomes."""
     rows: list[Row] = []
     for design in paper.prospective:
         discordance = design.gap**2 * (design.required_n / K + 1)
@@ -161,10 +161,9 @@ def prospective(paper: Paper) -> Section:
 
 
 def cells() -> list[tuple[float, float, float, float, float]]:
-    """Return the nine cells (p, rho_z): rate of either win under the null, and the rates of both wins at power 0.80.
+    """Return p, rho_z, the rate of either win under the null, and both rates at power 0.80, for each of nine cells.
 
-    The gap is put symmetrically around p and solved for N* = 500. The paper reports five cells of this grid without
-    saying which.
+    The gap is symmetric around p and solves N* = 500. The paper reports five cells of this grid and does not name them.
     """
     found = []
     for p, r in product((0.5, 0.7, 0.9), (0.0, 0.4, 0.8)):
@@ -185,14 +184,11 @@ def _variant_power(test: str, rate_b: float, rate_c: float) -> float:
 
 
 def variant_rows(printed: TestVariant, size: list[float], power: list[float], simulated_cells: bool) -> list[Row]:  # noqa: FBT001
-    """Three rows of one test from its size and power in the nine cells."""
+    """Compare size and power of one test in the nine cells."""
     deviation = 100 * np.abs(np.array(size) - 0.05)
     off = 100 * np.abs(np.array(power) - 0.8)
     se_size, se_power = 100 * np.sqrt(0.05 * 0.95 / TRIALS), 100 * np.sqrt(0.8 * 0.2 / TRIALS)
-    because = (
-        "at n = 500 and a gap tuned exactly no cell deviates this far; the caption speaks of five cells of a "
-        "(p, rho, n) grid without naming them"
-    )
+    because = "at n = 500 and an exactly tuned gap no cell deviates this far; the caption has five unnamed cells of a (p, rho, n) grid"
     how = "all nine cells, simulated" if simulated_cells else "all nine cells, exact"
     return [
         simulated(
@@ -216,7 +212,7 @@ def variant_rows(printed: TestVariant, size: list[float], power: list[float], si
 
 
 def variants(paper: Paper) -> Section:
-    """Size and power of the five tests at n = 500 by summation over all outcomes."""
+    """Recompute size and power of the five tests at n = 500, summed over all outcomes."""
     grid = cells()
     rows: list[Row] = []
     for printed in paper.variants:

@@ -1,4 +1,4 @@
-"""The paired bootstrap of 0/1 scores without resampling: its distribution over counts is known exactly."""
+"""The paired bootstrap of 0/1 scores, computed exactly instead of by resampling."""
 
 from functools import lru_cache
 
@@ -10,7 +10,7 @@ Floats = NDArray[np.float64]
 
 
 def bootstrap_tails(n: int, b: ArrayLike, c: ArrayLike) -> tuple[Floats, Floats]:
-    """P(Dbar* <= 0) and P(Dbar* < 0) of the paired bootstrap with infinitely many resamples.
+    """Return P(Dbar* <= 0) and P(Dbar* < 0) of the paired bootstrap with infinitely many resamples.
 
     A resample has Binomial(n, (b + c) / n) discordant items, of which Binomial(., b / (b + c)) go to A. At least one
     discordant item is required.
@@ -23,7 +23,7 @@ def bootstrap_tails(n: int, b: ArrayLike, c: ArrayLike) -> tuple[Floats, Floats]
     weight[(m < 0) | (np.diff(m, prepend=-1.0, axis=-1) == 0)] = 0.0
 
     def at_most(k: Floats) -> Floats:
-        """P(Binomial(m, share) <= k)."""
+        """Return P(Binomial(m, share) <= k)."""
         inside = (k >= 0) & (k < m)
         tail = betainc(np.where(inside, m - k, 1), np.where(inside, k + 1, 1), 1 - share)
         return np.asarray((weight * np.where(inside, tail, k >= 0)).sum(-1))
@@ -32,14 +32,14 @@ def bootstrap_tails(n: int, b: ArrayLike, c: ArrayLike) -> tuple[Floats, Floats]
 
 
 def bootstrap_rejects(n: int, b: ArrayLike, c: ArrayLike, alpha: float = 0.05) -> NDArray[np.bool_]:
-    """Whether the closed percentile interval of the mean gap leaves out 0 (the paper's definition of its test)."""
+    """Test whether the closed percentile interval of the mean gap excludes 0 (the paper's definition of the test)."""
     at_most, below = bootstrap_tails(n, b, c)
     return (at_most < alpha / 2) | (1 - below < alpha / 2)
 
 
 @lru_cache(maxsize=4)
 def _critical_counts(n: int, alpha: float) -> NDArray[np.int64]:
-    """Largest smaller count that `bootstrap_rejects` at 0, 1, ..., n discordant items; -1 where none is."""
+    """Return the largest smaller count that is rejected at 0, 1, ..., n discordant items; -1 where none is."""
     m = np.arange(1, n + 1)
     low, high = np.full(m.shape, -1), m // 2 + 1
     while (high - low > 1).any():  # rejection is monotone in the smaller count
@@ -50,7 +50,7 @@ def _critical_counts(n: int, alpha: float) -> NDArray[np.int64]:
 
 
 def bootstrap_power(n: int, rate_b: float, rate_c: float, alpha: float = 0.05) -> float:
-    """Probability that `bootstrap_rejects`, summed over all outcomes of n items."""
+    """Return the probability of rejection, summed over all outcomes of n items."""
     rate, share = rate_b + rate_c, rate_b / (rate_b + rate_c)
     m, tail = np.arange(n + 1), _critical_counts(n, alpha)
     log_choose = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)

@@ -1,4 +1,4 @@
-"""The comparison as JSON and as tables for a terminal."""
+"""The comparison as JSON, or as tables for a terminal."""
 
 import json
 import math
@@ -15,7 +15,7 @@ _MARK = {True: "[green]same[/]", False: "[yellow]differs[/]", None: "[dim]-[/]"}
 
 
 def counts(sections: Sequence[Section]) -> dict[str, int]:
-    """Rows that are the same, that differ, that cannot be recomputed from print, and whose number was never printed."""
+    """Count the rows that agree, that differ, that cannot be recomputed from print, and that the paper does not print."""
     rows = [row for section in sections for row in section.rows]
     unpaired = [row.computed is None for row in rows if row.same is None]
     return {
@@ -37,7 +37,7 @@ def as_json(sections: Sequence[Section]) -> str:
 
 
 def _plain(section: Section) -> dict[str, object]:
-    """Return the section as JSON can hold it: an infinite N* becomes the text "inf"."""
+    """Return the section for JSON, in which an infinite N* is the text "inf"."""
     rows = [
         row if not isinstance(row.computed, float) or math.isfinite(row.computed) else replace(row, computed="inf")
         for row in section.rows
@@ -46,14 +46,14 @@ def _plain(section: Section) -> dict[str, object]:
 
 
 def render_table(sections: Sequence[Section]) -> "RenderableType":
-    """One table a section for `rich`, and a line that counts the outcomes."""
+    """Return one table a section, and a line with the counts of agreeing and differing rows."""
     from rich.console import Group
     from rich.table import Table
 
     parts: list[RenderableType] = []
     for section in sections:
         table = Table(title=f"{section.title} [dim]({section.source})[/]", title_justify="left", expand=True)
-        table.add_column("what", ratio=4)
+        table.add_column("quantity", ratio=4)
         table.add_column("published", justify="right", min_width=9)
         table.add_column("computed", justify="right", min_width=11)
         table.add_column("", min_width=7)
@@ -63,13 +63,13 @@ def render_table(sections: Sequence[Section]) -> "RenderableType":
         parts += [table, ""]
     total = counts(sections)
     parts.append(
-        f"{total['same']} the same, {total['differs']} differ, {total['not_recomputable']} not recomputable from print"
+        f"{total['same']} agree, {total['differs']} differ, {total['not_recomputable']} cannot be recomputed from print"
     )
     return Group(*parts)
 
 
 def display(row: Row) -> str:
-    """Show the computed value with one digit more than the published one has, so that rounding can be seen."""
+    """Format the computed value with one digit more than the published one, to show the rounding."""
     if not isinstance(row.computed, float):
         return row.computed or ""
     if not math.isfinite(row.computed):

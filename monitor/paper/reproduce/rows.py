@@ -1,15 +1,15 @@
-"""A published number beside the computed one, and when the two are the same."""
+"""Comparisons of a published number with the computed one."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-UNEXPLAINED = "differs, and no reason is known: the input was changed, or this is a defect"
+UNEXPLAINED = "differs for no known reason: the input was changed, or this is a defect"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison; `same` is None where the paper prints too little to compute anything."""
+    """One comparison; `same` is None where one of the two numbers is missing."""
 
     name: str
     published: str
@@ -34,7 +34,7 @@ def _row(name: str, published: str, computed: float | str, same: bool, note: str
 
 
 def parse(published: str) -> tuple[float, float]:
-    """Value and half a unit of the last digit of a printed number such as "1,697", ".049" or "9.9e-14"."""
+    """Return the value, and half a unit of the last digit, of a printed number such as "1,697", ".049" or "9.9e-14"."""
     mantissa, _, exponent = published.replace(",", "").lstrip("<>").partition("e")
     scale = 10.0 ** int(exponent or 0)
     decimals = len(mantissa.partition(".")[2])
@@ -42,9 +42,9 @@ def parse(published: str) -> tuple[float, float]:
 
 
 def number(name: str, published: str, computed: float, *, slack: float = 0.0, note: str = "", because: str = "") -> Row:
-    """Compare within half a unit of the last printed digit, plus `slack` for inputs that are themselves rounded.
+    """Compare within half a unit of the last printed digit, plus `slack` for rounded inputs.
 
-    A published "<x" or ">x" is the same when the computed number lies on that side.
+    A published "<x" or ">x" agrees when the computed number is on that side.
     """
     value, half_unit = parse(published)
     if published.startswith("<"):
@@ -57,28 +57,28 @@ def number(name: str, published: str, computed: float, *, slack: float = 0.0, no
 
 
 def items(name: str, published: str, computed: float, *, because: str = "") -> Row:
-    """Compare numbers of items: to one item (the paper rounds some up) or 0.01 % (its MMLU-Pro rows fit N = 12,031)."""
+    """Compare item counts within one item (the paper rounds some up) or 0.01 % (its MMLU-Pro rows fit N = 12,031)."""
     value, _ = parse(published)
     same = math.isfinite(computed) and abs(computed - value) <= max(1.0, 1e-4 * value)
     return _row(name, published, computed, same, "", because)
 
 
 def text(name: str, published: str, computed: str, *, note: str = "", because: str = "") -> Row:
-    """Compare words and counts such as "4/9" letter by letter."""
+    """Compare words and counts such as "4/9" exactly."""
     return _row(name, published, computed, published == computed, note, because)
 
 
 def simulated(
     name: str, published: str, computed: float, standard_error: float, *, note: str = "", because: str = ""
 ) -> Row:
-    """Compare two numbers of which at least one is a simulation, with the standard error of their difference: within 2."""
+    """Compare simulated numbers within two standard errors of their difference."""
     return number(name, published, computed, slack=2 * standard_error, note=note, because=because)
 
 
 def proportion(
     name: str, published: str, computed: float, trials: Sequence[int], *, note: str = "", because: str = ""
 ) -> Row:
-    """Compare simulated proportions; `trials` are the sizes of the paper's simulation and, if there was one, of ours."""
+    """Compare simulated proportions; `trials` are the sizes of the paper's simulation and of ours, if there is one."""
     p = min(max(parse(published)[0], 0.01), 0.99)
     return simulated(
         name, published, computed, math.sqrt(sum(p * (1 - p) / m for m in trials)), note=note, because=because

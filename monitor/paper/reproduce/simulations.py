@@ -1,4 +1,4 @@
-"""What the paper simulated, simulated again (`rankwatch reproduce --full`): some minutes, seeded."""
+"""The paper's simulations, run again with a seed (`rankwatch reproduce --full`, minutes)."""
 
 from collections.abc import Callable
 
@@ -18,13 +18,13 @@ from stats.simulate import graded_beta, latent_joint
 SEED = 20260101
 STREAMS = 4000
 HORIZON = 5
-"""Streams are watched for this many N*; the paper does not say for how long it watched."""
+"""Streams are watched for this many N*; the paper does not give its horizon."""
 POWER_AT = np.array([0.85, 0.925, 1.0, 1.075, 1.15])
 """Multiples of N* at which bootstrap power is simulated to find where it crosses 0.80."""
 
 
 def steps(paper: Paper) -> list[tuple[str, Callable[[], Section]]]:
-    """Name each simulation, in the order of the paper."""
+    """Return the simulations by name, in the order of the paper."""
     return [
         ("simulating five tests", lambda: resampled_variants(paper)),
         ("simulating 0/1 scores", bernoulli_power),
@@ -36,7 +36,7 @@ def steps(paper: Paper) -> list[tuple[str, Callable[[], Section]]]:
 def stopping_times(
     rate_b: float, rate_c: float, horizon: int, rng: np.random.Generator, count: int = STREAMS
 ) -> NDArray[np.int64]:
-    """Item at which each of `count` streams first has e >= 20 (grid98, at every item); 0 where none has by the horizon.
+    """Return the item at which each of `count` streams first has e >= 20 (grid98), or 0 if none has by the horizon.
 
     Only discordant items move e, so the streams are their signs and the geometric gaps between them.
     """
@@ -56,7 +56,7 @@ def stopping_times(
 
 
 def _stream_rows(pair: StreamPair, rng: np.random.Generator, count: int) -> tuple[list[Row], float, float]:
-    """Rows of one pair, and its mean stopping time over N* with rho taken as observed and as latent."""
+    """Return the rows of a pair, and its mean stopping time over N* with rho as observed and as latent."""
     rate_b, rate_c = pair.b / pair.items, pair.c / pair.items
     needed = float(required_n(pair.items, pair.b, pair.c))
     horizon = round(HORIZON * needed)
@@ -82,7 +82,7 @@ def _stream_rows(pair: StreamPair, rng: np.random.Generator, count: int) -> tupl
 
 
 def streams(paper: Paper, count: int = STREAMS) -> Section:
-    """Type I error and stopping times of the mixture e-process on the two ARC pairs."""
+    """Simulate type I error and stopping times of the mixture e-process on the two ARC pairs."""
     rng = np.random.default_rng(SEED)
     rows: list[Row] = []
     observed, latent = [], []
@@ -105,7 +105,7 @@ def streams(paper: Paper, count: int = STREAMS) -> Section:
 def _bootstrap_rejects(
     n: int, b: FloatArray, c: FloatArray, rng: np.random.Generator, resamples: int
 ) -> NDArray[np.bool_]:
-    """Percentile bootstrap of the mean gap: resampling n items is a multinomial draw of their counts."""
+    """Test with the percentile bootstrap of the mean gap; resampling n items is a multinomial draw of their counts."""
     p = np.stack([b, c, n - b - c], axis=-1) / n
     drawn = rng.multinomial(n, p[:, None, :], size=(b.size, resamples))
     low, high = np.quantile(drawn[..., 0] - drawn[..., 1], [0.025, 0.975], axis=1)
@@ -113,7 +113,7 @@ def _bootstrap_rejects(
 
 
 def resampled_variants(paper: Paper, trials: int = TRIALS, resamples: int = 1000) -> Section:
-    """Size and power of the five tests in simulated trials, the bootstrap by resampling."""
+    """Simulate size and power of the five tests, the bootstrap by resampling."""
     rng = np.random.default_rng(SEED + 1)
     closed = {"chi2": chi2_p, "exact": exact_p, "mid": mid_p, "corrected": corrected_p}
     found: dict[str, tuple[list[float], list[float]]] = {row.test: ([], []) for row in paper.variants}
@@ -135,7 +135,7 @@ def resampled_variants(paper: Paper, trials: int = TRIALS, resamples: int = 1000
 
 
 def _crossing(power: FloatArray) -> float:
-    """Multiple of N* at which power crosses 0.80, from a line through the probits against the root of n."""
+    """Return the multiple of N* at which power crosses 0.80, from a line through the probits against the root of n."""
     slope, intercept = np.polyfit(np.sqrt(POWER_AT), ndtri(np.clip(power, 0.001, 0.999)), 1)
     return float(((ndtri(0.8) - intercept) / slope) ** 2)
 
@@ -147,7 +147,7 @@ def _within(name: str, percent: int, ratio: float, note: str) -> Row:
 
 
 def bernoulli_power(trials: int = 2000) -> Section:
-    """Where bootstrap power crosses 0.80 on 0/1 scores from a latent Gaussian copula, against N*."""
+    """Compare N* with the n at which bootstrap power crosses 0.80 on 0/1 scores from a latent Gaussian copula."""
     rng = np.random.default_rng(SEED + 2)
     rows: list[Row] = []
     for delta in (0.02, 0.04, 0.08):
@@ -166,7 +166,7 @@ def bernoulli_power(trials: int = 2000) -> Section:
 
 
 def graded_power(trials: int = 1500, resamples: int = 400) -> Section:
-    """Where bootstrap power crosses 0.80 on Beta(4, 2) scores, against the paired-t N*."""
+    """Compare the paired-t N* with the n at which bootstrap power crosses 0.80 on Beta(4, 2) scores."""
     rng = np.random.default_rng(SEED + 3)
     rows: list[Row] = []
     for gap in (0.03, 0.06):

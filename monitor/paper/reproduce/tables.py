@@ -1,4 +1,4 @@
-"""The paper's tables of counts, verdicts and clusters, recomputed from the counts it prints."""
+"""The paper's tables of counts, verdicts and clusters, recomputed from its printed counts."""
 
 import numpy as np
 
@@ -16,18 +16,18 @@ ALPHA = 0.05
 
 
 def _columns(pairs: tuple[PublishedPair, ...]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """n, b and c of all pairs."""
+    """Return n, b and c of all pairs."""
     n, b, c = np.array([(pair.items, pair.b, pair.c) for pair in pairs], dtype=np.float64).T
     return n, b, c
 
 
 def required(pairs: tuple[PublishedPair, ...]) -> FloatArray:
-    """N* of all pairs from their counts."""
+    """Return N* of all pairs from their counts."""
     return required_n(*_columns(pairs))
 
 
 def rho(pairs: tuple[PublishedPair, ...]) -> FloatArray:
-    """Correlation of all pairs: the counts, and A's printed accuracy rounded to a whole number of items."""
+    """Return the correlation of all pairs from their counts and A's printed accuracy, rounded to whole items."""
     n, b, c = _columns(pairs)
     right_a = np.round(n * np.array([pair.p_a for pair in pairs]))
     return correlation(n, b, c, right_a, right_a - b + c)
@@ -43,7 +43,7 @@ def _unresolved(needed: FloatArray, pairs: tuple[PublishedPair, ...]) -> str:
 
 
 def discordance(title: str, source: str, pairs: tuple[PublishedPair, ...]) -> Section:
-    """Correlation, p-values and N* of a table of raw discordances."""
+    """Recompute correlation, p-values and N* of a table of discordant counts."""
     _, b, c = _columns(pairs)
     rows: list[Row] = []
     for pair, r, chi2, exact, needed in zip(
@@ -59,7 +59,7 @@ def discordance(title: str, source: str, pairs: tuple[PublishedPair, ...]) -> Se
 
 
 def arbiters(paper: Paper) -> Section:
-    """Four tests of the close pairs; the bootstrap is exact, so its verdict does not hang on a seed."""
+    """Recompute four tests of the close pairs; the bootstrap is exact, so its verdict does not depend on a seed."""
     rows: list[Row] = []
     for pair, printed in zip(paper.oll, paper.arbiters, strict=True):
         p = [float(test(pair.b, pair.c)) for test in (chi2_p, exact_p, mid_p)]
@@ -67,7 +67,7 @@ def arbiters(paper: Paper) -> Section:
         inside = min(at_most, 1 - below) >= ALPHA / 2
         tight = min(at_most, 1 - below) - (at_most - below) < ALPHA / 2 <= min(at_most, 1 - below)
         verdict = "".join("R" if reject else "F" for reject in (*(x <= ALPHA for x in p), not inside))
-        hangs = f"hangs on the closed endpoint: P(mean <= 0) = {at_most:.4f}, P(mean < 0) = {below:.4f}"
+        endpoint = f"depends on the closed endpoint: P(mean <= 0) = {at_most:.4f}, P(mean < 0) = {below:.4f}"
         rows += [
             number(f"{pair.name}: p chi2", printed.p_chi2, p[0]),
             number(f"{pair.name}: p exact", printed.p_exact, p[1]),
@@ -76,7 +76,7 @@ def arbiters(paper: Paper) -> Section:
                 f"{pair.name}: bootstrap interval contains 0",
                 printed.contains_zero,
                 "yes" if inside else "no",
-                note=hangs if tight else "",
+                note=endpoint if tight else "",
             ),
             text(f"{pair.name}: verdict", printed.verdict, verdict),
         ]
@@ -101,7 +101,7 @@ def buckets(paper: Paper) -> Section:
 
 
 def clusters(paper: Paper) -> Section:
-    """Design effects and cluster N* from the published ICCs; every tolerance is the rounding of what was printed."""
+    """Recompute design effects and cluster N* from the published ICCs; each tolerance is the rounding of the printed inputs."""
     n = _columns(paper.mmlu)[0]
     mean_size = n / paper.clusters
     icc = np.array([row.icc for row in paper.cluster_rows])
@@ -158,7 +158,7 @@ def clusters(paper: Paper) -> Section:
 
 
 def verdicts(paper: Paper) -> Section:
-    """Unresolved pairs by every definition, and beside them the pairs that are not decided."""
+    """Count unresolved pairs by every definition, and undecided pairs."""
     pairs = paper.mmlu
     _, b, c = _columns(pairs)
     iid = required(pairs)
@@ -203,7 +203,7 @@ def _cluster_effect(paper: Paper) -> FloatArray:
 
 
 def rho_shift(paper: Paper) -> Section:
-    """Verdicts when the correlation is off by 0.10."""
+    """Recompute the verdicts with the correlation off by 0.10."""
     n, b, c = _columns(paper.mmlu)
     p_a = np.round(n * np.array([pair.p_a for pair in paper.mmlu])) / n
     needed = rho_sensitivity(p_a, p_a - (b - c) / n, rho(paper.mmlu))
@@ -221,6 +221,6 @@ def rho_shift(paper: Paper) -> Section:
 
 
 def out_of_reach() -> Section:
-    """List what the paper reports without printing the data for it."""
+    """List the results whose data the paper does not print."""
     rows = tuple(Row(name, value, None, None, f"the paper {lacks}") for name, value, lacks in NOT_RECOMPUTABLE)
     return Section("Not recomputable from print", "various", rows)

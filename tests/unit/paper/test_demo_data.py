@@ -138,16 +138,16 @@ def test_naive_flips_on_a_sequence_made_by_hand():
         naive.look([b, 0], [c, 0])
     assert naive.flips.tolist() == [4, 0]
     assert naive.called.tolist() == [True, False]
-    assert naive.words() == ["none", "none"]
+    assert naive.leaders() == ["none", "none"]
     assert naive.looks == 6
 
 
 def test_a_change_of_side_is_one_flip():
     naive = NaivePeeking([("x", "y")])
     naive.look([10], [0])
-    assert naive.words() == ["x"]
+    assert naive.leaders() == ["x"]
     naive.look([10], [40])
-    assert naive.words() == ["y"]
+    assert naive.leaders() == ["y"]
     assert naive.flips.tolist() == [2]
 
 
@@ -212,9 +212,9 @@ def test_the_story_shows_the_nine_pairs_as_printed_and_computed(told):
 
 def test_the_story_says_why_5_v_6_differs(told):
     text = " ".join(story(*told).split())
-    assert "decided by the pair's own anytime test (ln e 4.35, needed ln 20 = 3.00)" in text
-    assert "not in the family of 9 (ln 180 = 5.19)" in text
-    assert "resolved at fixed n (q 2.08), not resolved anytime (q 0.80)" in text
+    assert "decided on its own (ln e 4.35, threshold ln 20 = 3.00)" in text
+    assert "but not in the family of 9 (ln 180 = 5.19)" in text
+    assert "resolved at fixed n (q 2.08) and not resolved anytime (q 0.80)" in text
 
 
 def test_the_story_follows_the_report_it_is_given(told):

@@ -95,7 +95,9 @@ def _destination(to: str, settings: "Settings", token_file: Path | None, *, pack
             return _Destination(url, lambda: _http(url, token))
         addresses, url_topic = split_url(to)
     except ValueError as error:
-        stop(f"--to: {error}, or http(s)://host:port of a monitor", USAGE)
+        if urlsplit(to).scheme in {"kafka", "http", "https"}:
+            stop(f"--to: {error}", USAGE)
+        stop("--to: use kafka://host:port[,host:port]/topic, or http(s)://host:port of a monitor", USAGE)
     topic = url_topic or settings.topic
     return _Destination(f"kafka://{addresses}/{topic}", lambda: _kafka(addresses, topic, settings))
 

@@ -31,7 +31,7 @@ def test_it_says_where_each_value_comes_from_and_keeps_secrets(tmp_path):
         (None, "is not a file: correct the path"),
         ("x = = 1", "cannot be read as TOML"),
         ("colour = 1", "setting colour does not exist"),
-        ("port = 'x'", "setting port: Input should be a valid integer"),
+        ("port = 'x'", "setting port: use a whole number"),
         ('host = "0.0.0.0"', "can be reached from elsewhere: set a token"),
     ],
 )

@@ -29,4 +29,4 @@ def kafka_settings(addresses: str, settings: Settings) -> KafkaSettings:
             session_seconds=settings.kafka_session_seconds,
         )
     except ValueError as error:
-        stop(f"{error} (see the settings kafka_... in `rankwatch config`)", USAGE)
+        stop(f"setting kafka_{error}", USAGE)

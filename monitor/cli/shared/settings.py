@@ -1,11 +1,25 @@
 """The settings of a command."""
 
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.settings import ConfigFileError, Settings
+
+_ADVICE: Final = {
+    "greater_than": "use a number above {gt:g}",
+    "greater_than_equal": "use {ge:g} or more",
+    "less_than": "use a number below {lt:g}",
+    "less_than_equal": "use {le:g} or less",
+    "literal_error": "use {expected}",
+    "string_pattern_mismatch": "use a name that matches {pattern}",
+    "int_parsing": "use a whole number",
+    "int_from_float": "use a whole number",
+    "float_parsing": "use a number",
+    "bool_parsing": "use true or false",
+}
+"""What to use instead, by the type of pydantic's error."""
 
 
 def read_settings(**flags: Any) -> Settings:  # noqa: ANN401 - the values of flags, None where one is not given
@@ -23,5 +37,8 @@ def read_settings(**flags: Any) -> Settings:  # noqa: ANN401 - the values of fla
 
 
 def reason(error: ValidationError) -> str:
-    """Return the first message of a validation error, in our own words where the model has some."""
-    return str(error.errors(include_url=False)[0]["msg"]).removeprefix("Value error, ")
+    """Return what is wrong with the first invalid field, and what to use instead."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    if first["type"] in _ADVICE:
+        return _ADVICE[first["type"]].format(**first.get("ctx", {}))
+    return str(first["msg"]).removeprefix("Value error, ")

@@ -10,21 +10,21 @@ Kind = Literal["decided", "reversed", "invalidated"]
 
 
 class Evidence(BaseModel):
-    """What a verdict rested on at the event at which it was reached; for kind invalidated, what the decision had rested on."""
+    """Evidence of a verdict at its event; for kind invalidated, the evidence of the withdrawn decision."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     n: int = Field(description="shared items of the pair")
-    b: int | None = Field(description="items that model_a has right and model_b wrong; null for graded scores")
-    c: int | None = Field(description="items that model_a has wrong and model_b right; null for graded scores")
+    b: int | None = Field(description="items that only model_a has right; null for graded scores")
+    c: int | None = Field(description="items that only model_b has right; null for graded scores")
     gap: float = Field(
         description="mean difference of the scores on the shared items: (b - c) / n where they are 0 or 1"
     )
     missing: int = Field(description="items counted against the leader (order policy completion), else 0")
-    log_e: float = Field(description="natural logarithm of the e-value that was compared with the threshold")
+    log_e: float = Field(description="natural logarithm of the e-value")
     log_threshold: float = Field(description="natural logarithm of 1/alpha, or of 1/alpha_j in a family")
     resolution_ratio: float | None = Field(
-        description="q = n / N* at that event; null where the gap is 0, D does not vary, or scores are graded"
+        description="q = n / N* at that event; null if the gap is 0, D does not vary, or scores are graded"
     )
 
 

@@ -1,11 +1,11 @@
-"""How much one partition takes in before it says no: names from outside must not exhaust a worker."""
+"""Limits of a partition: names from outside must not exhaust a worker."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of a partition; an event beyond one is a dead letter that names it.
+    """Most names that a partition accepts; an event beyond a limit becomes a dead letter that names it.
 
     Attributes
     ----------
@@ -14,9 +14,9 @@ class Limits:
     contestants : int
         Models (with their epochs) in a benchmark; pair state grows with its square.
     rows : int
-        Items (times repeats) in a benchmark; their names are one string of the store, which holds 512 MB.
+        Items (times repeats) in a benchmark; their names are one string in the store, of at most 512 MB.
     values : int
-        Different scores in a benchmark, in millionths.
+        Distinct scores in a benchmark, in millionths.
     """
 
     benchmarks: int = 10_000

@@ -1,4 +1,4 @@
-"""Which partition owns a benchmark."""
+"""The partition that owns a benchmark."""
 
 from functools import lru_cache
 from typing import Final
@@ -35,17 +35,17 @@ def murmur2(data: bytes) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def owner(benchmark: str, partitions: int) -> int:
-    """Return the partition on which all events of a benchmark belong.
+    """Return the partition that owns all events of a benchmark.
 
-    It is where the Java client and aiokafka put a message with the benchmark as its key, unless told otherwise; librdkafka does so with
+    The Java client and aiokafka choose the same partition for a message with this key by default; librdkafka does so with
     ``partitioner=murmur2_random``.
 
     Parameters
     ----------
     benchmark : str
-        The key is its UTF-8.
+        The key is its name in UTF-8.
     partitions : int
-        How many partitions the topic has, at least 1.
+        Partitions of the topic, at least 1.
 
     Examples
     --------

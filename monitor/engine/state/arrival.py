@@ -1,12 +1,10 @@
-"""The diagnostic of the arrival order, live: per model, and to the event at which the order was refuted.
+"""The arrival-order test, live: per model, to the event that refutes the order.
 
-It reads no score. What it keeps of a model is a handful of integers that hang on the order of the log alone, never on the
-chunking: how many items came, the cluster of the last one, how often two of one cluster followed each other, and the sum of (arrival
-x place in the declared list). What does not hang on the order (how many items of each cluster a model has) is counted from the score
-matrix when a model stands at a look, which is rare. The tests, their looks and their corrections are those of `stats.order`.
+It reads no score. The state of a model is four integers that depend on the order of the log, never on the chunking. The items of each
+cluster are counted from the score matrix at a look, which is rare. The tests, their looks and corrections are those of `stats.order`.
 
-The place of an item is its place in the declared list of items. Without a list that test does not run: where an item was first seen says
-nothing, since for the first model it is its arrival, and a second model may well follow the same random order.
+The place of an item is its place in the declared list. Without a list that test does not run: the place of an item's first event is no
+substitute, since for the first model it is the arrival itself, and a second model may follow the same random order.
 """
 
 from collections.abc import Sequence
@@ -32,7 +30,7 @@ SEEN, LAST, SAME, MOMENT = range(4)
 
 
 class _Look(NamedTuple):
-    """A model at a look: its new cells up to there (where they stand among those sorted by contestant), and what they come to."""
+    """A model at a look: the range of its new cells among those sorted by contestant, and its sums up to there."""
 
     contestant: int
     items: int
@@ -50,7 +48,7 @@ class Arrival:
     state : array of int64, shape (contestants, 4)
         See `SEEN`, `LAST`, `SAME`, `MOMENT`; empty once there is a finding.
     finding : OrderFinding or None
-        The first evidence against the order at level `ALPHA`; from then on nothing is looked at any more.
+        The first evidence against the order at level `ALPHA`; no test runs after it.
     """
 
     def __init__(self) -> None:
@@ -65,7 +63,7 @@ class Arrival:
 
     @classmethod
     def restore(cls, state: NDArray[np.int64], finding: OrderFinding | None) -> Self:
-        """Go on from what was stored."""
+        """Return the stored state."""
         self = cls()
         if finding is None:
             self.state = state.reshape(-1, 4).copy()
@@ -85,7 +83,7 @@ class Arrival:
         scores: Codes,
         cells: tuple[Index, Index, Index],
     ) -> int | None:
-        """Take in new cells.
+        """Add new cells, and test the order at the looks they reach.
 
         Parameters
         ----------
@@ -96,12 +94,12 @@ class Arrival:
         scores : array of codes
             The score matrix before these cells.
         cells : tuple of arrays of int64 (row, contestant, position), shape (cells,) each
-            New cells of rows that count, skipped ones too; `position` is where each stands in the log.
+            New cells of rows that count, including skipped ones; `position` is the place in the log.
 
         Returns
         -------
         int or None
-            The position of the first event at which the order is refuted; None if it is not, or was before.
+            The position of the event that refutes the order; None if none does, or an earlier one did.
         """
         if self.finding is not None or cells[0].size == 0:
             return None
@@ -116,8 +114,8 @@ class Arrival:
         if not looks:
             return None
         looks.sort(key=lambda look: int(position[order[look.end - 1]]))
-        found = self._test(looks, row, scores)
-        return None if found is None else int(position[order[found.end - 1]])
+        suspect = self._test(looks, row, scores)
+        return None if suspect is None else int(position[order[suspect.end - 1]])
 
     def _enter(self, rows: Sequence[RowKey], declared_items: dict[str, int] | None) -> None:
         """Label new rows with their cluster and place."""
@@ -136,7 +134,7 @@ class Arrival:
             self._place = np.concatenate([self._place, np.array([declared_items[row.item] for row in fresh], np.int64)])
 
     def _advance_in_one_cluster(self, contestant: Index) -> None:
-        """Do what `_advance` does where every item has the same label and no place: no order of them can be told from another."""
+        """Do the work of `_advance` where every item has the same label and no place: all orders look alike."""
         new = np.bincount(contestant, minlength=self.state.shape[0])
         self.state = np.pad(self.state, ((0, new.size - self.state.shape[0]), (0, 0)))
         who = np.flatnonzero(new)
@@ -147,7 +145,7 @@ class Arrival:
         self._touched.update(who.tolist())
 
     def _advance(self, row: Index, contestant: Index) -> list[_Look]:
-        """Add cells, sorted by contestant, to the state of their contestants, and return the looks that were reached."""
+        """Add cells, sorted by contestant, to the state, and return the looks they reach."""
         contestants = int(contestant[-1]) + 1
         if self.state.shape[0] < contestants:
             self.state = np.pad(self.state, ((0, contestants - self.state.shape[0]), (0, 0)))
@@ -195,10 +193,10 @@ class Arrival:
         return looks
 
     def _worth_testing(self, looks: list[_Look]) -> list[_Look]:
-        """Leave out the looks that cannot refute the order, whatever the clusters of their items.
+        """Omit the looks that cannot refute the order for any clusters of their items.
 
-        Successions are the more surprising the less alike the items are, and n items of G clusters are least alike in equal shares. That
-        spares counting the clusters of nearly every look; where an item has a place, the count is needed anyway.
+        Successions surprise most when clusters are equally large, so that case rules most looks out without counting their clusters.
+        Where an item has a place, the count is needed anyway.
         """
         if self._place.size:
             return looks
@@ -210,12 +208,12 @@ class Arrival:
         return [looks[k] for k in np.flatnonzero(p <= ALPHA * (1 + _SLACK)).tolist()]
 
     def _least_alike(self, items: Any) -> Any:  # noqa: ANN401 - of one look, or of many
-        """Return the pairs of items of one cluster when as many items are spread evenly over all clusters."""
+        """Return the pairs of items of one cluster if the items are spread evenly over all clusters."""
         each, rest = divmod(items, len(self._labels))
         return len(self._labels) * (each * (each - 1) // 2) + rest * each
 
     def _is_usual(self, look: _Look) -> bool:
-        """Say whether a look is so clearly no finding that one term of the binomial tail shows it: nearly every look is."""
+        """Return whether one term of the binomial tail rules a look out, as it does for nearly all."""
         trials, hits = look.items - 1, look.same
         share = 2 * self._least_alike(look.items) / (look.items * trials)
         if hits == 0 or share == 1:
@@ -256,7 +254,7 @@ class Arrival:
         self.finding = OrderFinding(
             float(p[which, at]), True, statistic, look.contestant, look.items, observed, expected
         )
-        self.state = self.state[:0]  # where it stands now depends on the chunk, and nothing looks at it any more
+        self.state = self.state[:0]  # depends on the chunking now, and no test reads it
         self._touched.clear()
         return look
 
@@ -264,16 +262,16 @@ class Arrival:
 _LEAST_FACTOR: Final = float(inverse_share(0, FIRST_LOOK))
 
 _SLACK: Final = 1e-9
-"""Rounding must not decide what is tested."""
+"""Rounding must not rule a test out."""
 
 
 def _next_look(seen: Index) -> Index:
-    """Items at the first look after so many."""
+    """Return the items at the first look after some."""
     return FIRST_LOOK << np.maximum(np.frexp(seen / FIRST_LOOK)[1], 0).astype(np.int64)
 
 
 def describe_finding(finding: OrderFinding, model: str) -> str:
-    """Say in a sentence what was found in the order."""
+    """Describe the finding against the arrival order in a sentence."""
     tail = f"a random order does so with probability {finding.p_value:.1g} at most"
     if finding.statistic == "cluster successions":
         return (

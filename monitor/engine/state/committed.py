@@ -1,9 +1,9 @@
-"""Prefixes of a committed order: how far each model has come along the permutation, and the sums of each pair up to there.
+"""Prefixes of a committed order: the complete part of the permutation of each model, and the sums of each pair over its prefix.
 
-A pair is complete up to the first item that either of its models lacks, so its prefix is the shorter one of the two models' own: all that
-has to be kept of the order is one number a model. Whatever a pair gains lies between its old and its new prefix, and when an item was
-gained is the latest arrival of anything up to it. A skipped score stands for any score in [0, 1]: beside the discordant counts b and c
-the sums hold `c_worst`, the items that might all count against the first model, and `b_best`, those that might all count for it.
+The prefix of a pair is the shorter of its two models' prefixes, so the state is one number per model. A pair gains the items between its
+old and its new prefix; the time of an item is the latest arrival up to it. A skipped score may be any score in [0, 1]: next to the
+discordant counts b and c the sums contain `c_worst`, the items that might count against the first model, and `b_best`, those that might
+count for it.
 """
 
 from collections.abc import Sequence
@@ -33,18 +33,18 @@ Sums = dict[str, NDArray[np.int32]]
 
 @dataclass(frozen=True)
 class Advance:
-    """What a chunk adds to the prefixes.
+    """The growth of prefixes in a chunk.
 
     Attributes
     ----------
     i, j : arrays of int64, shape (pairs,)
         The pairs whose prefix has grown.
     start, stop : arrays of int64, shape (pairs,)
-        From where to where, as indices of `codes`.
+        The new part of each prefix, as indices of `codes`.
     before : dict of arrays of int32, shape (pairs,) each
         Their sums before.
     ranks : array of int64, shape (steps,)
-        The places in the committed order that any model has newly reached, ascending.
+        The places in the committed order that any model newly reached, ascending.
     codes : array of codes, shape (steps, contestants)
         The scores there.
     """
@@ -57,12 +57,12 @@ class Advance:
     ranks: Index
     codes: Codes
     reached: tuple[Index, Index]
-    """How far each contestant had come, and has."""
+    """Prefix length of each contestant before and after."""
     cells: tuple[Index, Index, Index]
     """Step, contestant and position in the chunk of the new cells among them."""
 
     def times(self, contestants: Index) -> NDArray[np.int32]:
-        """When each step was reached by contestants (distinct, ascending): a position, ALWAYS or NEVER; shape (steps, contestants)."""
+        """Return when contestants (distinct, ascending) reached each step: a position, ALWAYS or NEVER; shape (steps, contestants)."""
         before, after = (reached[contestants] for reached in self.reached)
         step, contestant, position = self.cells
         some = np.isin(contestant, contestants)
@@ -96,7 +96,7 @@ class Committed:
         self.sums: Sums = {name: np.zeros(0, np.int32) for name in SUMS}
 
     def prefix(self, i: Index, j: Index) -> Index:
-        """Length of the prefix of pairs."""
+        """Return the prefix length of pairs."""
         return np.minimum(self.reached[i], self.reached[j])
 
     def rows(self, one: int, other: int) -> Index:
@@ -104,7 +104,7 @@ class Committed:
         return self._row_at[: int(np.minimum(self.reached[one], self.reached[other]))]
 
     def rebuild(self, rows: Sequence[RowKey], scores: Codes) -> None:
-        """Bring fresh prefixes to where a score matrix stands."""
+        """Compute all prefixes from a score matrix."""
         contestants = np.arange(scores.shape[1])
         self._enter(rows, contestants.size)
         self._move(scores, contestants)
@@ -116,7 +116,7 @@ class Committed:
         self.sums = self._gained(scores[self._row_at[ranks]], ranks, nowhere, contestants, (i, j))
 
     def advance(self, rows: Sequence[RowKey], scores: Codes, cells: tuple[Index, Index, Index]) -> Advance | None:
-        """Take in new cells of rows that count.
+        """Advance the prefixes by new cells of rows that count.
 
         Parameters
         ----------
@@ -125,12 +125,12 @@ class Committed:
         scores : array of codes, shape (rows, contestants)
             The score matrix with the new cells.
         cells : tuple of arrays of int64 (row, contestant, position)
-            The new cells, skipped ones too.
+            The new cells, including skipped ones.
 
         Returns
         -------
         Advance or None
-            None where no prefix of a pair has grown.
+            None if no prefix of a pair has grown.
         """
         self._enter(rows, scores.shape[1])
         row, contestant, position = cells
@@ -152,19 +152,19 @@ class Committed:
         if i.size == 0:
             return None
         pair = pair_index(i, j)
-        standing = {name: values[pair] for name, values in self.sums.items()}
+        sums = {name: values[pair] for name, values in self.sums.items()}
         for name, gained in self._gained(codes, ranks, before, moved, (i, j)).items():
             self.sums[name][pair] += gained
         step = np.searchsorted(ranks, self._rank[row])
         step[step == ranks.size] = 0
         inside = ranks[step] == self._rank[row]
         return Advance(
-            i, j, np.searchsorted(ranks, old), np.searchsorted(ranks, self.prefix(i, j)), standing, ranks, codes,
+            i, j, np.searchsorted(ranks, old), np.searchsorted(ranks, self.prefix(i, j)), sums, ranks, codes,
             (before, self.reached.copy()), (step[inside], contestant[inside], position[inside]),
         )  # fmt: skip
 
     def _enter(self, rows: Sequence[RowKey], contestants: int) -> None:
-        """Find the places of new rows, and make room for new contestants."""
+        """Look up the ranks of new rows, and make room for new contestants."""
         known = self._rank.size
         fresh = [self._rank_of[row.item] if row.repeat == 0 else -1 for row in rows[known:]]
         self._rank = np.concatenate([self._rank, np.array(fresh, np.int64)])
@@ -176,7 +176,7 @@ class Committed:
             self.sums = {name: np.pad(values, (0, pairs - values.size)) for name, values in self.sums.items()}
 
     def _move(self, scores: Codes, contestants: Index) -> None:
-        """Move contestants on to the first item that they lack, looking a few items ahead, then more."""
+        """Move contestants to their first absent item, looking a few items ahead, then more."""
         ahead = _FIRST_LOOK_AHEAD
         while contestants.size:
             ranks = self.reached[contestants][:, None] + np.arange(ahead)
@@ -190,7 +190,7 @@ class Committed:
     def _gained(
         self, codes: Codes, ranks: Index, before: Index, moved: Index, pairs: tuple[Index, Index]
     ) -> dict[str, NDArray[np.int32]]:
-        """Add up what pairs have gained: the sums of what both have now, less those of what both had."""
+        """Return the gains of pairs: their sums over the new prefixes, less the sums over the old ones."""
         contestants = codes.shape[1]
         total = {name: np.zeros((moved.size, contestants), np.int32) for name in SUMS}
         step = max(1, _SLAB_CELLS // contestants)

@@ -1,4 +1,4 @@
-"""Pair sums of a chunk by matrix products: how many shared items, and how many discordant ones, each pair gained."""
+"""Pair sums by matrix products: the shared and discordant items that each pair gains in a chunk."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,21 +16,21 @@ _SLAB_ROWS = 8_192
 _BLOCK_CELLS = 1 << 15
 # A dense product spends about this many times less on a multiplication than a sparse one.
 _DENSE_ADVANTAGE = 40
-# Adding zeros to all pairs in place is cheaper than picking out those of so large a share of the contestants, unless they are few.
+# From so large a share of the contestants on, adding to all pairs in place is cheaper than selecting pairs, unless they are few.
 _MANY, _FEW = 1 / 6, 16
 
 Floats = NDArray[np.floating[Any]]
 
 
 class Gains(NamedTuple):
-    """What a chunk of new cells adds to pairs; arrays of int32, shape (pairs,).
+    """Gains of pairs in a chunk; arrays of int32, shape (pairs,).
 
     Attributes
     ----------
     pair : array of int64, or slice
         Indices of the pairs, each once.
     n, b, c : array
-        Items newly shared by pair (i, j); those of them that only i has right; only j.
+        Items newly shared by pair (i, j); those that only i has right; those that only j has right.
     """
 
     pair: Places
@@ -42,20 +42,20 @@ class Gains(NamedTuple):
 def chunk_counts(
     before: Codes, after: Codes, row: NDArray[np.int64], contestant: NDArray[np.int64], code: NDArray[np.uint32]
 ) -> Gains:
-    """Count what a chunk of new cells adds to every pair it touches.
+    """Count the items that each pair gains from new cells.
 
     Parameters
     ----------
     before, after : array of codes, shape (rows, contestants)
-        The rows that the chunk touches, without and with the new cells.
+        The rows with new cells, without and with these.
     row, contestant, code : arrays, shape (cells,)
         The new, scored cells; at most 4,000 of them.
 
     Notes
     -----
-    A new cell of contestant k meets every partner p that was there *before* the chunk, and every new cell of p meets each k that is there
-    *after* it: so two new cells of one row meet exactly once. The three counts of a pair are digits of one number: shared items, then those
-    that p alone has right, then those that k alone has right.
+    A new cell of contestant k meets every partner p present *before* the chunk, and every new cell of p meets each k present *after* it:
+    two new cells of one row meet exactly once. The three counts of a pair are digits of one number: shared items, items that only p has
+    right, items that only k has right.
     """
     rows, contestants = before.shape
     cells = np.bincount(contestant, minlength=contestants)
@@ -84,7 +84,7 @@ def chunk_counts(
         gained[:, members] += (of_p @ now).T
     if everyone:
         return _triangle(lambda low, high: gained[low:high], contestants, shift)
-    # Two touched contestants met in both of their rows: the later one has all of it.
+    # Two contestants with new cells met in both of their rows: the later one has the sum.
     k, p = np.nonzero((gained > 0) & ((cells == 0) | (np.arange(contestants) < members[:, None])))
     n, p_alone, k_alone = _digits(gained[k, p], shift)
     k = members[k]
@@ -94,14 +94,14 @@ def chunk_counts(
 
 
 def _kinds(block: Codes, kind: type[np.floating[Any]], *, graded: bool) -> Floats:
-    """Say of each cell whether it is right, then below whether it is wrong, then whether it is graded; shape (2 or 3 rows, contestants)."""
+    """Return whether each cell is right, below it whether it is wrong, then whether it is graded; shape (2 or 3 rows, contestants)."""
     rows, contestants = block.shape
-    found = np.empty((2 + graded, rows, contestants), kind)
-    np.equal(block, ONE, out=found[0])
-    np.equal(block, ZERO, out=found[1])
+    kinds = np.empty((2 + graded, rows, contestants), kind)
+    np.equal(block, ONE, out=kinds[0])
+    np.equal(block, ZERO, out=kinds[1])
     if graded:
-        np.greater(block, ONE, out=found[2])
-    return found.reshape((2 + graded) * rows, contestants)
+        np.greater(block, ONE, out=kinds[2])
+    return kinds.reshape((2 + graded) * rows, contestants)
 
 
 def _meetings(
@@ -113,10 +113,10 @@ def _meetings(
     *,
     graded: bool,
 ) -> Any:  # noqa: ANN401
-    """Return what each new cell counts for when it meets each kind of cell, as a matrix of shape (groups, 2 or 3 rows).
+    """Return the digits that each new cell adds when it meets each kind of cell, shape (groups, 2 or 3 rows).
 
-    The first digit counts it where it is wrong and the other right, the second one where it is right and the other wrong. The matrix is
-    dense or sparse, whichever multiplies sooner.
+    The first digit counts a wrong cell that meets a right one, the second a right cell that meets a wrong one. The matrix is dense or
+    sparse, depending on which is faster.
     """
     (group, row), (groups, rows) = place, shape
     worth = [1 + digits[0] * (code == ZERO), 1 + digits[1] * (code == ONE)] + [np.ones(code.size)] * graded
@@ -135,19 +135,19 @@ def _meetings(
 
 
 def _triangle(rows: Callable[[int, int], Floats], contestants: int, shift: int) -> Gains:
-    """Take the digits of a whole table of pairs, block by block while it is in the cache.
+    """Return the digits of a whole table of pairs, computed in blocks that fit the cache.
 
-    Row j of its lower triangle holds the pairs (., j), which are neighbours: so that is the order of pair indices.
+    Row j of its lower triangle holds the pairs (., j): this is the order of pair indices.
     """
-    found = [np.empty(pair_count(contestants), np.int32) for _ in range(3)]
+    gains = [np.empty(pair_count(contestants), np.int32) for _ in range(3)]
     step = max(1, _BLOCK_CELLS // contestants)
     for low in range(0, contestants, step):
         high = min(low + step, contestants)
         block = rows(low, high)
         packed = np.concatenate([block[j - low, :j] for j in range(low, high)])
-        for each, digit in zip(found, _digits(packed, shift), strict=True):
+        for each, digit in zip(gains, _digits(packed, shift), strict=True):
             each[pair_count(low) : pair_count(high)] = digit
-    return Gains(slice(0, pair_count(contestants)), *found)
+    return Gains(slice(0, pair_count(contestants)), *gains)
 
 
 def _digits(packed: Floats, shift: int) -> list[NDArray[np.int32]]:

@@ -1,4 +1,4 @@
-"""What one chunk changed, as the store has to write it; and a whole state, as the store reads it back."""
+"""The types that the engine and the store share: the changes of a chunk, and a whole stored state."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -38,10 +38,10 @@ class Source(NamedTuple):
 
 
 class DeadLetter(NamedTuple):
-    """A record that was not read: where it stood in the log, where it came from, and why."""
+    """A rejected record: its place in the log, its origin, and the reason."""
 
     offset: int
-    index: int  # type: ignore[assignment]  # shadows tuple.index, which nobody needs here
+    index: int  # type: ignore[assignment]  # shadows tuple.index
     source: str
     line: int | None
     field: str
@@ -52,7 +52,7 @@ class DeadLetter(NamedTuple):
 
 
 class Misrouted(NamedTuple):
-    """A record of another partition's benchmark: to be published again to its owner, before the state moves on."""
+    """A record of another partition's benchmark: republish it to the owner before the state moves on."""
 
     offset: int
     place: int
@@ -62,7 +62,7 @@ class Misrouted(NamedTuple):
 
 @dataclass
 class BenchmarkDelta:
-    """What a chunk changed in one benchmark. Everything is appended, except `spec` and `counters`, which replace.
+    """The changes of a chunk in one benchmark: appended to the stored state, except `spec` and `counters`, which replace it.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class BenchmarkDelta:
     name : str
         The benchmark's name.
     off : int
-        Offset behind the last chunk that touched this benchmark.
+        Offset after the last chunk that changed this benchmark.
     spec : str or None
         The declaration as JSON when it changed.
     rows : list of RowKey
@@ -79,7 +79,7 @@ class BenchmarkDelta:
     contestants : list of Contestant
         New columns, in order.
     values : list of int
-        New entries of the score table, in millionths; code 2 + k stands for entry k, 0 for absent, 1 for skipped.
+        New entries of the score table, in millionths; entry k has code 2 + k.
     cells : tuple of arrays (row int32, contestant int32, code uint32), sorted by (contestant, row)
         The new scores.
     width : int
@@ -91,11 +91,11 @@ class BenchmarkDelta:
     changes : list of (field, VerdictChange)
         Verdict changes in the order of the log, each with its field in the table of latches.
     counters : dict of str to int
-        The counters of the benchmark as they stand now (events, duplicates, conflicts, rejected, ...).
+        The current counters of the benchmark (events, duplicates, conflicts, rejected).
     arrival : tuple of arrays (contestant int64, state int64 of four columns)
-        What the diagnostic of the arrival order keeps of the contestants that had new scores (`monitor.engine.state.arrival`).
+        The arrival-order state of contestants with new scores (`monitor.engine.state.arrival`).
     finding : OrderFinding or None
-        The finding against the arrival order, when it was made in this chunk.
+        The finding against the arrival order, if made in this chunk.
     """
 
     key: str

@@ -1,6 +1,6 @@
 """Pairs of graded scores: the log capital of every bet, in fixed point.
 
-Each pair has its own row of `stats.graded`: one whole number a bet, so that no chunking, order or restart changes a bit of it.
+Each bet has one whole number, so that no chunking, order or restart changes it.
 """
 
 from typing import Final
@@ -10,15 +10,11 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ZERO, Codes
 from monitor.engine.state.pairs import Index, pair_count
-from stats.graded import (
-    LAMBDAS,
-    initial_capital,
-    log_increments,
-)
+from stats.graded import LAMBDAS, initial_capital, log_increments
 
 BETS: Final = 2 * len(LAMBDAS)
 GRADED_MIXTURE: Final = "graded grid"
-"""How reports and verdict changes call these bets, where 0/1 scores have the declared mixture."""
+"""Name of these bets in reports and verdict changes, instead of the declared mixture of 0/1 scores."""
 
 _SLAB_CELLS: Final = 2_000_000
 
@@ -28,7 +24,7 @@ Differences = NDArray[np.int64]
 
 
 class GradedPairs:
-    """What is kept of each pair, in the order of pair indices.
+    """Capital and lead of each pair, in the order of pair indices.
 
     Attributes
     ----------
@@ -51,19 +47,19 @@ class GradedPairs:
 
 
 def capital_gained(differences: Differences, unit: int) -> tuple[Capital, Capital]:
-    """Add up what items bring to the capital of each pair.
+    """Add up the log increments of items, by pair.
 
     Parameters
     ----------
     differences : array of int64, shape (pairs, items)
-        0 where a pair does not share an item: that brings nothing.
+        0 where a pair does not share an item: its increment is 0.
     unit : int
-        What stands for a difference of 1.
+        A difference of 1.
 
     Returns
     -------
     gained, most : arrays of int64, shape (pairs, 2, L)
-        What all of them bring, and what those bring that raise a bet: no bet stands higher anywhere on the way.
+        The sum of all increments, and of the positive ones: no bet is higher anywhere on the trajectory.
     """
     from scipy.sparse import csr_array
 

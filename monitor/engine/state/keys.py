@@ -1,10 +1,10 @@
-"""Names from outside never enter a key of the store: their digests do."""
+"""Digests for the keys of the store: names from outside never enter a key."""
 
 from hashlib import blake2b
 
 
 def benchmark_key(name: str) -> str:
-    """Return the 32 hexadecimal digits (BLAKE2b-128) that stand for a benchmark in keys.
+    """Return the 32 hexadecimal digits (BLAKE2b-128) that identify a benchmark in keys.
 
     Examples
     --------
@@ -15,5 +15,5 @@ def benchmark_key(name: str) -> str:
 
 
 def record_digest(record: bytes) -> str:
-    """Return the 32 hexadecimal digits (BLAKE2b-128) by which a record is known again."""
+    """Return the 32 hexadecimal digits (BLAKE2b-128) that identify a record."""
     return blake2b(record, digest_size=16).hexdigest()

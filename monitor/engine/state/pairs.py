@@ -7,16 +7,16 @@ from numpy.typing import NDArray
 
 Index = NDArray[np.int64]
 Places = Index | slice
-"""Indices of some pairs, or `slice(0, pairs)` for all: reading and adding in place is then free of copies."""
+"""Indices of some pairs, or `slice(0, pairs)` for all of them, which avoids copies."""
 
 
 def chosen(pair: Places, some: Index) -> Index:
-    """Return the indices of some of the pairs, from where they stand among them."""
+    """Return the indices of some of the pairs, given their places among them."""
     return some if isinstance(pair, slice) else pair[some]
 
 
 def pair_count(contestants: int) -> int:
-    """Return how many pairs so many contestants make."""
+    """Return the number of pairs of contestants."""
     return contestants * (contestants - 1) // 2
 
 
@@ -48,7 +48,7 @@ def pair_members(pairs: Index) -> tuple[Index, Index]:
 
 @lru_cache(maxsize=4)
 def all_pairs(contestants: int) -> tuple[Index, Index]:
-    """Return (i, j) of every pair, in the order of their indices; shared, so read-only."""
+    """Return (i, j) of every pair, in the order of their indices; the arrays are shared, so read-only."""
     j, i = np.tril_indices(contestants, -1)
     i.flags.writeable = j.flags.writeable = False
     return i, j
@@ -62,7 +62,7 @@ def pairs_of(touched: NDArray[np.int64], contestants: int) -> tuple[Index, Index
     touched : array of int, distinct
         Contestants whose scores changed.
     contestants : int
-        How many contestants there are.
+        Number of contestants.
     """
     if 2 * touched.size >= contestants:
         return all_pairs(contestants)

@@ -1,7 +1,7 @@
-"""Declared repeats: an item is scored by a model once all of its R repeats are, and its score is their mean.
+"""Declared repeats: the score of an item is the mean of its R repeats, once all of them are scored.
 
-Repeats of one item are correlated, so each of them by itself is no bet. What bets is the matrix of items that is kept here beside the
-matrix of rows; its values are sums of R scores in millionths, so a mean of 0/1 repeats is an exact multiple of 1/R.
+Repeats of one item are correlated, so a single one is no bet. The items bet: their scores are sums of R scores in millionths, so a mean
+of 0/1 repeats is an exact multiple of 1/R.
 """
 
 import numpy as np
@@ -20,13 +20,13 @@ class Repeats:
     Attributes
     ----------
     row_at : array of int64, shape (items or more, R)
-        Row of each repeat; -1 where it has not come.
+        Row of each repeat; -1 where it is absent.
     codes : array of uint32, shape (items or more, contestants or more)
-        ABSENT until all repeats are there, SKIPPED where any of them was skipped, else the code of their sum.
+        ABSENT until all repeats are present, SKIPPED if any of them was skipped, else the code of their sum.
     values : list of int
-        Sums of R scores in millionths; entry k has code 2 + k, and the first two are none right and all right.
+        Sums of R scores in millionths; entry k has code 2 + k, and the first two are none and all right.
     clusters : list of (str or None)
-        Of each item: that of its first row.
+        Cluster of the first row of each item.
     """
 
     def __init__(self, count: int, million: int) -> None:
@@ -41,11 +41,11 @@ class Repeats:
 
     @property
     def items(self) -> int:
-        """How many items have been named by one of their R repeats."""
+        """Number of items with at least one of their R repeats."""
         return len(self.clusters)
 
     def add_row(self, item: str, repeat: int, cluster: str | None) -> None:
-        """Take in the next row; a repeat behind the R declared belongs to no item."""
+        """Add the next row; a repeat beyond the R declared belongs to no item."""
         row = len(self._item)
         if repeat >= self.count:
             self._item.append(-1)
@@ -60,7 +60,7 @@ class Repeats:
         self.row_at[index, repeat] = row
 
     def grow(self, contestants: int) -> None:
-        """Make room for all items and contestants that have been named."""
+        """Make room for all items and contestants."""
         rows, columns = self.codes.shape
         if rows < self.items or columns < contestants:
             grown = np.zeros((max(rows, len(self.row_at)), max(columns, contestants)), np.uint32)
@@ -68,16 +68,16 @@ class Repeats:
             self.codes = grown
 
     def completed(self, scores: Codes, values: list[int], row: Index, contestant: Index, position: Index) -> ItemCells:
-        """Find the items that new cells complete.
+        """Return the items that new cells complete.
 
         Parameters
         ----------
         scores : array of codes, shape (rows, contestants)
-            The score matrix with the new cells in it.
+            The score matrix with the new cells.
         values : list of int
             Its score table, in millionths.
         row, contestant, position : arrays of int64, shape (cells,)
-            The new cells, each with its place in the piece; an item is complete at the last of its own.
+            The new cells, each with its position in the piece; an item is complete at its last one.
         """
         item = np.array(self._item, np.int64)[row]
         inside = np.flatnonzero(item >= 0)

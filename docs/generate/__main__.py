@@ -3,13 +3,18 @@
 import argparse
 import sys
 
-from docs.generate import command_line, import_graph, settings
+from docs.generate import command_line, import_graph, outputs, settings
 from docs.generate.pages import DOCS, with_part
 
 PARTS = (
     ("explanation/architecture.md", "import graph", import_graph.render),
     ("reference/command-line.md", "commands", command_line.render),
     ("reference/settings.md", "settings", settings.render),
+    ("tutorials/first-ranking.md", "output report", outputs.report),
+    ("tutorials/first-ranking.md", "output gate", outputs.gate),
+    ("how-to/gate-in-ci.md", "output plan", outputs.plan),
+    ("how-to/import-results.md", "output choices", outputs.choices),
+    ("../README.md", "output reject", outputs.reject),
 )
 """Page, name of its markers, and the function that returns the text between them."""
 

@@ -9,7 +9,7 @@ from docs.generate.__main__ import PARTS
 from docs.generate.pages import DOCS, with_part
 
 
-@pytest.mark.parametrize(("page", "name", "render"), PARTS, ids=[page for page, *_ in PARTS])
+@pytest.mark.parametrize(("page", "name", "render"), PARTS, ids=[name for _, name, _ in PARTS])
 def test_a_page_matches_the_code(page, name, render):
     text = (DOCS / page).read_text(encoding="utf-8")
     assert text == with_part(text, name, render()), "run `python -m docs.generate`"

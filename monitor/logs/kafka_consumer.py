@@ -13,27 +13,21 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.abc import ConsumerRebalanceListener
-from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import ConsumerStoppedError, KafkaError, NoOffsetForPartitionError
 from aiokafka.errors import OffsetOutOfRangeError as FetchedOutOfRange
-from faust.exceptions import ConsumerNotStarted
 from faust.transport import base
 from faust.types import TP
 
 from monitor.engine.chunk import Chunk
-from monitor.logs.chunk_consumer import ChunkConsumer
 from monitor.logs.errors import OffsetOutOfRange
+from monitor.logs.kafka_connection import KafkaConnection
 from monitor.logs.kafka_records import chunks
-from monitor.logs.kafka_settings import KafkaSettings
-from monitor.logs.kafka_slices import Record, read_in_slices
+from monitor.logs.kafka_slices import Record
 
 POLL_SECONDS: Final = 0.2
 COMMIT_SECONDS: Final = 2.0
-STOP_SECONDS: Final = 5.0
-# A paused worker stays in its group. The watchdog handles one that makes no progress; one that hangs sends no heartbeats.
-NEVER_MS: Final = 2**31 - 1
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -56,14 +50,12 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
         )
 
 
-class Consumer(ChunkConsumer):
+class Consumer(KafkaConnection):
     """Delivers the chunks of each assigned partition in order, from the offset that the application has stored.
 
     One chunk waits in the stream's buffer and the next in this consumer; `KafkaSettings.fetch_bytes` bounds what else is fetched of a
     partition. A partition paused with `pause_partitions` is not read; a rebalance ends the pause.
     """
-
-    _started_kafka: AIOKafkaConsumer | None = None
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
@@ -74,58 +66,6 @@ class Consumer(ChunkConsumer):
         self._loading = asyncio.Lock()
         self._rebalances = 0
         self._committing: asyncio.Task[bool] | None = None
-
-    @property
-    def _settings(self) -> KafkaSettings:
-        settings = self.app.kafka
-        assert settings is not None, "make_app sets it for kafka://"
-        return settings
-
-    @property
-    def _kafka(self) -> AIOKafkaConsumer:
-        if self._started_kafka is None:
-            raise ConsumerNotStarted("the consumer is not connected: start the application first")
-        return self._started_kafka
-
-    async def on_start(self) -> None:
-        """Connect to the brokers."""
-        settings = self._settings
-        # The assignor keeps its assignment in its class, so two workers in a process must not share one.
-        assignor = type("Sticky", (StickyPartitionAssignor,), {})
-        kafka = AIOKafkaConsumer(
-            **settings.client_options(),
-            group_id=self.app.conf.id,
-            enable_auto_commit=False,
-            auto_offset_reset="none",
-            isolation_level="read_committed",
-            partition_assignment_strategy=(assignor,),
-            max_poll_interval_ms=NEVER_MS,
-            session_timeout_ms=round(1000 * settings.session_seconds),
-            heartbeat_interval_ms=round(1000 * settings.session_seconds / 4),
-            rebalance_timeout_ms=round(1000 * settings.rebalance_seconds),
-            fetch_max_wait_ms=round(1000 * settings.fetch_wait_seconds),
-            max_partition_fetch_bytes=settings.fetch_bytes,
-        )
-        try:
-            await kafka.start()
-        except BaseException:
-            await kafka.stop()
-            raise
-        read_in_slices(kafka, self.app.chunk_records)
-        self._started_kafka = kafka
-
-    async def on_stop(self) -> None:
-        """Commit the progress, and leave the group."""
-        await super().on_stop()
-        if self._started_kafka is None:
-            return
-        try:
-            async with asyncio.timeout(STOP_SECONDS):
-                await self._kafka.stop()
-        except TimeoutError:
-            self.log.warning(
-                "the brokers did not answer when this worker left the group; the group waits for its session to time out"
-            )
 
     async def subscribe(self, topics: Iterable[str]) -> None:
         """Join the group.
@@ -282,10 +222,6 @@ class Consumer(ChunkConsumer):
     def on_buffer_drop(self, tp: TP) -> None:
         """Do nothing, as `on_buffer_full`."""
 
-    def assignment(self) -> set[TP]:
-        """Return the partitions of this worker."""
-        return {TP(*tp) for tp in self._kafka.assignment()}
-
     async def position(self, tp: TP) -> int | None:
         """Return the offset of the next chunk to read, or None while it is unknown."""
         return self._position.get(tp)
@@ -293,30 +229,6 @@ class Consumer(ChunkConsumer):
     def has_read_on(self, tp: TP) -> bool:
         """Return whether the chunk after the agent's current one is already read."""
         return self._position.get(tp, 0) > self.app.progress.next.get(tp, 0)
-
-    def highwater(self, tp: TP) -> int | None:
-        """Return the end of the partition as of the last fetch, or None before the first."""
-        end: int | None = self._kafka.highwater(TopicPartition(*tp))
-        return end
-
-    async def highwaters(self, *partitions: TP) -> Mapping[TP, int]:
-        """Fetch the ends of partitions from the brokers."""
-        offsets = await self._kafka.end_offsets([TopicPartition(*tp) for tp in partitions]) if partitions else {}
-        return {TP(*tp): offset for tp, offset in offsets.items()}
-
-    async def earliest_offsets(self, *partitions: TP) -> Mapping[TP, int]:
-        """Fetch the offsets of the first records of partitions from the brokers."""
-        offsets = await self._kafka.beginning_offsets([TopicPartition(*tp) for tp in partitions]) if partitions else {}
-        return {TP(*tp): offset for tp, offset in offsets.items()}
-
-    def topic_partitions(self, topic: str) -> int | None:
-        """Return the partition count of the topic, or None while it is unknown."""
-        partitions = self._kafka.partitions_for_topic(topic)
-        return len(partitions) if partitions else None
-
-    def key_partition(self, topic: str, key: bytes | None, partition: int | None = None) -> int | None:
-        """Return None: this application uses `monitor.engine.ownership.owner`."""
-        return None
 
     async def commit(self, topics: Any = None, start_new_transaction: bool = True) -> bool:  # noqa: ANN401, FBT001, FBT002
         """Commit what the agent has finished, for lag monitors; Faust calls this every few seconds.

@@ -49,7 +49,6 @@ class EmbeddedMonitor(MonitorProcess):
 
     Parameters
     ----------
-    settings : Settings
     on_change : callable, optional
         Called with each verdict change after it has been relayed.
     serve : bool

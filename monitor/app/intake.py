@@ -25,7 +25,6 @@ class FileIntake:
 
     Parameters
     ----------
-    log : FileLog
     known : callable
         Returns whether a benchmark has begun.
     declare : callable, optional
@@ -58,7 +57,6 @@ class KafkaIntake:
 
     Parameters
     ----------
-    producer : KafkaProducer
     topic : str
         The topic of the events.
     partitions : int

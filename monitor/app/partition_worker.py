@@ -65,10 +65,8 @@ class PartitionWorker:
     ----------
     number : int
         The partition.
-    store : Store
     publishers : sequence of Publisher
         Get the verdict changes. The first one gets all of them before the partition is released; the others continue later.
-    dead_letters : DeadLetters
     first_offset : int
         Where the log begins; used for a partition that was never folded.
     owner : callable, optional
@@ -77,8 +75,6 @@ class PartitionWorker:
         Publishes misrouted records; needed with `owner`.
     listener : callable, optional
         Called with each verdict change after it was published.
-    limits : Limits, optional
-    process_metrics : ProcessMetrics, optional
     """
 
     partition: Partition
@@ -140,7 +136,6 @@ class PartitionWorker:
 
         Parameters
         ----------
-        chunk : Chunk
         follows : callable, optional
             Returns whether the next chunk of this partition is already read; it may then be folded during this chunk's commit.
 

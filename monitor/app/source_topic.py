@@ -65,7 +65,6 @@ class SourceTopic:
 
         Parameters
         ----------
-        partition : int
         last : tuple of int and str, or None
             Offset and digest of the last folded record.
         first_offset : int

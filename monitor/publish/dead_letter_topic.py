@@ -20,7 +20,6 @@ class DeadLetterTopic:
 
     Parameters
     ----------
-    producer : KafkaProducer
     topic : str
         The topic of the events.
     make_limit : callable, optional

@@ -41,7 +41,6 @@ class KafkaProducer:
         How to reach the brokers, as every client of aiokafka takes it (bootstrap_servers, security_protocol, ssl_context, sasl_...).
     compression : str, optional
         gzip, snappy, lz4 or zstd.
-    retries : RetryPolicy, optional
 
     Raises
     ------

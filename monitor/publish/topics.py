@@ -34,8 +34,6 @@ class Topic:
 
     Attributes
     ----------
-    name : str
-    partitions : int
     replicas : int
         Of the partition with the fewest.
     without_leader : tuple of int
@@ -141,8 +139,6 @@ class Topics:
 
         Parameters
         ----------
-        name : str
-        like : Topic
         create : bool
             Whether it may be created.
         retention_seconds : float, optional

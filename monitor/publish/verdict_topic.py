@@ -20,7 +20,6 @@ class VerdictTopic:
 
     Parameters
     ----------
-    producer : KafkaProducer
     log : str
         The topic of the events.
     partition : int

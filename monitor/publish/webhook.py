@@ -60,7 +60,6 @@ class Webhook:
         The log and partition within which the ids of the changes are unique.
     count_failure : callable
         Called for every failed attempt.
-    retries : RetryPolicy, optional
 
     Raises
     ------

@@ -57,8 +57,6 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> StoredState | 
     ----------
     fetch : callable
         Runs commands in one round trip.
-    keys : Keys
-    partition : int
 
     Returns
     -------

@@ -30,8 +30,6 @@ class StoredOutbox:
 
         Parameters
         ----------
-        partition : int
-        after_id : str
         count : int
             The most changes to return.
         block_ms : int

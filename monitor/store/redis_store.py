@@ -57,7 +57,6 @@ class RedisStore(StoredOutbox):
             Name of the topic: 1-249 of A-Z a-z 0-9 . _ -.
         writer_id : str, optional
             Names this writer in the state. Never reuse one, not even for a restart of the same worker; default: a random one.
-        retries : RetryPolicy, optional
 
         Raises
         ------
@@ -142,7 +141,6 @@ class RedisStore(StoredOutbox):
 
         Parameters
         ----------
-        delta : Delta
         at : float
             Time of the commit in seconds since 1970, stored for the metrics; 0 stores none.
 

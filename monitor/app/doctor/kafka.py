@@ -50,7 +50,6 @@ def check_topic(topic: Topic, brokers: int, where: str) -> Iterator[Finding]:
 
     Parameters
     ----------
-    topic : Topic
     brokers : int
         How many are up.
     where : str

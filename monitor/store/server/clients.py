@@ -29,10 +29,8 @@ class Clients:
 
     Attributes
     ----------
-    state
     address : str
         Without a password.
-    sentinels : list of Redis
     """
 
     state: Client

@@ -32,7 +32,6 @@ class ArchiveHeader:
 
     Attributes
     ----------
-    topic : str
     state_version, statistics_version : int
         Versions of the program that wrote the state.
     rankwatch_state : int
@@ -51,7 +50,6 @@ class PartitionLine:
 
     Attributes
     ----------
-    partition : int
     meta : dict of str to str
         The fields of ``:meta``.
     relays : dict of str to str
@@ -72,7 +70,6 @@ class BenchmarkLine:
 
     Attributes
     ----------
-    partition : int
     benchmark : str
         Its name.
     born : list

@@ -14,15 +14,12 @@ class PartitionSummary:
 
     Attributes
     ----------
-    partition : int
     off : int
         The log is folded up to this offset.
     log : str
         The log it was folded from; empty if it is not bound to one yet.
-    benchmarks : int
     rows, models : int
         Over all benchmarks.
-    events, duplicates, conflicts, rejected : int
     latches : int
         Latched verdicts.
     waiting : int

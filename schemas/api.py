@@ -1,4 +1,4 @@
-"""What the HTTP API answers beyond the report: lists for navigation, pages, paths, matrices, and problems."""
+"""Responses of the HTTP API besides the report: summaries, pages, paths, matrices and problems."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,57 +12,61 @@ class _Answer(BaseModel):
 
 
 class Problem(_Answer):
-    """What went wrong with a request (RFC 9457)."""
+    """Why a request failed (RFC 9457)."""
 
     type: str = "about:blank"
     title: str
     status: int
     detail: str
-    errors: list["RecordError"] | None = Field(None, description="the records or parameters that are wrong")
-    errors_total: int | None = Field(None, description="how many there are, where not all are listed")
+    errors: list["RecordError"] | None = Field(None, description="the wrong records or parameters")
+    errors_total: int | None = Field(None, description="number of errors, if `errors` omits some")
 
 
 class RecordError(_Answer):
-    """One record of a body, or one parameter, that cannot be taken."""
+    """A wrong record of a body, or a wrong parameter."""
 
-    line: int | None = Field(None, description="line of the body, or place in the array, from 1; null for a parameter")
+    line: int | None = Field(
+        None, description="line of the body, or position in the array, from 1; null for a parameter"
+    )
     field: str
     found: str
     reason: str
 
 
 class BenchmarkSummary(_Answer):
-    """One benchmark in a list for navigation."""
+    """Summary of a benchmark."""
 
     benchmark: str
     items: int
     events: int
     models: int
     pairs: int
-    decided: int = Field(description="pairs with a family-wise verdict that counts")
+    decided: int = Field(description="pairs with a family-wise decision that counts")
     order: OrderReport
     rejected: int
     conflicts: int
 
 
 class PairPage(_Answer):
-    """Some pairs of a benchmark."""
+    """One page of the pairs of a benchmark."""
 
     pairs: list[PairReport]
-    total: int = Field(description="pairs that the filters let through")
-    next_cursor: str | None = Field(description="give it as `cursor` to go on; null at the end")
+    total: int = Field(description="number of pairs that match the filters")
+    next_cursor: str | None = Field(description="`cursor` of the next page; null on the last page")
 
 
 class PathReport(_Answer):
-    """The e-process of a pair along its shared items, and the interval closing in; lists are null where scores are graded."""
+    """The e-process of a pair along its shared items, and the interval of the gap; null where graded scores have none."""
 
     benchmark: str
     model_a: str
     model_b: str
     order: str = Field(
-        description="in which order the items stand; but for a committed order not the one in which the verdict saw them"
+        description="order of the items; only for a committed order is it the order that the verdict used"
     )
-    n: list[int] = Field(description="shared items so far; of a committed order, items of the prefix, skipped ones too")
+    n: list[int] = Field(
+        description="shared items so far; for a committed order, items of the prefix including skipped ones"
+    )
     log_e: list[float] | None
     log_e_a: list[float] | None
     log_e_b: list[float] | None
@@ -70,34 +74,32 @@ class PathReport(_Answer):
     gap_low: list[float] | None
     gap_high: list[float] | None
     log_threshold: float = Field(description="ln 1/alpha")
-    log_family_threshold: float | None = Field(
-        description="ln 1/alpha_j; null for a pair without a place in its family"
-    )
+    log_family_threshold: float | None = Field(description="ln 1/alpha_j; null for a pair outside its family")
 
 
 class Matrix(_Answer):
-    """Every pair of a benchmark at once, over the models by rank."""
+    """Every pair of a benchmark, with the models in rank order."""
 
     benchmark: str
     models: list[str]
     decided: list[list[int]] = Field(
-        description="family-wise: 1 where the row's model is better, -1 where the column's is, 0 undecided"
+        description="family-wise decision: 1 for the model of the row, -1 for the model of the column, 0 undecided"
     )
-    statuses: list[Status] = Field(description="what the codes of `status` stand for")
+    statuses: list[Status] = Field(description="meaning of the codes in `status`")
     status: list[list[int]] = Field(description="index into `statuses`; -1 on the diagonal")
 
 
 class ChangePage(_Answer):
-    """Verdict changes in the order of the log."""
+    """One page of verdict changes, in log order."""
 
     changes: list[VerdictChange]
     next: str | None = Field(
-        description="id to give as `after` to go on: that of the last change here, or the one that was given"
+        description="`after` of the next page: the id of the last change, or the given `after` if the page is empty"
     )
 
 
 class Update(_Answer):
-    """The state of a benchmark has moved."""
+    """A benchmark has new events."""
 
     benchmark: str
     events: int
@@ -108,20 +110,20 @@ class Accepted(_Answer):
 
     accepted: int = Field(description="events")
     declarations: int
-    rejected: list[RecordError] = Field(description="always empty: a request with a bad record is refused whole")
+    rejected: list[RecordError] = Field(description="always empty: a bad record refuses the whole request")
 
 
 class DeclarationTaken(_Answer):
     """A declaration is durable in the log."""
 
     benchmark: str
-    place: str = Field(description="where it stands in the log")
-    in_force: bool = Field(description="whether it has been folded already; if not, GET tells when it is")
+    place: str = Field(description="position in the log")
+    in_force: bool = Field(description="whether the declaration is in force; if false, poll it with GET")
     spec: Spec
 
 
 class OpenPair(_Answer):
-    """A pair that stopping now would leave open."""
+    """A pair of the model that is not decided family-wise."""
 
     other: str
     status: Status
@@ -130,15 +132,15 @@ class OpenPair(_Answer):
 
 
 class EarlyStop(_Answer):
-    """Whether the run of a model may stop, and what would be left undecided."""
+    """Whether the run of a model may stop, and which pairs are undecided."""
 
     benchmark: str
     model: str
     may_stop: bool = Field(
-        description="true when every pair of the model is decided family-wise, equivalent or exhausted"
+        description="true if every pair of the model is decided family-wise, equivalent or exhausted"
     )
     reason: str
-    decided: list[str] = Field(description="the models against which it is decided family-wise")
+    decided: list[str] = Field(description="the other models of its pairs that are decided family-wise")
     undecided: list[OpenPair] = Field(description="every other pair, with its status")
 
 

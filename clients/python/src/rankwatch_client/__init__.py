@@ -1,4 +1,4 @@
-"""Sends the scores of a running evaluation to a rankwatch monitor, without ever holding the evaluation up.
+"""Send the scores of a running evaluation to a rankwatch monitor, without blocking the evaluation.
 
 >>> from rankwatch_client import Client
 >>> with Client("http://127.0.0.1:8642", benchmark="mmlu", model="mine") as client:  # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""The client: takes scores at once, and sends them from a thread of its own."""
+"""Queue scores at once, and send them from a thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
-from rankwatch_client.transport import Answer, Transport
+from rankwatch_client.transport import Response, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 log = logging.getLogger("rankwatch_client")
 
 CAPACITY = 100_000
-"""Scores that may wait; while the monitor is away for longer, further ones are dropped, and counted."""
+"""Scores in the queue; further scores are dropped and counted."""
 
 BATCH = 1_000
 FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0
 REQUEST_SECONDS = 10.0
 EXIT_SECONDS = 5.0
-"""How long the end of the process waits for what is left."""
+"""How long the process waits at exit to send the queue."""
 
 
 class Stats(NamedTuple):
-    """What has become of the scores that were given.
+    """Counts of the scores passed to a client.
 
     Attributes
     ----------
     sent : int
         Durable in the monitor's log.
     dropped : int
-        Given up: there was no room, or no time at the end.
+        Discarded: the queue was full, or time ran out at the end.
     refused : int
-        The monitor, or this client, could not read them.
+        Rejected as invalid by the monitor or the client.
     pending : int
-        Waiting.
+        In the queue.
     """
 
     sent: int
@@ -59,10 +59,10 @@ class EarlyStop(NamedTuple):
     Attributes
     ----------
     may_stop : bool
-        Each pair of the model is decided family-wise, equivalent or exhausted. False as well while the monitor cannot be asked.
+        True if each pair of the model is decided family-wise, equivalent or exhausted. False while the monitor is unreachable.
     reason : str
     decided : list of str
-        Models against which it is decided family-wise.
+        Models with a family-wise decision against this one.
     undecided : list of dict
         ``other``, ``status``, ``items_to_decision`` and ``reason`` of every other pair.
     """
@@ -79,25 +79,25 @@ class _Declaration(NamedTuple):
 
 
 class Client:
-    """Sends scores to a monitor. No method but the constructor raises, and none but `flush`, `close` and `early_stop` waits.
+    """Sends scores to a monitor. Only the constructor raises; only `flush`, `close` and `early_stop` block.
 
     Parameters
     ----------
     url : str, optional
-        Where the monitor serves; default: the environment variable RANKWATCH_URL.
+        URL of the monitor; default: the environment variable RANKWATCH_URL.
     token : str, optional
         Bearer token; default: RANKWATCH_TOKEN.
     benchmark, model : str, optional
-        What scores are of unless they say otherwise.
+        Defaults for each score.
     capacity : int
-        Scores that may wait.
+        Scores in the queue.
     interval : float
-        Seconds for which scores are collected before they are sent.
+        Seconds to collect scores for one request.
 
     Raises
     ------
     ValueError
-        If there is no URL, or it is none.
+        If the URL is missing or invalid.
     """
 
     def __init__(
@@ -112,30 +112,28 @@ class Client:
     ) -> None:
         url = url or os.environ.get("RANKWATCH_URL")
         if not url:
-            raise ValueError("no monitor is named: give its URL, or set RANKWATCH_URL")
+            raise ValueError("the URL of the monitor is missing: pass url=, or set RANKWATCH_URL")
         self.url, self.benchmark, self.model = url, benchmark, model
         self._token = token or os.environ.get("RANKWATCH_TOKEN")
         self._capacity, self._interval = capacity, interval
-        self._begin()
+        self._reset()
         this = weakref.ref(self)
         atexit.register(_with, this, Client.close)
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=lambda: _with(this, Client._begin))
+            os.register_at_fork(after_in_child=lambda: _with(this, Client._reset))
 
-    def _begin(self) -> None:
-        """Begin with nothing; also in a forked process, where what waited is sent by its parent."""
+    def _reset(self) -> None:
+        """Start with an empty queue; a forked process does so too, since its parent sends the queue."""
         self._transport = Transport(self.url, self._token, REQUEST_SECONDS)
         self._changed = threading.Condition()
-        self._waiting: deque[bytes | _Declaration] = deque()
-        self._sending = 0
+        self._queue: deque[bytes | _Declaration] = deque()
+        self._in_flight = 0
         self._sent = self._dropped = self._refused = 0
-        self._hurry = 0
+        self._flushes = 0
         self._closed = False
-        self._until = math.inf
+        self._send_deadline = math.inf
         self._thread: threading.Thread | None = None
-        self._told: set[str] = set()
-
-    # --- what an evaluation calls -----------------------------------------------------------------------------------------------------
+        self._logged: set[str] = set()
 
     def score(
         self,
@@ -148,19 +146,19 @@ class Client:
         repeat: int = 0,
         epoch: int = 0,
     ) -> None:
-        """Take the score of a model on an item; it is sent soon.
+        """Queue the score of a model on an item.
 
         Parameters
         ----------
         item_id : str
         score : float, bool or None
-            In [0, 1]; None for an item that was skipped.
+            In [0, 1]; None for a skipped item.
         benchmark, model : str, optional
-            Instead of the client's.
+            Default: those of the client.
         cluster : str, optional
-            What items belong together.
+            Group of related items.
         repeat, epoch : int
-            Which repetition of the item, and which evaluation of the model.
+            Number of the repetition of the item, and of the evaluation of the model.
         """
         event: dict[str, Any] = {
             "benchmark": benchmark or self.benchmark,
@@ -183,209 +181,209 @@ class Client:
     def declare(self, *, benchmark: str | None = None, **spec: object) -> None:
         """Declare a benchmark before its first score, as in ``declare(items=12032)``.
 
-        A declaration that the monitor refuses, since scores came under another one, changes nothing; the reason is logged.
+        The monitor refuses a declaration that contradicts the one under which scores exist; the client logs the reason.
         """
         name = benchmark or self.benchmark
         if name is None:
-            self._refuse(0, "a declaration needs a benchmark")
+            self._refuse(0, "the declaration has no benchmark: pass it to the client or to declare()")
             return
         self._put(_Declaration(name, spec))
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Wait until everything given so far has been sent or given up; False if that took too long."""
+        """Wait until the queue is sent or dropped; return False on timeout."""
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         with self._changed:
-            self._hurry += 1
+            self._flushes += 1
             self._changed.notify_all()
             try:
-                while self._waiting or self._sending:
+                while self._queue or self._in_flight:
                     left = deadline - time.monotonic()
                     if left <= 0:
                         return False
                     self._changed.wait(min(left, 1.0))
             finally:
-                self._hurry -= 1
+                self._flushes -= 1
         return True
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is left, for at most so many seconds (default: `EXIT_SECONDS`); what comes later is dropped."""
+        """Send the queue for at most `timeout` seconds (default: `EXIT_SECONDS`); drop the rest and all later scores."""
         timeout = EXIT_SECONDS if timeout is None else timeout
         with self._changed:
             if self._closed:
                 return
             self._closed = True
-            self._until = time.monotonic() + timeout
+            self._send_deadline = time.monotonic() + timeout
             self._changed.notify_all()
             thread = self._thread
         if thread is not None:
             thread.join(timeout + REQUEST_SECONDS)
         stats = self.stats
         if stats.dropped:
-            self._tell(f"{stats.dropped:,} scores were not sent; send the log of the evaluation with `rankwatch send`")
+            self._warn_once(
+                f"{stats.dropped:,} scores were not sent: send the log of the evaluation with `rankwatch send`"
+            )
 
     def early_stop(self, *, benchmark: str | None = None, model: str | None = None) -> EarlyStop:
-        """Ask whether the run of a model may stop; while the monitor cannot be asked, it may not.
+        """Return whether the run of a model may stop; it may not while the monitor is unreachable.
 
-        Send what the answer should rest on first, with `flush`.
+        Call `flush` first, so that the result includes every score.
         """
         names = {"benchmark": benchmark or self.benchmark or "", "model": model or self.model or ""}
         transport = Transport(self.url, self._token, REQUEST_SECONDS)
         try:
-            answer = transport.request("GET", f"early-stop?{urlencode(names)}")
+            response = transport.request("GET", f"early-stop?{urlencode(names)}")
         finally:
             transport.close()
-        if answer.status != 200:
-            return EarlyStop(False, answer.reason, [], [])
-        return EarlyStop(*(answer.body[name] for name in EarlyStop._fields))
+        if response.status != 200:
+            return EarlyStop(False, response.reason, [], [])
+        return EarlyStop(*(response.body[name] for name in EarlyStop._fields))
 
     @property
     def stats(self) -> Stats:
-        """What has become of the scores so far."""
+        """Counts of the scores so far."""
         with self._changed:
-            pending = sum(isinstance(entry, bytes) for entry in self._waiting) + self._sending
+            pending = sum(isinstance(entry, bytes) for entry in self._queue) + self._in_flight
             return Stats(self._sent, self._dropped, self._refused, pending)
 
     def __enter__(self) -> Client:  # noqa: PYI034 - Self is younger than Python 3.9
-        """Use it until the block ends."""
+        """Return the client."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Send what is left."""
+        """Close the client."""
         self.close()
-
-    # --- the thread -------------------------------------------------------------------------------------------------------------------
 
     def _put(self, entry: bytes | _Declaration) -> None:
         with self._changed:
-            if self._closed or len(self._waiting) >= self._capacity:
+            if self._closed or len(self._queue) >= self._capacity:
                 self._dropped += isinstance(entry, bytes)
                 return
-            self._waiting.append(entry)
+            self._queue.append(entry)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="rankwatch-client", daemon=True)
                 self._thread.start()
-            if len(self._waiting) in {1, BATCH}:
+            if len(self._queue) in {1, BATCH}:
                 self._changed.notify_all()
 
     def _run(self) -> None:
         wait = FIRST_WAIT
         while (batch := self._next()) is not None:
-            answer = self._deliver(batch)
-            if not answer.passing:
+            response = self._deliver(batch)
+            if not response.transient:
                 wait = FIRST_WAIT
                 continue
-            self._tell(f"{self.url}: {answer.reason}; scores are kept until it answers")
+            self._warn_once(f"{self.url}: {response.reason}; the client keeps the scores and retries")
             self._put_back(batch)
-            self._rest(answer.retry_after or wait * random.uniform(0.5, 1.0))
+            self._rest(response.retry_after or wait * random.uniform(0.5, 1.0))
             wait = min(2 * wait, LONGEST_WAIT)
         self._transport.close()
 
     def _next(self) -> list[bytes] | _Declaration | None:
-        """Wait for something to send; None at the end."""
+        """Wait for the next declaration or batch of scores; return None at the end."""
         with self._changed:
-            while not self._waiting:
+            while not self._queue:
                 if self._closed:
                     return None
                 self._changed.wait()
-            if len(self._waiting) < BATCH and not self._hurry and not self._closed:
+            if len(self._queue) < BATCH and not self._flushes and not self._closed:
                 self._changed.wait(self._interval)
-            if time.monotonic() > self._until:
-                self._dropped += sum(isinstance(entry, bytes) for entry in self._waiting)
-                self._waiting.clear()
+            if time.monotonic() > self._send_deadline:
+                self._dropped += sum(isinstance(entry, bytes) for entry in self._queue)
+                self._queue.clear()
                 self._changed.notify_all()
                 return None
-            first = self._waiting[0]
+            first = self._queue[0]
             if isinstance(first, _Declaration):
-                self._sending = 1
-                return self._waiting.popleft()  # type: ignore[return-value]  # it is the first
+                self._in_flight = 1
+                return self._queue.popleft()  # type: ignore[return-value]  # the type of `first`
             batch: list[bytes] = []
-            while self._waiting and len(batch) < BATCH and isinstance(self._waiting[0], bytes):
-                batch.append(self._waiting.popleft())  # type: ignore[arg-type]  # as just asked
-            self._sending = len(batch)
+            while self._queue and len(batch) < BATCH and isinstance(self._queue[0], bytes):
+                batch.append(self._queue.popleft())  # type: ignore[arg-type]  # checked in the loop
+            self._in_flight = len(batch)
             return batch
 
-    def _deliver(self, batch: list[bytes] | _Declaration) -> Answer:
+    def _deliver(self, batch: list[bytes] | _Declaration) -> Response:
         if isinstance(batch, _Declaration):
-            answer = self._transport.request(
+            response = self._transport.request(
                 "PUT",
                 f"declarations?{urlencode({'benchmark': batch.benchmark})}",
                 json.dumps(batch.spec).encode(),
                 "application/json",
             )
-            if answer.status >= 400 and not answer.passing:
-                self._tell(f"the declaration of {batch.benchmark!r} was refused: {answer.reason}")
-            self._done(sent=0, refused=0, passing=answer.passing)
-            return answer
-        answer = self._transport.request("POST", "events", b"\n".join(batch), "application/x-ndjson")
-        if answer.status == 422 and len(batch) > 1:
-            return self._without_bad(batch, answer)
-        good = 200 <= answer.status < 300
-        self._done(sent=len(batch) if good else 0, refused=0 if good else len(batch), passing=answer.passing)
-        if not good and not answer.passing:
-            self._tell(f"{self.url} refused {len(batch):,} scores: {answer.reason}")
-        return answer
+            if response.status >= 400 and not response.transient:
+                self._warn_once(f"the declaration of {batch.benchmark!r} was refused: {response.reason}")
+            self._done(sent=0, refused=0, transient=response.transient)
+            return response
+        response = self._transport.request("POST", "events", b"\n".join(batch), "application/x-ndjson")
+        if response.status == 422 and len(batch) > 1:
+            return self._without_bad(batch, response)
+        good = 200 <= response.status < 300
+        self._done(sent=len(batch) if good else 0, refused=0 if good else len(batch), transient=response.transient)
+        if not good and not response.transient:
+            self._warn_once(f"{self.url} refused {len(batch):,} scores: {response.reason}")
+        return response
 
-    def _without_bad(self, batch: list[bytes], answer: Answer) -> Answer:
-        """Send a batch again without the records that the monitor could not read."""
-        errors = answer.body.get("errors") or [] if isinstance(answer.body, dict) else []
+    def _without_bad(self, batch: list[bytes], response: Response) -> Response:
+        """Queue a batch again without the records that the monitor rejected."""
+        errors = response.body.get("errors") or [] if isinstance(response.body, dict) else []
         bad = {error["line"] - 1 for error in errors if isinstance(error.get("line"), int)}
         rest = [entry for k, entry in enumerate(batch) if k not in bad] if bad else []
-        self._refuse(len(batch) - len(rest), answer.reason)
+        self._refuse(len(batch) - len(rest), response.reason)
         with self._changed:
-            self._waiting.extendleft(reversed(rest))
-            self._sending = 0
+            self._queue.extendleft(reversed(rest))
+            self._in_flight = 0
             self._changed.notify_all()
-        return answer
+        return response
 
-    def _done(self, *, sent: int, refused: int, passing: bool) -> None:
-        if passing:
+    def _done(self, *, sent: int, refused: int, transient: bool) -> None:
+        if transient:
             return
         with self._changed:
             self._sent += sent
             self._refused += refused
-            self._sending = 0
+            self._in_flight = 0
             self._changed.notify_all()
 
     def _put_back(self, batch: list[bytes] | _Declaration) -> None:
         with self._changed:
-            self._waiting.extendleft([batch] if isinstance(batch, _Declaration) else reversed(batch))
-            self._sending = 0
+            self._queue.extendleft([batch] if isinstance(batch, _Declaration) else reversed(batch))
+            self._in_flight = 0
 
     def _rest(self, seconds: float) -> None:
-        """Wait, but not beyond the end."""
+        """Wait, at most until the deadline of `close`."""
         until = time.monotonic() + seconds
         with self._changed:
-            while (left := min(until, self._until) - time.monotonic()) > 0:
+            while (left := min(until, self._send_deadline) - time.monotonic()) > 0:
                 self._changed.wait(left)
 
     def _refuse(self, count: int, reason: str) -> None:
         with self._changed:
             self._refused += count
-        self._tell(reason)
+        self._warn_once(reason)
 
-    def _tell(self, reason: str) -> None:
-        """Log something once."""
-        if reason not in self._told and len(self._told) < 100:
-            self._told.add(reason)
+    def _warn_once(self, reason: str) -> None:
+        """Log a warning once."""
+        if reason not in self._logged and len(self._logged) < 100:
+            self._logged.add(reason)
             log.warning("%s", reason)
 
 
 def _fault(event: dict[str, Any]) -> str | None:
-    """Say what is missing from an event; the rest is for the monitor to judge."""
+    """Return why an event cannot be sent, or None; the monitor checks the rest."""
     for name in ("benchmark", "model"):
         if not isinstance(event[name], str):
-            return f"a score needs a {name}: give it to the client, or to score()"
+            return f"the score has no {name}: pass it to the client or to score()"
     score = event["score"]
     try:
         if score is not None and not 0 <= score <= 1:
-            return f"a score lies in [0, 1], or is None: found {score!r}"
+            return f"score {score!r} is out of range: use a number from 0 to 1, a boolean or None"
     except TypeError:
-        return f"a score is a number, a boolean or None: found {type(score).__name__}"
+        return f"a score of type {type(score).__name__} is not a number: use a number from 0 to 1, a boolean or None"
     return None
 
 
 def _with(this: weakref.ref[Client], method: Callable[[Client], None]) -> None:
-    """Call a method of a client that is still in use."""
+    """Call a method of a client unless it was garbage-collected."""
     client = this()
     if client is not None:
         method(client)

@@ -1,6 +1,6 @@
-"""A hook of Inspect: each sample is sent as it is scored, under the names that `rankwatch` reads from the log of the same run.
+"""Send each sample of an Inspect run when it is scored, under the names that `rankwatch` reads from the log of the run.
 
-It is found by its entry point, and does nothing unless RANKWATCH_URL is set.
+Inspect loads the hook by its entry point; the hook is off unless RANKWATCH_URL is set.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from inspect_ai.log import EvalSpec
 from rankwatch_client.client import Client
 
 CLUSTER_FIELDS = ("cluster", "category", "subject", "topic", "domain")
-"""What the field of a sample's metadata is called that names its cluster; the first that is there counts."""
+"""Metadata fields that name the cluster of a sample; the first one present counts."""
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 class _Run:
-    """One task in evaluation."""
+    """A task that runs."""
 
     def __init__(self, data: TaskStart) -> None:
         self.task, self.model = data.spec.task, data.spec.model
         self.scorers = [scorer.name for scorer in data.spec.scorers or ()]
-        self.left: list[dict[str, Any]] = []
-        """Samples without a score: skipped, if the run finishes."""
+        self.unscored: list[dict[str, Any]] = []
+        """Samples without a score; they count as skipped once the run succeeds."""
 
 
-@hooks(name="rankwatch", description="Sends scores to a rankwatch monitor as they are made")
+@hooks(name="rankwatch", description="Sends each score to a rankwatch monitor")
 class RankwatchHooks(Hooks):
-    """Sends scores as they are made."""
+    """Sends each score when Inspect reports it."""
 
     def __init__(self) -> None:
         self._client: Client | None = None
         self._runs: dict[str, _Run] = {}
 
     def enabled(self) -> bool:
-        """Say whether a monitor is named."""
+        """Return whether RANKWATCH_URL names a monitor."""
         return bool(os.environ.get("RANKWATCH_URL"))
 
     async def on_task_start(self, data: TaskStart) -> None:
-        """Declare how many items there are, where the task says so."""
+        """Declare the item count if the task specifies it."""
         if self._client is None:
             self._client = Client()
         run = self._runs[data.eval_id] = _Run(data)
@@ -66,23 +66,23 @@ class RankwatchHooks(Hooks):
         }
         score = _score(run, sample.scores or {}) if sample.error is None else None
         if score is None:
-            run.left.append(event)
+            run.unscored.append(event)
         else:
             self._client.score(score=score, **event)
 
     async def on_task_end(self, data: TaskEnd) -> None:
-        """Send what is left; a sample without a score is skipped once the run has finished."""
+        """Send the queue; report samples without a score as skipped if the run succeeded."""
         run = self._runs.pop(data.eval_id, None)
         if run is None or self._client is None:
             return
         if data.log.status == "success":
-            for event in run.left:
+            for event in run.unscored:
                 self._client.score(score=None, **event)
         self._client.flush(10.0)
 
 
 def _items(spec: EvalSpec) -> int | None:
-    """How many items a run covers, where its specification says so."""
+    """Return the item count of a run, or None if its specification leaves it open."""
     if spec.dataset.sample_ids:
         return len(spec.dataset.sample_ids)
     if spec.config.limit is not None or spec.config.sample_id is not None:
@@ -96,7 +96,7 @@ def _cluster(metadata: dict[str, Any]) -> str | None:
 
 
 def _score(run: _Run, scores: dict[str, Any]) -> float | None:
-    """Return the value of the first scorer that gives one value, as Inspect counts it."""
+    """Return the score of the first scorer with a single value, converted as Inspect converts it."""
     names = [name for name in run.scorers if name in scores] + [name for name in scores if name not in run.scorers]
     for name in names:
         value = scores[name].value

@@ -1,7 +1,7 @@
-"""Scores of lm-evaluation-harness, under the names that `rankwatch` reads from its logs.
+"""Send scores of lm-evaluation-harness, under the names that `rankwatch` reads from its logs.
 
-The harness runs every request of a task before it scores any, so scores can be sent when `simple_evaluate` returns, and not before.
-Evaluate a few tasks at a time for verdicts that move in between.
+The harness runs all requests of a call before it scores any, so scores can be sent only when `simple_evaluate` returns. Evaluate a few
+tasks per call to get verdicts in between.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from rankwatch_client.client import Client
 
 CLUSTER_FIELDS = ("cluster", "category", "subject", "topic", "domain")
-"""What the field of a document is called that names its cluster; the first that is there counts."""
+"""Document fields that name the cluster; the first one present counts."""
 
 _HASH_CHARACTERS = 12
 
@@ -27,36 +27,36 @@ def send_results(
     ----------
     client : Client
     results : mapping
-        What `simple_evaluate` returned.
+        The return value of `simple_evaluate`.
     model : str, optional
-        Default: the client's.
+        Default: that of the client.
     metric : str, optional
-        Default: the first of each task that is a number for every document, and of which more is better.
+        Default: the first metric of each task with one number per document, where higher is better.
 
     Returns
     -------
     int
-        How many scores were given to the client.
+        Number of scores passed to the client.
 
     Raises
     ------
     ValueError
-        If the results hold no samples, or a task none of the metrics.
+        If the results have no samples, or a task has no usable metric.
     """
     samples = results.get("samples")
     if not samples:
-        raise ValueError("the results hold no samples: evaluate with log_samples=True")
-    given = 0
-    for task, found in samples.items():
-        if not found:
+        raise ValueError("the results have no samples: evaluate with log_samples=True")
+    count = 0
+    for task, task_samples in samples.items():
+        if not task_samples:
             continue
         items = results.get("n-samples", {}).get(task, {}).get("effective")
         if items:
             client.declare(benchmark=task, items=int(items))
-        chosen = metric or _metric(found[0], results.get("higher_is_better", {}).get(task, {}), task)
-        first = found[0].get("filter")
-        for sample in found:
-            if sample.get("filter") == first:
+        chosen = metric or _metric(task_samples[0], results.get("higher_is_better", {}).get(task, {}), task)
+        first_filter = task_samples[0].get("filter")
+        for sample in task_samples:
+            if sample.get("filter") == first_filter:
                 client.score(
                     f"{sample['doc_id']}-{sample['doc_hash'][:_HASH_CHARACTERS]}",
                     _value(sample.get(chosen)),
@@ -64,15 +64,15 @@ def send_results(
                     model=model,
                     cluster=_cluster(sample.get("doc")),
                 )
-                given += 1
-    return given
+                count += 1
+    return count
 
 
 def _metric(sample: Mapping[str, Any], better: Mapping[str, Any], task: str) -> str:
     for name in sample.get("metrics", ()):
         if better.get(name) is not False and isinstance(sample.get(name), (int, float)):
             return str(name)
-    raise ValueError(f"{task} has no metric with one number a document of which more is better: name one with metric=")
+    raise ValueError(f"{task} has no metric with one number per document where higher is better: pass metric=")
 
 
 def _value(value: object) -> float | None:

@@ -1,4 +1,4 @@
-"""One connection to a monitor, and what its answers mean for whoever sends."""
+"""Send requests to a monitor over one connection, and classify the responses."""
 
 from __future__ import annotations
 
@@ -7,59 +7,59 @@ import json
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-_PASSING = frozenset({408, 429})
+_TRANSIENT = frozenset({408, 429})
 
 
-class Answer(NamedTuple):
-    """The answer to a request; `status` 0 when there was none."""
+class Response(NamedTuple):
+    """The response to a request; `status` is 0 without a response."""
 
     status: int
     body: Any
     retry_after: float | None = None
 
     @property
-    def passing(self) -> bool:
+    def transient(self) -> bool:
         """Whether the same request may succeed later."""
-        return self.status == 0 or self.status >= 500 or self.status in _PASSING
+        return self.status == 0 or self.status >= 500 or self.status in _TRANSIENT
 
     @property
     def reason(self) -> str:
-        """What it says, on one line."""
+        """The error message, on one line."""
         detail = self.body.get("detail") if isinstance(self.body, dict) else self.body
         return "".join(c if c.isprintable() else "?" for c in str(detail)[:500])
 
 
 class Transport:
-    """Speaks HTTP with a monitor; for one thread at a time.
+    """An HTTP connection to a monitor, for one thread at a time.
 
     Parameters
     ----------
     url : str
         ``http[s]://host[:port][/prefix]``.
     token : str or None
-        Bearer token to carry.
+        Bearer token of each request.
     timeout : float
-        Seconds to wait for an answer.
+        Seconds to wait for a response.
 
     Raises
     ------
     ValueError
-        If the URL is none, or holds a user or password.
+        If the URL is invalid, or contains a user or password.
     """
 
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError("the URL of a monitor is http[s]://host[:port]")
+            raise ValueError("the URL of the monitor is invalid: use http[s]://host[:port]")
         if parts.username is not None or parts.password is not None:
-            raise ValueError("the URL may hold no user or password: give the token as token=, or RANKWATCH_TOKEN")
+            raise ValueError("the URL contains a user or password: pass the token as token=, or set RANKWATCH_TOKEN")
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._connection = kind(parts.hostname, parts.port, timeout=timeout)
         self._prefix = parts.path.rstrip("/")
         self._headers: dict[str, Any] = {} if token is None else {"Authorization": b"Bearer " + token.encode()}
 
-    def request(self, method: str, path: str, body: bytes | None = None, content_type: str = "") -> Answer:
-        """Send a request; a fault of the network is an answer of status 0."""
+    def request(self, method: str, path: str, body: bytes | None = None, content_type: str = "") -> Response:
+        """Send a request; a network error returns status 0."""
         headers = {**self._headers, "Content-Type": content_type} if body is not None else self._headers
         try:
             self._connection.request(method, f"{self._prefix}/api/v1/{path}", body, headers)
@@ -67,16 +67,16 @@ class Transport:
             text = response.read()
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
-            return Answer(0, f"no answer ({getattr(error, 'strerror', None) or error or type(error).__name__})")
+            return Response(0, f"no response ({getattr(error, 'strerror', None) or error or type(error).__name__})")
         after = response.headers.get("Retry-After", "")
-        return Answer(response.status, _parsed(text), float(after) if after.isdecimal() else None)
+        return Response(response.status, _parsed(text), float(after) if after.isdecimal() else None)
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
 
-def _parsed(text: bytes) -> Any:  # noqa: ANN401 - whatever it says
+def _parsed(text: bytes) -> Any:  # noqa: ANN401 - any JSON value
     try:
         return json.loads(text)
     except ValueError:

@@ -5,6 +5,7 @@ from graphlib import TopologicalSorter
 import grimp
 
 ROOTS = ("monitor", "schemas", "stats")
+_ENTRY = {"monitor", "monitor.__main__"}
 _LEGEND = (
     "Each row is a package; an `x` marks a package that it imports, by row number. Every `x` is to the right of the diagonal, so imports "
     "lead down the list, except between a package and its own subpackages."
@@ -18,11 +19,11 @@ def package_imports() -> Imports:
     """Return the direct imports between packages; a module right below `monitor` counts as a package."""
     graph = grimp.build_graph(*ROOTS)
     package_of = {module: _package(module, graph) for module in graph.modules}
-    imports: Imports = {package: set() for package in package_of.values() if package != "monitor"}
+    imports: Imports = {package: set() for package in package_of.values() if package not in _ENTRY}
     for module, package in package_of.items():
         targets = {package_of[target] for target in graph.find_modules_directly_imported_by(module)}
         if package in imports:
-            imports[package] |= targets - {package, "monitor"}
+            imports[package] |= targets - {package, *_ENTRY}
     return imports
 
 
@@ -55,12 +56,12 @@ def render() -> str:
     levels = room_levels(imports)
     order = sorted(imports, key=lambda package: (-levels[room(package)], package))
     layers = [
-        f"{level}  {'  '.join(name for name in sorted(levels) if levels[name] == level)}"
+        f"{level}  {'  '.join(_short(name) for name in sorted(levels) if levels[name] == level)}"
         for level in sorted(set(levels.values()), reverse=True)
     ]
     return "\n\n".join(
         (
-            "A room imports only rooms on lower levels:",
+            "A room imports only rooms on lower levels (names without `monitor.`):",
             _block(layers),
             _LEGEND,
             _block(_matrix(order, imports)),
@@ -69,13 +70,20 @@ def render() -> str:
 
 
 def _matrix(order: list[str], imports: Imports) -> list[str]:
-    width = max(len(package) for package in order)
-    head = " " * (width + 5) + " ".join(f"{number:2}" for number in range(1, len(order) + 1))
-    rows = [head]
+    width = max(len(_short(package)) for package in order)
+    numbers = range(1, len(order) + 1)
+    rows = [
+        " " * (width + 6) + " ".join(str(number // 10 or " ") for number in numbers),
+        " " * (width + 6) + " ".join(str(number % 10) for number in numbers),
+    ]
     for number, package in enumerate(order, 1):
-        marks = (" x" if other in imports[package] else " ·" if other == package else "  " for other in order)
-        rows.append(f"{number:2}  {package:{width}} {' '.join(marks)}".rstrip())
-    return rows
+        marks = ("x" if other in imports[package] else "·" if other == package else " " for other in order)
+        rows.append(f"{number:2}  {_short(package):{width}}  {' '.join(marks)}".rstrip())
+    return [row.rstrip() for row in rows]
+
+
+def _short(package: str) -> str:
+    return package.removeprefix("monitor.")
 
 
 def _block(lines: list[str]) -> str:

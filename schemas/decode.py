@@ -1,7 +1,7 @@
-"""From bytes to checked events: a whole block at once, and one record at a time when something is wrong with it."""
+"""Decode bytes to checked events: a whole block in one call, and record by record if something is wrong with it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -16,19 +16,63 @@ _EVENT: Final = msgspec.json.Decoder(EventFields)
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _NAMES: Final = tuple(map(attrgetter, ("benchmark", "item_id", "model", "cluster")))
 
-_REMEDIES: Final = {
-    "benchmark": "give the benchmark's name",
-    "item_id": "give the item's id as a string",
-    "model": "give the model's name",
-    "score": "give a number in [0, 1], true, false, or null for a skipped item",
-    "cluster": "give the cluster's name as a string, or leave it out",
-    "repeat": "give a whole number from 0, or leave it out",
-    "epoch": "give a whole number from 0, or leave it out",
+OUT_OF_RANGE: Final = "is out of range"
+_NAME: Final = "a string of 1 to 200 printable characters"
+_INDEX: Final = "a whole number from 0 to 2147483647, or omit it"
+_EXPECTED: Final = {
+    "benchmark": _NAME,
+    "item_id": _NAME,
+    "model": _NAME,
+    "declare": _NAME,
+    "cluster": f"{_NAME}, or omit it",
+    "score": "a number from 0 to 1, true, false or null",
+    "repeat": _INDEX,
+    "epoch": _INDEX,
+    "alpha": "a number above 0 and below 0.5",
+    "power": "a number above 0.5 and below 1",
+    "margin": "a number above 0 and below 1",
+    "mixture": "beta(a,b), grid98 or two_point(a,b)",
+    "family": "spending, capacity, or an object with policy, size and pairs",
+    "order": "completion, committed, trusted, none, or an object with policy and seed",
+    "items": "a whole number from 1 to 1000000000",
+    "item_ids": f"a list, each item id {_NAME}",
+    "scores": "binary or graded",
+    "repeats": "a whole number from 1 to 1000",
 }
+"""What each field may be, as an error names it."""
+
+_DECLARED: Final = ", ".join(Declaration.model_fields)
+_NUMBER: Final = "is not a number", "use a number"
+_WHOLE: Final = "is not a whole number", "use a whole number"
+_KINDS: Final = {
+    "string_type": ("is not a string", "use a string"),
+    "string_too_short": ("is too short", "use at least {min_length} character"),
+    "string_too_long": ("is too long", "use at most {max_length} characters"),
+    "string_pattern_mismatch": ("is not valid", "use a value that an earlier response returned"),
+    "too_short": ("is empty", "add an entry"),
+    "int_type": _WHOLE,
+    "int_from_float": _WHOLE,
+    "int_parsing": _WHOLE,
+    "int_parsing_size": _WHOLE,
+    "float_type": _NUMBER,
+    "float_parsing": _NUMBER,
+    "finite_number": (OUT_OF_RANGE, "use a number"),
+    "bool_type": _NUMBER,  # a score: the other branch of the union
+    "bool_parsing": ("is not a boolean", "use true or false"),
+    "greater_than": (OUT_OF_RANGE, "use a number above {gt}"),
+    "greater_than_equal": (OUT_OF_RANGE, "use {ge} or more"),
+    "less_than": (OUT_OF_RANGE, "use a number below {lt}"),
+    "less_than_equal": (OUT_OF_RANGE, "use {le} or less"),
+    "literal_error": ("is unknown", "use {expected}"),
+    "tuple_type": ("is not a list", "use a list"),
+    "model_type": ("is not an object", "use an object"),
+    "json_invalid": ("is not valid JSON", "send valid JSON"),
+}
+"""By pydantic's kind of error: what is wrong with the value, and what to do about a field that `_EXPECTED` does not list."""
 
 
 class Fault(NamedTuple):
-    """Why a record was not read: the field, what was found there, and what to do."""
+    """Why a record is rejected: the field, its value, and a sentence with the problem and what to do."""
 
     field: str
     found: str
@@ -47,7 +91,7 @@ def decode_block(block: bytes) -> list[EventFields] | None:
     Returns
     -------
     list of EventFields, or None
-        One per line, types checked; None when any line needs to be looked at by itself.
+        One per line, types checked; None if any line needs a closer look.
 
     Examples
     --------
@@ -58,7 +102,7 @@ def decode_block(block: bytes) -> list[EventFields] | None:
     """
     if not block.isascii():
         try:
-            block.decode()  # also what no field of an event holds
+            block.decode()  # the decoder skips unknown fields without checking them
         except UnicodeDecodeError:
             return None
     *lines, rest = block.split(b"\n")
@@ -66,9 +110,9 @@ def decode_block(block: bytes) -> list[EventFields] | None:
 
 
 def decode_records(records: Sequence[bytes]) -> list[EventFields] | None:
-    """Decode messages of one event each; None when any needs to be looked at by itself.
+    """Decode messages of one event each; None if any needs a closer look.
 
-    Each is parsed by itself (joining them is no faster), so that no message can reach over its end into the next one.
+    Each is parsed on its own, so that no message can reach into the next one. Joining them is no faster.
     """
     if max(map(len, records), default=0) > MAX_LINE_BYTES:
         return None
@@ -79,43 +123,42 @@ def decode_records(records: Sequence[bytes]) -> list[EventFields] | None:
 
 
 def decode_message(record: bytes) -> EventFields | Declaration | Fault:
-    """Decode one message: first as `decode_records` does, since what a message is must not depend on those around it."""
+    """Decode one message, first as `decode_records` does: its meaning must not depend on the messages around it."""
     events = decode_records([record])
     return decode_record(record) if events is None else events[0]
 
 
 def decode_record(record: bytes) -> EventFields | Declaration | Fault:
-    """Decode one record by the whole rule: an event, a declaration, or the reason why it is neither."""
+    """Decode one record by the whole rule: an event, a declaration, or a fault."""
     if len(record) > MAX_LINE_BYTES:
-        return Fault(
-            "record",
-            f"{len(record):,} bytes",
-            f"a record has at most {MAX_LINE_BYTES:,} bytes: leave out what is not a score",
-        )
+        return too_long(len(record))
     try:
         data = json.loads(record.decode("utf-8"), parse_constant=float)
     except UnicodeDecodeError as error:
-        return Fault(
-            "record",
-            f"byte 0x{record[error.start]:02x} at position {error.start}",
-            "the record is not valid UTF-8: write the file as UTF-8",
-        )
+        return not_utf8(error)
     except (ValueError, RecursionError) as error:
-        reason = f"the record is not valid JSON ({_plain(error)}): write one JSON object a line"
-        return Fault("record", shorten(record.decode("utf-8", "replace")), reason)
+        place = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        problem = "is nested too deeply" if isinstance(error, RecursionError) else f"is not valid JSON{place}"
+        return Fault(
+            "record", shorten(record.decode("utf-8", "replace")), f"the record {problem}; write one JSON object a line"
+        )
     return check_object(data)
 
 
-def _plain(error: Exception) -> str:
-    return (
-        f"{error.msg} at column {error.colno}"
-        if isinstance(error, json.JSONDecodeError)
-        else "nested too deeply or not a number"
-    )
+def too_long(length: int) -> Fault:
+    """Return the fault of a record of so many bytes."""
+    found = f"{length:,} bytes"
+    return Fault("record", found, f"the record has {found}, more than {MAX_LINE_BYTES:,}; remove what is not a score")
+
+
+def not_utf8(error: UnicodeDecodeError) -> Fault:
+    """Return the fault of a record that is not UTF-8."""
+    found = f"byte 0x{error.object[error.start]:02x} at position {error.start}"
+    return Fault("record", found, f"{found} is not valid UTF-8; write the file as UTF-8")
 
 
 def read_object(data: object) -> EventFields | Declaration | Fault:
-    """Read one decoded JSON value as `decode_message` reads it as a message of its own."""
+    """Check one decoded JSON value as `decode_message` checks a message."""
     try:
         return msgspec.convert(data, EventFields)
     except _BROKEN:
@@ -125,7 +168,9 @@ def read_object(data: object) -> EventFields | Declaration | Fault:
 def check_object(data: object) -> EventFields | Declaration | Fault:
     """Check one decoded JSON value by the whole rule."""
     if not isinstance(data, dict):
-        return Fault("record", shorten(data), "a record is a JSON object with benchmark, item_id, model and score")
+        found = shorten(data)
+        reason = f"{found} is not an object; use a JSON object with benchmark, item_id, model and score"
+        return Fault("record", found, reason)
     try:
         if "declare" in data:
             return Declaration.model_validate(data)
@@ -133,7 +178,7 @@ def check_object(data: object) -> EventFields | Declaration | Fault:
     except ValidationError as error:
         return _fault(error, data)
     except RecursionError:
-        return Fault("record", "deep nesting", "the record is nested too deeply")
+        return Fault("record", "deep nesting", "the record is nested too deeply; remove what is not a score")
     return EventFields(
         event.benchmark, event.item_id, event.model, event.score, event.cluster, event.repeat, event.epoch
     )
@@ -142,27 +187,56 @@ def check_object(data: object) -> EventFields | Declaration | Fault:
 def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
     named = data.get("benchmark", data.get("declare"))
     benchmark = named if isinstance(named, str) and name_fault(named) is None else None
-    details = error.errors(include_url=False)
-    first = details[0]
+    first = error.errors(include_url=False)[0]
     field = str(first["loc"][0]) if first["loc"] else "record"
-    value = first["input"]
-    found = f'"{shorten(value)}"' if isinstance(value, str) else shorten(value)
-    found = "nothing" if first["type"] == "missing" else found
-    reasons = [
-        d["msg"].removeprefix("Value error, ") for d in details if (str(d["loc"][0]) if d["loc"] else "record") == field
-    ]
-    if field == "score" and len(reasons) > 1:
-        reasons = reasons[:1]  # the other branch of the union (boolean) says nothing new
-    remedy = _REMEDIES.get(field)
-    reason = "; ".join(dict.fromkeys(reasons)).rstrip(".")
-    # An unknown field is called as whoever sent it likes, and a reason may quote what was found.
-    return Fault(shorten(field), found, printable(f"{reason}: {remedy}" if remedy else reason), benchmark)
+    # An unknown field has any name.
+    return Fault(shorten(field), show_input(first), describe_error(first), benchmark)
+
+
+def show_input(error: Mapping[str, Any]) -> str:
+    """Show the value that a validation error is about."""
+    if error["type"] == "missing":
+        return "nothing"
+    value = error["input"]
+    return f'"{shorten(value)}"' if isinstance(value, str) else shorten(value)
+
+
+def describe_error(error: Mapping[str, Any], field: str | None = None) -> str:
+    """Return a sentence for one entry of `ValidationError.errors()`: what is wrong, and what to do.
+
+    Parameters
+    ----------
+    error : mapping
+    field : str, optional
+        The field of an event or a declaration; the first of `loc` by default. Any other name is described by the kind of error alone.
+
+    Examples
+    --------
+    >>> describe_error({"type": "less_than_equal", "loc": ("score",), "input": 1.2})
+    '1.2 is out of range; use a number from 0 to 1, true, false or null'
+    >>> describe_error({"type": "missing", "loc": ("model",), "input": {}})
+    'the field is missing; add a string of 1 to 200 printable characters'
+    """
+    kind, context = error["type"], error.get("ctx", {})
+    expected = _EXPECTED.get(str(error["loc"][0]) if field is None and error["loc"] else field or "")
+    if kind == "missing":
+        return f"the field is missing; add {expected or 'it'}"
+    if kind == "extra_forbidden":
+        return f"the field is unknown; remove it, or use one of {_DECLARED}"
+    if kind == "value_error":
+        problem, remedy = printable(str(context["error"])), ""
+        if "; " in problem:
+            return problem
+    else:
+        clause, remedy = _KINDS.get(kind, ("is not valid", ""))
+        problem, remedy = f"{show_input(error)} {clause}", remedy.format_map(context) if expected is None else ""
+    return "; ".join(filter(None, (problem, f"use {expected}" if expected else remedy)))
 
 
 def plain_text(data: bytes) -> bool:
-    """Say whether no name in this JSON can hold a forbidden character: all of it is ASCII, and nothing is escaped.
+    """Return whether no name in this JSON can hold a forbidden character: all of it is ASCII, and nothing is escaped.
 
-    JSON itself keeps raw control characters out of its strings, all but DEL.
+    JSON allows no raw control character in a string except DEL.
 
     Examples
     --------
@@ -173,7 +247,7 @@ def plain_text(data: bytes) -> bool:
 
 
 class Checker:
-    """Finds the decoded blocks in which an event breaks the rule for names; remembers the names it has passed."""
+    """Finds decoded events with a bad name; remembers the names it has passed."""
 
     _REMEMBERED: Final = 2_000_000
 
@@ -181,7 +255,7 @@ class Checker:
         self._good: set[str | None] = set()
 
     def bad(self, events: Sequence[EventFields]) -> bool:
-        """Say whether any event of a block has to be looked at by itself."""
+        """Return whether any event of a block has a bad name."""
         fresh: set[str | None] = set().union(*(map(name, events) for name in _NAMES))
         fresh -= self._good
         fresh.discard(None)

@@ -1,4 +1,4 @@
-"""The evaluation event, and the declaration of a benchmark: what a producer may send."""
+"""The evaluation event and the declaration of a benchmark: the records that a producer sends."""
 
 import re
 from typing import Annotated, Any, Final, Literal, Self
@@ -49,9 +49,9 @@ class Event(BaseModel):
     repeat: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
     epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
     timestamp: Annotated[
-        Any, WithJsonSchema(_TIME), Field(description="RFC 3339; never enters a statistic, and is not looked at")
+        Any, WithJsonSchema(_TIME), Field(description="RFC 3339; never enters a statistic, and is not checked")
     ] = None
-    attributes: Annotated[Any, WithJsonSchema(_OBJECT), Field(description="not looked at")] = None
+    attributes: Annotated[Any, WithJsonSchema(_OBJECT), Field(description="not checked")] = None
 
 
 _NameField = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
@@ -59,14 +59,14 @@ _IndexField = Annotated[int, msgspec.Meta(ge=0, le=MAX_INDEX)]
 
 
 MAX_GRADED_ITEMS = 2**21 - 1
-"""Most items of a benchmark of graded scores: their bets are summed in whole numbers of 63 bits."""
+"""Most items of a benchmark with graded scores: their bets are summed in 63-bit integers."""
 
 
 class EventFields(msgspec.Struct, gc=False, omit_defaults=True):
-    """An event as the bulk decoder reads it: four times as fast as `Event`, which writes the message when a record fails.
+    """An event of the bulk decoder: four times as fast as `Event`, which explains why a record fails.
 
-    Both accept the same: `timestamp` and `attributes` are never used, so nothing in them costs a score. The characters of names are checked
-    by `schemas.decode.Checker`, and by the fold when a name is new.
+    Both accept the same records: `timestamp` and `attributes` are never used, so no value of theirs costs a score.
+    `schemas.decode.Checker` checks the characters of names, and the fold checks them when a name is new.
     """
 
     benchmark: _NameField
@@ -83,7 +83,7 @@ _MIXTURE = re.compile(r"grid98|(?:beta|two_point)\(\s*[0-9.]+\s*,\s*[0-9.]+\s*\)
 
 def _mixture(value: object) -> object:
     if isinstance(value, str) and not _MIXTURE.fullmatch(value):
-        raise ValueError(f"unknown mixture {value!r}: use beta(a,b), grid98 or two_point(a,b)")
+        raise ValueError(f"the mixture {value!r} is unknown; use beta(a,b), grid98 or two_point(a,b)")
     return value
 
 
@@ -97,21 +97,23 @@ class FamilySpec(BaseModel):
         None, description="capacity: how many pairs share alpha"
     )
     pairs: tuple[tuple[Name, Name], ...] | None = Field(
-        None, description="the pairs that were declared beforehand (null: every pair of models)"
+        None, description="the pairs declared in advance (null: every pair of models)"
     )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.policy == "capacity" and self.size is None and self.pairs is None:
-            raise ValueError("family policy 'capacity' needs a size (the number of pairs) or the pairs themselves")
+            raise ValueError("family policy 'capacity' has no size; add size (the number of pairs) or pairs")
         if self.policy == "spending" and self.size is not None:
-            raise ValueError("family policy 'spending' takes no size: say capacity, or leave the size out")
+            raise ValueError("family policy 'spending' has a size; use capacity, or omit size")
         if self.pairs is not None:
             keys = {frozenset(pair) for pair in self.pairs}
             if any(len(key) == 1 for key in keys) or len(keys) != len(self.pairs):
-                raise ValueError("family pairs must be distinct pairs of two different models")
+                raise ValueError("family pairs repeat a pair or a model; use distinct pairs of two models")
             if self.size is not None and self.size < len(self.pairs):
-                raise ValueError(f"family size {self.size} is smaller than the {len(self.pairs)} pairs declared")
+                raise ValueError(
+                    f"family size {self.size} is smaller than the {len(self.pairs)} pairs declared; use at least their number"
+                )
         return self
 
     @property
@@ -122,12 +124,12 @@ class FamilySpec(BaseModel):
 
 def _seed(value: str) -> str:
     if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
-        raise ValueError("the seed holds a character that cannot stand in it (U+0000, or half of a pair)")
+        raise ValueError("the seed holds U+0000 or a lone surrogate; use other characters")
     return value
 
 
 class OrderSpec(BaseModel):
-    """When an anytime verdict may be given: the order policy of a benchmark."""
+    """The order policy of a benchmark: when an anytime verdict may be given."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -142,7 +144,7 @@ def _bare_policy(value: object) -> object:
 
 
 class Spec(BaseModel):
-    """What is declared of a benchmark. Everything a latched verdict rests on is here, and cannot change once scores have arrived."""
+    """The declaration of a benchmark. It holds everything a latched verdict rests on, and cannot change once scores have arrived."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -158,25 +160,25 @@ class Spec(BaseModel):
         None, min_length=1, description="the items of the complete benchmark, in their published order; implies items"
     )
     scores: Literal["binary", "graded"] = Field(
-        "binary", description="whether scores are 0 or 1 alone, or anything between: it says on what pairs bet"
+        "binary", description="binary: scores are 0 or 1; graded: any number between; pairs bet accordingly"
     )
     repeats: Annotated[StrictInt, Field(ge=1, le=1000)] = Field(
         1,
         description="scores of one item by one model whose mean makes one bet; later ones are stored and do not count",
     )
     margin: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None, description="equivalence margin, in score units: a gap whose interval lies inside it is a tie"
+        None, description="equivalence margin, in score units: a gap whose interval is inside it is a tie"
     )
 
     @model_validator(mode="before")
     @classmethod
-    def _implied(cls, data: Any) -> Any:  # noqa: ANN401 - pydantic hands over whatever came
-        """Take the item count from the item list, and `completion` as the policy where the count is known and no other is named."""
+    def _implied(cls, data: Any) -> Any:  # noqa: ANN401 - any input
+        """Fill in the item count from the item list, and the policy `completion` if the count is known and no policy is given."""
         if not isinstance(data, dict):
             return data
-        listed = data.get("item_ids")
-        if data.get("items") is None and isinstance(listed, list | tuple) and listed:
-            data = {**data, "items": len(listed)}
+        item_ids = data.get("item_ids")
+        if data.get("items") is None and isinstance(item_ids, list | tuple) and item_ids:
+            data = {**data, "items": len(item_ids)}
         if data.get("items") is not None and data.get("order") is None:
             data = {**data, "order": {"policy": "completion"}}
         return data
@@ -184,34 +186,35 @@ class Spec(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.order.policy == "completion" and self.items is None:
-            raise ValueError("order policy 'completion' needs the item count: declare items")
+            raise ValueError("order policy 'completion' needs the item count; declare items")
         if self.order.policy == "committed" and self.order.seed is None:
             raise ValueError(
-                "order policy 'committed' needs a seed and the items: `rankwatch order --format json` writes such a declaration"
+                "order policy 'committed' needs a seed and the items; use `rankwatch order --format json`, which writes both"
             )
         if self.order.policy == "committed" and self.item_ids is None:
             raise ValueError(
-                "order policy 'committed' needs the items, as a permutation has no beginning without them: declare item_ids "
-                "(`rankwatch order --format json` writes such a declaration)"
+                "order policy 'committed' needs the items, to permute them; declare item_ids, which `rankwatch order --format json` writes"
             )
         if self.scores == "graded" or self.repeats > 1:
             if self.order.policy == "committed":
                 raise ValueError(
-                    "order policy 'committed' takes 0/1 scores of one repeat alone: declare 'completion' for graded scores and repeats"
+                    "order policy 'committed' needs 0/1 scores and one repeat; declare 'completion' for graded scores and repeats"
                 )
             if self.items is not None and self.items > MAX_GRADED_ITEMS:
-                raise ValueError(f"graded scores and repeats are taken of at most {MAX_GRADED_ITEMS:,} items")
+                raise ValueError(
+                    f"items {self.items:,} is too many for graded scores or repeats; use at most {MAX_GRADED_ITEMS:,}"
+                )
         if self.item_ids is not None:
             distinct = len(set(self.item_ids))
             if distinct != len(self.item_ids):
-                raise ValueError(f"item_ids must be distinct: {len(self.item_ids) - distinct:,} are repeated")
+                raise ValueError(f"item_ids repeats {len(self.item_ids) - distinct:,} ids; list each item once")
             if self.items != distinct:
-                raise ValueError(f"items {self.items:,} is not the number of item_ids, {distinct:,}: leave items out")
+                raise ValueError(f"items {self.items:,} is not the number of item_ids, {distinct:,}; omit items")
         return self
 
 
 class Declaration(Spec):
-    """A declaration as it stands in the log: the benchmark's name beside its specification."""
+    """A declaration in the log: the benchmark's name and its specification."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, title="Benchmark declaration")
 

@@ -1,4 +1,4 @@
-"""What a name from outside may be: benchmarks, models, items and clusters are all held to the same rule."""
+"""The rule for names from outside: benchmarks, models, items and clusters."""
 
 import re
 from typing import Annotated, Final
@@ -7,20 +7,20 @@ from pydantic import AfterValidator, Field
 
 MAX_NAME_LENGTH: Final = 200
 
-# Control characters, line and paragraph separators, bidirectional controls, and lone surrogates: each of them can make one name look
-# like another, or break the terminal, the page or the file that shows it.
+# Control characters, line and paragraph separators, bidirectional controls and lone surrogates can make one name look like another, or
+# break the terminal, page or file that shows it.
 _FORBIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
 
 
 def name_fault(name: str) -> str | None:
-    """Say what is wrong with a name, or return None.
+    """Return what is wrong with a name, or None.
 
     Parameters
     ----------
     name : str
-        A benchmark, model, item or cluster name as it came from outside.
+        A benchmark, model, item or cluster name from outside.
 
     Returns
     -------
@@ -37,12 +37,12 @@ def name_fault(name: str) -> str | None:
     if not name:
         return "is empty"
     if len(name) <= MAX_NAME_LENGTH and name.isprintable():
-        return None  # most names: nothing that is forbidden is printable
+        return None  # most names: no forbidden character is printable
     if len(name) > MAX_NAME_LENGTH:
         return f"has {len(name)} characters, more than {MAX_NAME_LENGTH}"
-    found = _FORBIDDEN.search(name)
-    if found:
-        return f"holds the forbidden character U+{ord(found.group()):04X} at position {found.start()}"
+    forbidden = _FORBIDDEN.search(name)
+    if forbidden:
+        return f"holds the forbidden character U+{ord(forbidden.group()):04X} at position {forbidden.start()}"
     return None
 
 

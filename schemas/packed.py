@@ -1,7 +1,7 @@
 """The packed record: several events in one record of the log. Writer and reader."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NotRequired
+from typing import Any, Final, NamedTuple, NotRequired
 
 import msgspec
 from pydantic_core import from_json, to_json
@@ -56,6 +56,42 @@ class Packed(msgspec.Struct, gc=False):
     """Set: the record is one event, and its field `events` has no meaning."""
 
 
+class Segment(NamedTuple):
+    """Consecutive lines of a file: declarations, the events for which they hold, and the lines that cannot be read.
+
+    Attributes
+    ----------
+    declarations, events, rejects : list
+    end : int
+        Position after the segment, in (decompressed) bytes.
+    line : int
+        Number of its last line.
+    path : str
+        The file.
+    declared_at : tuple of int
+        The lines of the declarations.
+    raw : bytes or None
+        The lines as they are in the file, if all of them are events.
+    begun : dict
+        The benchmarks that begin here, with the declaration of each from the command line, if there is one.
+    """
+
+    declarations: list[Declaration]
+    events: list[EventFields]
+    rejects: list[Reject]
+    end: int
+    line: int
+    path: str = ""
+    declared_at: tuple[int, ...] = ()
+    raw: bytes | None = None
+    begun: dict[str, dict[str, Any] | None] = {}  # noqa: RUF012 - never changed in place
+
+    @property
+    def line_count(self) -> int:
+        """How many lines the segment has, without blank ones."""
+        return len(self.declarations) + len(self.events) + len(self.rejects)
+
+
 _DECODER: Final = msgspec.json.Decoder(Packed)
 
 
@@ -88,49 +124,24 @@ def encode_events(events: Sequence[EventFields]) -> bytes:
     return b'{"events":' + msgspec.json.encode(events) + b"}"
 
 
-def encode_span(
-    events: Sequence[EventFields],
-    source: SourceSpan,
-    start: int,
-    end: int,
-    *,
-    given: Sequence[dict[str, Any]] = (),
-    declarations: Sequence[Declaration] = (),
-    declared_at: Sequence[int] = (),
-    rejected: Sequence[Reject] = (),
-    lines: bytes | None = None,
-) -> bytes:
-    """Write a packed record of a span of a watched file.
-
-    Parameters
-    ----------
-    events : sequence of EventFields
-    source : SourceSpan
-        The file, at the end of the span.
-    start, end : int
-        The span, in (decompressed) bytes.
-    given : sequence of dict
-        Declarations from the command line.
-    declarations, declared_at : sequence of Declaration, sequence of int
-        Declarations of the span, and their lines.
-    rejected : sequence of Reject
-    lines : bytes, optional
-        The lines of the span, if all of them are events: they are copied byte for byte.
-    """
+def encode_span(segment: Segment, source: SourceSpan, start: int) -> bytes:
+    """Write a packed record of a segment of a watched file, which begins at byte `start` of its (decompressed) contents."""
+    given = [declaration for declaration in segment.begun.values() if declaration is not None]
     rest = to_json(
         {
             "source": msgspec.structs.asdict(source),
             "from": start,
-            "to": end,
-            "declare": [*given, *(declaration.model_dump(mode="json") for declaration in declarations)],
-            "declared_at": [0] * len(given) + list(declared_at),
-            "rejected": rejected,
+            "to": segment.end,
+            "declare": [*given, *(declaration.model_dump(mode="json") for declaration in segment.declarations)],
+            "declared_at": [0] * len(given) + list(segment.declared_at),
+            "rejected": segment.rejects,
         }
     )
     # An event is one level deeper here than in its file, and parsers bound the depth: where the nesting may reach that bound, only the
     # fields that count are written.
-    if lines is None or lines.count(b"[") + lines.count(b"{") > len(events) + _MOST_NESTED:
-        body = msgspec.json.encode(events)[1:-1]
+    raw = segment.raw
+    if raw is None or raw.count(b"[") + raw.count(b"{") > len(segment.events) + _MOST_NESTED:
+        events = msgspec.json.encode(segment.events)[1:-1]
     else:
-        body = lines[:-1].replace(b"}\n{", b"},{")
-    return b'{"events":[' + body + b"]," + rest[1:]
+        events = raw[:-1].replace(b"}\n{", b"},{")
+    return b'{"events":[' + events + b"]," + rest[1:]

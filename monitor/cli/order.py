@@ -49,13 +49,13 @@ def order(
     """
     from pydantic import ValidationError
 
-    from monitor.cli.shared.settings import reason
+    from schemas.decode import describe_error
     from schemas.events import OrderSpec
 
     try:
         OrderSpec(policy="committed", seed=seed)
     except ValidationError as error:
-        stop(f"--seed: {reason(error)}", USAGE)
+        stop(f"--seed: {describe_error(error.errors(include_url=False)[0])}", USAGE)
     ids, name = _read_ids(items or [], item_file, benchmark)
     if form is OrderFormat.json:
         print(_declaration(ids, seed, benchmark or name))
@@ -86,7 +86,7 @@ def _declaration(ids: list[str], seed: str, benchmark: str | None) -> str:
 
     from pydantic import ValidationError
 
-    from monitor.cli.shared.settings import reason
+    from schemas.decode import describe_error
     from schemas.events import MAX_LINE_BYTES, Declaration
 
     if benchmark is None:
@@ -95,7 +95,7 @@ def _declaration(ids: list[str], seed: str, benchmark: str | None) -> str:
     try:
         Declaration.model_validate(declaration)
     except ValidationError as error:
-        stop(f"--benchmark: {reason(error)}", USAGE)
+        stop(f"--benchmark: {describe_error(error.errors(include_url=False)[0])}", USAGE)
     line = json.dumps(declaration, ensure_ascii=False, separators=(",", ":"))
     if (size := len(line.encode())) > MAX_LINE_BYTES:
         stop(

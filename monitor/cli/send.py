@@ -1,7 +1,7 @@
 """`rankwatch send`: send files of results to a topic, or to a monitor over HTTP."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -12,11 +12,14 @@ from monitor.cli.shared.options import DeclareOptions, LogOptions, MaxRejectedSe
 
 if TYPE_CHECKING:
     from monitor.cli.shared.files import Declare
-    from monitor.ingest.files.blocks import Open
+    from monitor.ingest.files.streams import OpenStream
     from monitor.send.messages import Outgoing
-    from monitor.send.send_record import Sent
-    from monitor.send.sender import Deliver, Progress
+    from monitor.send.send_record import SendRecord
+    from monitor.send.sender import Deliver, Delivery, Sender
     from monitor.settings import Settings
+
+_BLOCKS = 16
+"""Blocks of lines in a delivery."""
 
 
 def send(
@@ -53,7 +56,7 @@ def send(
     from monitor.cli.shared.process import log_to_terminal
     from monitor.cli.shared.settings import read_settings
     from monitor.ingest.reject_limit import TooManyRejected
-    from monitor.send.send_record import Sent, default_folder
+    from monitor.send.send_record import SendRecord, default_folder
 
     settings = read_settings(data_dir=data_dir, max_rejected=max_rejected)
     declare = make_declare(declared, paths)
@@ -62,9 +65,10 @@ def send(
     files = find_files(importer, paths)
     log_to_terminal()
     try:
-        sent = Sent.to(destination.url, data_dir.absolute() / "sent" if data_dir else default_folder(), forget=again)
-        _check_declarations(sent, declare)
-        asyncio.run(_send(files, importer.open, destination, settings.max_rejected, sent, declare, packed=packed))
+        folder = data_dir.absolute() / "sent" if data_dir else default_folder()
+        record = SendRecord.load(destination.url, folder, forget=again)
+        _check_declarations(record, declare)
+        asyncio.run(_send(files, importer.open, destination, settings.max_rejected, record, declare, packed=packed))
     except (TooManyRejected, ValueError) as error:
         stop(str(error))
     except OSError as error:
@@ -146,11 +150,11 @@ async def _kafka(addresses: str, topic: str, settings: "Settings") -> "AsyncIter
         yield deliver
 
 
-def _check_declarations(sent: "Sent", declare: "Declare") -> None:
+def _check_declarations(record: "SendRecord", declare: "Declare") -> None:
     """End the command if a declaration contradicts the one that was sent before a benchmark's first event."""
     import json
 
-    for name, old in sent.benchmarks.items():
+    for name, old in record.benchmarks.items():
         new = declare(name)
         if new is not None and old is not None and json.loads(old) != new:
             stop(
@@ -162,10 +166,10 @@ def _check_declarations(sent: "Sent", declare: "Declare") -> None:
 
 async def _send(
     files: Sequence[Path],
-    open_file: "Open",
+    open_file: "OpenStream",
     destination: _Destination,
     max_rejected: float,
-    sent: "Sent",
+    record: "SendRecord",
     declare: "Declare",
     *,
     packed: bool,
@@ -174,48 +178,54 @@ async def _send(
 
     from monitor.cli.shared.files import UnreadableLines
     from monitor.cli.shared.progress import progress_bar
+    from monitor.ingest.batches import BatchReader
     from monitor.ingest.files.paths import show as show_path
-    from monitor.ingest.fold_files import UnreadableLine
-    from monitor.ingest.reject_limit import RejectLimit
-    from monitor.send.sender import Sender
+    from monitor.ingest.reject_limit import RejectLimit, UnreadableLine
+    from monitor.send.sender import Delivery, Sender
 
-    start, lines = monotonic(), UnreadableLines()
+    start, lines, limit, first_run = monotonic(), UnreadableLines(), RejectLimit(max_rejected), not record.sources
+    reader = BatchReader(record.sources, declare=declare, known=record.benchmarks, blocks=_BLOCKS, opener=open_file)
+
+    async def deliveries() -> "AsyncGenerator[Delivery, None]":
+        async with aclosing(reader.read(files, final=True)) as batches:
+            async for batch in batches:
+                yield Delivery(batch.path, batch.source, [part.segment for part in batch.parts])
+
     async with destination.open() as deliver:
         with progress_bar("sending") as update:
 
-            def show_progress(progress: "Progress") -> None:
+            def delivered(delivery: "Delivery") -> None:
+                rejects = [reject for segment in delivery.segments for reject in segment.rejects]
+                for reject in rejects:
+                    lines.print(UnreadableLine.of(reject))
                 if update is not None:
-                    rate = progress.events / max(monotonic() - start, 1e-9)
+                    rate = sender.events / max(monotonic() - start, 1e-9)
+                    progress = reader.progress
                     description = f"sending, {rate:,.0f} events/s"
                     update(description=description, completed=progress.bytes_done, total=progress.bytes_total)
+                limit.add(sum(segment.line_count for segment in delivery.segments), rejects)
 
-            sender = Sender(
-                files,
-                deliver,
-                sent,
-                declare=declare,
-                limit=RejectLimit(max_rejected),
-                packed=packed,
-                on_reject=lambda reject: lines.print(UnreadableLine.of(reject)),
-                on_progress=show_progress,
-                opener=open_file,
-            )
+            sender = Sender(deliver, record, packed=packed, on_delivered=delivered)
             try:
-                await sender.run()
+                await sender.run(deliveries())
+                if first_run:
+                    limit.finish()
             except BaseException:
-                note(f"{_summary(sender.progress)} before the stop")
+                note(f"{_summary(sender)} before the stop")
                 raise
+            finally:
+                reader.close()
     lines.print_rest()
-    for path in sender.progress.changed:
+    for path in sender.changed:
         note(f"{show_path(path)} has changed since it was sent; it was sent again from the start")
-    if sender.progress.rejected:
-        note(f"lines not sent because they could not be read: {sender.progress.rejected:,}")
-    print(f"{_summary(sender.progress)} to {destination.url}")
+    if limit.rejected:
+        note(f"lines not sent because they could not be read: {limit.rejected:,}")
+    print(f"{_summary(sender)} to {destination.url}")
 
 
-def _summary(progress: "Progress") -> str:
+def _summary(sender: "Sender") -> str:
     from monitor.report.sentences import counted
 
-    if not progress.events:
+    if not sender.events:
         return "nothing new sent"
-    return f"{counted(progress.events, 'event')} of {counted(len(progress.benchmarks), 'benchmark')} sent"
+    return f"{counted(sender.events, 'event')} of {counted(len(sender.benchmarks), 'benchmark')} sent"

@@ -185,7 +185,7 @@ class _Namer:
         benchmark, limits = self.benchmark, self.limits
         if benchmark.declared_items is not None and event.item_id not in benchmark.declared_items:
             reason = (
-                f"the item is not in the declared list of {len(benchmark.declared_items):,}: correct the id, or declare the whole list "
+                f"{shorten(event.item_id)} is not in the declared list of {len(benchmark.declared_items):,} items; correct the id, or declare the list "
                 "under another benchmark name"
             )
             return Fault("item_id", shorten(event.item_id), reason, benchmark.name)
@@ -207,14 +207,17 @@ class _Namer:
         reason = None if name is None else name_fault(name)
         if reason is None:
             return None
-        remedy = "use 1-200 characters without control or bidi characters"
-        return Fault(field, shorten(name), f"the name {reason}: {remedy}", self.benchmark.name)
+        remedy = "use 1 to 200 printable characters"
+        return Fault(field, shorten(name), f"the name {reason}; {remedy}", self.benchmark.name)
 
     def _limit_fault(self, field: str, value: object, noun: str, count: int, most: int) -> Fault | None:
         if count < most:
             return None
         return Fault(
-            field, shorten(value), f"the benchmark already has {most:,} {noun}, its limit", self.benchmark.name
+            field,
+            shorten(value),
+            f"{shorten(value)} is beyond the limit of {most:,} {noun} a benchmark; send fewer {noun}",
+            self.benchmark.name,
         )
 
 

@@ -132,13 +132,13 @@ def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
     ]
     if not changed:
         return None
+    declared = spec.model_dump_json(include=set(changed), exclude_none=True)
     reason = (
-        f"{benchmark.name!r} already has scores, so {', '.join(changed)} can no longer be declared: verdicts would depend on a choice made "
+        f"{benchmark.name!r} already has scores, so {shorten(declared)} can no longer be declared: verdicts would depend on a choice made "
         "after seeing data; declare before the first score, under a new name or in a new data directory"
     )
     if "items" in changed:
         reason += "; for runs of different sizes, declare the size in advance: --items, or a rankwatch.toml next to the results"
-    declared = spec.model_dump_json(include=set(changed), exclude_none=True)
     return Fault(changed[0], shorten(declared), reason, benchmark.name)
 
 
@@ -210,7 +210,11 @@ class _Folding:
             return checked
         most = partition.limits.benchmarks
         if len(partition.benchmarks) >= most:
-            return Fault("benchmark", shorten(name), f"the partition already has {most:,} benchmarks, its limit")
+            return Fault(
+                "benchmark",
+                shorten(name),
+                f"{shorten(name)} is beyond the limit of {most:,} benchmarks; send fewer benchmarks",
+            )
         benchmark = partition.benchmarks[name] = Benchmark(name)
         return benchmark
 

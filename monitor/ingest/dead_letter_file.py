@@ -1,4 +1,4 @@
-"""The file of what could not be read, for a person to look at."""
+"""The file of records that could not be read, for a person to look at."""
 
 import json
 import os
@@ -11,19 +11,19 @@ from monitor.engine.state.delta import DeadLetter
 _BLOCK: Final = 1 << 16
 
 Place = tuple[int, int]
-"""Where a letter stood in the log: the offset of its record, and its index in there."""
+"""The place of a letter in the log: the offset of its record, and its index in the record."""
 
 
 class DeadLetterFile:
     """An append-only file of dead letters as JSON lines, in the order of the log.
 
-    Letters are on the disk when `write` returns, so the state may move on. After a crash the log is folded again from where the
-    state stands, and letters that are in the file already come again: they are left out.
+    Letters are on the disk when `write` returns, so the state may move on. After a crash the log is folded again from the stored state, and
+    letters that are already in the file are skipped.
 
     Parameters
     ----------
     path : path
-        Made if it does not exist, for its owner alone; its folder must exist. A torn last line is cut off.
+        Created if it does not exist, readable by its owner only; its folder must exist. A torn last line is cut off.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class DeadLetterFile:
     Raises
     ------
     ValueError
-        If the file holds something else.
+        If the file holds anything else.
     OSError
         If it cannot be written.
     """
@@ -62,17 +62,17 @@ class DeadLetterFile:
         os.close(self._file)
 
     def write(self, letters: Sequence[DeadLetter]) -> int:
-        """Append those letters that are not in the file yet; return how many.
+        """Append the letters that are not in the file yet; return how many.
 
         Parameters
         ----------
         letters : sequence of DeadLetter
-            In the order of the log, all letters of a record together. Several may have the same place.
+            In the order of the log, all letters of a record together. Several may share a place.
 
         Raises
         ------
         OSError
-            If they could not be brought to the disk; nothing of them is left in the file as far as that can be helped.
+            If they cannot be written to the disk; the file is cut back to its earlier length.
         """
         fresh = list(self._unwritten(letters))
         if not fresh:
@@ -87,7 +87,7 @@ class DeadLetterFile:
         except OSError as error:
             os.ftruncate(self._file, end)
             raise OSError(
-                error.errno, f"{error.strerror}; mend the disk, then start again: nothing is lost", str(self.path)
+                error.errno, f"{error.strerror}; fix the disk and start again, nothing is lost", str(self.path)
             ) from error
         for place in map(_place, fresh):
             self.last, self._at_last = place, self._at_last + 1 if place == self.last else 1
@@ -127,11 +127,11 @@ class DeadLetterFile:
             return int(letter["offset"]), int(letter["index"])
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
-                f"{self.path} is not a file of dead letters: move it away, or choose another --data-dir"
+                f"{self.path} is not a file of dead letters; move it away, or choose another --data-dir"
             ) from error
 
     def _lines_backwards(self) -> Iterator[bytes]:
-        """Yield the lines from the last to the first; the first one yielded is what stands behind the last newline."""
+        """Yield the lines from the last to the first, beginning with the text after the last newline."""
         start = os.fstat(self._file).st_size
         rest = b""
         while start > 0:

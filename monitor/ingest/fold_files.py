@@ -4,17 +4,15 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 from monitor.engine.partition import Partition
 from monitor.engine.state.counts import CHUNK_CELLS
-from monitor.ingest.files.blocks import Open
-from monitor.ingest.files.paths import show
-from monitor.ingest.files.segments import Segment, read_files
-from monitor.ingest.files.streams import open_stream
-from monitor.ingest.reject_limit import RejectLimit
+from monitor.ingest.files.read import read_files
+from monitor.ingest.files.streams import OpenStream, open_stream
+from monitor.ingest.reject_limit import RejectLimit, UnreadableLine
 from schemas.events import Declaration
-from schemas.packed import Reject
+from schemas.packed import Segment
 
 FileStarts = list[tuple[int, str]]
 """Index of the first event of each file in a segment, and the file."""
@@ -22,31 +20,12 @@ FileStarts = list[tuple[int, str]]
 _index = itemgetter(0)
 
 
-class UnreadableLine(NamedTuple):
-    """A line that is no event: where it is and what is wrong with it."""
-
-    source: str
-    line: int | None
-    field: str
-    found: str
-    reason: str
-
-    @classmethod
-    def of(cls, reject: Reject) -> Self:
-        """Return the line of a reject."""
-        return cls(reject["source"], reject["line"], reject["field"], reject["found"], reject["reason"])
-
-    def __str__(self) -> str:
-        where = show(self.source) if self.line is None else f"{show(self.source)}:{self.line}"
-        return f"{where}: {self.field}: found {self.found}: {self.reason}"
-
-
 def fold_files(
     files: Sequence[Path],
     declared: Mapping[str, dict[str, Any]],
     limit: RejectLimit,
     *,
-    open_file: Open = open_stream,
+    open_file: OpenStream = open_stream,
     on_unreadable: Callable[[UnreadableLine], None],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Partition:
@@ -90,8 +69,8 @@ def fold_files(
             source = (
                 letter.source if letter.line else starts[bisect_right(starts, letter.offset - first, key=_index) - 1][1]
             )
-            on_unreadable(UnreadableLine(source, letter.line, letter.field, letter.found, letter.reason))
-        limit.add(segment.lines, segment.rejects)
+            on_unreadable(UnreadableLine(source, letter.line, letter.field, letter.reason))
+        limit.add(segment.line_count, segment.rejects)
     limit.finish()
     return partition
 

@@ -1,4 +1,4 @@
-"""From the PATH arguments of a command to files, and from a file in any format to its contents as event lines."""
+"""Find the files of results that the PATH arguments of a command name, and open each as event lines."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -6,55 +6,53 @@ from pathlib import Path
 from typing import Final
 
 from monitor.ingest.files.paths import SUFFIXES, PathError, find_files, show
-from monitor.ingest.files.streams import Stream, open_stream
-from monitor.ingest.files.translated import LineStream, WholeStream
+from monitor.ingest.files.streams import Stream
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.formats.detect import Format, format_of, looks_like_results
-from monitor.ingest.formats.log_file import Notes, Reading
-from monitor.ingest.formats.runs import Runs
+from monitor.ingest.formats.log_file import LogFile, Notices, RunRegistry
 
-FOUND: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
-"""What a file of results is called inside a folder; one that is named itself may be called anything."""
+RESULT_SUFFIXES: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+"""How the names of results in a folder end; a file given as a PATH may have any name."""
 
 
 def named_path(path: str | os.PathLike[str]) -> tuple[str | None, Path]:
-    """Split ``NAME=PATH`` into the name of a model and a path; a path that exists as it is written has no name."""
+    """Split ``NAME=PATH`` into a model and a path; a path that exists has no model."""
     model, _, rest = os.fspath(path).partition("=")
     return (None, Path(path)) if not rest or Path(path).exists() else (model, Path(rest))
 
 
 class Importer:
-    """Finds files of results and opens them; remembers what has to agree between them.
+    """Finds files of results and opens them; checks that they can be compared.
 
     Parameters
     ----------
     choices : Choices
     tell : callable, optional
-        Takes a sentence on what was chosen or passed over; each is told once.
+        Takes a sentence about a choice or a file that was skipped; each comes once.
     """
 
     def __init__(self, choices: Choices | None = None, tell: Callable[[str], None] | None = None) -> None:
         self.choices = choices or Choices()
-        self._notes = Notes(tell)
-        self._runs = Runs(self._notes)
+        self._notices = Notices(tell)
+        self._runs = RunRegistry(self._notices)
         self._models: dict[Path, str] = {}
 
     def find(self, paths: Sequence[str | os.PathLike[str]], *, strict: bool = True) -> list[Path]:
-        """List the files of results that paths stand for, as `find_files` does.
+        """List the files of results that paths name, as `find_files` does.
 
         Parameters
         ----------
         paths : sequence of path
-            Files and folders; ``NAME=PATH`` names the model of what is there. One that exists as it is written is taken so.
+            Files and folders; ``NAME=PATH`` names the model of the files there. A path that exists is never split.
         strict : bool
             As for `find_files`.
 
         Raises
         ------
         PathError
-            As for `find_files`; and if a file is named in two ways.
+            As for `find_files`, and if a file gets two names.
         """
-        found: set[Path] = set()
+        files: set[Path] = set()
         plain: list[str | os.PathLike[str]] = []
         for path in paths:
             model, place = named_path(path)
@@ -62,10 +60,10 @@ class Importer:
                 plain.append(path)
                 continue
             for file in self._find([place], strict=strict):
-                found.add(file)
+                files.add(file)
                 if self._models.setdefault(file, model) != model and strict:
-                    raise PathError(f"{show(file)} is named {show(self._models[file])} and {show(model)}: name it once")
-        return sorted(found | set(self._find(plain, strict=strict)))
+                    raise PathError(f"{show(file)} is named {show(self._models[file])} and {show(model)}; name it once")
+        return sorted(files | set(self._find(plain, strict=strict)))
 
     def open(self, path: Path) -> Stream:
         """Open a file as a stream of event lines.
@@ -75,36 +73,27 @@ class Importer:
         OSError
             If it cannot be opened.
         """
-        reading = Reading(path, self._models.get(path), self.choices, self._runs, self._notes)
-        stream = self._open(reading)
-        stream.tell = reading.note
+        log = LogFile(path, self._models.get(path), self.choices, self._runs, self._notices)
+        # Imported when a file needs them: together these modules would delay every command.
+        match format_of(path):
+            case Format.INSPECT:
+                from monitor.ingest.formats.inspect_log import open_log
+            case Format.PARQUET:
+                from monitor.ingest.formats.parquet import open_log
+            case Format.TABLE:
+                from monitor.ingest.formats.tables import open_log
+            case Format.LINES:
+                from monitor.ingest.formats.json_lines import open_log
+        stream = open_log(log)
+        stream.note = log.note
         return stream
 
-    def _open(self, reading: Reading) -> Stream:
-        match format_of(reading.path):
-            case Format.INSPECT:
-                from monitor.ingest.formats import inspect_log
-
-                return WholeStream(reading.path, lambda: inspect_log.read(reading))
-            case Format.PARQUET:
-                from monitor.ingest.formats import parquet
-
-                return WholeStream(reading.path, lambda: parquet.read(reading))
-            case Format.TABLE:
-                from monitor.ingest.formats.tables import Table
-
-                return LineStream(open_stream(reading.path), lambda header: Table(header, reading))
-            case Format.LINES:
-                from monitor.ingest.formats.json_lines import choose
-
-                return LineStream(open_stream(reading.path), lambda first: choose(first, reading))
-
     def _find(self, paths: Sequence[str | os.PathLike[str]], *, strict: bool) -> list[Path]:
-        return find_files(paths, strict=strict, suffixes=FOUND, accept=self._accept)
+        return find_files(paths, strict=strict, suffixes=RESULT_SUFFIXES, accept=self._accept)
 
     def _accept(self, file: Path) -> bool:
-        """Say whether a file inside a folder is one of results: tables and JSON documents lie about for many reasons."""
-        taken = looks_like_results(file, self.choices)
-        if not taken and not file.name.startswith("results") and file.stat().st_size:
-            self._notes(f"{show(file)} does not look like results, and is passed over: name it to have it read")
-        return taken
+        """Return whether a file in a folder holds results: folders hold other tables and JSON documents too."""
+        accepted = looks_like_results(file, self.choices)
+        if not accepted and not file.name.startswith("results") and file.stat().st_size:
+            self._notices(f"{show(file)} is skipped: it does not look like results; give its path to read it")
+        return accepted

@@ -1,42 +1,44 @@
-"""The items of a benchmark, from a list of ids or from results."""
+"""Read the items of a benchmark, from a list of ids or from results."""
 
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from monitor.ingest.files.paths import SUFFIXES, show
+from monitor.ingest.files.paths import SUFFIXES, PathError, find_files, show
+from monitor.ingest.files.read import read_files
+from monitor.ingest.reject_limit import UnreadableLine
 from schemas.names import name_fault
 from schemas.text import shorten
 
 _LARGEST: Final = 50_000_000
-"""Bytes of a list of ids; a declaration holds far less."""
+"""Most bytes of a list of ids; a declaration holds far less."""
 
 
 class ItemListError(ValueError):
-    """A list of items that cannot be used: where, what was found, what to do."""
+    """A list of items that cannot be used: where, what is wrong, what to do."""
 
 
 def check_items(items: Iterable[tuple[str, str]]) -> list[str]:
-    """Return ids that are all distinct names; `items` are (where it stands, id).
+    """Return ids that are all distinct names; `items` are pairs of a place and an id.
 
     Raises
     ------
     ItemListError
-        At the first id that is no name or stands twice, or if there are none.
+        At the first id that is not a name or is repeated, or if there are none.
     """
     seen: dict[str, str] = {}
     for where, item in items:
         fault = name_fault(item)
         if fault:
-            raise ItemListError(f"{where}: item '{shorten(item)}': the name {fault}: use 1-200 printable characters")
+            raise ItemListError(f"{where}: item '{shorten(item)}': the name {fault}; use 1 to 200 printable characters")
         if item in seen:
             raise ItemListError(
-                f"{where}: item '{shorten(item)}' stands twice, first at {seen[item]}: list each item once"
+                f"{where}: item '{shorten(item)}' is repeated, first at {seen[item]}; list each item once"
             )
         seen[item] = where
     if not seen:
-        raise ItemListError("no items: give one item id a line")
+        raise ItemListError("there are no items; write one item id a line")
     return list(seen)
 
 
@@ -46,20 +48,20 @@ def read_items(path: Path, benchmark: str | None = None) -> tuple[list[str], str
     Parameters
     ----------
     path : Path
-        A file with one item id a line (``-``: standard input), taken as they stand, blank lines left out; or results (a folder, or a
-        file that is called like one), of which the items are taken in the order of their first event.
+        A file with one item id a line (``-``: standard input; blank lines are skipped); or results (a folder, or a file with the name of
+        results), whose items are listed in the order of their first event.
     benchmark : str, optional
-        Which benchmark of the results; needed if they hold several.
+        The benchmark of the results; required if they hold several.
 
     Returns
     -------
     list of str, and str or None
-        The ids, and the benchmark that results named.
+        The ids, and the benchmark of the results.
 
     Raises
     ------
     ItemListError, OSError
-        If there is no such list in there.
+        If there is no such list.
     """
     if path.is_dir() or path.name.endswith(SUFFIXES):
         return _from_results(path, benchmark)
@@ -70,13 +72,13 @@ def read_items(path: Path, benchmark: str | None = None) -> tuple[list[str], str
         with path.open("rb") as file:
             data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        raise ItemListError(f"{name}: more than {_LARGEST:,} bytes: give a list of item ids, one a line")
+        raise ItemListError(f"{name}: the file has more than {_LARGEST:,} bytes; use a list of item ids, one a line")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ItemListError(
-            f"{name}:{line}: byte 0x{data[error.start]:02x} is not valid UTF-8: write the file as UTF-8"
+            f"{name}:{line}: byte 0x{data[error.start]:02x} is not valid UTF-8; write the file as UTF-8"
         ) from None
     lines = enumerate(text.replace("\r\n", "\n").split("\n"), 1)
     try:
@@ -86,25 +88,22 @@ def read_items(path: Path, benchmark: str | None = None) -> tuple[list[str], str
 
 
 def _from_results(path: Path, benchmark: str | None) -> tuple[list[str], str]:
-    from monitor.ingest.files.paths import PathError, find_files
-    from monitor.ingest.files.segments import read_files
-
-    found: dict[str, dict[str, None]] = {}
+    items: dict[str, dict[str, None]] = {}
     try:
         for segment in read_files(find_files([path])):
             if segment.rejects:
-                reject = segment.rejects[0]
-                raise ItemListError(
-                    f"{show(reject['source'])}:{reject['line']}: {reject['field']}: found {reject['found']}: {reject['reason']}"
-                )
+                raise ItemListError(str(UnreadableLine.of(segment.rejects[0])))
             for event in segment.events:
-                found.setdefault(event.benchmark, {})[event.item_id] = None
+                items.setdefault(event.benchmark, {})[event.item_id] = None
     except PathError as error:
         raise ItemListError(str(error)) from None
-    if benchmark is None and len(found) > 1:
-        names = ", ".join(shorten(name) for name in sorted(found)[:10])
-        raise ItemListError(f"{show(path)}: results of {len(found):,} benchmarks ({names}): say which with --benchmark")
-    chosen = benchmark if benchmark is not None else next(iter(found), "")
-    if chosen not in found:
-        raise ItemListError(f"{show(path)}: no results{f' of {shorten(chosen)}' if chosen else ''} in there")
-    return check_items((show(path), item) for item in found[chosen]), chosen
+    if benchmark is None and len(items) > 1:
+        names = ", ".join(shorten(name) for name in sorted(items)[:10])
+        raise ItemListError(
+            f"{show(path)}: the results are of {len(items):,} benchmarks ({names}); choose one with --benchmark"
+        )
+    chosen = benchmark if benchmark is not None else next(iter(items), "")
+    if chosen not in items:
+        which = f" of {shorten(chosen)}" if chosen else ""
+        raise ItemListError(f"{show(path)}: there are no results{which}; check the path, or use a list of item ids")
+    return check_items((show(path), item) for item in items[chosen]), chosen

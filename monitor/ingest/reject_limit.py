@@ -1,32 +1,50 @@
-"""How many lines may be unreadable before the run is stopped."""
+"""Stop a run in which too many lines cannot be read."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 from monitor.ingest.files.paths import show
 from schemas.packed import Reject
 
-_SHOWN: Final = 3
+_NAMED: Final = 3
 
 
-class TooManyRejected(ValueError):  # noqa: N818 - the state of the input is its name
-    """So much could not be read that what could be read says little."""
+class UnreadableLine(NamedTuple):
+    """A line that cannot be read, shown as ``FILE:LINE: FIELD: what is wrong; what to do``."""
+
+    source: str
+    line: int | None
+    field: str
+    reason: str
+
+    @classmethod
+    def of(cls, reject: Reject) -> Self:
+        """Return the line of a reject."""
+        return cls(reject["source"], reject["line"], reject["field"], reject["reason"])
+
+    def __str__(self) -> str:
+        where = show(self.source) if self.line is None else f"{show(self.source)}:{self.line}"
+        return f"{where}: {self.field}: {self.reason}"
+
+
+class TooManyRejected(ValueError):  # noqa: N818 - named after the state of the input
+    """Too many lines cannot be read for the rest to mean much."""
 
 
 class RejectLimit:
-    """Counts lines and rejects, and stops when the rejects are too many.
+    """Counts lines and rejects, and raises `TooManyRejected` beyond a limit.
 
     Parameters
     ----------
     share : float
         The largest share of rejected lines, in [0, 1].
     at_least : int
-        So many rejects are always allowed: a share of a few lines says nothing.
+        So many rejects are always allowed: a share of a few lines means nothing.
 
     Attributes
     ----------
     lines, rejected : int
-        What has been counted.
+        The counts so far.
 
     Examples
     --------
@@ -38,18 +56,18 @@ class RejectLimit:
 
     def __init__(self, share: float = 0.1, at_least: int = 20) -> None:
         if not 0 <= share <= 1:
-            raise ValueError(f"share is {share}: give a share of the lines, from 0 to 1")
+            raise ValueError(f"share is {share}; use a share of the lines from 0 to 1")
         if at_least < 0:
-            raise ValueError(f"at_least is {at_least}: give a number of lines, from 0")
+            raise ValueError(f"at_least is {at_least}; use a number of lines from 0")
         self.share, self.at_least = share, at_least
         self.lines = self.rejected = 0
         self._first: list[Reject] = []
 
     def add(self, lines: int, rejects: Sequence[Reject]) -> None:
-        """Count lines, the rejected ones among them; raise `TooManyRejected` beyond the limit."""
+        """Count lines, with their rejects; raise `TooManyRejected` beyond the limit."""
         self.lines += lines
         self.rejected += len(rejects)
-        self._first += rejects[: _SHOWN - len(self._first)]
+        self._first += rejects[: _NAMED - len(self._first)]
         if self.rejected > max(self.at_least, self.share * self.lines):
             allowed = f"more than {self.share:.0%} of the lines and more than {self.at_least}"
             raise TooManyRejected(
@@ -57,12 +75,10 @@ class RejectLimit:
             )
 
     def finish(self) -> None:
-        """Raise `TooManyRejected` if there were lines and not one of them could be read."""
+        """Raise `TooManyRejected` if there are lines and none of them can be read."""
         if self.lines and self.rejected == self.lines:
-            raise TooManyRejected(self._message(f"none of the {self.lines:,} lines could be read"))
+            raise TooManyRejected(self._message(f"none of the {self.lines:,} lines can be read"))
 
-    def _message(self, what: str) -> str:
-        rejects = "".join(
-            f"\n  {show(r['source'])}:{r['line']}: {r['field']}: found {r['found']}: {r['reason']}" for r in self._first
-        )
-        return f"{what}; mend the files, or raise the limit with --max-rejected; the first:{rejects}"
+    def _message(self, problem: str) -> str:
+        rejects = "".join(f"\n  {UnreadableLine.of(reject)}" for reject in self._first)
+        return f"{problem}; fix the files, or raise the limit with --max-rejected; the first rejects:{rejects}"

@@ -1,4 +1,4 @@
-"""Events to another rankwatch over HTTP: in order, acknowledged when they are durable there, tried again while it is away."""
+"""Deliver events to another rankwatch over HTTP: in order, durable when acknowledged, with retries while the server is away."""
 
 import asyncio
 import gzip
@@ -15,21 +15,21 @@ from schemas.text import shorten
 
 PATH: Final = "/api/v1/events"
 BATCH_BYTES: Final = 2_000_000
-"""Bytes of one request: far below what a server takes, and enough to make the way there and back cheap."""
+"""Bytes of one request: far below the limit of a server, and enough to make the round trip cheap."""
 
 _TIMEOUT_SECONDS: Final = 60.0
 _RETRIES: Final = RetryPolicy()
-_PASSING: Final = frozenset({408, 429, 500, 502, 503, 504})
-_TOLD_LENGTH: Final = 600
+_TEMPORARY: Final = frozenset({408, 429, 500, 502, 503, 504})
+_DETAIL_LENGTH: Final = 600
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class DeliveryError(OSError):
-    """The server cannot be reached, or does not take what it is given; the message says what to do about it."""
+    """The server cannot be reached, or rejects a request; the message names what to do."""
 
 
-class _Passing(Exception):  # noqa: N818 - no error yet
-    """Something that may be over when it is tried again."""
+class _Temporary(Exception):  # noqa: N818 - not an error yet
+    """A failure that a retry may overcome."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -44,13 +44,13 @@ class HttpDelivery:
     url : str
         ``http[s]://host[:port][/prefix]`` of a server.
     token : str or None
-        Bearer token to carry.
+        Bearer token.
     retries : RetryPolicy, optional
 
     Raises
     ------
     ValueError
-        If the URL is none.
+        If the URL is not valid.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class HttpDelivery:
         self._retries = retries
         self._headers = {"Content-Type": "application/x-ndjson"}
         if token is not None:
-            self._headers["Authorization"] = b"Bearer " + token.encode()  # type: ignore[assignment]  # bytes are sent as they are
+            self._headers["Authorization"] = b"Bearer " + token.encode()  # type: ignore[assignment]  # bytes are sent unchanged
         if self._packed:
             self._headers["Content-Encoding"] = "gzip"
 
@@ -80,7 +80,7 @@ class HttpDelivery:
         Raises
         ------
         DeliveryError
-            If that cannot be done; some first ones may have arrived.
+            If that fails; the first messages may have arrived.
         """
         for body in _bodies(messages):
             await self._deliver(gzip.compress(body, 1) if self._packed else body)
@@ -92,8 +92,8 @@ class HttpDelivery:
     async def _deliver(self, body: bytes) -> None:
         try:
             await self._retries.run(lambda: asyncio.to_thread(self._post, body), _retry_on)
-        except _Passing as passing:
-            raise DeliveryError(f"{self.url}: {passing}") from passing
+        except _Temporary as failure:
+            raise DeliveryError(f"{self.url}: {failure}") from failure
 
     def _post(self, body: bytes) -> None:
         try:
@@ -102,39 +102,42 @@ class HttpDelivery:
             answer = response.read()
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise _Passing(f"no answer ({reason}): is it running, and is this its address?") from error
+            timed_out = isinstance(error, TimeoutError)
+            reason = "timed out" if timed_out else getattr(error, "strerror", None) or "the connection broke"
+            raise _Temporary(f"no answer ({reason}); check that it is running, and its address") from error
         if response.status == 200:
             return
-        told = _told(answer)
-        if response.status in _PASSING:
+        detail = _detail(answer)
+        if response.status in _TEMPORARY:
             after = response.headers.get("Retry-After", "")
-            raise _Passing(f"answered {response.status}: {told}", float(after) if after.isdecimal() else None)
-        raise DeliveryError(f"{self.url} answered {response.status}: {told}{_REMEDIES.get(response.status, '')}")
+            raise _Temporary(f"answered {response.status}: {detail}", float(after) if after.isdecimal() else None)
+        raise DeliveryError(f"{self.url} answered {response.status}: {detail}{_REMEDIES.get(response.status, '')}")
 
 
 _REMEDIES: Final = {
     401: "; give --token-file, or set RANKWATCH_TOKEN",
-    404: "; is this the address of a rankwatch?",
+    404: "; check that this is the address of a rankwatch",
     413: "; raise max_body_bytes there",
 }
 
 
 def _retry_on(error: Exception) -> bool | float:
-    return isinstance(error, _Passing) and (error.wait or True)
+    return isinstance(error, _Temporary) and (error.wait or True)
 
 
 def checked_url(url: str) -> str:
-    """Return a URL without what does not belong to it, or raise ValueError with what to give instead."""
+    """Return a URL in its shortest form; raise ValueError if it has parts that it may not have."""
     parts = urlsplit(url)
     try:
         port = parts.port
-    except ValueError as error:
-        raise ValueError(f"{url}: {error}") from error
+    except ValueError:
+        raise ValueError(
+            f"{shorten(url)}: the port is not a number from 0 to 65535; use http[s]://host[:port]"
+        ) from None
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"{shorten(url)}: give http[s]://host[:port]")
+        raise ValueError(f"{shorten(url)} is not a server; use http[s]://host[:port]")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("a URL may hold no user or password: give the token by --token-file, or RANKWATCH_TOKEN")
+        raise ValueError("the URL holds a user or password; give the token with --token-file or RANKWATCH_TOKEN")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{parts.path.rstrip('/')}"
 
@@ -152,10 +155,10 @@ def _bodies(messages: Sequence[Outgoing]) -> Iterator[bytes]:
             size += len(line) + 1
 
 
-def _told(answer: bytes) -> str:
-    """Return what a problem says."""
+def _detail(answer: bytes) -> str:
+    """Return the detail of a problem, or the answer itself."""
     try:
         text = str(json.loads(answer)["detail"])
     except (ValueError, KeyError, TypeError):
         text = answer.decode("utf-8", "replace")
-    return shorten(text, _TOLD_LENGTH)
+    return shorten(text, _DETAIL_LENGTH)

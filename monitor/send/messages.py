@@ -1,17 +1,16 @@
-"""The messages that events are sent as: one event each, or packed."""
+"""Write events as messages: one event each, or packed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import msgspec
 
-from monitor.ingest.files.segments import Decoded
-from monitor.ingest.packing import Declare
 from schemas.events import EventFields
+from schemas.packed import Segment, encode_events
 
 PACK_EVENTS: Final = 1_000
 PACK_BYTES: Final = 900_000
-"""A topic takes messages of a little over a million bytes unless told otherwise."""
+"""A topic takes messages of a little over a million bytes unless it is configured otherwise."""
 
 
 class Outgoing(NamedTuple):
@@ -21,81 +20,56 @@ class Outgoing(NamedTuple):
     value: bytes
 
 
-class Messages:
-    """Makes messages of what was read; those of a benchmark stay in its order.
+def write_messages(segments: Iterable[Segment], *, packed: bool = False) -> list[Outgoing]:
+    """Write segments as messages; those of a benchmark stay in order.
 
-    An event that is sent by itself is sent as its line stands in the file, with fields that this program does not read; only between lines
-    that needed a closer look, and within a packed message, are the fields that count written anew.
+    An event with a message of its own is sent as its line is in the file, with fields that rankwatch does not read. Between lines that
+    needed a closer look, and in packed messages, only the fields that count are written.
 
     Parameters
     ----------
-    declare : callable, optional
-        Gives the declaration to place before the first event of a benchmark that is not known, and that no file has declared before it.
-    known : mapping of str to (str or None)
-        The benchmarks that have begun, as `begun` has them.
+    segments : iterable of Segment
     packed : bool
         Up to `PACK_EVENTS` events of one benchmark a message.
-
-    Attributes
-    ----------
-    begun : dict of str to (str or None)
-        The benchmarks that have begun, each with what `declare` gave for it, as JSON.
     """
+    ready: list[Outgoing] = []
+    open_packs: dict[str, list[EventFields]] = {}
+    for segment in segments:
+        for declaration in segment.declarations:
+            name = declaration.declare
+            ready += _pack(name, open_packs.pop(name, []))
+            ready.append(Outgoing(name, declaration.model_dump_json().encode()))
+        for name, given in segment.begun.items():
+            if given is not None:
+                ready.append(Outgoing(name, msgspec.json.encode(given)))
+        if packed:
+            for event in segment.events:
+                open_packs.setdefault(event.benchmark, []).append(event)
+        else:
+            ready += map(Outgoing, (event.benchmark for event in segment.events), _lines(segment))
+    for name, events in open_packs.items():
+        ready += _pack(name, events)
+    return ready
 
-    def __init__(
-        self, declare: Declare | None = None, known: Mapping[str, str | None] | None = None, *, packed: bool = False
-    ) -> None:
-        self.begun: dict[str, str | None] = dict(known or {})
-        self._declare, self._packed = declare, packed
-        self._ready: list[Outgoing] = []
-        self._open: dict[str, list[EventFields]] = {}
 
-    def add(self, decoded: Decoded) -> None:
-        """Add a block that was decoded."""
-        for segment in decoded.segments:
-            for declaration in segment.declarations:
-                self._close(declaration.declare)
-                self.begun.setdefault(declaration.declare, None)
-                self._ready.append(Outgoing(declaration.declare, declaration.model_dump_json().encode()))
-            if segment.events:
-                self._begin({event.benchmark for event in segment.events})
-                self._events(segment.events, decoded.lines)
+def _lines(segment: Segment) -> Iterable[bytes]:
+    # A line with a field of this name would be taken for a packed message.
+    if segment.raw is None or b'"events"' in segment.raw:
+        return map(msgspec.json.encode, segment.events)
+    return segment.raw.split(b"\n")
 
-    def take(self) -> list[Outgoing]:
-        """Return the messages of everything added since the last time."""
-        for benchmark in list(self._open):
-            self._close(benchmark)
-        ready, self._ready = self._ready, []
-        return ready
 
-    def _begin(self, benchmarks: set[str]) -> None:
-        for benchmark in sorted(benchmarks - self.begun.keys()):
-            declaration = self._declare(benchmark) if self._declare is not None else None
-            self.begun[benchmark] = None
-            if declaration is not None:
-                value = msgspec.json.encode(declaration)
-                self.begun[benchmark] = value.decode()
-                self._ready.append(Outgoing(benchmark, value))
+def _pack(benchmark: str, events: list[EventFields]) -> Iterator[Outgoing]:
+    for start in range(0, len(events), PACK_EVENTS):
+        yield from _halve(benchmark, events[start : start + PACK_EVENTS])
 
-    def _events(self, events: list[EventFields], lines: bytes | None) -> None:
-        if self._packed:
-            for event in events:
-                self._open.setdefault(event.benchmark, []).append(event)
-            return
-        # A line with a field of this name would be taken for a packed message.
-        raw = map(msgspec.json.encode, events) if lines is None or b'"events"' in lines else lines.split(b"\n")
-        self._ready += [Outgoing(event.benchmark, value) for event, value in zip(events, raw, strict=False)]
 
-    def _close(self, benchmark: str) -> None:
-        events = self._open.pop(benchmark, [])
-        for start in range(0, len(events), PACK_EVENTS):
-            self._pack(benchmark, events[start : start + PACK_EVENTS])
-
-    def _pack(self, benchmark: str, events: list[EventFields]) -> None:
-        value = b'{"events":' + msgspec.json.encode(events) + b"}"
-        if len(value) <= PACK_BYTES or len(events) == 1:
-            self._ready.append(Outgoing(benchmark, value))
-            return
-        middle = len(events) // 2
-        self._pack(benchmark, events[:middle])
-        self._pack(benchmark, events[middle:])
+def _halve(benchmark: str, events: list[EventFields]) -> Iterator[Outgoing]:
+    """Halve events until each message is small enough."""
+    value = encode_events(events)
+    if len(value) <= PACK_BYTES or len(events) == 1:
+        yield Outgoing(benchmark, value)
+        return
+    middle = len(events) // 2
+    yield from _halve(benchmark, events[:middle])
+    yield from _halve(benchmark, events[middle:])

@@ -1,4 +1,4 @@
-"""What has been sent to a destination, so that a second run sends only what is new."""
+"""Record what has been sent to a destination, so that a second run sends only what is new."""
 
 import hashlib
 import json
@@ -12,23 +12,22 @@ _VERSION: Final = 1
 
 
 def default_folder() -> Path:
-    """Return the folder for such records: ``$XDG_STATE_HOME/rankwatch/sent``."""
+    """Return the folder of such records: ``$XDG_STATE_HOME/rankwatch/sent``."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "rankwatch" / "sent"
 
 
-class Sent:
-    """How far each file has been sent to one destination, and what was declared on the way.
+class SendRecord:
+    """How far each file has been sent to one destination, and what was declared there.
 
-    Kept as a small JSON file that is replaced whole, so that it is never torn. Losing it costs only that everything is sent again, which
-    changes no score: the first score of a key wins. Two runs at once to one destination may therefore both go on, and send some things
-    twice.
+    A small JSON file, replaced whole so that it is never torn. If it is lost, everything is sent again, which changes no score: the first
+    score of a key wins. Two runs at once to one destination may both send some events.
 
     Attributes
     ----------
     sources : dict of str to Source
-        By absolute path: bytes and lines of the (gunzipped) contents that were acknowledged, and the hash of these bytes.
+        By absolute path: acknowledged bytes and lines of the (gunzipped) contents, and the hash of these bytes.
     benchmarks : dict of str to (str or None)
-        The benchmarks that have begun, each with the declaration that was placed before it on behalf of the command line (as JSON).
+        The benchmarks that have begun, each with its declaration from the command line, as JSON.
     """
 
     def __init__(self, path: Path, destination: str) -> None:
@@ -37,8 +36,8 @@ class Sent:
         self.benchmarks: dict[str, str | None] = {}
 
     @classmethod
-    def to(cls, destination: str, folder: Path, *, forget: bool = False) -> Self:
-        """Read what a folder knows of a destination.
+    def load(cls, destination: str, folder: Path, *, forget: bool = False) -> Self:
+        """Read the record of a destination; a destination without one has an empty record.
 
         Parameters
         ----------
@@ -47,12 +46,12 @@ class Sent:
         folder : Path
             Made when something is saved.
         forget : bool
-            Begin anew instead.
+            Start with an empty record.
 
         Raises
         ------
         ValueError
-            If the file holds something else.
+            If the file is not such a record.
         OSError
             If it cannot be read.
         """
@@ -61,14 +60,14 @@ class Sent:
         if forget or not self.path.exists():
             return self
         try:
-            self._read(json.loads(self.path.read_bytes()))
+            self._parse(json.loads(self.path.read_bytes()))
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
-                f"{self.path} does not say what was sent to {destination}: delete it, and everything is sent again"
+                f"{self.path} is not a record of what was sent to {destination}; delete it to send everything again"
             ) from error
         return self
 
-    def _read(self, data: Any) -> None:  # noqa: ANN401 - whatever the file holds
+    def _parse(self, data: Any) -> None:  # noqa: ANN401 - JSON of any shape
         if data["version"] != _VERSION or data["destination"] != self.destination:
             raise ValueError("another version, or destination")
         self.sources = {path: Source(**source) for path, source in data["files"].items()}
@@ -80,7 +79,7 @@ class Sent:
         Raises
         ------
         OSError
-            If that is not possible; the old file stays.
+            If it cannot be written; the old file stays.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         data = {

@@ -13,7 +13,8 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter
 from monitor.ingest.files.paths import PathError
-from monitor.ingest.files.segments import RAW_LENGTH, read_files
+from monitor.ingest.files.read import read_files
+from monitor.ingest.files.segments import RAW_LENGTH
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.importer import Importer
 from monitor.serve.api.body_parser import parse_body

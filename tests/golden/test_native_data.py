@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.ingest.files.segments import read_files
+from monitor.ingest.files.read import read_files
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.importer import Importer
 

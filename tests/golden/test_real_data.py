@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from monitor.engine.partition import Partition
-from monitor.ingest.files.segments import read_files
+from monitor.ingest.files.read import read_files
 from monitor.report.build import benchmark_report
 
 pytestmark = pytest.mark.data

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.files import Declare, read_declarations
 from monitor.cli.shared.options import DeclareOptions
-from monitor.cli.shared.settings import reason
+from schemas.decode import describe_error
 from schemas.events import Declaration
 
 
@@ -38,7 +38,7 @@ def make_declare(options: DeclareOptions, paths: Sequence[Path]) -> Declare:
             if declaration is not None:
                 Declaration.model_validate(declaration)
     except ValidationError as error:
-        stop(reason(error), USAGE)
+        stop(describe_error(error.errors(include_url=False)[0]), USAGE)
     return declare
 
 

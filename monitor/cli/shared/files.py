@@ -11,10 +11,10 @@ from monitor.cli.shared.progress import progress_bar
 from monitor.engine.partition import Partition
 from monitor.ingest.declaration_file import DeclaredError, read_declared
 from monitor.ingest.files.paths import PathError, show
-from monitor.ingest.fold_files import UnreadableLine, fold_files
+from monitor.ingest.fold_files import fold_files
 from monitor.ingest.formats.choices import ChoiceError, Choices
 from monitor.ingest.importer import Importer, named_path
-from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
+from monitor.ingest.reject_limit import RejectLimit, TooManyRejected, UnreadableLine
 
 Declarations = dict[str, dict[str, Any]]
 Declare = Callable[[str], dict[str, Any] | None]

@@ -1,51 +1,33 @@
-"""Blocks of whole lines from a file that may still be written."""
+"""Read a file that may still be written in blocks of whole lines."""
 
 import hashlib
-import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from monitor.ingest.files.streams import Stream, open_stream
-from schemas.decode import Fault
+from monitor.ingest.files.streams import OpenStream, is_record, open_stream
+from schemas.decode import Fault, too_long
 from schemas.events import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
     from hashlib import blake2b
 
 BLOCK_BYTES: Final = 1 << 18
-Open = Callable[[Path], Stream]
-"""How a file is opened."""
-
-BOM: Final = b"\xef\xbb\xbf"
 _HEAD_BYTES: Final = 8_000
 _TAIL_BYTES: Final = 1 << 16
 
-T = TypeVar("T")
-
-
-def is_record(line: bytes) -> bool:
-    """Say whether a line is a whole JSON object, and not the beginning of one."""
-    try:
-        return isinstance(json.loads(line.removeprefix(BOM)), dict)
-    except (ValueError, RecursionError):
-        return False
-
 
 def new_hash() -> "blake2b":
-    """Begin the hash of a file's contents: BLAKE2b-128."""
+    """Return a new hash of file contents: BLAKE2b-128."""
     return hashlib.blake2b(digest_size=16)
 
 
 class Block(NamedTuple):
     """Whole lines of a file, each ended by a newline.
 
-    `start` and `end` are positions in the (gunzipped) contents, `first_line` counts from 1. `data` holds the bytes from `start` to `end`
-    as they are, with a newline added if the last line of the file has none. With a `fault` the block is one line that cannot be read, and
-    `data` is how it begins; if `start` is `end` it is the file that cannot be read from there on. `before` is the hash of everything
-    before `start`, where the reader was asked for it. The lines of a file in a foreign format are `translated`.
+    `start` and `end` are positions in the (gunzipped) contents, `first_line` counts from 1. `data` holds the bytes from `start` to `end`,
+    with a newline added if the last line of the file has none. A block with a `fault` is one line that cannot be read, and `data` is its
+    beginning; if `start` is `end`, the file cannot be read from there on. `before` is the hash of everything before `start`, from a reader
+    that hashes. The lines of a log of another program are `translated`.
     """
 
     start: int
@@ -64,26 +46,26 @@ class BlockReader:
     ----------
     path : Path
     position : int
-        Where to begin, in bytes of the contents. What lies before is read too: `line` counts its lines, and `hash` hashes it.
+        Where to begin, in bytes of the contents. The bytes before it are read too: `line` counts their lines, and `hash` hashes them.
     block_bytes : int
         About how much a block holds, at most `MAX_LINE_BYTES`.
     max_lines : int, optional
         How many lines a block holds at most.
     hashing : bool
-        Whether blocks carry the hash of what lies before them.
+        Whether blocks carry the hash of everything before them.
     opener : callable
         Opens the file.
 
     Attributes
     ----------
     position, line : int
-        How many bytes and lines of the contents have been handed out.
+        How many bytes and lines of the contents have been returned.
     hash : blake2b
         Of the contents before `position`.
-    damage_told : bool
-        Whether the damage at `position` has been handed out: it is told once.
+    damage_reported : bool
+        Whether the damage at `position` has been returned: it is returned once.
     passed : bytes
-        The end of what lies before the position that was asked for, up to 64 KB.
+        The last bytes before the start position, up to 64 KB.
 
     Raises
     ------
@@ -99,22 +81,22 @@ class BlockReader:
         block_bytes: int = BLOCK_BYTES,
         max_lines: int | None = None,
         hashing: bool = False,
-        opener: Open = open_stream,
+        opener: OpenStream = open_stream,
     ) -> None:
         if not 0 < block_bytes <= MAX_LINE_BYTES:
-            raise ValueError(f"block_bytes is {block_bytes}: give a size from 1 to {MAX_LINE_BYTES:,}")
+            raise ValueError(f"block_bytes is {block_bytes}; use a size from 1 to {MAX_LINE_BYTES:,}")
         self.path, self.block_bytes, self.max_lines, self.hashing = path, block_bytes, max_lines, hashing
         self.stream = opener(path)
         self.position = self.line = 0
         self.hash = new_hash()
         self.passed = b""
-        self._ahead = b""  # read, and next to be looked at
-        self._rest = b""  # the beginning of a line whose end has not been seen
-        self._skipped = 0  # how much of a line that is too long has been let go after _rest
+        self._ahead = b""  # read, and next to be split
+        self._rest = b""  # the beginning of a line without its end
+        self._skipped = 0  # bytes of a too long line that were dropped after _rest
         self._before_long = self.hash
-        self._cut_short = False  # the last line was read although it has no newline
-        self.damage_told = False
-        self._pass_over(position)
+        self._cut_short = False  # the last line was returned without its newline
+        self.damage_reported = False
+        self._skip_to(position)
 
     def __enter__(self) -> Self:
         return self
@@ -132,17 +114,17 @@ class BlockReader:
         Parameters
         ----------
         final : bool
-            Whether the file counts as complete: then a last line without a newline is read if it is a whole record (it may still be
-            half-written otherwise), and a gzip file that breaks off is a fault.
+            Whether the file is complete: then a last line without a newline is read if it is a whole record (otherwise it is half-written),
+            and a gzip file that is cut off is a fault.
 
         Returns
         -------
         Block or None
-            None where there is nothing more to read, for now if not `final`.
+            None if there is nothing more to read, for now if not `final`.
         """
         while piece := self._ahead or self.stream.read(self.block_bytes) or (self.stream.finish() if final else b""):
             self._ahead = b""
-            if self._cut_short:  # the line that was taken as the last one goes on
+            if self._cut_short:  # the last line goes on after all
                 self._cut_short = False
                 self.line -= 1
             first = piece.find(b"\n")
@@ -166,7 +148,7 @@ class BlockReader:
         return data[: -len(after)]
 
     def _keep(self, piece: bytes) -> None:
-        """Keep the piece of an unfinished line while the line may still be read; else let go of all but how it began."""
+        """Keep a piece of an unfinished line; of a too long line keep only its beginning."""
         line = self._rest + piece
         if self._skipped:
             self._update(piece)
@@ -183,9 +165,7 @@ class BlockReader:
         self._update(end if self._skipped else self._rest + end)
         head = (self._rest + end)[:_HEAD_BYTES]
         self._rest, self._skipped = b"", 0
-        reason = f"a line has at most {MAX_LINE_BYTES:,} bytes: leave out what is not a score"
-        newline = end.endswith(b"\n")
-        return self._block(head, length + newline, 1, before, Fault("record", f"a line of {length:,} bytes", reason))
+        return self._block(head, length + end.endswith(b"\n"), 1, before, too_long(length))
 
     def _whole(self, data: bytes) -> Block:
         before = self.hash.copy() if self.hashing else None
@@ -193,31 +173,32 @@ class BlockReader:
         return self._block(data, len(data), data.count(b"\n"), before)
 
     def _block(self, data: bytes, size: int, lines: int, before: "blake2b | None", fault: Fault | None = None) -> Block:
-        self.damage_told = False
+        self.damage_reported = False
         block = Block(self.position, self.position + size, self.line + 1, data, fault, before, self.stream.translated)
         self.position += size
         self.line += lines
         return block
 
     def _last(self, *, final: bool) -> Block | None:
-        """Return what remains at the end of the file: damage, or a line without a newline."""
+        """Return the rest at the end of the file: damage, or a line without a newline."""
         damage = self.stream.damage or (self.stream.unfinished if final else None)
         if damage is not None:
-            if self.damage_told:
+            if self.damage_reported:
                 return None
-            self.damage_told = True
-            reason = "everything before it has been read: copy the file again, or write it anew"
+            self.damage_reported = True
             found = damage if self.stream.translated else f"{damage}, byte {self.position:,} of its contents"
-            return Block(
-                self.position, self.position, self.line + 1, b"", Fault("file", found, reason), self.hash.copy()
+            fault = Fault(
+                "file", found, f"{found}; everything before it is read; copy the file again, or write it again"
             )
+            return Block(self.position, self.position, self.line + 1, b"", fault, self.hash.copy())
         if not final or not self._rest:
             return None
         length = len(self._rest) + self._skipped
         if length > MAX_LINE_BYTES:
             return self._too_long(b"", length)
         if not is_record(self._rest):
-            self._tell_half_written()
+            if self._rest.strip():
+                self.stream.note_half_written()
             return None
         self._cut_short = True
         before = self.hash.copy() if self.hashing else None
@@ -225,15 +206,11 @@ class BlockReader:
         data, self._rest = self._rest, b""
         return self._block(data + b"\n", len(data), 1, before)
 
-    def _tell_half_written(self) -> None:
-        if self._rest.strip():
-            self.stream.tell_half_written()
-
     def _update(self, data: bytes) -> None:
         if self.hashing:
             self.hash.update(data)
 
-    def _pass_over(self, position: int) -> None:
+    def _skip_to(self, position: int) -> None:
         while self.position < position and (piece := self.stream.read(min(self.block_bytes, position - self.position))):
             piece, self._ahead = piece[: position - self.position], piece[position - self.position :]
             self.position += len(piece)
@@ -243,79 +220,3 @@ class BlockReader:
         if self.passed and not self.passed.endswith(b"\n"):
             self.line += 1
             self._cut_short = True
-
-
-def read_blocks(
-    path: Path, position: int = 0, *, block_bytes: int = BLOCK_BYTES, final: bool = True
-) -> Iterator[Block]:
-    r"""Read a file from a position to its present end.
-
-    Parameters
-    ----------
-    path : Path
-        A file of lines, gzipped or not.
-    position : int
-        Where to begin, in bytes of the (gunzipped) contents.
-    block_bytes : int
-        About how much a block holds.
-    final : bool
-        Whether the file counts as complete (see `BlockReader.next`).
-
-    Yields
-    ------
-    Block
-        Blocks that join up; a line that is longer than `MAX_LINE_BYTES`, or damage, comes as a block with a fault.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as file:
-    ...     _ = file.write(b'{"a":1}\n{"a":2}')
-    ...     file.flush()
-    ...     [(block.start, block.end, block.data) for block in read_blocks(Path(file.name))]
-    [(0, 8, b'{"a":1}\n'), (8, 15, b'{"a":2}\n')]
-    """
-    with BlockReader(path, position, block_bytes=block_bytes) as reader:
-        while (block := reader.next(final=final)) is not None:
-            yield block
-
-
-def prefetch(items: Iterator[T], depth: int = 32) -> Iterator[T]:
-    """Run an iterator in a thread of its own, at most `depth` items ahead of whoever takes them.
-
-    Deep enough to last while whoever takes blocks folds them: the thread gets the interpreter a few times a fold at best.
-    """
-    queue: Queue[tuple[T] | BaseException | None] = Queue(depth)
-    stopped = Event()
-
-    def work() -> None:
-        end: BaseException | None = None
-        try:
-            for item in items:
-                queue.put((item,))
-                if stopped.is_set():
-                    return
-        except BaseException as error:  # noqa: BLE001 - whoever takes the items has to hear of it
-            end = error
-        queue.put(end)
-
-    thread = Thread(target=work, name="prefetch", daemon=True)
-    thread.start()
-    try:
-        while (got := queue.get()) is not None:
-            if isinstance(got, BaseException):
-                raise got
-            yield got[0]
-    finally:
-        stopped.set()
-        while thread.is_alive():  # it may stand before a full queue
-            try:
-                queue.get(timeout=0.01)
-            except Empty:
-                continue
-        thread.join()

@@ -1,22 +1,92 @@
-"""Files whose lines are records of their own, whatever program wrote them."""
+"""Write logs of other programs as event lines, and read the rejects among such lines."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from typing import Any, Final, Protocol
 
-from monitor.ingest.files.blocks import BOM, is_record
-from monitor.ingest.files.translated import Lines, Refusal
-from schemas.decode import Fault
+import msgspec
+
+from monitor.ingest.files.streams import BOM, is_record
+from schemas.decode import Checker, Fault, check_object
 from schemas.events import EventFields
 
-Made = EventFields | Fault | bytes
-"""What a record comes to: an event, why there is none, or a line as it is written."""
+REJECT_START: Final = b'{"rejected":'
+"""How an event line begins that names a record which cannot be read."""
+
+RAW_BYTES: Final = 8_000
+"""How much of such a record is kept."""
 
 
-class Records(ABC):
-    """Translates a file record by record, until it is refused."""
+class Refusal(Exception):  # noqa: N818 - an answer about the file, not a failure
+    """A file that is not read at all: what is wrong, and what to do."""
+
+    def __init__(self, field: str, found: str, reason: str, benchmark: str | None = None) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.fault = Fault(field, found, reason, benchmark)
+
+
+class Broken(Exception):  # noqa: N818 - the file may still be completed
+    """A file that breaks off, or is still being written."""
+
+
+class EventLineWriter:
+    """Writes event lines; an event that no reader accepts becomes a reject with its place in the log."""
 
     def __init__(self) -> None:
-        self._lines = Lines()
+        self._checker = Checker()
+
+    def event(self, event: EventFields, number: int, raw: bytes = b"") -> bytes:
+        """Write the event of line (or sample, row) `number` of the log."""
+        if self._checker.bad([event]):
+            fault = check_object(msgspec.structs.asdict(event))
+            if isinstance(fault, Fault):
+                return self.reject(fault, number, raw)
+        return msgspec.json.encode(event) + b"\n"
+
+    def declare(self, benchmark: str, items: int) -> bytes:
+        """Write the declaration of an item count; a bad name is rejected when the line is read."""
+        return msgspec.json.encode({"declare": _replace_surrogates(benchmark), "items": items}) + b"\n"
+
+    def reject(self, fault: Fault, number: int, raw: bytes = b"") -> bytes:
+        """Write that line `number` of the log cannot be read."""
+        text = raw[:RAW_BYTES].decode("utf-8", "replace")
+        fields = {name: _replace_surrogates(value) for name, value in fault._asdict().items()}
+        return REJECT_START + msgspec.json.encode({"line": number, "raw": text, **fields}) + b"}\n"
+
+
+def _replace_surrogates(text: str | None) -> str | None:
+    """Replace lone surrogates, which logs may hold escaped and UTF-8 does not allow."""
+    return None if text is None else text.encode("utf-8", "replace").decode()
+
+
+def read_reject(line: bytes) -> tuple[Fault, int, bytes]:
+    """Return the fault of a rejected record, its line in the log, and how it begins."""
+    data: dict[str, Any] = msgspec.json.decode(line)["rejected"]
+    number, raw = data.pop("line"), data.pop("raw")
+    return Fault(**data), number, raw.encode()
+
+
+class Translator(Protocol):
+    """Translates the lines of a file to event lines, from the first line on."""
+
+    def line(self, line: bytes, number: int) -> bytes:
+        """Translate a line (without its newline) to event lines, each with a newline."""
+        ...
+
+    def last(self, line: bytes, number: int) -> bytes | None:
+        """Translate the last line, which has no newline; None if it is half-written."""
+        ...
+
+    def end(self) -> Fault | None:
+        """Return the fault of a file that ends here, if it has one."""
+        ...
+
+
+class RecordTranslator(ABC):
+    """Translates a file of one record a line, until the file is refused."""
+
+    def __init__(self) -> None:
+        self._writer = EventLineWriter()
         self._refused = False
 
     def line(self, line: bytes, number: int) -> bytes:
@@ -25,24 +95,24 @@ class Records(ABC):
         if self._refused or not line:
             return b""
         try:
-            return b"".join(self._written(made, line, number) for made in self.made(line))
+            return b"".join(self._write(event, line, number) for event in self.events(line))
         except Refusal as refusal:
             self._refused = True
-            return self._lines.reject(refusal.fault, number, line)
+            return self._writer.reject(refusal.fault, number, line)
 
     def last(self, line: bytes, number: int) -> bytes | None:
         """Translate the last line, if it is a whole object."""
         return self.line(line, number) if is_record(line) else None
 
     def end(self) -> Fault | None:
-        """Say what is wrong with the file as a whole."""
+        """Return the fault of the file as a whole."""
         return None
 
     @abstractmethod
-    def made(self, line: bytes) -> Iterable[Made]:
-        """Make events of a line that is not blank; raises `Refusal` if there is no use in going on."""
+    def events(self, line: bytes) -> Iterable[EventFields | Fault | bytes]:
+        """Return the events of a line that is not blank: events, faults, or lines to copy. Raise `Refusal` to stop reading the file."""
 
-    def _written(self, made: Made, line: bytes, number: int) -> bytes:
-        if isinstance(made, EventFields):
-            return self._lines.event(made, number, line)
-        return self._lines.reject(made, number, line) if isinstance(made, Fault) else made
+    def _write(self, event: EventFields | Fault | bytes, line: bytes, number: int) -> bytes:
+        if isinstance(event, EventFields):
+            return self._writer.event(event, number, line)
+        return self._writer.reject(event, number, line) if isinstance(event, Fault) else event

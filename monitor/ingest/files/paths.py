@@ -1,4 +1,4 @@
-"""From the PATH arguments of a command to the files that are read."""
+"""Find the files that the PATH arguments of a command name."""
 
 import os
 import stat
@@ -9,10 +9,10 @@ from typing import Final
 from schemas.text import printable
 
 SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
-"""What a file of results is called inside a folder; a file that is named itself may be called anything."""
+"""How the names of results in a folder end; a file given as a PATH may have any name."""
 
 DATA_MARK: Final = ".rankwatch"
-"""A file in every data directory: what a monitor writes itself is no result, also where it watches the folder above."""
+"""A file in every data directory, so that a folder above it can be watched: the files of a monitor are not results."""
 
 
 class PathError(ValueError):
@@ -26,38 +26,38 @@ def find_files(
     suffixes: tuple[str, ...] = SUFFIXES,
     accept: Callable[[Path], bool] | None = None,
 ) -> list[Path]:
-    """List the files of results that paths stand for.
+    """List the files of results that paths name.
 
     Parameters
     ----------
     paths : iterable of path
-        Files, and folders that are searched with everything below them: names that end with one of `suffixes` and do not begin with a
-        dot (nor the folder's). Links to files are followed, links to folders only when they are a PATH themselves.
+        Files, and folders that are searched with all folders below them, for names that end with one of `suffixes`. Names with a leading
+        dot are skipped. Links to files are followed, links to folders only if they are a PATH.
     strict : bool
-        False passes over what is missing, empty, special or unreadable: for looking again at what is already being watched.
+        False skips paths that are missing, empty, special or unreadable: for paths that are already watched.
     suffixes : tuple of str
-        What a file of results is called inside a folder.
+        How the names of results in a folder end.
     accept : callable, optional
-        Says of a file inside a folder whether it is taken.
+        Returns whether a file in a folder is listed.
 
     Returns
     -------
     list of Path
-        Absolute, all links resolved, sorted; a file that is reached in two ways, by a link or a second name, stands once.
+        Absolute, all links resolved, sorted; a file with several links or names is listed once.
 
     Raises
     ------
     PathError
-        If a path does not exist, is neither a file nor a folder, may not be read, has a name that is not UTF-8, or is a folder without
+        If a path does not exist, is neither a file nor a folder, cannot be read, has a name that is not UTF-8, or is a folder without
         results.
 
     Examples
     --------
     >>> find_files(["/nowhere/results.jsonl"])
     Traceback (most recent call last):
-    monitor.ingest.files.paths.PathError: /nowhere/results.jsonl does not exist: check the path for a typing error
+    monitor.ingest.files.paths.PathError: /nowhere/results.jsonl does not exist; check the path
     """
-    found: dict[tuple[int, int], Path] = {}
+    files: dict[tuple[int, int], Path] = {}
     for path in paths:
         for file in _files(Path(path), strict=strict, suffixes=suffixes, accept=accept):
             try:
@@ -71,12 +71,12 @@ def find_files(
                     ) from error
                 continue
             key = (identity.st_dev, identity.st_ino)
-            found[key] = min(resolved, found.get(key, resolved))
-    return sorted(found.values())
+            files[key] = min(resolved, files.get(key, resolved))
+    return sorted(files.values())
 
 
 def show(path: str | os.PathLike[str]) -> str:
-    """Write a path on one line, with everything that is not printable escaped."""
+    """Show a path on one line, with unprintable characters escaped."""
     return printable(os.fsencode(path).decode("utf-8", "backslashreplace"))
 
 
@@ -88,7 +88,7 @@ def _files(
     except OSError as error:
         if strict:
             reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
-            raise PathError(f"{show(path)} {reason}: check the path for a typing error") from error
+            raise PathError(f"{show(path)} {reason}; check the path") from error
         return
     if stat.S_ISREG(mode):
         yield path
@@ -96,11 +96,11 @@ def _files(
         inside = [file for file in _walk(path, suffixes) if accept is None or accept(file)]
         if strict and not inside:
             raise PathError(
-                f"{show(path)} holds no results: looked for files that end with {', '.join(suffixes)}, in all folders below it"
+                f"{show(path)} holds no results; use a folder with files whose names end with {', '.join(suffixes)}"
             )
         yield from inside
     elif strict:
-        raise PathError(f"{show(path)} is neither a file nor a folder: give a file of results, or a folder of them")
+        raise PathError(f"{show(path)} is neither a file nor a folder; use a file or a folder of results")
 
 
 def _walk(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
@@ -116,6 +116,6 @@ def _check(file: Path) -> None:
     try:
         str(file).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise PathError(f"{show(file)}: the path is not valid UTF-8: rename the file or its folder") from error
+        raise PathError(f"{show(file)}: the path is not valid UTF-8; rename the file or its folder") from error
     if not os.access(file, os.R_OK):
-        raise PathError(f"{show(file)} may not be read by this user: change its permissions, or leave it out")
+        raise PathError(f"{show(file)} is not readable for this user; change its permissions, or omit it")

@@ -1,61 +1,73 @@
-"""The bytes of a file that may still be written: as they stand, or gunzipped."""
+"""Read the bytes of a file that may still be written, plain or gunzipped."""
 
+import json
 import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+BOM: Final = b"\xef\xbb\xbf"
+"""The UTF-8 byte order mark, with which some programs begin a file."""
+
 _RAW_BYTES: Final = 1 << 16
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _GZIP_WINDOW: Final = 31
-"""What zlib calls a window of 32 KB with a gzip header and trailer around the data."""
+"""zlib's number for a window of 32 KB with a gzip header and trailer around the data."""
+
+
+def is_record(line: bytes) -> bool:
+    """Return whether a line is a whole JSON object."""
+    try:
+        return isinstance(json.loads(line.removeprefix(BOM)), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 class Stream:
-    """An open file, read from its start; at its end a later read may bring more.
+    """An open file, read from its start; at its end a later read may return more.
 
     Attributes
     ----------
     position : int
-        How many bytes of the file have been read, before any gunzipping.
+        How many bytes of the file have been read, before gunzipping.
     damage : str or None
-        Why nothing more can be read, once that is so.
+        Why nothing more can be read, or None.
     translated : bool
-        Whether the contents are not what stands in the file, but what that comes to (`monitor.ingest.files.translated`).
+        Whether the bytes are event lines that were translated from another format (`monitor.ingest.files.translated`).
     whole : bool
-        Whether any change of the file changes all of it, so that it has to be opened again.
-    tell : callable
-        Takes what whoever reads the file should know.
+        Whether any change of the file may change all of it, so that it has to be opened again.
+    note : callable
+        Takes a sentence for the person who reads the file.
     """
 
     translated = whole = False
-    tell: Callable[[str], None]
+    note: Callable[[str], None]
 
     def __init__(self, path: Path) -> None:
-        self.tell = _to_nobody
+        self.note = _ignore
         self.file = path.open("rb", buffering=0)
         self.position = 0
         self.damage: str | None = None
 
     @property
     def unfinished(self) -> str | None:
-        """Say what is missing if nothing more came, or None."""
+        """What is missing at the end of the file, or None."""
         return None
 
     def read(self, size: int) -> bytes:
-        """Read up to `size` bytes; none where there are no more for now."""
+        """Read up to `size` bytes; none if there are no more for now."""
         data = self.file.read(size)
         self.position += len(data)
         return data
 
     def finish(self) -> bytes:
-        """Return what the rest comes to if nothing more is written; none for contents that are what stands in the file."""
+        """Return what a complete file still holds; only translated streams keep anything back."""
         return b""
 
-    def tell_half_written(self) -> None:
-        """Tell that the last line is left alone."""
-        self.tell("its last line is half-written, and is left unread until it ends")
+    def note_half_written(self) -> None:
+        """Note that the last line is not read."""
+        self.note("the last line is half-written; it is read once it is complete")
 
     def status(self) -> os.stat_result:
         """Return the status of the open file, which may no longer be the one at its path."""
@@ -70,12 +82,12 @@ class Stream:
         self.file.close()
 
 
-def _to_nobody(_: str) -> None:
+def _ignore(_: str) -> None:
     pass
 
 
 class GzipStream(Stream):
-    """The contents of a gzip file: of all its members, one after the other, as far as they have been written."""
+    """The contents of a gzip file: all its members, one after the other, as far as they have been written."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -85,11 +97,11 @@ class GzipStream(Stream):
 
     @property
     def unfinished(self) -> str | None:
-        """Say where the file breaks off inside a gzip member, or None."""
+        """Where the file breaks off inside a gzip member, or None."""
         return f"the gzip data breaks off at byte {self.position:,} of the file" if self._inside or self._raw else None
 
     def read(self, size: int) -> bytes:
-        """Read up to `size` bytes of the contents; none where there are no more for now, or ever (`damage`)."""
+        """Read up to `size` bytes of the contents; none if there are no more for now, or ever (`damage`)."""
         while self.damage is None:
             if self._inside:
                 if data := self._step(size):
@@ -109,10 +121,10 @@ class GzipStream(Stream):
         return bool(raw)
 
     def _at_member(self) -> bool:
-        """Go to the next member: past the zeros some programs pad with. False where more bytes are needed to tell."""
+        """Skip the zeros that some programs pad with, up to the next member; return False if that needs more bytes."""
         self._raw = self._raw.lstrip(b"\0")
         if len(self._raw) >= len(_GZIP_MAGIC) and not self._raw.startswith(_GZIP_MAGIC):
-            self._break("what begins there is not gzip data")
+            self._break("the bytes there are not gzip data")
             return False
         self._inside = len(self._raw) >= len(_GZIP_MAGIC)
         return self._inside
@@ -121,9 +133,9 @@ class GzipStream(Stream):
         before = self._inflate.copy()
         try:
             data = self._inflate.decompress(self._raw, size)
-        except zlib.error as error:
+        except zlib.error:
             data = _salvage(before, self._raw, size)
-            self._break(str(error).rpartition(": ")[2])
+            self._break("a checksum or a code in it is wrong")
             return data
         if self._inflate.eof:
             self._raw = self._inflate.unused_data
@@ -137,7 +149,7 @@ class GzipStream(Stream):
 
 
 def _salvage(inflate: "zlib._Decompress", raw: bytes, size: int) -> bytes:
-    """Return what comes before the damage: zlib drops it when it meets the damage in the same call."""
+    """Return the bytes before the damage; zlib drops them if it meets the damage in the same call."""
     low, high = 0, size
     while high - low > 1:
         middle = (low + high) // 2
@@ -148,7 +160,7 @@ def _salvage(inflate: "zlib._Decompress", raw: bytes, size: int) -> bytes:
         else:
             low = middle
     data = inflate.decompress(raw, low) if low else b""
-    # With its output full zlib still looks ahead at what follows, so the last byte only comes by withholding that.
+    # zlib looks ahead even when its output is full, so the last byte comes only if the input is fed byte by byte.
     rest = inflate.unconsumed_tail if low else raw
     for k in range(len(rest)):
         try:
@@ -159,7 +171,7 @@ def _salvage(inflate: "zlib._Decompress", raw: bytes, size: int) -> bytes:
 
 
 def open_stream(path: Path) -> Stream:
-    """Open a file, gunzipping it if its name or its first two bytes say so.
+    """Open a file; gunzip it if its name ends with .gz or its first two bytes are those of gzip.
 
     Raises
     ------
@@ -173,3 +185,7 @@ def open_stream(path: Path) -> Stream:
         return stream
     stream.close()
     return GzipStream(path)
+
+
+OpenStream = Callable[[Path], Stream]
+"""Opens a file."""

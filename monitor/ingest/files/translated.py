@@ -1,111 +1,36 @@
-"""The lines that foreign formats are turned into, and streams of them.
+"""Streams of event lines, translated from logs of other programs.
 
-A log of another program is read as if it were a file of event lines: its contents are what these lines come to. So all that holds for
-such files (positions, hashes, reading each line exactly once, sending only what is new) holds for them too, and a log that was written anew
-with the same scores in the same order has not changed.
+Such a log is read as if it were a file of event lines. Positions, hashes and sending only what is new therefore work for all formats, and a
+log that is rewritten with the same scores in the same order has not changed.
 """
 
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final
 
-import msgspec
-
+from monitor.ingest.files.event_lines import RAW_BYTES, Broken, EventLineWriter, Refusal, Translator
 from monitor.ingest.files.streams import Stream
-from schemas.decode import Checker, Fault, check_object
-from schemas.events import EventFields
-
-REJECT: Final = b'{"rejected":'
-"""How a line begins that stands for something that could not be read."""
+from schemas.decode import Fault
 
 MAX_SAMPLE_BYTES: Final = 1 << 26
-"""Longest line of a log that is read: with its transcript a sample is much longer than its score."""
+"""Longest line of a log: with its transcript a sample is much longer than its score."""
 
-_RAW_BYTES: Final = 1 << 16
-_RAW_KEPT: Final = 8_000
-
-
-class Refusal(Exception):  # noqa: N818 - it is an answer, not a failure
-    """A file that is not read at all: what was found, and what to do."""
-
-    def __init__(self, field: str, found: str, reason: str, benchmark: str | None = None) -> None:
-        super().__init__(f"{field}: found {found}: {reason}")
-        self.fault = Fault(field, found, reason, benchmark)
+ChooseTranslator = Callable[[bytes], Translator | None]
+"""Returns the translator of a file from its first line, or None for a file of event lines."""
 
 
-class Broken(Exception):  # noqa: N818 - it may yet be mended
-    """A file that breaks off, or is still being written: what is wrong with it."""
+class TranslatedStream(Stream):
+    """A file of lines, translated line by line as they are written."""
 
-
-class Lines:
-    """Writes event lines; one that no reader would take becomes a reject with the place in the log it came from."""
-
-    def __init__(self) -> None:
-        self._checker = Checker()
-
-    def event(self, event: EventFields, number: int, raw: bytes = b"") -> bytes:
-        """Write an event that stands at line (or sample, row) `number` of its log."""
-        if self._checker.bad([event]):
-            found = check_object(msgspec.structs.asdict(event))
-            if isinstance(found, Fault):
-                return self.reject(found, number, raw)
-        return msgspec.json.encode(event) + b"\n"
-
-    def declare(self, benchmark: str, items: int) -> bytes:
-        """Write the declaration of an item count; a name that is none is refused by whoever reads it."""
-        return msgspec.json.encode({"declare": _whole(benchmark), "items": items}) + b"\n"
-
-    def reject(self, fault: Fault, number: int, raw: bytes = b"") -> bytes:
-        """Write that something could not be read."""
-        text = raw[:_RAW_KEPT].decode("utf-8", "replace")
-        found = {name: _whole(value) for name, value in fault._asdict().items()}
-        return REJECT + msgspec.json.encode({"line": number, "raw": text, **found}) + b"}\n"
-
-
-def _whole(text: str | None) -> str | None:
-    """Replace what has no place in UTF-8: logs may hold half a surrogate pair, escaped."""
-    return None if text is None else text.encode("utf-8", "replace").decode()
-
-
-def read_reject(line: bytes) -> tuple[Fault, int, bytes]:
-    """Read what `Lines.reject` wrote: the fault, the place in the log, and how the bytes there begin."""
-    data: dict[str, Any] = msgspec.json.decode(line)["rejected"]
-    number, raw = data.pop("line"), data.pop("raw")
-    return Fault(**data), number, raw.encode()
-
-
-class Translator(Protocol):
-    """Turns the lines of a file into event lines; fed from the first line on."""
-
-    def line(self, line: bytes, number: int) -> bytes:
-        """Translate a line (without its newline): to none, one or more event lines, each ended by a newline."""
-        ...
-
-    def last(self, line: bytes, number: int) -> bytes | None:
-        """Translate the last line, which has no newline; None if it is half-written."""
-        ...
-
-    def end(self) -> Fault | None:
-        """Say what is wrong with a file that ended, if anything is."""
-        ...
-
-
-Choose = Callable[[bytes], Translator | None]
-"""From the first line of a file to how it is read: None for as it stands."""
-
-
-class LineStream(Stream):
-    """The contents of a file of lines, translated line by line as they are written."""
-
-    def __init__(self, inner: Stream, choose: Choose) -> None:
-        self.tell, self.file, self.inner = inner.tell, inner.file, inner
+    def __init__(self, inner: Stream, choose: ChooseTranslator) -> None:
+        self.note, self.file, self.inner = inner.note, inner.file, inner
         self._choose = choose
         self._chosen = self._ended = self._skipping = False
         self._translator: Translator | None = None
         self._rest = b""
         self._number = 0
-        self._lines = Lines()
+        self._writer = EventLineWriter()
 
     @property
     def position(self) -> int:  # type: ignore[override]
@@ -114,28 +39,28 @@ class LineStream(Stream):
 
     @property
     def damage(self) -> str | None:  # type: ignore[override]
-        """Why nothing more can be read, once that is so."""
+        """Why nothing more can be read, or None."""
         return self.inner.damage
 
     @property
     def unfinished(self) -> str | None:
-        """Say what is missing if nothing more came, or None."""
+        """What is missing at the end of the file, or None."""
         return self.inner.unfinished
 
     @property
     def translated(self) -> bool:  # type: ignore[override]
-        """Whether the lines are ours; known once the first line was read."""
+        """Whether the lines are ours; known after the first line."""
         return self._translator is not None
 
     def read(self, size: int) -> bytes:
-        """Read about `size` bytes of the file, and return what they come to."""
+        """Read about `size` bytes of the file, and return their event lines."""
         while not self._ended and (data := self.inner.read(size)):
-            if contents := self._feed(data):
-                return contents
+            if lines := self._feed(data):
+                return lines
         return b""
 
     def finish(self) -> bytes:
-        """Return what the rest comes to if nothing more is written."""
+        """Return the event lines of the rest of a complete file."""
         if self._ended or self.damage or self.unfinished:
             return b""
         self._ended = True
@@ -148,9 +73,9 @@ class LineStream(Stream):
             return rest
         last = self._translator.last(self._rest, self._number + 1) if self._rest.strip() else b""
         if last is None:
-            self.tell_half_written()
+            self.note_half_written()
         fault = self._translator.end()
-        return (last or b"") + (self._lines.reject(fault, self._number) if fault is not None else b"")
+        return (last or b"") + (self._writer.reject(fault, self._number) if fault is not None else b"")
 
     def close(self) -> None:
         """Close the file."""
@@ -171,55 +96,55 @@ class LineStream(Stream):
         self._translator = self._choose(first)
 
     def _translate(self, translator: Translator, data: bytes) -> bytes:
-        *whole, rest = data.split(b"\n")
-        if not whole:
+        *lines, rest = data.split(b"\n")
+        if not lines:
             return self._keep(rest)
-        whole[0] = self._rest + whole[0]
+        lines[0] = self._rest + lines[0]
         self._rest = b""
-        contents = []
-        for line in whole:
+        translated = []
+        for line in lines:
             self._number += 1
             if self._skipping:
                 self._skipping = False
             else:
-                contents.append(translator.line(line, self._number))
-        return b"".join(contents) + self._keep(rest)
+                translated.append(translator.line(line, self._number))
+        return b"".join(translated) + self._keep(rest)
 
     def _keep(self, rest: bytes) -> bytes:
+        """Keep an unfinished line; reject and skip one that is too long."""
         if self._skipping:
             return b""
         self._rest += rest
         if len(self._rest) <= MAX_SAMPLE_BYTES:
             return b""
-        fault = Fault(
-            "line", f"more than {MAX_SAMPLE_BYTES:,} bytes", "no sample is that long: is the file what it is called?"
-        )
-        head, self._rest, self._skipping = self._rest[:_RAW_KEPT], b"", True
-        return self._lines.reject(fault, self._number + 1, head)
+        found = f"more than {MAX_SAMPLE_BYTES:,} bytes"
+        fault = Fault("line", found, f"the line has {found}; check that the file is a log of samples")
+        head, self._rest, self._skipping = self._rest[:RAW_BYTES], b"", True
+        return self._writer.reject(fault, self._number + 1, head)
 
 
-class WholeStream(Stream):
-    """The contents of a file that is read as a whole, anew whenever it has changed.
+class DocumentStream(Stream):
+    """A file that is read as a whole, and again after each change.
 
     Parameters
     ----------
     path : Path
-    make : callable
-        Begins to read the file, as event lines. That raises `Broken` where the file breaks off, and `Refusal` if it is not to be read.
+    read : callable
+        Returns the event lines of the file. It raises `Broken` where the file breaks off, and `Refusal` for a file that is not read.
     """
 
     translated = whole = True
 
-    def __init__(self, path: Path, make: Callable[[], Iterator[bytes]]) -> None:
+    def __init__(self, path: Path, read: Callable[[], Iterator[bytes]]) -> None:
         super().__init__(path)
-        # What is read is what the file was when it was opened: a later change has to be noticed as one.
+        # The status when the file was opened: any later change must be noticed.
         self._status = os.fstat(self.file.fileno())
-        self._contents = make()
+        self._lines = read()
         self._broken: str | None = None
 
     @property
     def unfinished(self) -> str | None:
-        """Say what is wrong with the file if it is not being written, or None."""
+        """Why the file is not complete, or None."""
         return self._broken
 
     def status(self) -> os.stat_result:
@@ -231,10 +156,10 @@ class WholeStream(Stream):
         self.position = self._status.st_size
         data = b""
         try:
-            while len(data) < size and (line := next(self._contents, b"")):
+            while len(data) < size and (line := next(self._lines, b"")):
                 data += line
         except Refusal as refusal:
-            data += Lines().reject(refusal.fault, 1)
+            data += EventLineWriter().reject(refusal.fault, 1)
         except Broken as broken:
             self._broken = str(broken)
         return data

@@ -1,12 +1,12 @@
-"""One file that is watched: noticing that it grew, and that it is not what it was."""
+"""Watch one file: notice that it grew, and that its earlier bytes changed."""
 
 import os
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from monitor.engine.state.delta import Source
-from monitor.ingest.files.blocks import BlockReader, Open
-from monitor.ingest.files.streams import open_stream
+from monitor.ingest.files.blocks import BlockReader
+from monitor.ingest.files.streams import OpenStream, open_stream
 from schemas.decode import Fault, decode_record
 from schemas.events import Declaration
 
@@ -14,7 +14,7 @@ _MARK_BYTES: Final = 1 << 10
 
 
 class _Mark(NamedTuple):
-    """What a file looked like when it was last read: how it begins, and what was read last."""
+    """The state of a file when it was last read, with its first bytes and the last bytes read."""
 
     device: int
     inode: int
@@ -32,14 +32,14 @@ class WatchedFile:
     ----------
     path : Path
     generation : int
-        Grows by one when what has been read turns out to have changed.
+        Grows by one each time bytes already read have changed.
     benchmark : str or None
-        Of the last line that named one.
+        The benchmark of the last line that names one.
     bytes_read : int
-        How much has been read, before gunzipping.
+        How many bytes have been read, before gunzipping.
     """
 
-    def __init__(self, path: Path, *, block_bytes: int, max_lines: int, opener: Open = open_stream) -> None:
+    def __init__(self, path: Path, *, block_bytes: int, max_lines: int, opener: OpenStream = open_stream) -> None:
         self.path = path
         self._opener = opener
         self._broken: tuple[int, ...] | None = None
@@ -63,14 +63,14 @@ class WatchedFile:
             return 0
 
     def reader(self, source: Source | None, *, final: bool) -> BlockReader | None:
-        """Return a reader that goes on behind what was read, or None if there is nothing new to see.
+        """Return a reader at the end of what was read, or None if there is nothing new.
 
         Parameters
         ----------
         source : Source or None
             How far the file has been appended to the log.
         final : bool
-            Whether to look even where nothing seems new.
+            Whether to read even if nothing seems new.
 
         Raises
         ------
@@ -86,25 +86,25 @@ class WatchedFile:
             if not same and not self._continues(mark, status):
                 self.close()
         if status.st_size == 0 and source is not None:
-            return None  # emptied, most likely to be written anew
+            return None  # emptied, most likely to be rewritten
         if self._reader is None:
             self._reader = self._open(source, status, final=final)
         return self._reader
 
     def remember(self, *, drained: bool) -> None:
-        """Keep in mind what the file looks like now; `drained` if all of it that can be read has been."""
+        """Remember the state of the file; `drained` if everything readable has been read."""
         assert self._reader is not None
         stream = self._reader.stream
         status, self.bytes_read = stream.status(), stream.position
         head = stream.peek(min(_MARK_BYTES, stream.position), 0)
         start = max(0, stream.position - _MARK_BYTES)
         tail = stream.peek(stream.position - start, start)
-        # A file that grew since the last read reached its end must be looked at again.
+        # A file that grew since its end was reached must be read again.
         drained = drained and status.st_size <= stream.position
         self._mark = _Mark(*_identity(status), head, tail, drained)
 
     def close(self) -> None:
-        """Close the reader; the next one compares what it passes over with what was read."""
+        """Close the reader; the next one compares the bytes that it skips with the bytes that were read."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -114,7 +114,7 @@ class WatchedFile:
             return True
         stream = self._reader.stream
         if stream.damage is not None or stream.whole:
-            return False  # whatever changed may have mended it
+            return False  # the change may have repaired it
         if (status.st_dev, status.st_ino) != mark[:2] or status.st_size < stream.position:
             return False
         start = max(0, stream.position - _MARK_BYTES)
@@ -129,13 +129,13 @@ class WatchedFile:
         reader = self._new_reader(source.position)
         if reader.position == source.position and reader.hash.hexdigest() == source.prefix:
             self.generation = source.generation
-            # A line more than there are is how damage behind the last one was recorded.
-            reader.damage_told = source.line > reader.line
+            # Damage after the last line is recorded as one line more.
+            reader.damage_reported = source.line > reader.line
             self.benchmark = _last_benchmark(reader.passed)
             return reader
         reader.close()
         if reader.stream.whole and reader.stream.unfinished and not final:
-            self._broken = identity  # most likely it is just being written anew
+            self._broken = identity  # most likely it is being rewritten
             return None
         self.generation, self.benchmark = source.generation + 1, None
         return self._new_reader(0)
@@ -157,11 +157,9 @@ def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
 
 def _last_benchmark(lines: bytes) -> str | None:
     for line in reversed(lines.split(b"\n")):
-        found = decode_record(line) if line.strip() else None
-        if isinstance(found, Declaration):
-            return found.declare
-        if found is not None and not isinstance(found, Fault):
-            return found.benchmark
-        if found is not None and found.benchmark is not None:
-            return found.benchmark
+        record = decode_record(line) if line.strip() else None
+        if isinstance(record, Declaration):
+            return record.declare
+        if record is not None and (record.benchmark is not None or not isinstance(record, Fault)):
+            return record.benchmark
     return None

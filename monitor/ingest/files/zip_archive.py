@@ -1,4 +1,4 @@
-"""Entries of a zip archive, also where they are compressed with zstd, and also of an archive that breaks off."""
+"""Read the entries of a zip archive, even with zstd compression, and of an archive that is cut off."""
 
 import struct
 import zlib
@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import BinaryIO, Final, Self
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from monitor.ingest.files.translated import Broken
+from monitor.ingest.files.event_lines import Broken
+from schemas.text import shorten
 
 MAX_ENTRY_BYTES: Final = 1 << 30
-"""Largest entry that is unpacked: what a small file may unpack to is otherwise without limit."""
+"""Largest entry that is unpacked; a small file could otherwise fill the memory."""
 
-_ZSTANDARD: Final = 93
+_METHODS: Final = (ZIP_STORED, ZIP_DEFLATED, 93)
+"""93 is zstd."""
+
 _RAW_DEFLATE: Final = -15
 _LOCAL: Final = struct.Struct("<4s5H3L2H")
 _SIGNATURE: Final = b"PK\x03\x04"
@@ -25,7 +28,7 @@ class Archive:
     Attributes
     ----------
     damage : str or None
-        What is wrong with the archive; what is before the damage can be read.
+        What is wrong with the archive; the entries before the damage can be read.
 
     Raises
     ------
@@ -39,9 +42,9 @@ class Archive:
         try:
             with ZipFile(path) as archive:
                 self._entries = {info.filename: info for info in archive.infolist()}
-        except (BadZipFile, NotImplementedError, ValueError, OverflowError, EOFError, struct.error) as error:
+        except (BadZipFile, NotImplementedError, ValueError, OverflowError, EOFError, struct.error):
             self._entries = {info.filename: info for info in _walk(self._file)}
-            self.damage = f"the zip archive breaks off after {len(self._entries):,} whole entries ({error})"
+            self.damage = f"the zip archive is cut off after {len(self._entries):,} whole entries"
 
     def __enter__(self) -> Self:
         return self
@@ -50,7 +53,7 @@ class Archive:
         self._file.close()
 
     def names(self) -> list[str]:
-        """Return the names of the entries, in the order in which they were written."""
+        """Return the names of the entries, in the order of the file."""
         return sorted(self._entries, key=lambda name: self._entries[name].header_offset)
 
     def read(self, name: str) -> bytes:
@@ -59,32 +62,33 @@ class Archive:
         Raises
         ------
         Broken
-            If it is damaged, too large, encrypted or compressed in a way that is not known.
+            If it is damaged, too large, encrypted or has an unknown compression.
         """
         info = self._entries[name]
+        entry = f"entry {shorten(name)} of the zip archive"
         if info.file_size > MAX_ENTRY_BYTES:
-            raise Broken(
-                f"entry {name!r} of the zip archive unpacks to {info.file_size:,} bytes, more than {MAX_ENTRY_BYTES:,}"
-            )
+            raise Broken(f"{entry} unpacks to {info.file_size:,} bytes, more than {MAX_ENTRY_BYTES:,}")
         if info.flag_bits & _ENCRYPTED:
-            raise Broken(f"entry {name!r} of the zip archive is encrypted")
+            raise Broken(f"{entry} is encrypted")
+        if info.compress_type not in _METHODS:
+            raise Broken(f"{entry} has the unknown compression method {info.compress_type}; use deflate or zstd")
         try:
             data = _unpack(self._packed(info), info)
         except (zlib.error, struct.error, EOFError) as error:
-            raise Broken(f"entry {name!r} of the zip archive is damaged ({error})") from error
+            raise Broken(f"{entry} is damaged") from error
         if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
-            raise Broken(f"entry {name!r} of the zip archive is damaged (its checksum does not match)")
+            raise Broken(f"{entry} is damaged: its checksum does not match")
         return data
 
     def _packed(self, info: ZipInfo) -> bytes:
         self._file.seek(info.header_offset)
         fields = _LOCAL.unpack(self._file.read(_LOCAL.size))
         if fields[0] != _SIGNATURE:
-            raise EOFError("it does not begin where it should")
+            raise EOFError("no entry begins there")
         self._file.seek(fields[-2] + fields[-1], 1)
         data = self._file.read(info.compress_size)
         if len(data) < info.compress_size:
-            raise EOFError("it breaks off")
+            raise EOFError("the entry is cut off")
         return data
 
 
@@ -93,19 +97,17 @@ def _unpack(data: bytes, info: ZipInfo) -> bytes:
         return data
     if info.compress_type == ZIP_DEFLATED:
         return zlib.decompressobj(_RAW_DEFLATE).decompress(data, info.file_size + 1)
-    if info.compress_type == _ZSTANDARD:
-        import zstandard
+    import zstandard  # slow to import, and few archives need it
 
-        try:
-            with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
-                return reader.read(info.file_size + 1)
-        except zstandard.ZstdError as error:
-            raise EOFError(str(error)) from error
-    raise EOFError(f"its compression method {info.compress_type} is unknown: write it with deflate or zstd")
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
+            return reader.read(info.file_size + 1)
+    except zstandard.ZstdError as error:
+        raise EOFError("no zstd frame") from error
 
 
 def _walk(file: BinaryIO) -> Iterator[ZipInfo]:
-    """Go from entry to entry where the directory at the end is missing."""
+    """Go from entry to entry, for a file whose directory at the end is missing."""
     file.seek(0)
     while len(head := file.read(_LOCAL.size)) == _LOCAL.size:
         signature, _, flags, method, _, _, crc, packed, size, name_length, extra = _LOCAL.unpack(head)

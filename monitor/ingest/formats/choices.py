@@ -1,21 +1,24 @@
-"""What can be chosen where a log offers more than one reading: given on the command line, the same for all commands."""
+"""Choices on the command line about how logs are read, the same for all commands."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
 FIELDS: Final = ("benchmark", "item_id", "model", "score", "cluster", "repeat", "epoch")
-"""The fields of an event that a column can stand for."""
+"""The fields of an event that a column can hold."""
 
 EVERY_OTHER: Final = "*"
-"""`models=*`: every column that stands for nothing else is a model, its cells the scores of that model."""
+"""`models=*`: every other column is a model, with the scores of that model in its cells."""
 
 NONE: Final = "none"
-"""`--cluster none`: no clusters, whatever the log holds."""
+"""`--cluster none`: no clusters, even if the log has some."""
+
+CLUSTER_FIELDS: Final = ("cluster", "category", "subject", "topic", "domain")
+"""Usual names of the field that holds an item's cluster; the first of them in the item counts."""
 
 
 class ChoiceError(ValueError):
-    """A choice that cannot be meant."""
+    """A choice that is not valid."""
 
 
 class Selection:
@@ -45,11 +48,11 @@ class Selection:
         for entry in entries:
             benchmark, equals, name = entry.rpartition("=")
             if not name or (equals and not benchmark):
-                raise ChoiceError(f"{option} {entry}: give a name, or BENCHMARK=NAME")
+                raise ChoiceError(f"{option} {entry}: a name is missing; use NAME or BENCHMARK=NAME")
             self._names[benchmark if equals else None] = name
 
     def of(self, benchmark: str) -> str | None:
-        """Return the name chosen for a benchmark, or None where nothing was chosen."""
+        """Return the name chosen for a benchmark, or None."""
         return self._names.get(benchmark, self._names.get(None))
 
 
@@ -68,13 +71,13 @@ class Choices:
     scorer : Selection
         Of Inspect: a scorer, or ``SCORER.KEY`` of one that gives several values.
     cluster : str, optional
-        The field of a document or of a sample's metadata that names its cluster; `NONE` for no clusters.
+        The field of a document or of a sample's metadata that holds its cluster; `NONE` for no clusters.
     benchmark : str, optional
-        The name of the benchmark: instead of the task's in a native log, and for tables that do not name one.
+        The name of the benchmark: instead of the task's in a native log, and for tables without one.
     columns : mapping of str to str
-        From the fields of an event to the columns of a table, or the fields of a JSON object (dotted where nested).
+        From the fields of an event to the columns of a table, or the fields of a JSON object (dotted if nested).
     declared : callable
-        Says whether the command line declares a benchmark: then what a log says of its item count is not declared.
+        Returns whether the command line declares a benchmark; then the item count of a log is not declared.
     """
 
     metric: Selection = field(default_factory=lambda: Selection("--metric"))
@@ -97,13 +100,7 @@ class Choices:
         columns: Iterable[str] = (),
         declared: Callable[[str], bool] = _no,
     ) -> Self:
-        """Read the options of the command line.
-
-        Raises
-        ------
-        ChoiceError
-            If one of them cannot be meant.
-        """
+        """Parse the options of the command line; raise `ChoiceError` if one is not valid."""
         return cls(
             Selection("--metric", metric),
             Selection("--filter", filter),
@@ -114,33 +111,53 @@ class Choices:
             declared,
         )
 
+    def cluster_field(self, item: Mapping[str, object]) -> str | None:
+        """Return the field of an item that holds its cluster, or None.
+
+        Examples
+        --------
+        >>> Choices().cluster_field({"question": "?", "subject": "law"})
+        'subject'
+        """
+        chosen = self.cluster or self.columns.get("cluster")
+        if chosen is not None:
+            return None if chosen == NONE else chosen
+        return next((name for name in CLUSTER_FIELDS if isinstance(item.get(name), str | int)), None)
+
+
+def cluster_of(item: object, field: str | None) -> str | None:
+    """Return the cluster of an item, or None."""
+    value = item.get(field) if isinstance(item, dict) and field is not None else None
+    return str(value) if isinstance(value, str | int) and value != "" else None
+
 
 def parse_columns(entries: Iterable[str]) -> dict[str, str]:
-    """Read ``FIELD=COLUMN,...`` as often as it is given.
+    """Parse ``FIELD=COLUMN,...``, given any number of times.
 
     Raises
     ------
     ChoiceError
-        If a field is unknown, or stands twice.
+        If a field is unknown or given twice.
 
     Examples
     --------
     >>> parse_columns(["model=system,item_id=question", "score=ok"])
     {'model': 'system', 'item_id': 'question', 'score': 'ok'}
     """
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for entry in (part.strip() for text in entries for part in text.split(",")):
         name, _, column = entry.partition("=")
         if name not in (*FIELDS, "models") or not column:
+            fields = ", ".join(FIELDS)
             raise ChoiceError(
-                f"--columns {entry}: give FIELD=COLUMN with a field of {', '.join(FIELDS)}, or models={EVERY_OTHER}"
+                f"--columns {entry}: use FIELD=COLUMN, where FIELD is one of {fields}, or models={EVERY_OTHER}"
             )
         if name == "models" and column != EVERY_OTHER:
             raise ChoiceError(
-                f"--columns {entry}: give models={EVERY_OTHER}: every column that is nothing else is a model"
+                f"--columns {entry}: use models={EVERY_OTHER}, which makes every column without a field a model"
             )
-        if found.setdefault(name, column) != column:
-            raise ChoiceError(f"--columns: {name} is given twice: {found[name]} and {column}")
-    if "models" in found and found.keys() & {"model", "score"}:
-        raise ChoiceError(f"--columns: models={EVERY_OTHER} takes the place of model and score: leave those out")
-    return found
+        if columns.setdefault(name, column) != column:
+            raise ChoiceError(f"--columns: {name} is given twice, as {columns[name]} and {column}; give it once")
+    if "models" in columns and columns.keys() & {"model", "score"}:
+        raise ChoiceError(f"--columns: models={EVERY_OTHER} replaces model and score; omit those")
+    return columns

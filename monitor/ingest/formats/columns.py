@@ -1,4 +1,4 @@
-"""Which column of a table is which field of an event."""
+"""Match the columns of a table to the fields of an event."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "repeat": ("repeat",),
     "epoch": ("epoch",),
 }
-"""What the columns are usually called, the first that is there counts; upper and lower case are the same."""
+"""Usual names of the columns in any case; the first of them in the table counts."""
 
 _TRUE: Final = frozenset({"true", "yes"})
 _FALSE: Final = frozenset({"false", "no"})
@@ -28,7 +28,7 @@ _NOTHING: Final = frozenset({"", "null", "none", "nan", "na", "n/a"})
 
 
 class ColumnError(ValueError):
-    """A table some field of an event cannot be found in."""
+    """A table without a column for some field of an event."""
 
 
 class Columns:
@@ -44,13 +44,13 @@ class Columns:
 
     Attributes
     ----------
-    told : str
-        Which column was taken for what.
+    description : str
+        The columns that were picked.
 
     Raises
     ------
     ColumnError
-        If there is none for a field that is needed, or a column that was chosen is not there.
+        If a required field has no column, or a chosen column does not exist.
     """
 
     def __init__(self, names: Sequence[str], choices: Choices, model: str | None) -> None:
@@ -58,13 +58,13 @@ class Columns:
         self._columns = _find(names, choices)
         if model is not None:
             self._columns.pop("model", None)
-        taken = set(self._columns.values())
-        self._models = [name for name in names if name not in taken] if "models" in choices.columns else None
+        used = set(self._columns.values())
+        self._models = [name for name in names if name not in used] if "models" in choices.columns else None
         self._require(names)
         pairs = [f"{field} = {shorten(column)}" for field, column in self._columns.items()]
         if self._models is not None:
             pairs.append(f"models = {', '.join(map(shorten, self._models))}")
-        self.told = f"columns: {', '.join(pairs)}"
+        self.description = f"columns: {', '.join(pairs)}"
 
     @property
     def names(self) -> list[str]:
@@ -72,7 +72,7 @@ class Columns:
         return [*self._columns.values(), *(self._models or ())]
 
     def events(self, row: Mapping[str, Any]) -> Iterator[EventFields | Fault]:
-        """Make the events of a row: one, or one a model where each model has a column."""
+        """Return the events of a row: one, or one for each model that has a column."""
         columns = self._columns
         data = {field: row.get(column) for field, column in columns.items()}
         common = {
@@ -84,29 +84,28 @@ class Columns:
         }
         if self._models is None:
             model = self._model if self._model is not None else _name(data.get("model"))
-            yield _event({**common, "model": model, "score": score_of(data["score"])})
+            yield _event({**common, "model": model, "score": _score(data["score"])})
             return
         for model in self._models:
-            yield _event({**common, "model": model, "score": score_of(row.get(model))})
+            yield _event({**common, "model": model, "score": _score(row.get(model))})
 
     def _require(self, names: Sequence[str]) -> None:
-        there = ", ".join(map(shorten, names))
-        wanted = ["item_id", *(() if self._models is not None else ("score",))]
-        missing = [field for field in wanted if field not in self._columns]
+        missing = [field for field in ("item_id", "score") if field not in self._columns]
+        if self._models is not None:
+            missing = [field for field in missing if field != "score"]
         if missing:
-            raise ColumnError(
-                f"no column for {' and '.join(missing)} among {there}: say which with --columns {missing[0]}=COLUMN"
-            )
+            raise _missing(" and ".join(missing), names, f"name it with --columns {missing[0]}=COLUMN")
         if self._models is None and "model" not in self._columns and self._model is None:
-            raise ColumnError(
-                f"no column for the model among {there}: say --columns model=COLUMN, or name it with NAME=PATH"
-            )
+            raise _missing("the model", names, "name it with --columns model=COLUMN, or the model with NAME=PATH")
         if self._models is not None and not self._models:
-            raise ColumnError(f"no column is left for a model among {there}")
+            raise _missing("a model", names, "add a column for each model, or omit --columns models=*")
         if "benchmark" not in self._columns and self._benchmark is None:
-            raise ColumnError(
-                f"no column for the benchmark among {there}: say --columns benchmark=COLUMN, or name it with --benchmark NAME"
-            )
+            remedy = "name it with --columns benchmark=COLUMN, or the benchmark with --benchmark NAME"
+            raise _missing("the benchmark", names, remedy)
+
+
+def _missing(field: str, names: Sequence[str], remedy: str) -> ColumnError:
+    return ColumnError(f"no column for {field} in {', '.join(map(shorten, names))}; {remedy}")
 
 
 def _find(names: Sequence[str], choices: Choices) -> dict[str, str]:
@@ -116,39 +115,41 @@ def _find(names: Sequence[str], choices: Choices) -> dict[str, str]:
         chosen["cluster"] = choices.cluster
     for field, column in chosen.items():
         if column not in names and not (field == "cluster" and column == NONE):
-            raise ColumnError(f"no column {shorten(column)} for {field} among {', '.join(map(shorten, names))}")
-    found = {}
+            raise _missing(
+                field, names, f"{shorten(column)} is not one of them; choose another with --columns {field}=COLUMN"
+            )
+    columns = {}
     for field in FIELDS:
         if field in chosen:
-            found[field] = chosen[field]
+            columns[field] = chosen[field]
         elif "models" in choices.columns and field in {"model", "score"}:
             continue
         elif usual := next((lower[name] for name in USUAL[field] if name in lower), None):
-            found[field] = usual
+            columns[field] = usual
     if choices.cluster == NONE:
-        found.pop("cluster", None)
-    return found
+        columns.pop("cluster", None)
+    return columns
 
 
-def flat(record: dict[str, Any]) -> dict[str, Any]:
-    """Name the fields of nested objects by their path.
+def flatten(record: dict[str, Any]) -> dict[str, Any]:
+    """Return an object with its nested fields named by their path.
 
     Examples
     --------
-    >>> flat({"id": 1, "meta": {"subject": "law"}})
+    >>> flatten({"id": 1, "meta": {"subject": "law"}})
     {'id': 1, 'meta.subject': 'law'}
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict):
-            found |= {f"{name}.{inner}": leaf for inner, leaf in flat(value).items()}
+            fields |= {f"{name}.{inner}": leaf for inner, leaf in flatten(value).items()}
         else:
-            found[name] = value
-    return found
+            fields[name] = value
+    return fields
 
 
-def score_of(value: object) -> object:
-    """Read a score from a cell: text that means true, false, a number or nothing; all else stays what it is."""
+def _score(value: object) -> object:
+    """Return the score of a cell: text that means true, false, a number or nothing; any other value unchanged."""
     if isinstance(value, str):
         text = value.strip().lower()
         if text in _NOTHING:
@@ -163,7 +164,7 @@ def score_of(value: object) -> object:
 
 
 def _name(value: object) -> object:
-    """Read a name from a cell: whole numbers are names too."""
+    """Return the name in a cell; whole numbers are names too."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -178,7 +179,7 @@ def _index(value: object) -> object:
         return 0
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    # Python reads no number of thousands of digits, and none that long is an index.
+    # Python converts no number of thousands of digits, and no index is that long.
     return int(value) if isinstance(value, str) and len(value) < 100 and value.strip().isdecimal() else value
 
 
@@ -186,6 +187,6 @@ def _event(data: dict[str, object]) -> EventFields | Fault:
     try:
         return msgspec.convert(data, EventFields)
     except (msgspec.ValidationError, UnicodeError, OverflowError):
-        found = check_object(data)
-        assert not isinstance(found, Declaration), "none of its fields is `declare`"
-        return found
+        record = check_object(data)
+        assert not isinstance(record, Declaration), "no field is called `declare`"
+        return record

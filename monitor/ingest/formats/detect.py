@@ -1,4 +1,4 @@
-"""What kind of file a file is."""
+"""Detect the format of a file."""
 
 import json
 import re
@@ -7,19 +7,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from monitor.ingest.files.blocks import is_record
-from monitor.ingest.files.streams import open_stream
+from monitor.ingest.files.streams import is_record, open_stream
 from monitor.ingest.formats.choices import Choices
-from monitor.ingest.formats.columns import ColumnError, Columns, flat
+from monitor.ingest.formats.columns import ColumnError, Columns, flatten
 
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _HEAD_BYTES: Final = 4_096
 _INSPECT: Final = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"')
-_TELLING: Final = frozenset({"declare", "events", "benchmark", "model", "score", "doc_hash", "doc"})
+_RESULT_FIELDS: Final = frozenset({"declare", "events", "benchmark", "model", "score", "doc_hash", "doc"})
 
 
 class Format(Enum):
-    """How a file is read."""
+    """The format of a file: one module reads each."""
 
     LINES = auto()
     TABLE = auto()
@@ -28,7 +27,7 @@ class Format(Enum):
 
 
 def format_of(path: Path) -> Format:
-    """Tell the format of a file, by what it is called and how it begins.
+    """Return the format of a file, from its name and its first bytes.
 
     Raises
     ------
@@ -45,12 +44,12 @@ def format_of(path: Path) -> Format:
     if name.endswith(".eval") or head.startswith(b"PK\x03\x04") or _INSPECT.match(head):
         return Format.INSPECT
     first, newline, _ = head.partition(b"\n")
-    # JSON lines are JSON lines whatever they are called; all else that is called so is tried as a log, which says what is wrong with it.
+    # JSON lines may have any name. Any other .json file is read as an Inspect log, which reports what is wrong with it.
     return Format.INSPECT if name.endswith(".json") and not (newline and is_record(first)) else Format.LINES
 
 
 def looks_like_results(path: Path, choices: Choices) -> bool:
-    """Say whether a file that was found in a folder holds results, as far as its first bytes tell."""
+    """Return whether a file in a folder holds results, as far as its first bytes show."""
     name = path.name.lower()
     if name.endswith((".eval", ".parquet")):
         return True
@@ -72,12 +71,16 @@ def _is_table(path: Path, header: bytes, choices: Choices) -> bool:
 
 
 def _is_foreign(first: bytes, choices: Choices) -> bool:
-    """Say whether the first of some JSON lines is certainly no result, but the question of a data set or the like."""
+    """Return whether the first JSON line is certainly not a result, but a question of a data set or the like."""
     try:
         record = json.loads(first)
     except (ValueError, RecursionError):
         return False
-    return isinstance(record, dict) and not record.keys() & _TELLING and not _has_columns(list(flat(record)), choices)
+    return (
+        isinstance(record, dict)
+        and not record.keys() & _RESULT_FIELDS
+        and not _has_columns(list(flatten(record)), choices)
+    )
 
 
 def _has_columns(names: list[str], choices: Choices) -> bool:
@@ -90,7 +93,7 @@ def _has_columns(names: list[str], choices: Choices) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _head(path: Path, *_: int) -> bytes:
-    """Read how a file begins; the status of the file says when it has to be read again."""
+    """Return the first bytes of a file; a changed status reads them again."""
     stream = open_stream(path)
     try:
         return stream.read(_HEAD_BYTES)

@@ -1,268 +1,108 @@
-"""Logs of Inspect: ``.json`` documents, and ``.eval`` archives of a header, summaries and samples.
+"""Logs of Inspect.
 
-A log is written again and again while its run goes on, and may have been left behind by a run that crashed. Samples are read in the order
-in which they were completed, and what has no score comes last, so that a log that went on begins with what it began with.
+Inspect rewrites a log while its run goes on, and a crashed run may leave one behind. Samples are read in the order of their completion, and
+samples without a score come last: a log that went on begins with the same events as before.
 """
 
 import json
 import math
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Final
 
-import msgspec
-
-from monitor.ingest.files.translated import Broken, Lines, Refusal
-from monitor.ingest.files.zip_archive import Archive
-from monitor.ingest.formats.clusters import cluster_field
+from monitor.ingest.files.event_lines import Broken, EventLineWriter, Refusal
+from monitor.ingest.files.streams import Stream
+from monitor.ingest.files.translated import DocumentStream
+from monitor.ingest.formats.choices import cluster_of
+from monitor.ingest.formats.inspect_archive import Log, Sample, read_log
 from monitor.ingest.formats.inspect_scores import choose_scorer
-from monitor.ingest.formats.log_file import Reading
+from monitor.ingest.formats.log_file import LogFile
 from schemas.decode import Fault
-from schemas.events import MAX_INDEX, EventFields
+from schemas.events import EventFields
 from schemas.text import shorten
 
 _UNFINISHED: Final = ("started", "cancelled", "error")
 _FINGERPRINT: Final = 200
 
 
-class Score(msgspec.Struct):
-    """A score of a sample."""
-
-    value: Any = None
-
-
-class Sample(msgspec.Struct):
-    """What is read of a sample, or of its summary."""
-
-    id: int | str
-    epoch: Annotated[int, msgspec.Meta(ge=1, le=MAX_INDEX)] = 1
-    input: Any = None
-    scores: dict[str, Score] | None = None
-    score: Score | None = None
-    metadata: dict[str, Any] | None = None
-    error: Any = None
-    completed_at: str | None = None
-
-    @property
-    def all_scores(self) -> dict[str, Any]:
-        """The values by scorer; early logs have one score without a name."""
-        if self.scores is None:
-            return {} if self.score is None else {"score": self.score.value}
-        return {name: score.value for name, score in self.scores.items()}
+def open_log(log: LogFile) -> Stream:
+    """Open a log of Inspect as event lines."""
+    return DocumentStream(log.path, lambda: _read(log))
 
 
-class Dataset(msgspec.Struct):
-    """What is read of the description of a dataset."""
-
-    samples: int | None = None
-    sample_ids: list[Any] | None = None
-
-
-class Named(msgspec.Struct):
-    """Something with a name."""
-
-    name: str
-
-
-class Spec(msgspec.Struct):
-    """What is read of the specification of a run."""
-
-    task: str
-    model: str
-    task_version: int | str | None = None
-    task_id: str = ""
-    dataset: Dataset = msgspec.field(default_factory=Dataset)
-    config: dict[str, Any] = {}
-    scorers: list[Named] | None = None
-
-    @property
-    def items(self) -> int | None:
-        """How many items the run covers, where the log says so."""
-        if self.dataset.sample_ids:
-            return len(self.dataset.sample_ids)
-        if self.config.get("limit") is not None or self.config.get("sample_id") is not None:
-            return None
-        return self.dataset.samples or None
-
-
-class Log(msgspec.Struct):
-    """A whole log, or the header of one: the status is missing while the run goes on."""
-
-    eval: Spec
-    status: str = "started"
-    samples: list[Sample] | None = None
-
-
-def read(reading: Reading) -> Iterator[bytes]:
-    """Read a log as event lines.
-
-    Raises
-    ------
-    Refusal
-        If it is not to be read.
-    Broken
-        If it breaks off; all that is whole has been read by then.
-    """
-    path = reading.path
-    with path.open("rb") as file:
-        zipped = file.read(2) == b"PK"
-    log, damage = _read_archive(path) if zipped else (_read_json(path), None)
-    spec = log.eval
-    benchmark, model = reading.choices.benchmark or spec.task, reading.model or spec.model
-    yield from _Reader(log, benchmark, model, reading).lines(Lines())
+def _read(file: LogFile) -> Iterator[bytes]:
+    log, damage = read_log(file.path)
+    yield from _LogReader(log, file).lines()
     if damage is not None:
         raise Broken(damage)
 
 
-class _Reader:
+class _LogReader:
     """Reads the samples of one log."""
 
-    def __init__(self, log: Log, benchmark: str, model: str, reading: Reading) -> None:
-        self._log, self._benchmark, self._model, self._reading = log, benchmark, model, reading
-        self._failures_count = log.eval.config.get("score_on_error") is True
+    def __init__(self, log: Log, file: LogFile) -> None:
+        self._log, self._file = log, file
+        self._benchmark = file.choices.benchmark or log.eval.task
+        self._model = file.model or log.eval.model
+        self._writer = EventLineWriter()
+        self._score_on_error = log.eval.config.get("score_on_error") is True
+        self._finished = log.status not in _UNFINISHED
         self._cluster: str | None = None
 
-    def lines(self, lines: Lines) -> Iterator[bytes]:
-        """Make event lines: of what is scored, then of what will never be."""
+    def lines(self) -> Iterator[bytes]:
+        """Write event lines: first of samples with a score, then of samples that will never have one."""
         samples = sorted(self._log.samples or (), key=lambda sample: sample.completed_at or "")
-        finished = self._log.status not in _UNFINISHED
-        scored = [sample for sample in samples if sample.all_scores and self._counts(sample)]
-        if not scored:
-            self._refuse_without_scores(samples, finished=finished)
+        scores = next((s.all_scores for s in samples if s.all_scores and self._counts(s)), None)
+        if scores is None:
+            self._refuse_without_scores(len(samples))
             return
-        reading, spec = self._reading, self._log.eval
-        reading.runs.begin(reading.path, spec.task, self._model, spec.task_version, spec.task_id or reading.path.name)
-        if spec.items is not None and reading.declares(self._benchmark):
-            yield lines.declare(self._benchmark, spec.items)
-        task, choices = spec.task, reading.choices
-        scorer = choose_scorer(task, [s.name for s in spec.scorers or ()], scored, choices, self._benchmark)
-        self._cluster = cluster_field(samples[0].metadata or {}, choices)
+        file, spec = self._file, self._log.eval
+        file.runs.add_run(file.path, spec.task, self._model, spec.task_version, spec.task_id or file.path.name)
+        if spec.items is not None and file.declares_items(self._benchmark):
+            yield self._writer.declare(self._benchmark, spec.items)
+        scorers = [scorer.name for scorer in spec.scorers or ()]
+        scorer = choose_scorer(spec.task, scorers, scores, file.choices, self._benchmark)
+        self._cluster = file.choices.cluster_field(samples[0].metadata or {})
         clusters = f"clusters by {shorten(self._cluster)}" if self._cluster else "no clusters"
-        reading.notes.chosen(task, f"{scorer.told}; {clusters}")
-        left: list[Sample] = []
+        file.notices.choice(spec.task, f"{scorer.description}; {clusters}")
+        unscored: list[Sample] = []
         for number, sample in enumerate(samples, 1):
             value = scorer.value(sample.all_scores) if self._counts(sample) else None
             if value is None or (isinstance(value, float) and math.isnan(value)):
-                left.append(sample)
+                unscored.append(sample)
             elif isinstance(value, Fault):
-                yield lines.reject(value, number, self._raw(sample))
+                yield self._writer.reject(value, number, _raw(sample))
             else:
-                yield lines.event(self._event(sample, value), number)
-        yield from self._left(lines, left, len(samples), finished=finished)
+                yield self._writer.event(self._event(sample, value), number)
+        yield from self._unscored_lines(unscored, len(samples))
 
     def _counts(self, sample: Sample) -> bool:
-        return sample.error is None or self._failures_count
+        return sample.error is None or self._score_on_error
 
-    def _left(self, lines: Lines, left: list[Sample], count: int, *, finished: bool) -> Iterator[bytes]:
-        """Skip what has no score, if the run is over; if it was interrupted, another may still bring the score."""
-        if left and not finished:
-            self._reading.note(
-                f"{len(left):,} of {count:,} samples failed or have no score, and the run did not finish: they are left out"
+    def _unscored_lines(self, unscored: list[Sample], count: int) -> Iterator[bytes]:
+        """Write skipped items if the run is over; a retry of an interrupted run may still bring the scores."""
+        if unscored and not self._finished:
+            self._file.note(
+                f"{len(unscored):,} of {count:,} samples failed or have no score; the run did not finish, so they are omitted"
             )
             return
-        for sample in left:
-            yield lines.event(self._event(sample, None), count)
+        for sample in unscored:
+            yield self._writer.event(self._event(sample, None), count)
 
     def _event(self, sample: Sample, score: float | None) -> EventFields:
-        item = str(sample.id)
+        item, task = str(sample.id), self._log.eval.task
         if isinstance(sample.input, str):
-            self._reading.runs.item(
-                self._reading.path, self._log.eval.task, item, sample.input[:_FINGERPRINT].encode("utf-8", "replace")
-            )
-        found = (sample.metadata or {}).get(self._cluster) if self._cluster is not None else None
-        cluster = str(found) if isinstance(found, str | int) and found != "" else None
+            fingerprint = sample.input[:_FINGERPRINT].encode("utf-8", "replace")
+            self._file.runs.add_item(self._file.path, task, item, fingerprint)
+        cluster = cluster_of(sample.metadata, self._cluster)
         return EventFields(self._benchmark, item, self._model, score, cluster, repeat=sample.epoch - 1)
 
-    def _raw(self, sample: Sample) -> bytes:
-        return json.dumps({"id": sample.id, "epoch": sample.epoch, "scores": sample.all_scores}).encode()
-
-    def _refuse_without_scores(self, samples: list[Sample], *, finished: bool) -> None:
-        if not finished:
+    def _refuse_without_scores(self, samples: int) -> None:
+        if not self._finished:
             return  # its first scores may still come
-        found = f"a log with {len(samples):,} samples and no score" if samples else "a log without samples"
-        raise Refusal(
-            "samples", found, "score it with `inspect score`, or log samples; or leave the file out", self._benchmark
-        )
+        found = f"{samples:,} samples without a score" if samples else "no samples"
+        reason = f"the log holds {found}; score it with `inspect score`, log the samples, or omit the file"
+        raise Refusal("samples", found, reason, self._benchmark)
 
 
-def _read_json(path: Path) -> Log:
-    data = path.read_bytes()
-    try:
-        return msgspec.json.decode(data, type=Log)
-    except msgspec.ValidationError as error:
-        raise _not_a_log(error) from error
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        pass
-    try:  # Inspect writes NaN where JSON has none
-        return msgspec.convert(json.loads(data), Log)
-    except msgspec.ValidationError as error:
-        raise _not_a_log(error) from error
-    except (ValueError, RecursionError) as error:
-        raise Broken(f"the JSON document breaks off, or is damaged ({shorten(str(error))})") from error
-
-
-def _not_a_log(error: Exception) -> Refusal:
-    return Refusal(
-        "file",
-        f"a JSON document that is no log of Inspect ({shorten(str(error))})",
-        "give logs of Inspect (.json, .eval), samples of lm-eval (samples_*.jsonl), events (.jsonl), or tables (.csv, .parquet)",
-    )
-
-
-def _read_archive(path: Path) -> tuple[Log, str | None]:
-    """Read the header, and the samples from their summaries as far as there are any: those are small, and hold every score."""
-    with Archive(path) as archive:
-        names = archive.names()
-        header = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
-        if header is None:
-            if archive.damage is not None:
-                raise Broken(archive.damage)
-            raise Refusal("file", "a zip archive that is no log of Inspect", "give .eval files as Inspect writes them")
-        log: Log = _decode(archive.read(header), Log)
-        log.samples, damage = _read_samples(archive, names)
-        if damage is not None:
-            log.status = "error"  # what is missing may yet come
-    return log, damage
-
-
-def _read_samples(archive: Archive, names: list[str]) -> tuple[list[Sample], str | None]:
-    found: dict[tuple[str, int], Sample] = {}
-    damage = archive.damage
-    for name in _summaries(names):
-        try:
-            _take(found, _decode(archive.read(name), list[Sample]))
-        except Broken as broken:
-            damage = damage or str(broken)
-    known = {f"samples/{sample.id}_epoch_{sample.epoch}.json" for sample in found.values()}
-    for name in names:
-        if name.startswith("samples/") and name not in known:
-            try:
-                _take(found, [_decode(archive.read(name), Sample)])
-            except Broken as broken:
-                damage = damage or str(broken)
-    return list(found.values()), damage
-
-
-def _summaries(names: list[str]) -> list[str]:
-    if "summaries.json" in names:
-        return ["summaries.json"]
-    return [name for name in names if name.startswith("_journal/summaries/")]
-
-
-def _take(found: dict[tuple[str, int], Sample], samples: list[Sample]) -> None:
-    for sample in samples:
-        key = (str(sample.id), sample.epoch)
-        found.pop(key, None)  # what was done again takes its place at the end
-        found[key] = sample
-
-
-def _decode(data: bytes, kind: Any) -> Any:  # noqa: ANN401 - of the kind that was asked for
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except msgspec.ValidationError as error:
-        raise _not_a_log(error) from error
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        try:
-            return msgspec.convert(json.loads(data), kind)
-        except (ValueError, RecursionError) as error:
-            raise Broken(f"an entry of the archive is no valid JSON ({shorten(str(error))})") from error
+def _raw(sample: Sample) -> bytes:
+    return json.dumps({"id": sample.id, "epoch": sample.epoch, "scores": sample.all_scores}).encode()

@@ -1,27 +1,18 @@
-"""The scores of Inspect's scorers as numbers."""
+"""Choose a scorer of an Inspect log, and read its scores as numbers."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from monitor.ingest.files.translated import Refusal
+from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.formats.choices import Choices
-from schemas.decode import Fault
+from schemas.decode import OUT_OF_RANGE, Fault
 from schemas.text import shorten
 
 LETTERS: Final[Mapping[str, float]] = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
-"""Correct, incorrect, partly correct, no answer: as Inspect itself counts them."""
+"""Correct, incorrect, partly correct, no answer, with the values that Inspect gives them."""
 
 _WORDS: Final[Mapping[str, float]] = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-
-
-class Scored(Protocol):
-    """A sample with scores."""
-
-    @property
-    def all_scores(self) -> dict[str, Any]:
-        """The values by scorer."""
-        ...
 
 
 class Scorer:
@@ -29,15 +20,15 @@ class Scorer:
 
     Attributes
     ----------
-    told : str
-        Which one it is, and what else there is.
+    description : str
+        Its name, and the other scorers.
     """
 
     def __init__(self, name: str, key: str | None, others: Iterable[str], benchmark: str) -> None:
         self._name, self._key, self._benchmark = name, key, benchmark
         self._label = name if key is None else f"{name}.{key}"
         also = ", ".join(shorten(other) for other in others if other != self._label)
-        self.told = f"scorer {shorten(self._label)}" + (f" (also there: {also})" if also else "")
+        self.description = f"scorer {shorten(self._label)}" + (f" (also available: {also})" if also else "")
 
     def value(self, scores: Mapping[str, Any]) -> float | Fault | None:
         """Return the score of a sample as a number in [0, 1]; None (or NaN) if it has none."""
@@ -48,26 +39,28 @@ class Scorer:
             return None
         number = as_number(value)
         if number is None:
-            reason = "a score is a number, one of C, I, P and N, or yes or no: choose another with --scorer"
-            return Fault(shorten(self._label), shorten(value), reason, self._benchmark)
+            return self._fault(value, "is not a score; use a number, C, I, P, N, yes or no, or another --scorer")
         if not math.isnan(number) and not 0 <= number <= 1:
-            reason = "a score lies in [0, 1]: choose another with --scorer, or rescale it where it is made"
-            return Fault(shorten(self._label), shorten(value), reason, self._benchmark)
+            return self._fault(value, f"{OUT_OF_RANGE}; use another --scorer, or rescale the score where it is made")
         return number
+
+    def _fault(self, value: object, problem: str) -> Fault:
+        found = shorten(value)
+        return Fault(shorten(self._label), found, f"{found} {problem}", self._benchmark)
 
 
 def as_number(value: object) -> float | None:
-    """Return a value as Inspect counts it, or None if it is no number.
+    """Return a value as Inspect counts it, or None if it is not a number.
 
     Examples
     --------
     >>> [as_number(value) for value in ("C", "P", True, "0.25", 0.75, "maybe", [1])]
     [1.0, 0.5, 1.0, 0.25, 0.75, None, None]
     """
-    if isinstance(value, bool | int | float):
-        return (
-            float(value) if isinstance(value, float) or 0 <= value <= 1 else math.inf
-        )  # an integer may be too large for a float
+    if isinstance(value, float):
+        return value
+    if isinstance(value, int):
+        return float(value) if 0 <= value <= 1 else math.inf  # an integer may be too large for a float
     if not isinstance(value, str):
         return None
     known = LETTERS.get(value, _WORDS.get(value.lower()))
@@ -80,37 +73,41 @@ def as_number(value: object) -> float | None:
 
 
 def choose_scorer(
-    task: str, order: Sequence[str], scored: Sequence[Scored], choices: Choices, benchmark: str
+    task: str, order: Sequence[str], scores: Mapping[str, Any], choices: Choices, benchmark: str
 ) -> Scorer:
-    """Choose the scorer: the one that was asked for, else the first with one value a sample.
+    """Return the chosen scorer, else the first with one value a sample.
+
+    Parameters
+    ----------
+    task : str
+    order : sequence of str
+        The scorers, in the order of the log.
+    scores : mapping
+        The scores of the first sample that has any.
+    choices : Choices
+    benchmark : str
 
     Raises
     ------
     Refusal
         If there is no such scorer.
     """
-    first = scored[0].all_scores
-    names = [name for name in order if name in first] + [name for name in first if name not in order]
-    labels = [label for name in names for label in _labels(name, first[name])]
-    there = ", ".join(map(shorten, labels)) or "none"
+    names = [name for name in order if name in scores] + [name for name in scores if name not in order]
+    labels = [label for name in names for label in _labels(name, scores[name])]
+    choose = f"choose one of {', '.join(map(shorten, labels)) or 'none'} with --scorer {task}=SCORER"
     wanted = choices.scorer.of(task)
     if wanted is None:
-        single = next((name for name in names if not isinstance(first[name], dict | list)), None)
+        single = next((name for name in names if not isinstance(scores[name], dict | list)), None)
         if single is None:
-            reason = f"choose one value with --scorer {task}=SCORER.KEY; there are {there}"
-            raise Refusal("scorer", "only scorers with several values", reason, benchmark)
+            raise Refusal("scorer", "several values", f"every scorer gives several values; {choose}", benchmark)
         return Scorer(single, None, labels, benchmark)
-    if wanted in first and not isinstance(first[wanted], dict):
+    if wanted in scores and not isinstance(scores[wanted], dict):
         return Scorer(wanted, None, labels, benchmark)
     name, _, key = wanted.rpartition(".")
-    if wanted in labels and name in first:
+    if wanted in labels and name in scores:
         return Scorer(name, key, labels, benchmark)
-    raise Refusal(
-        "scorer",
-        f"no scorer {shorten(wanted)} with one value",
-        f"there are {there}: say --scorer {task}=SCORER",
-        benchmark,
-    )
+    found = shorten(wanted)
+    raise Refusal("scorer", found, f"there is no scorer {found} with one value; {choose}", benchmark)
 
 
 def _labels(name: str, value: object) -> list[str]:

@@ -1,14 +1,14 @@
-"""JSON lines: events as they stand, samples of lm-evaluation-harness, or objects whose fields are called something else."""
+"""JSON lines: events, samples of lm-evaluation-harness, or objects with fields of other names."""
 
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from monitor.ingest.files.blocks import BOM
-from monitor.ingest.files.event_lines import Made, Records
-from monitor.ingest.files.translated import Refusal, Translator
-from monitor.ingest.formats.columns import ColumnError, Columns, flat
-from monitor.ingest.formats.log_file import Reading
+from monitor.ingest.files.event_lines import RecordTranslator, Refusal, Translator
+from monitor.ingest.files.streams import BOM, Stream, open_stream
+from monitor.ingest.files.translated import TranslatedStream
+from monitor.ingest.formats.columns import ColumnError, Columns, flatten
+from monitor.ingest.formats.log_file import LogFile
 from schemas.decode import Fault, decode_message, decode_record
 from schemas.events import Declaration, EventFields
 from schemas.text import shorten
@@ -17,83 +17,86 @@ _EVENT: Final = ("benchmark", "item_id", "model", "score")
 _SAMPLE: Final = ("doc_id", "doc", "target")
 
 
-def choose(first: bytes, reading: Reading) -> Translator | None:
-    """Choose how a file is read, by its first line; None for events as they stand."""
-    choices, model = reading.choices, reading.model
+def open_log(log: LogFile) -> Stream:
+    """Open a file of JSON lines as event lines."""
+    return TranslatedStream(open_stream(log.path), lambda first: _choose(first, log))
+
+
+def _choose(first: bytes, log: LogFile) -> Translator | None:
+    """Return the translator of a file from its first line; None for a file of events."""
+    choices, model = log.choices, log.model
     record = _object(first)
     if record is None:
         return None
     if all(field in record for field in _SAMPLE):
-        from monitor.ingest.formats.lm_eval import Samples
+        from monitor.ingest.formats.lm_eval import SampleTranslator  # for start-up: most files are events
 
-        return Samples(reading)
+        return SampleTranslator(log)
     if not choices.columns and ("declare" in record or all(field in record for field in _EVENT)):
-        return None if model is None else Renamed(model)
+        return None if model is None else _ModelRenamer(model)
     try:
-        columns = Columns(list(flat(record)), choices, model)
+        columns = Columns(list(flatten(record)), choices, model)
     except ColumnError as error:
-        # With nothing to go by this is a file of events whose first line is a bad one: each line will say what is wrong with it.
-        return Refused(str(error)) if choices.columns or model is not None else None
-    reading.notes(columns.told)
-    return Objects(columns)
+        # Without columns or a model from the command line, the file holds events and the first line is a bad one.
+        return _Refused(str(error)) if choices.columns or model is not None else None
+    log.notices(columns.description)
+    return _ObjectTranslator(columns)
 
 
-class Refused(Records):
-    """A file that is not read."""
+class _Refused(RecordTranslator):
+    """Rejects a file that is not read."""
 
     def __init__(self, reason: str) -> None:
         super().__init__()
         self._reason = reason
 
-    def made(self, line: bytes) -> Iterable[Made]:
+    def events(self, line: bytes) -> Iterable[EventFields | Fault | bytes]:
         """Refuse the file."""
         raise Refusal("columns", shorten(line.decode("utf-8", "replace")), self._reason)
 
 
-class Renamed(Records):
-    """Events of one model, under the name it has on the command line."""
+class _ModelRenamer(RecordTranslator):
+    """Gives the events of one model its name on the command line."""
 
     def __init__(self, model: str) -> None:
         super().__init__()
         self._model = model
-        self._was: str | None = None
+        self._original: str | None = None
 
-    def made(self, line: bytes) -> Iterator[Made]:
+    def events(self, line: bytes) -> Iterator[EventFields | Fault | bytes]:
         """Rename the model of an event."""
-        found = decode_message(line)
-        if isinstance(found, Declaration):
+        record = decode_message(line)
+        if isinstance(record, Declaration):
             yield line + b"\n"
-        elif isinstance(found, EventFields):
-            self._was = self._was or found.model
-            if found.model == self._was:
-                found.model = self._model
-                yield found
+        elif isinstance(record, EventFields):
+            self._original = self._original or record.model
+            if record.model == self._original:
+                record.model = self._model
+                yield record
             else:
-                reason = f"NAME=PATH names a run of one model, and the first here is {shorten(self._was)}: name a file with that one alone"
-                yield Fault("model", shorten(found.model), reason, found.benchmark)
+                name, first = shorten(record.model), shorten(self._original)
+                reason = f"{name} is a second model after {first}; use NAME=PATH with a file of one model"
+                yield Fault("model", name, reason, record.benchmark)
         else:
-            yield found
+            yield record
 
 
-class Objects(Records):
-    """Objects whose fields are called something else."""
+class _ObjectTranslator(RecordTranslator):
+    """Translates objects with fields of other names."""
 
     def __init__(self, columns: Columns) -> None:
         super().__init__()
         self._columns = columns
 
-    def made(self, line: bytes) -> Iterator[Made]:
-        """Make the events of an object."""
+    def events(self, line: bytes) -> Iterator[EventFields | Fault | bytes]:
+        """Return the events of an object."""
         record = _object(line)
         if record is not None:
-            yield from self._columns.events(flat(record))
+            yield from self._columns.events(flatten(record))
             return
-        found = decode_record(line)
-        yield (
-            found
-            if isinstance(found, Fault)
-            else Fault("record", shorten(line.decode("utf-8", "replace")), "give an object")
-        )
+        fault = decode_record(line)
+        assert isinstance(fault, Fault), "only an object is an event"
+        yield fault
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The results file of a run of lm-evaluation-harness: what its samples do not say."""
+"""The results file of a run of lm-evaluation-harness, with what its samples do not hold."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -6,51 +6,50 @@ from typing import Any
 
 import msgspec
 
+from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.files.paths import show
-from monitor.ingest.files.translated import Refusal
-from schemas.text import shorten
 
 
-class _Samples(msgspec.Struct):
+class _SampleCounts(msgspec.Struct):
     effective: int | None = None
     original: int | None = None
 
 
 class Results(msgspec.Struct):
-    """What is read of a results file."""
+    """The fields of a results file that are read."""
 
     model: str | None = msgspec.field(default=None, name="model_name")
     higher_is_better: dict[str, dict[str, Any]] = {}
     versions: dict[str, Any] = {}
-    samples: dict[str, _Samples] = msgspec.field(default_factory=dict, name="n-samples")
+    samples: dict[str, _SampleCounts] = msgspec.field(default_factory=dict, name="n-samples")
     configs: dict[str, dict[str, Any]] = {}
 
     def items(self, task: str) -> int | None:
-        """Return how many documents the run covers."""
+        """Return how many documents of a task the run covers."""
         samples = self.samples.get(task)
         count = (samples.effective or samples.original) if samples else None
         return count if count is not None and count > 0 else None
 
     def filters(self, task: str) -> list[str]:
         """Return the names of the filters of a task."""
-        found = self.configs.get(task, {}).get("filter_list")
-        names = [each.get("name") for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+        filters = self.configs.get(task, {}).get("filter_list")
+        names = [each.get("name") for each in filters if isinstance(each, dict)] if isinstance(filters, list) else []
         return [name for name in names if isinstance(name, str)]
 
 
 def read_results(samples: Path, time: str) -> Results | None:
-    """Read the results file of the run that wrote a file of samples, or return None if there is none.
+    """Read the results file of the run that wrote a file of samples; None if there is none.
 
     Parameters
     ----------
     samples : Path
     time : str
-        Of the run, as it stands in the names of both files.
+        Of the run, as in the names of both files.
 
     Raises
     ------
     Refusal
-        If there is one that cannot be read.
+        If the file cannot be read.
     """
     path = samples.with_name(f"results_{time}.json")
     if not path.exists():
@@ -62,10 +61,11 @@ def read_results(samples: Path, time: str) -> Results | None:
         status = path.stat()
         return _read(path, status.st_mtime_ns, status.st_size)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "not a results file of lm-eval"
         raise Refusal(
             "results",
-            f"{show(path)}, which cannot be read ({shorten(str(error))})",
-            "the model of the samples stands there: mend it, or take it away and name the model with NAME=PATH",
+            show(path),
+            f"{show(path)}, which names the model, cannot be read ({problem}); restore it, or remove it and name the model with NAME=PATH",
         ) from error
 
 

@@ -1,17 +1,17 @@
-"""What everybody who reads a file has to know: what was chosen, what other files held, and whom to tell."""
+"""One file of results, with everything that its reader needs to know."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.files.paths import show
 from monitor.ingest.formats.choices import Choices
-from monitor.ingest.formats.runs import Runs
 from schemas.text import shorten
 
 
-class Notes:
-    """Tells what was chosen or passed over, each thing once.
+class Notices:
+    """Passes on notes about the files, each once.
 
     Parameters
     ----------
@@ -21,46 +21,102 @@ class Notes:
 
     def __init__(self, tell: Callable[[str], None] | None = None) -> None:
         self._tell = tell
-        self._told: set[str] = set()
+        self._seen: set[str] = set()
 
     def __call__(self, text: str) -> None:
-        """Tell something."""
+        """Pass on a note."""
         self._once(text, text)
 
-    def chosen(self, benchmark: str, what: str) -> None:
-        """Tell what was chosen for a benchmark; others for which the same was chosen are not told of."""
-        self._once(what, f"{shorten(benchmark)}: {what}")
+    def choice(self, benchmark: str, text: str) -> None:
+        """Pass on what was chosen for a benchmark, unless the same was chosen for another one."""
+        self._once(text, f"{shorten(benchmark)}: {text}")
 
     def _once(self, key: str, text: str) -> None:
-        if self._tell is not None and key not in self._told:
-            self._told.add(key)
+        if self._tell is not None and key not in self._seen:
+            self._seen.add(key)
             self._tell(text)
 
 
+class RunRegistry:
+    """Checks that the logs of several runs can be compared: task versions, models, and the text of items."""
+
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
+        self._versions: dict[str, tuple[object, Path]] = {}
+        self._models: dict[tuple[str, str], tuple[str, Path]] = {}
+        self._items: dict[tuple[str, str], tuple[bytes, Path]] = {}
+        self._differing: set[Path] = set()
+
+    def add_run(self, path: Path, task: str, model: str, version: object, run: str) -> None:
+        """Add a run.
+
+        Parameters
+        ----------
+        path : Path
+        task, model : str
+        version : object
+            Of the task; None if the log has none.
+        run : str
+            The same for the logs of one run and of its retries.
+
+        Raises
+        ------
+        Refusal
+            If an earlier run has another version of the task: equal ids need not mean equal items.
+        """
+        first, where = self._versions.setdefault(task, (version, path))
+        if version is not None and first is None:
+            self._versions[task] = (version, path)
+        elif version not in (None, first):
+            wrong = f"version {shorten(version)} of {shorten(task)}"
+            raise Refusal(
+                "version",
+                wrong,
+                f"{wrong} cannot be compared with version {shorten(first)} in {show(where)}; remove one of the files, or give this one "
+                "another name with --benchmark NAME",
+            )
+        known, where = self._models.setdefault((task, model), (run, path))
+        if known != run and where != path:
+            self._notices(
+                f"{shorten(task)}: {show(where)} and {show(path)} both hold scores of {shorten(model)}; for the items in both the first "
+                "score counts; name one of the files with NAME=PATH to compare them"
+            )
+
+    def add_item(self, path: Path, task: str, item: str, text: bytes) -> None:
+        """Add an item; note if its id has another text in an earlier log."""
+        known, where = self._items.setdefault((task, item), (text, path))
+        if known != text and path not in self._differing:
+            self._differing.add(path)
+            self._notices(
+                f"{shorten(task)}: item {shorten(item)} in {show(path)} differs from the one in {show(where)} (others may differ too); "
+                "check that both runs use the same data"
+            )
+
+
 @dataclass(frozen=True)
-class Reading:
-    """How one file is read.
+class LogFile:
+    """A file of results.
 
     Attributes
     ----------
     path : Path
     model : str or None
-        The model of the file, as named on the command line.
+        The model, as named on the command line.
     choices : Choices
-    runs : Runs
-    notes : Notes
+    runs : RunRegistry
+    notices : Notices
     """
 
     path: Path
     model: str | None
     choices: Choices
-    runs: Runs
-    notes: Notes
+    runs: RunRegistry
+    notices: Notices
 
     def note(self, text: str) -> None:
-        """Tell something about the file."""
-        self.notes(f"{show(self.path)}: {text}")
+        """Pass on a note about the file."""
+        self.notices(f"{show(self.path)}: {text}")
 
-    def declares(self, benchmark: str) -> bool:
-        """Say whether the item count that a log carries is to be declared: nobody has said anything else."""
+    def declares_items(self, benchmark: str) -> bool:
+        """Return whether the item count of the log is declared: only if the command line declares nothing else."""
         return self.choices.benchmark is None and not self.choices.declared(benchmark)

@@ -1,51 +1,43 @@
-"""Parquet tables, read with pyarrow where it is installed."""
+"""Parquet tables, read with pyarrow."""
 
 from collections.abc import Iterator
 from typing import Final
 
-from monitor.ingest.files.translated import Broken, Lines, Refusal
+from monitor.ingest.files.event_lines import Broken, EventLineWriter, Refusal
+from monitor.ingest.files.streams import Stream
+from monitor.ingest.files.translated import DocumentStream
 from monitor.ingest.formats.columns import ColumnError, Columns
-from monitor.ingest.formats.log_file import Reading
+from monitor.ingest.formats.log_file import LogFile
 from schemas.decode import Fault
-from schemas.text import shorten
 
 _BATCH_ROWS: Final = 10_000
 
 
-def read(reading: Reading) -> Iterator[bytes]:
-    """Read a table as event lines.
+def open_log(log: LogFile) -> Stream:
+    """Open a Parquet table as event lines."""
+    return DocumentStream(log.path, lambda: _read(log))
 
-    Raises
-    ------
-    Refusal
-        If pyarrow is missing, or a column.
-    Broken
-        If the file breaks off.
-    """
+
+def _read(log: LogFile) -> Iterator[bytes]:
     try:
-        from pyarrow import ArrowException
+        from pyarrow import ArrowException  # optional, and slow to import
         from pyarrow.parquet import ParquetFile
     except ImportError as error:
         raise Refusal(
-            "file", "a Parquet table", "install what reads it: rankwatch[parquet], or pyarrow beside rankwatch"
+            "file", "a Parquet table", "a Parquet table needs pyarrow; install rankwatch[parquet], or pyarrow"
         ) from error
     try:
-        with ParquetFile(reading.path) as file:
+        with ParquetFile(log.path) as file:
             try:
-                columns = Columns(file.schema_arrow.names, reading.choices, reading.model)
+                columns = Columns(file.schema_arrow.names, log.choices, log.model)
             except ColumnError as missing:
                 raise Refusal("columns", "a table", str(missing)) from missing
-            reading.notes(columns.told)
-            lines, number = Lines(), 0
+            log.notices(columns.description)
+            writer, number = EventLineWriter(), 0
             for batch in file.iter_batches(_BATCH_ROWS, columns=columns.names):
                 for row in batch.to_pylist():
                     number += 1
-                    for made in columns.events(row):
-                        yield lines.reject(made, number) if isinstance(made, Fault) else lines.event(made, number)
-    except (
-        ArrowException,
-        OSError,
-        ValueError,
-        OverflowError,
-    ) as error:  # the last two: of names and values that are none
-        raise Broken(f"the Parquet table breaks off, or is damaged ({shorten(str(error))})") from error
+                    for event in columns.events(row):
+                        yield writer.reject(event, number) if isinstance(event, Fault) else writer.event(event, number)
+    except (ArrowException, OSError, ValueError, OverflowError) as error:  # ValueError: text that is not UTF-8
+        raise Broken("the Parquet table is cut off or damaged") from error

@@ -9,30 +9,13 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from schemas.api import Problem, RecordError
-from schemas.decode import Fault
-from schemas.text import shorten
+from schemas.decode import Fault, describe_error, show_input
 
 MEDIA_TYPE: Final = "application/problem+json"
 _HINTS: Final = {
     404: "No such route. GET /api/v1/openapi.json lists every route.",
     405: "This route does not support the method. GET /api/v1/openapi.json lists the methods of every route.",
 }
-_REMEDIES: Final = {
-    "missing": "add it",
-    "int_parsing": "use a whole number",
-    "bool_parsing": "use true or false",
-    "greater_than": "use a number above {gt}",
-    "greater_than_equal": "use {ge} or more",
-    "less_than": "use a number below {lt}",
-    "less_than_equal": "use {le} or less",
-    "literal_error": "use {expected}",
-    "string_too_short": "use at least {min_length} character",
-    "string_too_long": "use at most {max_length} characters",
-    "string_pattern_mismatch": "use a value that an earlier response returned",
-    "extra_forbidden": "remove it; no such field exists",
-    "json_invalid": "send valid JSON",
-}
-"""What to do, by pydantic's type of error."""
 
 
 class ProblemError(Exception):
@@ -70,7 +53,7 @@ class ProblemError(Exception):
 
 def fault_detail(fault: Fault | RecordError) -> str:
     """Return one sentence about a wrong field."""
-    return f"{fault.field}: found {fault.found}; {fault.reason}."
+    return f"{fault.field}: {fault.reason}."
 
 
 def validation_problem(errors: Sequence[Mapping[str, Any]]) -> ProblemError:
@@ -81,12 +64,11 @@ def validation_problem(errors: Sequence[Mapping[str, Any]]) -> ProblemError:
 
 def _parameter_error(error: Mapping[str, Any]) -> RecordError:
     path = [str(part) for part in error["loc"] if part not in {"query", "body", "path", "header"}]
-    remedy = _REMEDIES.get(error["type"], str(error["msg"]).removeprefix("Value error, "))
     return RecordError(
         line=None,
         field=".".join(path) or "body",
-        found="nothing" if error["type"] == "missing" else shorten(repr(error.get("input"))),
-        reason=remedy.format_map(error.get("ctx", {})) if error["type"] in _REMEDIES else remedy,
+        found=show_input(error),
+        reason=describe_error(error, path[0] if path and error["loc"][0] == "body" else ""),
     )
 
 

@@ -68,7 +68,7 @@ def look(tailer, times=1):
 
     async def passes():
         for _ in range(times):
-            await tailer._pass(final=False)
+            await tailer._append_new(final=False)
 
     asyncio.run(passes())
 

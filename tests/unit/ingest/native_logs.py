@@ -6,7 +6,7 @@ import zlib
 
 import zstandard
 
-from monitor.ingest.files.segments import read_files
+from monitor.ingest.files.read import read_files
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.importer import Importer
 

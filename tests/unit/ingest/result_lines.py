@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from monitor.ingest.files.blocks import Block, read_blocks
+from monitor.ingest.files.blocks import BLOCK_BYTES, Block, BlockReader
 from schemas.events import EventFields
 
 
@@ -13,6 +13,13 @@ def event(item=0, model="m", score=1, benchmark="bench", **more):
 
 def lines(*records) -> bytes:
     return b"".join((r if isinstance(r, bytes) else json.dumps(r).encode()) + b"\n" for r in records)
+
+
+def read_blocks(path, position=0, *, block_bytes=BLOCK_BYTES, final=True):
+    """Read the blocks of a file from a position to its present end."""
+    with BlockReader(path, position, block_bytes=block_bytes) as reader:
+        while (block := reader.next(final=final)) is not None:
+            yield block
 
 
 def blocks(path: Path, data: bytes, **options) -> list[Block]:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.ingest.files.blocks import BlockReader, new_hash, prefetch, read_blocks
+from monitor.ingest.files.blocks import BlockReader, new_hash
+from monitor.ingest.files.read import prefetch
 from schemas.events import MAX_LINE_BYTES
-from tests.unit.ingest.result_lines import blocks, event, lines
+from tests.unit.ingest.result_lines import blocks, event, lines, read_blocks
 
 MANY = lines(*(event(i) for i in range(2_000)))
 SHUFFLED = lines(*(event(random.Random(i).random()) for i in range(5_000)))  # does not compress to nothing
@@ -103,7 +104,7 @@ def test_a_wrong_checksum_is_damage_behind_everything(tmp_path):
     data[-6] ^= 1
     *found, last = blocks(tmp_path / "a.jsonl.gz", bytes(data))
     assert contents(found) == MANY
-    assert "incorrect data check" in last.fault.found
+    assert "a checksum or a code in it is wrong" in last.fault.found
 
 
 @pytest.mark.parametrize("data", [b"plain text\n" * 3, gzip.compress(MANY) + b"trailing"])
@@ -202,13 +203,13 @@ def test_a_ten_megabyte_line_is_named_and_never_held(tmp_path, ended):
     finally:
         tracemalloc.stop()
     assert peak < 4 * MAX_LINE_BYTES
-    assert found[1].fault.found == "a line of 10,000,000 bytes"
+    assert found[1].fault.found == "10,000,000 bytes"
     assert found[1].end == path.stat().st_size - (4 if ended else 0)
     assert contents(found[2:]) == (b"two\n" if ended else b"")
 
 
 def test_a_block_size_has_bounds(tmp_path):
-    with pytest.raises(ValueError, match="block_bytes is 0: give a size from 1"):
+    with pytest.raises(ValueError, match="block_bytes is 0; use a size from 1"):
         BlockReader(tmp_path / "a.jsonl", block_bytes=0)
 
 

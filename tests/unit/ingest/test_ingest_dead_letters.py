@@ -65,7 +65,7 @@ def test_the_last_letter_is_found_behind_a_long_file(tmp_path):
 def test_another_file_is_refused(tmp_path, content):
     path = tmp_path / "dead.jsonl"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="is not a file of dead letters: move it away"):
+    with pytest.raises(ValueError, match="is not a file of dead letters; move it away"):
         DeadLetterFile(path)
 
 

@@ -22,7 +22,7 @@ def test_a_path_with_an_equals_sign_is_a_path(tmp_path):
 
 def test_a_file_is_named_once(tmp_path):
     path = lm_eval_run(tmp_path, "m", [sample(0)])
-    with pytest.raises(PathError, match=r"is named x and y: name it once"):
+    with pytest.raises(PathError, match=r"is named x and y; name it once"):
         Importer().find([f"x={path}", f"y={tmp_path}"])
 
 
@@ -33,7 +33,8 @@ def test_a_path_that_does_not_exist_is_named(tmp_path):
 
 def test_a_folder_without_results_says_what_was_looked_for(tmp_path):
     with pytest.raises(
-        PathError, match=r"holds no results: looked for files that end with .*\.jsonl.*\.eval.*\.csv.*\.parquet"
+        PathError,
+        match=r"holds no results; use a folder with files whose names end with .*\.jsonl.*\.eval.*\.csv.*\.parquet",
     ):
         Importer().find([tmp_path])
 
@@ -41,13 +42,16 @@ def test_a_folder_without_results_says_what_was_looked_for(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metric": ["quiz="]}, r"--metric quiz=: give a name, or BENCHMARK=NAME"),
-        ({"scorer": ["=x"]}, r"--scorer =x: give a name"),
-        ({"columns": ["question=id"]}, r"--columns question=id: give FIELD=COLUMN with a field of benchmark, item_id"),
-        ({"columns": ["model"]}, r"--columns model: give FIELD=COLUMN"),
-        ({"columns": ["model=a", "model=b"]}, r"model is given twice: a and b"),
-        ({"columns": ["models=a"]}, r"give models=\*"),
-        ({"columns": ["models=*,score=a"]}, r"takes the place of model and score"),
+        ({"metric": ["quiz="]}, r"--metric quiz=: a name is missing; use NAME or BENCHMARK=NAME"),
+        ({"scorer": ["=x"]}, r"--scorer =x: a name is missing"),
+        (
+            {"columns": ["question=id"]},
+            r"--columns question=id: use FIELD=COLUMN, where FIELD is one of benchmark, item_id",
+        ),
+        ({"columns": ["model"]}, r"--columns model: use FIELD=COLUMN"),
+        ({"columns": ["model=a", "model=b"]}, r"model is given twice, as a and b; give it once"),
+        ({"columns": ["models=a"]}, r"use models=\*"),
+        ({"columns": ["models=*,score=a"]}, r"replaces model and score"),
     ],
 )
 def test_choices_that_cannot_be_meant_are_refused(options, message):

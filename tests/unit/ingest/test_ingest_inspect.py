@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from monitor.ingest.files.translated import Broken
+from monitor.ingest.files.event_lines import Broken
 from monitor.ingest.files.zip_archive import Archive
 from tests.unit.ingest.memory_log import Log, look, once
 from tests.unit.ingest.native_logs import (
@@ -85,22 +85,25 @@ def test_a_scorer_is_chosen_by_name_and_key(path):
     write(path, [inspect_sample("q", "C", multi=several, other=0.5)], scorers=[{"name": "other"}, {"name": "match"}])
     read = Read(path)
     assert [e.score for e in read.events] == [0.5]
-    assert read.told == ["quiz: scorer other (also there: match, multi.a, multi.b); clusters by category"]
+    assert read.told == ["quiz: scorer other (also available: match, multi.a, multi.b); clusters by category"]
     assert [e.score for e in Read(path, scorer=["match"]).events] == [1.0]
     assert [e.score for e in Read(path, scorer=["quiz=multi.b"]).events] == [0.25]
     for wrong in ("multi", "multi.c", "nope"):
         refused = Read(path, scorer=[wrong])
         assert not refused.events
         ((_, field, found, reason),) = refused.faults
-        assert (field, found) == ("scorer", f"no scorer {wrong} with one value")
-        assert "there are other, match, multi.a, multi.b: say --scorer quiz=SCORER" in reason
+        assert (field, found) == ("scorer", wrong)
+        assert (
+            f"there is no scorer {wrong} with one value; choose one of other, match, multi.a, multi.b with --scorer quiz=SCORER"
+            == reason
+        )
 
 
 def test_scorers_with_several_values_need_a_choice(path):
     write(path, [inspect_sample("q", {"a": 1, "b": 0})])
     ((_, field, found, reason),) = Read(path).faults
-    assert (field, found) == ("scorer", "only scorers with several values")
-    assert "--scorer quiz=SCORER.KEY; there are match.a, match.b" in reason
+    assert (field, found) == ("scorer", "several values")
+    assert reason == "every scorer gives several values; choose one of match.a, match.b with --scorer quiz=SCORER"
 
 
 def test_what_is_no_score_is_named_with_its_sample(path):
@@ -137,15 +140,15 @@ def test_a_run_that_did_not_finish_leaves_open_what_failed(path, status):
     samples = [inspect_sample("a", "C"), inspect_sample("b", None, error="out of memory"), inspect_sample("c", None)]
     read = Read(write(path, samples, status=status))
     assert [(e.item_id, e.score) for e in read.events] == [("a", 1.0)]
-    assert any("2 of 3 samples failed or have no score, and the run did not finish" in text for text in read.told)
+    assert any("2 of 3 samples failed or have no score; the run did not finish" in text for text in read.told)
 
 
 def test_a_log_without_scores_is_refused_once_it_is_finished(path):
     samples = [inspect_sample(k, None) for k in range(3)]
     ((_, field, found, _),) = Read(write(path, samples)).faults
-    assert (field, found) == ("samples", "a log with 3 samples and no score")
+    assert (field, found) == ("samples", "3 samples without a score")
     ((_, field, found, _),) = Read(write(path, [])).faults
-    assert (field, found) == ("samples", "a log without samples")
+    assert (field, found) == ("samples", "no samples")
     running = Read(write(path, samples, status="started"))
     assert (running.events, running.faults, running.declared) == ([], [], [])
 
@@ -180,7 +183,7 @@ def test_a_log_that_is_written_anew_while_it_grows_is_read_exactly_once(path):
         write(path, sorted(some, key=lambda s: s["id"]) if path.suffix == ".json" else some, **_running(path))
         tailer = log.tailer(path, importer=importer)
         look(tailer, 2)
-        tailer._close()
+        tailer._reader.close()
     failed = inspect_sample("z", None, error="no")
     write(path, [*sorted(samples, key=lambda s: s["id"]), failed] if path.suffix == ".json" else [*samples, failed])
     once(log, path, importer=Importer(Choices()))
@@ -204,7 +207,7 @@ def test_a_log_that_changes_under_an_open_tailer_is_read_again(path):
     for count in (2, 3, 6):
         write(path, samples[:count], **_running(path))
         look(tailer, 2)
-    tailer._close()
+    tailer._reader.close()
     assert [e["item_id"] for e in log.events] == [s["id"] for s in samples]
 
 
@@ -218,7 +221,7 @@ def test_a_log_that_is_just_being_written_is_waited_for(path):
     for end in (10, len(whole) // 3, len(whole) - 2, len(whole)):
         path.write_bytes(whole[:end])
         look(tailer, 2)
-    tailer._close()
+    tailer._reader.close()
     assert [e["item_id"] for e in log.events] == [s["id"] for s in samples]
     assert not log.rejects
     assert log.counters()["duplicates"] == 0
@@ -234,7 +237,7 @@ def test_an_archive_that_breaks_off_is_read_as_far_as_it_goes(tmp_path):
         assert set(read.scores.items()) <= set(expected(samples).items())
         ((_, field, found, reason),) = read.faults
         assert field == "file"
-        assert "the zip archive breaks off after" in found
+        assert "the zip archive is cut off after" in found
         assert "copy the file again" in reason
     assert read.scores == expected(samples)
 
@@ -260,7 +263,7 @@ def test_a_damaged_entry_is_named(tmp_path):
     assert read.scores == expected(scored(3)), "the samples themselves are whole"
     ((_, field, found, _),) = read.faults
     assert field == "file"
-    assert "entry 'summaries.json' of the zip archive is damaged" in found
+    assert "entry summaries.json of the zip archive is damaged" in found
 
 
 def test_an_entry_without_end_is_not_unpacked(tmp_path, monkeypatch):
@@ -282,38 +285,38 @@ def test_an_entry_that_lies_about_its_size_is_not_unpacked(tmp_path):
 def test_a_compression_that_is_not_known_is_named(tmp_path):
     path = tmp_path / "a.zip"
     path.write_bytes(zipped({"x": b"data"}, 14))
-    with Archive(path) as archive, pytest.raises(Broken, match="compression method 14 is unknown"):
+    with Archive(path) as archive, pytest.raises(Broken, match="unknown compression method 14"):
         archive.read("x")
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "found"),
+    ("name", "data", "problem"),
     [
-        ("a.json", b'{"results": {}}', "a JSON document that is no log of Inspect"),
-        ("a.json", b"[1, 2]", "a JSON document that is no log of Inspect"),
-        ("a.json", b'{"version": 2, "eval": ', "the JSON document breaks off"),
-        ("a.json", b"[" * 100_000, "a JSON document that is no log of Inspect"),
-        ("a.json", b"", "the JSON document breaks off"),
-        ("a.eval", b"", "the JSON document breaks off"),
-        ("a.eval", zipped({"readme": b"x"}, STORED), "a zip archive that is no log of Inspect"),
-        ("a.eval", zipped({"header.json": b'{"eval": 3}'}, STORED), "a JSON document that is no log of Inspect"),
-        ("a.eval", zipped({"header.json": b'{"eval"'}, STORED), "an entry of the archive is no valid JSON"),
-        ("a.eval", b"PK\x03\x04 and nothing else", "the zip archive breaks off after 0 whole entries"),
+        ("a.json", b'{"results": {}}', "is not an Inspect log"),
+        ("a.json", b"[1, 2]", "is not an Inspect log"),
+        ("a.json", b'{"version": 2, "eval": ', "the JSON document is cut off or damaged"),
+        ("a.json", b"[" * 100_000, "is not an Inspect log"),
+        ("a.json", b"", "the JSON document is cut off or damaged"),
+        ("a.eval", b"", "the JSON document is cut off or damaged"),
+        ("a.eval", zipped({"readme": b"x"}, STORED), "the zip archive is not an Inspect log"),
+        ("a.eval", zipped({"header.json": b'{"eval": 3}'}, STORED), "is not an Inspect log"),
+        ("a.eval", zipped({"header.json": b'{"eval"'}, STORED), "an entry of the archive is cut off or damaged"),
+        ("a.eval", b"PK\x03\x04 and nothing else", "the zip archive is cut off after 0 whole entries"),
     ],
 )
-def test_what_is_no_log_is_named_and_all_else_is_read(tmp_path, name, data, found):
+def test_what_is_no_log_is_named_and_all_else_is_read(tmp_path, name, data, problem):
     (tmp_path / name).write_bytes(data)
     good = inspect_json(tmp_path / "good.json", scored(2))
     read = Read(tmp_path / name, good)
     assert len(read.events) == 2
     assert len(read.rejects) == 1
-    assert found in read.rejects[0]["found"]
+    assert problem in read.rejects[0]["reason"]
     assert read.rejects[0]["source"] == str(tmp_path / name)
 
 
 def test_an_epoch_out_of_range_is_no_log(tmp_path):
-    ((_, _, found, _),) = Read(inspect_json(tmp_path / "a.json", [inspect_sample("a", "C", epoch=0)])).faults
-    assert "$.samples[0].epoch" in found
+    ((_, _, _, reason),) = Read(inspect_json(tmp_path / "a.json", [inspect_sample("a", "C", epoch=0)])).faults
+    assert "its field samples[0].epoch is missing or wrong" in reason
 
 
 def test_versions_of_a_task_are_not_mixed(tmp_path):
@@ -327,7 +330,7 @@ def test_versions_of_a_task_are_not_mixed(tmp_path):
 def test_other_questions_under_the_same_id_are_told_of(tmp_path):
     inspect_json(tmp_path / "a.json", scored(2), model="one")
     inspect_json(tmp_path / "b.json", [s | {"input": "another"} for s in scored(2)], model="two")
-    assert any("is not what it is in" in text for text in Read(tmp_path).told)
+    assert any("differs from the one in" in text for text in Read(tmp_path).told)
 
 
 def test_a_retry_is_no_second_run(tmp_path):
@@ -347,6 +350,6 @@ def test_only_logs_are_taken_from_a_folder(tmp_path):
     read = Read(tmp_path)
     assert {e.model for e in read.events} == {"m", "other"}
     assert not read.rejects
-    assert [text for text in read.told if "passed over" in text] == [
-        f"{tmp_path / 'config.json'} does not look like results, and is passed over: name it to have it read"
+    assert [text for text in read.told if "is skipped" in text] == [
+        f"{tmp_path / 'config.json'} is skipped: it does not look like results; give its path to read it"
     ]

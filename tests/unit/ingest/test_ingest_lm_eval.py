@@ -42,18 +42,25 @@ def test_one_filter_counts_and_not_all(tmp_path):
     lm_eval_run(tmp_path, "m", lines, filters=("strict", "flexible"))
     first, chosen = Read(tmp_path), Read(tmp_path, filter=["flexible"])
     assert [e.score for e in first.events] == [0.0] * 3
-    assert "filter strict (also there: flexible)" in first.told[0]
+    assert "filter strict (also available: flexible)" in first.told[0]
     assert [e.score for e in chosen.events] == [1.0] * 3
     assert chosen.declared == [("quiz", 3)]
     (refused,) = Read(tmp_path, filter=["quiz=lenient"]).faults
-    assert refused == (1, "filter", "no filter lenient", "there are strict, flexible: choose with --filter quiz=FILTER")
+    assert refused == (
+        1,
+        "filter",
+        "lenient",
+        "no sample has the filter lenient; choose one of strict, flexible with --filter quiz=FILTER",
+    )
 
 
 def test_a_filter_that_never_comes_is_told_at_the_end(tmp_path):
     write_lines(tmp_path / f"samples_quiz_{TIME}.jsonl", [sample(k, filter="none") for k in range(3)])
     read = Read(tmp_path, filter=["lenient"])
     assert not read.events
-    assert read.faults == [(3, "filter", "no sample of the filter lenient", "there are none")]
+    assert read.faults == [
+        (3, "filter", "lenient", "no sample has the filter lenient; choose one of none with --filter quiz=FILTER")
+    ]
 
 
 def test_the_first_metric_with_a_number_of_which_more_is_better_counts(tmp_path):
@@ -61,7 +68,7 @@ def test_the_first_metric_with_a_number_of_which_more_is_better_counts(tmp_path)
     lm_eval_run(tmp_path, "m", [sample(0, metrics=metrics)], better={"f1": True, "perplexity": False, "acc": True})
     read = Read(tmp_path)
     assert [e.score for e in read.events] == [0.25]
-    assert "metric acc (also there: f1, perplexity, acc_norm)" in read.told[0]
+    assert "metric acc (also available: f1, perplexity, acc_norm)" in read.told[0]
     assert [e.score for e in Read(tmp_path, metric=["acc_norm"]).events] == [0.75]
     assert [e.score for e in Read(tmp_path, metric=["other=acc_norm"]).events] == [0.25]
     lower = Read(tmp_path, metric=["quiz=perplexity:lower"])
@@ -70,20 +77,21 @@ def test_the_first_metric_with_a_number_of_which_more_is_better_counts(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("metric", "found", "remedy"),
+    ("metric", "problem", "remedy"),
     [
-        ("f1", "a list for every sample as f1", "choose another of f1, wer, acc with --metric"),
-        ("wer", "wer, of which less is better", "say --metric wer:lower to count one minus its value"),
-        ("bleu", "no metric bleu", "there are f1, wer, acc: say --metric quiz=METRIC"),
+        ("f1", "f1 has a list for every sample", "choose one of f1, wer, acc with --metric quiz=METRIC"),
+        ("wer", "less wer is better", "use --metric wer:lower, which counts one minus its value"),
+        ("bleu", "there is no metric bleu", "choose one of f1, wer, acc with --metric quiz=METRIC"),
     ],
 )
-def test_a_metric_that_compares_nothing_is_refused(tmp_path, metric, found, remedy):
+def test_a_metric_that_compares_nothing_is_refused(tmp_path, metric, problem, remedy):
     values = {"f1": [1, 0], "wer": 0.5, "acc": 0.25}
     lm_eval_run(tmp_path, "m", [sample(k, metrics=values) for k in range(9)], better={"wer": False})
     read = Read(tmp_path, metric=[metric])
     assert not read.events
-    ((line, field, what, reason),) = read.faults
-    assert (line, field, what) == (1, "metric", found)
+    ((line, field, found, reason),) = read.faults
+    assert (line, field, found) == (1, "metric", metric)
+    assert problem in reason
     assert remedy in reason
 
 
@@ -91,7 +99,7 @@ def test_no_usable_metric_is_refused(tmp_path):
     lm_eval_run(tmp_path, "m", [sample(0, metrics={"f1": [1, 0]})])
     ((_, field, _, reason),) = Read(tmp_path).faults
     assert field == "metric"
-    assert "there are f1" in reason
+    assert "choose one of f1 with --metric quiz=METRIC" in reason
 
 
 def test_what_is_no_score_is_named_with_its_line_and_the_rest_is_read(tmp_path):
@@ -118,7 +126,7 @@ def test_without_results_the_folder_names_the_model(tmp_path):
     read = Read(tmp_path)
     assert [(e.benchmark, e.model) for e in read.events] == [("a_b", "acme__one")]
     assert not read.declared
-    assert any("no results file stands beside it" in text for text in read.told)
+    assert any("no results file is next to it" in text for text in read.told)
     assert [e.model for e in Read(f"mine={tmp_path}").events] == ["mine"]
 
 
@@ -148,7 +156,7 @@ def test_versions_of_a_task_are_not_mixed(tmp_path):
     assert [e.model for e in read.events] == ["one", "three"]
     ((line, field, found, reason),) = read.faults
     assert (line, field, found) == (1, "version", "version 2.0 of quiz")
-    assert "not comparable" in reason
+    assert "cannot be compared with version 1.0" in reason
 
 
 def test_equal_numbers_of_different_documents_are_different_items(tmp_path):
@@ -156,7 +164,7 @@ def test_equal_numbers_of_different_documents_are_different_items(tmp_path):
     lm_eval_run(tmp_path / "b", "two", [sample(0), sample(1, doc_hash="f" * 64)])
     read = Read(tmp_path)
     assert [e.item_id for e in read.events] == [*ids(2), ids(1)[0], "1-ffffffffffff"]
-    assert any("item 1 in" in text and "is not what it is in" in text for text in read.told)
+    assert any("item 1 in" in text and "differs from the one in" in text for text in read.told)
     assert [e.item_id for e in Read(tmp_path, columns=["item_id=doc_id"]).events] == ["0", "1", "0", "1"]
     assert [e.item_id for e in Read(tmp_path, columns=["item_id=doc.question"]).events] == ["0?", "1?"] * 2
 
@@ -206,10 +214,10 @@ def test_a_file_that_grows_is_read_exactly_once(tmp_path, restart):
     for end in range(0, len(data) + 7_001, 7_000):
         path.write_bytes(data[:end])
         if restart:
-            tailer._close()
+            tailer._reader.close()
             tailer = log.tailer(tmp_path, importer=Importer(Choices()))
         look(tailer)
-    tailer._close()
+    tailer._reader.close()
     assert [e["item_id"] for e in log.events] == ids(40)
     counters = log.counters()
     assert (counters["events"], counters["duplicates"], counters["skipped_spans"]) == (40, 0, 0)
@@ -220,7 +228,7 @@ def test_half_a_sample_is_left_unread_at_the_end(tmp_path):
     data, log, told = path.read_bytes(), Log(), []
     path.write_bytes(data[:-20])
     once(log, tmp_path, importer=Importer(Choices(), told.append))
-    assert any("its last line is half-written" in text for text in told)
+    assert any("the last line is half-written" in text for text in told)
     path.write_bytes(data[:-1])
     once(log, tmp_path, importer=Importer(Choices()))
     path.write_bytes(data)

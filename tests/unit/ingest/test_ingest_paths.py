@@ -40,13 +40,13 @@ def test_links_in_a_folder_do_not_lead_in_circles(tmp_path):
 
 
 def test_a_missing_path_is_named(tmp_path):
-    with pytest.raises(PathError, match=r"nothing\.jsonl does not exist: check the path"):
+    with pytest.raises(PathError, match=r"nothing\.jsonl does not exist; check the path"):
         find_files([tmp_path / "nothing.jsonl"])
 
 
 def test_a_folder_without_results_says_what_was_looked_for(tmp_path):
     write(tmp_path / "a.csv")
-    with pytest.raises(PathError, match=r"holds no results: looked for files that end with \.jsonl"):
+    with pytest.raises(PathError, match=r"holds no results; use a folder with files whose names end with \.jsonl"):
         find_files([tmp_path])
 
 
@@ -71,7 +71,7 @@ def test_a_name_that_is_not_utf8_is_refused(tmp_path, folder):
         file.write_text("{}\n")
     except OSError:
         pytest.skip("this file system takes UTF-8 names only")
-    with pytest.raises(PathError, match=r"\\xff\.jsonl: the path is not valid UTF-8: rename"):
+    with pytest.raises(PathError, match=r"\\xff\.jsonl: the path is not valid UTF-8; rename"):
         find_files([tmp_path if folder else file])
     assert find_files([tmp_path], strict=False) == []
 
@@ -79,7 +79,7 @@ def test_a_name_that_is_not_utf8_is_refused(tmp_path, folder):
 def test_a_file_that_may_not_be_read_is_refused(tmp_path, monkeypatch):
     file = write(tmp_path / "a.jsonl")
     monkeypatch.setattr(os, "access", lambda *_: False)  # a superuser may read everything
-    with pytest.raises(PathError, match="may not be read by this user: change its permissions"):
+    with pytest.raises(PathError, match="is not readable for this user; change its permissions"):
         find_files([file])
 
 

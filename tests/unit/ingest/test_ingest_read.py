@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.ingest.files.blocks import BOM, Block
+from monitor.ingest.files.blocks import Block
 from monitor.ingest.files.paths import find_files
-from monitor.ingest.files.segments import RAW_LENGTH, decode, read_files
+from monitor.ingest.files.read import read_files
+from monitor.ingest.files.segments import RAW_LENGTH, decode
+from monitor.ingest.files.streams import BOM
 from schemas.decode import Checker
+from schemas.packed import SourceSpan, encode_span
 from tests.unit.ingest.result_lines import blocks, event, keys, lines
 
 
@@ -37,10 +40,15 @@ GOOD = [event(i, score=i % 2) for i in range(100)]
     ("line", "field", "found", "reason"),
     [
         (b'{"benchmark": "bench", "item_id"', "record", '{"benchmark": "bench", "item_id"', "not valid JSON"),
-        (lines(event(score=math.nan))[:-1], "score", "nan", "number in [0, 1]"),
-        (lines(event(score=1.2))[:-1], "score", "1.2", "number in [0, 1]"),
-        (lines(event(score="1"))[:-1], "score", "1", "number in [0, 1]"),
-        (b'{"benchmark": "bench", "item_id": "1", "score": 1}', "model", "nothing", "give the model's name"),
+        (lines(event(score=math.nan))[:-1], "score", "nan", "number from 0 to 1, true, false or null"),
+        (lines(event(score=1.2))[:-1], "score", "1.2", "number from 0 to 1, true, false or null"),
+        (lines(event(score="1"))[:-1], "score", "1", "number from 0 to 1, true, false or null"),
+        (
+            b'{"benchmark": "bench", "item_id": "1", "score": 1}',
+            "model",
+            "nothing",
+            "the field is missing; add a string",
+        ),
         (
             b'{"benchmark": "bench", "item_id": "\xff", "model": "m", "score": 1}',
             "record",
@@ -49,10 +57,10 @@ GOOD = [event(i, score=i % 2) for i in range(100)]
         ),
         (b"[1, 2]", "record", "[1, 2]", "JSON object"),
         (lines(event(model="a\u202eb"))[:-1], "model", "a\\u202eb", "forbidden character U+202E"),
-        (lines(event(model="m" * 201))[:-1], "model", "201 characters", "at most 200"),
+        (lines(event(model="m" * 201))[:-1], "model", "201 characters", "is too long; use a string of 1 to 200"),
         (lines(event(item="\x1b[2J"))[:-1], "item_id", "\\x1b[2J", "forbidden character"),
         (lines(event(repeat=-1))[:-1], "repeat", "-1", "whole number from 0"),
-        (lines({"declare": "bench", "alpha": 0.7})[:-1], "alpha", "0.7", "less than 0.5"),
+        (lines({"declare": "bench", "alpha": 0.7})[:-1], "alpha", "0.7", "use a number above 0 and below 0.5"),
     ],
 )
 def test_a_bad_line_is_named_and_everything_else_read(tmp_path, line, field, found, reason):
@@ -70,7 +78,7 @@ def test_a_bad_line_is_named_and_everything_else_read(tmp_path, line, field, fou
 def test_a_long_line_is_named_with_its_length(tmp_path):
     events, _, [reject] = read(tmp_path / "a.jsonl", lines(GOOD[0], b"x" * 10_000_000, GOOD[1]))
     assert keys(events) == keys(GOOD[:2])
-    assert (reject["line"], reject["found"]) == (2, "a line of 10,000,000 bytes")
+    assert (reject["line"], reject["found"]) == (2, "10,000,000 bytes")
     assert reject["raw"] == "x" * RAW_LENGTH
 
 
@@ -101,7 +109,7 @@ def test_a_declaration_separates_what_is_before_it_from_what_follows(tmp_path):
     [block] = blocks(tmp_path / "a.jsonl", data)
     decoded = decode(block, tmp_path, Checker())
     segments = decoded.segments
-    assert (decoded.raw, decoded.benchmark) == (None, "bench")
+    assert ([s.raw for s in segments], decoded.benchmark) == ([None, None], "bench")
     assert [
         ([d.declare for d in s.declarations], keys(s.events), [r["line"] for r in s.rejects], s.line) for s in segments
     ] == [
@@ -114,9 +122,10 @@ def test_a_declaration_separates_what_is_before_it_from_what_follows(tmp_path):
 def test_raw_is_what_stands_in_the_file(tmp_path):
     data = lines(*GOOD)
     [block] = blocks(tmp_path / "a.jsonl", data)
-    raw = decode(block, tmp_path, Checker()).raw
-    assert raw == b",".join(data.splitlines())
-    assert json.loads(b"[" + raw + b"]") == GOOD
+    [segment] = decode(block, tmp_path, Checker()).segments
+    assert segment.raw == data
+    packed = json.loads(encode_span(segment, SourceSpan("a.jsonl", 0, "", 100), 0))
+    assert packed["events"] == GOOD
 
 
 def test_a_reject_belongs_to_the_benchmark_of_the_lines_around_it(tmp_path):

@@ -76,13 +76,13 @@ def test_broken_parquet_is_named_and_waited_for(tmp_path):
     path.write_bytes(whole[:-9])
     ((_, field, found, _),) = Read(path).faults
     assert field == "file"
-    assert "the Parquet table breaks off" in found
+    assert "the Parquet table is cut off or damaged" in found
     log = Log()
     tailer = log.tailer(path, importer=Importer(Choices()))
     look(tailer)
     path.write_bytes(whole)
     look(tailer)
-    tailer._close()
+    tailer._reader.close()
     assert len(log.events) == len(ROWS)
     assert not log.rejects
 
@@ -112,18 +112,22 @@ def test_a_column_a_model(tmp_path):
         (
             "id,model,benchmark",
             {},
-            "no column for score among id, model, benchmark: say which with --columns score=COLUMN",
+            "no column for score in id, model, benchmark; name it with --columns score=COLUMN",
         ),
-        ("a,b", {}, "no column for item_id and score among a, b"),
+        ("a,b", {}, "no column for item_id and score in a, b"),
         (
             "id,score,task",
             {},
-            "no column for the model among id, score, task: say --columns model=COLUMN, or name it with NAME=PATH",
+            "no column for the model in id, score, task; name it with --columns model=COLUMN, or the model with NAME=PATH",
         ),
-        ("id,score,model", {}, "no column for the benchmark among id, score, model: say --columns benchmark=COLUMN"),
-        ("id,score,model", {"columns": ["score=ok"]}, "no column ok for score among id, score, model"),
-        ("id,score,model,task", {"cluster": "topic"}, "no column topic for cluster"),
-        ("id,task", {"columns": ["models=*"]}, "no column is left for a model among id, task"),
+        (
+            "id,score,model",
+            {},
+            "no column for the benchmark in id, score, model; name it with --columns benchmark=COLUMN",
+        ),
+        ("id,score,model", {"columns": ["score=ok"]}, "no column for score in id, score, model; ok is not one of them"),
+        ("id,score,model,task", {"cluster": "topic"}, "topic is not one of them"),
+        ("id,task", {"columns": ["models=*"]}, "no column for a model in id, task"),
     ],
 )
 def test_a_table_without_a_column_that_is_needed_is_refused(tmp_path, header, choices, reason):
@@ -141,7 +145,7 @@ def test_tables_that_are_no_results_are_passed_over_in_a_folder(tmp_path):
     read = Read(tmp_path)
     assert read.scores == SCORES
     assert not read.rejects
-    assert sum("passed over" in text for text in read.told) == 2
+    assert sum("is skipped" in text for text in read.told) == 2
 
 
 def test_bad_rows_are_named_with_their_line_and_the_rest_is_read(tmp_path):
@@ -166,7 +170,7 @@ def test_bad_rows_are_named_with_their_line_and_the_rest_is_read(tmp_path):
         (10, "record"),
         (11, "record"),
     ]
-    assert read.faults[0][3].endswith("give a number in [0, 1], true, false, or null for a skipped item")
+    assert read.faults[0][3].endswith("use a number from 0 to 1, true, false or null")
 
 
 def test_a_quotation_mark_that_is_never_closed_is_named(tmp_path):
@@ -189,9 +193,9 @@ def test_a_table_that_grows_in_any_pieces_is_read_exactly_once(tmp_path):
             path.write_bytes(data[:end])
             look(tailer)
             if rng.random() < 0.3:
-                tailer._close()
+                tailer._reader.close()
                 tailer = log.tailer(path, importer=Importer(Choices()))
-        tailer._close()
+        tailer._reader.close()
         assert [e["item_id"] for e in log.events] == [str(r["question_id"]) for r in ROWS]
         counters = log.counters()
         assert (counters["events"], counters["duplicates"], len(log.rejects)) == (len(ROWS), 0, 0)
@@ -219,7 +223,7 @@ def test_json_lines_that_are_chosen_but_missing_are_refused(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", [event(k) for k in range(30)])
     ((line, field, _, reason),) = Read(path, columns=["score=ok"]).faults
     assert (line, field) == (1, "columns")
-    assert "no column ok for score" in reason
+    assert "no column for score in benchmark, item_id, model, score; ok is not one of them" in reason
 
 
 def test_a_bad_object_is_named_and_the_rest_is_read(tmp_path):
@@ -262,7 +266,7 @@ def test_the_model_of_a_run_is_named_on_the_command_line(tmp_path):
     assert read.declared == [("bench", 2)]
     ((line, field, found, reason),) = read.faults
     assert (line, field, found) == (2, "model", "another")
-    assert "names a run of one model" in reason
+    assert "is a second model after m" in reason
 
 
 def test_a_table_of_one_run_needs_no_column_for_the_model(tmp_path):

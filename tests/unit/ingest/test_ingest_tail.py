@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.ingest.files.blocks import BOM, new_hash
+from monitor.ingest.files.blocks import new_hash
 from monitor.ingest.files.paths import PathError
-from monitor.ingest.files.segments import read_files
+from monitor.ingest.files.read import read_files
+from monitor.ingest.files.streams import BOM
 from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
 from tests.unit.ingest.memory_log import MANY, Log, look, once
 from tests.unit.ingest.result_lines import event, keys, lines
@@ -26,7 +27,8 @@ def test_all_of_a_file_is_appended_in_spans_that_join_up(tmp_path, pack):
     data = BOM + lines(*MANY[:1_500], b"{", {"declare": "late"}, *MANY[1_500:], b"x" * 2_000_000, {"declare": "last"})
     path.write_bytes(pack(data))
     log = Log()
-    progress = once(log, path).progress
+    limit = RejectLimit()
+    progress = once(log, path, limit=limit).progress
     assert keys(log.events) == keys(MANY)
     position = 0
     for packed in log.packed:
@@ -47,7 +49,7 @@ def test_all_of_a_file_is_appended_in_spans_that_join_up(tmp_path, pack):
     assert log.counters()["events"] == 3_000
     size = path.stat().st_size
     assert (progress.bytes_done, progress.bytes_total, progress.files) == (size, size, 1)
-    assert (progress.lines, progress.rejected) == (3_004, 2)
+    assert (limit.lines, limit.rejected) == (3_004, 2)
 
 
 def test_good_blocks_are_taken_over_byte_for_byte(tmp_path):
@@ -107,9 +109,9 @@ def test_a_file_that_grows_in_any_pieces_gives_what_it_gives_as_a_whole(tmp_path
         path.write_bytes(data[:cut])
         look(tailer)
         if restart:
-            tailer._close()
+            tailer._reader.close()
             tailer = log.tailer(path)
-    tailer._close()
+    tailer._reader.close()
     once(log, path)
     whole = list(read_files([path]))
     assert keys(log.events) == keys(e for s in whole for e in s.events)
@@ -182,7 +184,7 @@ def test_links_to_a_file_are_the_same_source(tmp_path):
 
 
 def test_many_files_are_read_with_few_open(tmp_path, monkeypatch):
-    monkeypatch.setattr("monitor.ingest.tail._OPEN_FILES", 3)
+    monkeypatch.setattr("monitor.ingest.batches._OPEN_FILES", 3)
     log = Log()
     paths = [tmp_path / f"{k}.jsonl" for k in range(8)]
     for k, path in enumerate(paths):
@@ -193,8 +195,8 @@ def test_many_files_are_read_with_few_open(tmp_path, monkeypatch):
         with path.open("ab") as file:
             file.write(lines(event(k + 10)))
     look(tailer)
-    assert sum(file.is_open for file in tailer._files.values()) == 3
-    tailer._close()
+    assert sum(file.is_open for file in tailer._reader._files.values()) == 3
+    tailer._reader.close()
     assert keys(log.events) == keys(map(event, [*range(8), *range(10, 18)]))
 
 

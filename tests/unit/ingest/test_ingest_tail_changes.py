@@ -25,10 +25,10 @@ def test_changed_contents_are_read_again_from_the_start_as_a_new_generation(tmp_
     write(path, lines(*(event(i, score=0) for i in range(size))))
     os.utime(path, ns=(1, 1))
     if restart:
-        tailer._close()
+        tailer._reader.close()
         tailer = log.tailer(path)
     look(tailer)
-    tailer._close()
+    tailer._reader.close()
     assert keys(log.events)[100:] == keys(event(i, score=0) for i in range(size))
     assert log.packed[-1]["source"]["generation"] == 1
     counters = log.counters()
@@ -46,10 +46,10 @@ def test_the_same_contents_in_a_new_file_go_on_where_they_were(tmp_path, restart
     look(tailer)
     replace(path, lines(*MANY[:20]))
     if restart:
-        tailer._close()
+        tailer._reader.close()
         tailer = log.tailer(path)
     look(tailer)
-    tailer._close()
+    tailer._reader.close()
     assert keys(log.events) == keys(MANY[:20])
     assert log.packed[-1]["source"]["generation"] == 0
 
@@ -63,7 +63,7 @@ def test_a_file_that_is_emptied_and_filled_again_alike_is_not_read_again(tmp_pat
     for data in (b"", lines(*MANY[:11])):
         path.write_bytes(data)
         look(tailer)
-    tailer._close()
+    tailer._reader.close()
     assert keys(log.events) == keys(MANY[:11])
 
 
@@ -96,5 +96,5 @@ def test_a_damaged_gzip_that_is_followed_goes_on_when_it_is_mended(tmp_path):
     path.write_bytes(data)
     os.utime(path, ns=(1, 1))
     look(tailer)
-    tailer._close()
+    tailer._reader.close()
     assert keys(log.events) == keys(MANY)

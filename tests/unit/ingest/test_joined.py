@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.engine.state.counts import CHUNK_CELLS
-from monitor.ingest.files.segments import Segment
 from monitor.ingest.fold_files import join_segments
+from schemas.packed import Segment
 
 
 def segments(sizes):

@@ -3,15 +3,18 @@
 import asyncio
 import gzip
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.ingest.batches import BatchReader
+from monitor.ingest.files.streams import open_stream
 from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
 from monitor.send.messages import PACK_BYTES, PACK_EVENTS
-from monitor.send.send_record import Sent
-from monitor.send.sender import Sender
+from monitor.send.send_record import SendRecord
+from monitor.send.sender import Delivery, Sender
 from tests.unit.ingest.result_lines import event, lines
 
 URL = "kafka://localhost:9092/events"
@@ -29,10 +32,35 @@ class Destination:
             raise ConnectionError("gone")
         self.deliveries.append(messages)
 
-    def send(self, *files, forget=False, **options):
-        sender = Sender(files, self.deliver, Sent.to(URL, self.folder, forget=forget), **options)
-        asyncio.run(sender.run())
-        return sender.progress
+    def send(
+        self, *files, forget=False, packed=False, declare=None, opener=open_stream, limit=None, on_reject=lambda _: None
+    ):
+        record = SendRecord.load(URL, self.folder, forget=forget)
+        reader = BatchReader(record.sources, declare=declare, known=record.benchmarks, opener=opener)
+        limit = limit or RejectLimit()
+
+        async def deliveries():
+            async for batch in reader.read(files, final=True):
+                yield Delivery(batch.path, batch.source, [part.segment for part in batch.parts])
+
+        def delivered(delivery):
+            rejects = [reject for segment in delivery.segments for reject in segment.rejects]
+            for reject in rejects:
+                on_reject(reject)
+            limit.add(sum(segment.line_count for segment in delivery.segments), rejects)
+
+        sender = Sender(self.deliver, record, packed=packed, on_delivered=delivered)
+        try:
+            asyncio.run(sender.run(deliveries()))
+        finally:
+            reader.close()
+        return SimpleNamespace(
+            events=sender.events,
+            benchmarks=sender.benchmarks,
+            changed=sender.changed,
+            rejected=limit.rejected,
+            progress=reader.progress,
+        )
 
     @property
     def messages(self):
@@ -68,7 +96,7 @@ def test_each_line_is_a_message_as_it_stands(destination, results):
     assert [message.value for message in destination.messages] == results.read_bytes().splitlines()
     assert all(json.loads(m.value)["benchmark"] == m.benchmark for m in destination.messages)
     assert (progress.events, progress.rejected, progress.benchmarks) == (12_000, 0, {"b0", "b1", "b2"})
-    assert progress.bytes_done == progress.bytes_total == results.stat().st_size
+    assert progress.progress.bytes_done == progress.progress.bytes_total == results.stat().st_size
 
 
 def test_a_second_run_sends_what_is_new(destination, results):
@@ -199,15 +227,15 @@ def test_damage_at_the_end_of_a_file_is_told_once(destination, tmp_path):
 
 def test_a_record_of_something_else_is_refused(destination, results):
     destination.send(results)
-    sent = Sent.to(URL, destination.folder)
+    sent = SendRecord.load(URL, destination.folder)
     sent.path.write_text("[]")
-    with pytest.raises(ValueError, match=r"does not say what was sent.*delete it"):
-        Sent.to(URL, destination.folder)
+    with pytest.raises(ValueError, match=r"is not a record of what was sent.*delete it"):
+        SendRecord.load(URL, destination.folder)
 
 
 def test_destinations_do_not_share_what_was_sent(destination, results):
     destination.send(results)
-    assert Sent.to(URL + ".other", destination.folder).sources == {}
+    assert SendRecord.load(URL + ".other", destination.folder).sources == {}
 
 
 def test_native_logs_are_sent_as_events_once(tmp_path):

@@ -1,0 +1,202 @@
+"""Read what is new in result files, batch by batch: the one reader of `watch` and `send`."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from monitor.engine.state.delta import Source
+from monitor.ingest.files.blocks import BlockReader
+from monitor.ingest.files.segments import decode
+from monitor.ingest.files.streams import OpenStream, open_stream
+from monitor.ingest.files.watched import WatchedFile
+from schemas.decode import Checker
+from schemas.packed import Reject, Segment
+
+Declare = Callable[[str], dict[str, Any] | None]
+"""Returns the declaration to place before the first event of a benchmark, or None."""
+
+_BLOCK_BYTES: Final = 1 << 17
+_BLOCK_LINES: Final = 1_000
+_OPEN_FILES: Final = 200
+
+
+class Part(NamedTuple):
+    """A segment of a batch, which begins at `start`, with the state of its file at the end of the segment."""
+
+    segment: Segment
+    start: int
+    source: Source
+
+
+class Batch(NamedTuple):
+    """Consecutive parts of one file."""
+
+    path: Path
+    parts: list[Part]
+
+    @property
+    def source(self) -> Source:
+        """The state of the file at the end of the batch."""
+        return self.parts[-1].source
+
+    @property
+    def rejects(self) -> list[Reject]:
+        """The lines that cannot be read."""
+        return [reject for part in self.parts for reject in part.segment.rejects]
+
+    @property
+    def line_count(self) -> int:
+        """How many lines the batch has, without blank ones."""
+        return sum(part.segment.line_count for part in self.parts)
+
+
+@dataclass
+class Progress:
+    """How far reading has come, in bytes of the files (before gunzipping)."""
+
+    bytes_done: int = 0
+    bytes_total: int = 0
+    files: int = 0
+
+
+class BatchReader:
+    """Reads files in batches, each file from where its last batch ended.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        How far each file has been read, by absolute path.
+    declare : callable, optional
+        Returns the declaration of a benchmark that is not known when its first event comes. Called in another thread.
+    known : iterable of str
+        Benchmarks that need no such declaration.
+    blocks : int
+        Most blocks of lines in a batch.
+    opener : callable
+        Opens a file: `Importer.open` for logs of any format.
+
+    Attributes
+    ----------
+    progress : Progress
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        *,
+        declare: Declare | None = None,
+        known: Iterable[str] = (),
+        blocks: int = 8,
+        opener: OpenStream = open_stream,
+    ) -> None:
+        self.progress = Progress()
+        self._sources = dict(sources)
+        self._declare, self._known = declare, set(known)
+        self._blocks, self._opener = blocks, opener
+        self._checker = Checker()
+        self._files: dict[Path, WatchedFile] = {}
+        self._lock = threading.Lock()
+
+    async def read(self, files: Sequence[Path], *, final: bool) -> AsyncGenerator[Batch, None]:
+        """Yield what is new in files, one file after the other, each up to its present size.
+
+        Parameters
+        ----------
+        files : sequence of Path
+            All files to read; a file that is no longer among them is closed.
+        final : bool
+            Whether the files are complete: then an unfinished last line is read if it is whole, and a missing file is an error.
+
+        Raises
+        ------
+        OSError
+            If a file cannot be read.
+        """
+        await asyncio.to_thread(self._update, files)
+        for path in files:
+            file = self._files[path]
+            size = file.size()
+            try:
+                while (batch := await asyncio.to_thread(self._next, file, final=final)) is not None:
+                    yield batch
+                    self.progress.bytes_done = sum(each.bytes_read for each in self._files.values())
+                    if not final and file.bytes_read >= size:
+                        break
+            except (FileNotFoundError, PermissionError):
+                if final:
+                    raise
+                file.close()  # the file may come back
+            if final:
+                file.close()
+
+    def close(self) -> None:
+        """Close all files."""
+        with self._lock:  # a cancelled task leaves its thread to finish
+            for file in self._files.values():
+                file.close()
+
+    def _update(self, files: Sequence[Path]) -> None:
+        """Add new files and drop those that are gone."""
+        with self._lock:
+            for path in self._files.keys() - set(files):
+                self._files.pop(path).close()
+            for path in files:
+                if path not in self._files:
+                    self._files[path] = WatchedFile(
+                        path, block_bytes=_BLOCK_BYTES, max_lines=_BLOCK_LINES, opener=self._opener
+                    )
+            every = self._files.values()
+            self.progress = Progress(sum(f.bytes_read for f in every), sum(f.size() for f in every), len(files))
+
+    def _next(self, file: WatchedFile, *, final: bool) -> Batch | None:
+        with self._lock:
+            source = self._sources.get(str(file.path))
+            reader = file.reader(source, final=final)
+            if reader is None:
+                return None
+            self._limit_open(file)
+            parts: list[Part] = []
+            blocks = 0
+            while blocks < self._blocks and self._read_block(file, reader, parts, final=final):
+                blocks += 1
+            file.remember(drained=not parts)
+            if not parts:
+                return None
+            batch = Batch(file.path, parts)
+            self._sources[str(file.path)] = batch.source
+            return batch
+
+    def _read_block(self, file: WatchedFile, reader: BlockReader, parts: list[Part], *, final: bool) -> bool:
+        """Add the next block to the parts; return False if there is none."""
+        block = reader.next(final=final)
+        if block is None:
+            return False
+        decoded = decode(block, file.path, self._checker, file.benchmark)
+        file.benchmark = decoded.benchmark
+        start, prefix = block.start, block.before
+        for segment in decoded.segments:
+            if segment.end == block.end:
+                prefix = reader.hash
+            elif prefix is not None:
+                prefix.update(block.data[start - block.start : segment.end - block.start])
+            assert prefix is not None, "a watched file is hashed"
+            source = Source(file.generation, segment.end, prefix.hexdigest(), segment.line)
+            parts.append(Part(segment._replace(begun=self._begin(segment)), start, source))
+            start = segment.end
+        return True
+
+    def _begin(self, segment: Segment) -> dict[str, dict[str, Any] | None]:
+        """Return the benchmarks whose first event is in the segment, with their declarations from the command line."""
+        self._known.update(declaration.declare for declaration in segment.declarations)
+        fresh = {event.benchmark for event in segment.events} - self._known
+        self._known |= fresh
+        return {name: self._declare(name) if self._declare is not None else None for name in sorted(fresh)}
+
+    def _limit_open(self, file: WatchedFile) -> None:
+        """Close the files that were read the longest ago while too many are open."""
+        self._files[file.path] = self._files.pop(file.path)
+        for each in [each for each in self._files.values() if each.is_open][:-_OPEN_FILES]:
+            each.close()

@@ -1,0 +1,99 @@
+"""Read whole files, with a thread that reads ahead."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Event, Thread
+from typing import Final, TypeVar
+
+from monitor.ingest.files.blocks import Block, BlockReader
+from monitor.ingest.files.segments import decode
+from monitor.ingest.files.streams import OpenStream, open_stream
+from schemas.decode import Checker
+from schemas.packed import Segment
+
+# Blocks that fit the cache together with their decoded events are decoded faster than larger ones.
+_BLOCK_BYTES: Final = 1 << 16
+
+T = TypeVar("T")
+
+
+def read_files(
+    files: Sequence[Path], progress: Callable[[int, int], None] | None = None, opener: OpenStream = open_stream
+) -> Iterator[Segment]:
+    """Read files from beginning to end, one after the other.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        As `find_files` lists them.
+    progress : callable, optional
+        Called with (bytes read, bytes of all files), before gunzipping.
+    opener : callable
+        Opens a file: `Importer.open` for logs of any format.
+
+    Yields
+    ------
+    Segment
+        In the order of the files and of their lines.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    """
+    total = sum(file.stat().st_size for file in files)
+    checker = Checker()
+    current, benchmark = None, None
+    for path, block, done in prefetch(_blocks(files, opener)):
+        if path is not current:
+            current, benchmark = path, None
+        segments, benchmark = decode(block, path, checker, benchmark)
+        yield from segments
+        if progress is not None:
+            progress(done, total)
+
+
+def _blocks(files: Sequence[Path], opener: OpenStream) -> Iterator[tuple[Path, Block, int]]:
+    done = 0
+    for path in files:
+        with BlockReader(path, block_bytes=_BLOCK_BYTES, opener=opener) as reader:
+            while (block := reader.next(final=True)) is not None:
+                yield path, block, done + reader.stream.position
+            done += reader.stream.position
+
+
+def prefetch(items: Iterator[T], depth: int = 32) -> Iterator[T]:
+    """Run an iterator in a thread, at most `depth` items ahead of the caller.
+
+    The depth covers a fold: while the caller folds, the thread gets the interpreter a few times at best.
+    """
+    queue: Queue[tuple[T] | BaseException | None] = Queue(depth)
+    stopped = Event()
+
+    def work() -> None:
+        end: BaseException | None = None
+        try:
+            for item in items:
+                queue.put((item,))
+                if stopped.is_set():
+                    return
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the caller's thread
+            end = error
+        queue.put(end)
+
+    thread = Thread(target=work, name="prefetch", daemon=True)
+    thread.start()
+    try:
+        while (got := queue.get()) is not None:
+            if isinstance(got, BaseException):
+                raise got
+            yield got[0]
+    finally:
+        stopped.set()
+        while thread.is_alive():  # it may wait at a full queue
+            try:
+                queue.get(timeout=0.01)
+            except Empty:
+                continue
+        thread.join()

@@ -185,8 +185,8 @@ class _Namer:
         benchmark, limits = self.benchmark, self.limits
         if benchmark.declared_items is not None and event.item_id not in benchmark.declared_items:
             reason = (
-                f"{shorten(event.item_id)} is not in the declared list of {len(benchmark.declared_items):,} items; correct the id, or declare the list "
-                "under another benchmark name"
+                f"{shorten(event.item_id)} is not in the declared list of {len(benchmark.declared_items):,} items; correct the id, or "
+                "declare the list under another benchmark name"
             )
             return Fault("item_id", shorten(event.item_id), reason, benchmark.name)
         most = min(limits.rows, MAX_ITEMS * benchmark.spec.repeats) if benchmark.graded else limits.rows

@@ -228,21 +228,21 @@ def test_hostile_names_are_kept_as_they_are(tmp_path):
 GOOD = {"benchmark": "bench", "item_id": "x", "model": "m", "score": 1}
 BAD = {
     "broken": (b'{"benchmark":"bench","item_id":', "record", "not valid JSON", "write one JSON object a line"),
-    "nan": (json.dumps(GOOD | {"score": math.nan}), "score", "finite", "give a number in [0, 1]"),
-    "infinite": (json.dumps(GOOD | {"score": -math.inf}), "score", "found -inf", "give a number in [0, 1]"),
-    "too much": (json.dumps(GOOD | {"score": 1.2}), "score", "found 1.2", "give a number in [0, 1]"),
-    "negative": (json.dumps(GOOD | {"score": -0.1}), "score", "found -0.1", "give a number in [0, 1]"),
-    "text": (json.dumps(GOOD | {"score": "1"}), "score", "found", "give a number in [0, 1]"),
-    "no model": ('{"benchmark":"bench","item_id":"x","score":1}', "model", "found nothing", "give the model's name"),
-    "no benchmark": ('{"item_id":"x","model":"m","score":1}', "benchmark", "found nothing", "give the benchmark's name"),
-    "no score": ('{"benchmark":"bench","item_id":"x","model":"m"}', "score", "found nothing", "give a number"),
-    "long": (json.dumps(GOOD | {"attributes": {"a": "a" * 10_000_000}}), "record", "a line of 10,000,", "at most 1,000,000"),
+    "nan": (json.dumps(GOOD | {"score": math.nan}), "score", "nan is out of range", "use a number from 0 to 1, true, false or null"),
+    "infinite": (json.dumps(GOOD | {"score": -math.inf}), "score", "-inf is out of range", "use a number from 0 to 1, true, false or null"),
+    "too much": (json.dumps(GOOD | {"score": 1.2}), "score", "1.2 is out of range", "use a number from 0 to 1, true, false or null"),
+    "negative": (json.dumps(GOOD | {"score": -0.1}), "score", "-0.1 is out of range", "use a number from 0 to 1, true, false or null"),
+    "text": (json.dumps(GOOD | {"score": "1"}), "score", '"1" is not a number', "use a number from 0 to 1, true, false or null"),
+    "no model": ('{"benchmark":"bench","item_id":"x","score":1}', "model", "is missing", "add a string"),
+    "no benchmark": ('{"item_id":"x","model":"m","score":1}', "benchmark", "is missing", "add a string"),
+    "no score": ('{"benchmark":"bench","item_id":"x","model":"m"}', "score", "is missing", "add a number"),
+    "long": (json.dumps(GOOD | {"attributes": {"a": "a" * 10_000_000}}), "record", "the record has 10,000,", "more than 1,000,000"),
     "not utf-8": (b'{"benchmark":"bench","item_id":"\xff","model":"m","score":1}', "record", "0xff", "write the file as UTF-8"),
-    "array": ("[1]", "record", "found [1]", "a JSON object with benchmark, item_id, model and score"),
-    "bidi": (json.dumps(GOOD | {"model": "evil\u202e"}), "model", "U+202E", "give the model's name"),
-    "number": (json.dumps(GOOD | {"item_id": 5}), "item_id", "found 5", "give the item's id as a string"),
-    "epoch": (json.dumps(GOOD | {"epoch": -1}), "epoch", "found -1", "give a whole number from 0"),
-    "declaration": ('{"declare":"bench","alpha":2}', "alpha", "found 2", "less than 0.5"),
+    "array": ("[1]", "record", "[1] is not an object", "use a JSON object with benchmark, item_id, model and score"),
+    "bidi": (json.dumps(GOOD | {"model": "evil\u202e"}), "model", "U+202E", "use a string of 1 to 200"),
+    "number": (json.dumps(GOOD | {"item_id": 5}), "item_id", "5 is not a string", "use a string"),
+    "epoch": (json.dumps(GOOD | {"epoch": -1}), "epoch", "-1 is out of range", "use a whole number from 0"),
+    "declaration": ('{"declare":"bench","alpha":2}', "alpha", "2 is out of range", "below 0.5"),
 }  # fmt: skip
 
 
@@ -258,7 +258,7 @@ def test_bad_lines_are_named_and_everything_else_is_counted(tmp_path):
     messages = errors.splitlines()
     assert len(messages) == len(BAD)
     for (name, (_, field, *words)), message in zip(BAD.items(), messages, strict=True):
-        assert message.startswith(f"rankwatch: {path}:{places[name]}: {field}: found "), name
+        assert message.startswith(f"rankwatch: {path}:{places[name]}: {field}: "), name
         assert all(word in message for word in words), (name, message)
         assert len(message) < 600 + len(str(path))
     (benchmark,) = found["benchmarks"]
@@ -286,7 +286,7 @@ def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
             1,
             ["a.jsonl", "no results; write one JSON object a line", "benchmark, item_id, model and score"],
         ),
-        ({"a.jsonl": "{\n" * 3}, ["a.jsonl"], 1, ["none of the 3 lines could be read", "a.jsonl:1:"]),
+        ({"a.jsonl": "{\n" * 3}, ["a.jsonl"], 1, ["none of the 3 lines can be read", "a.jsonl:1:"]),
         (
             {"a.jsonl": "{\n" * 30 + (json.dumps(GOOD) + "\n") * 100},
             ["a.jsonl"],
@@ -384,7 +384,7 @@ def test_a_later_contradiction_is_refused_with_the_reason_and_counted(tmp_path):
     benchmark, errors = declared(
         tmp_path, {"items": 70}, records, {"declare": "bench", "items": 60}, {"declare": "bench", "items": 70, "power": 0.9}
     )  # fmt: skip
-    assert 'items: found {"items":60}' in errors
+    assert '{"items":60} can no longer be declared' in errors
     assert "can no longer be declared" in errors
     assert "made after seeing data" in errors
     assert benchmark["rejected"] == 1

@@ -139,7 +139,7 @@ def test_a_later_seed_or_list_is_refused(change):
         ({"order": {"policy": "committed", "seed": "s"}}, "rankwatch order --format json"),
         ({"order": "committed"}, "needs a seed and the items"),
         ({"order": {"policy": "committed", "seed": "a\0b"}, "item_ids": IDS}, "U+0000"),
-        ({"item_ids": ["a", "b", "a"]}, "1 are repeated"),
+        ({"item_ids": ["a", "b", "a"]}, "item_ids repeats 1 ids"),
         ({"item_ids": ["a", "b"], "items": 3}, "items 3 is not the number of item_ids, 2"),
         ({"item_ids": []}, "at least 1 item"),
         ({"item_ids": ["a\nb"]}, "forbidden character U+000A"),

@@ -204,12 +204,12 @@ def test_the_cluster_is_that_of_the_event_which_names_the_item():
 @pytest.mark.parametrize(
     ("limits", "records", "field", "says"),
     [
-        (Limits(contestants=2), [event(1, m, 1) for m in "abc"], "model", "already has 2 models"),
-        (Limits(contestants=2), [event(1, "a", 1, epoch=k) for k in range(3)], "model", "already has 2 models"),
-        (Limits(rows=2), [event(k, "a", 1) for k in range(3)], "item_id", "already has 2 items"),
-        (Limits(rows=2), [event(1, "a", 1, repeat=k) for k in range(3)], "item_id", "already has 2 items"),
-        (Limits(values=3), [event(k, "a", k / 10) for k in (1, 0, 2)], "score", "already has 3 different scores"),
-        (Limits(benchmarks=2), [event(1, "a", 1, benchmark=b) for b in ("x", "bench", "z")], "benchmark", "already has 2 benchmarks"),
+        (Limits(contestants=2), [event(1, m, 1) for m in "abc"], "model", "beyond the limit of 2 models"),
+        (Limits(contestants=2), [event(1, "a", 1, epoch=k) for k in range(3)], "model", "beyond the limit of 2 models"),
+        (Limits(rows=2), [event(k, "a", 1) for k in range(3)], "item_id", "beyond the limit of 2 items"),
+        (Limits(rows=2), [event(1, "a", 1, repeat=k) for k in range(3)], "item_id", "beyond the limit of 2 items"),
+        (Limits(values=3), [event(k, "a", k / 10) for k in (1, 0, 2)], "score", "beyond the limit of 3 different scores"),
+        (Limits(benchmarks=2), [event(1, "a", 1, benchmark=b) for b in ("x", "bench", "z")], "benchmark", "limit of 2 benchmarks"),
     ],
     ids=["models", "epochs", "items", "repeats", "scores", "benchmarks"],
 )  # fmt: skip

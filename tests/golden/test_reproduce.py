@@ -56,7 +56,7 @@ def test_what_agrees_and_what_differs(sections):
         "R pwr.2p.test per group, times (1 - rho)",
         "anytime, smallest over the pairs (52 discordant items)",
         "anytime, largest over the pairs (3134 discordant items)",
-        "boundary u that 2.15 stands for, and the nearest of the pairs",
+        "boundary u that 2.15 implies, and the nearest of the pairs",
         *(
             f"{test}: largest deviation from power .80 (pp)"
             for test in ("chi2", "exact", "mid", "corrected", "bootstrap")

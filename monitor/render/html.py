@@ -52,26 +52,23 @@ def _footer() -> str:
 
 def _benchmark(document: ReportDocument, k: int) -> str:
     b = document.report
-    listed = "".join(f"<dt>{escape(name)}</dt><dd>{text(value)}</dd>" for name, value in facts(document))
+    entries = "".join(f"<dt>{escape(name)}</dt><dd>{text(value)}</dd>" for name, value in facts(document))
     warnings = "".join(f"<li>{text(note)}</li>" for note in notes(document))
     warnings = f'<ul class="notes">{warnings}</ul>' if warnings else ""
     parts = [
         f'<section class="benchmark" id="b{k}" aria-labelledby="h{k}"><h2 id="h{k}">{text(b.benchmark)}</h2>',
-        f'<p class="lede">{escape(headline(document))}</p><dl class="facts">{listed}</dl>{warnings}',
+        f'<p class="lede">{escape(headline(document))}</p><dl class="facts">{entries}</dl>{warnings}',
         ranking(document),
     ]
-    if document.neighbours:
-        parts += [
-            verdicts(
-                document, document.neighbours, "Neighbouring ranks", "Every pair of models with consecutive ranks."
-            )
-        ]
-        parts += [sizes(document), matrix(document), summary(document), _cards(document)]
-    if document.others:
+    neighbours, others = document.neighbours, document.others
+    if neighbours:
         parts.append(
-            verdicts(
-                document, document.others, "Other pairs", "Pairs that are not neighbours, and superseded verdicts."
-            )
+            verdicts(document, neighbours, "Neighbouring ranks", "Every pair of models with consecutive ranks.")
+        )
+        parts += [sizes(document), matrix(document), summary(document), _cards(document)]
+    if others:
+        parts.append(
+            verdicts(document, others, "Other pairs", "Pairs that are not neighbours, and superseded verdicts.")
         )
     return "".join([*parts, "</section>"])
 

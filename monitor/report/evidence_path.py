@@ -176,8 +176,8 @@ def chart_data(table: PairTable) -> ChartData:
     benchmark = table.benchmark
     sides = table.decided("anytime_family")
     at = np.flatnonzero(table.adjacent)
-    drawn = at[table.n[at] > 0] if benchmark.binary else at[:0]
-    charts = dict(zip(drawn.tolist(), _pair_charts(table, drawn), strict=True))
+    with_curve = at[table.n[at] > 0] if benchmark.binary else at[:0]
+    charts = dict(zip(with_curve.tolist(), _pair_charts(table, with_curve), strict=True))
     return ChartData(
         matrix=np.zeros((table.ranking.size,) * 2, np.int8) if sides is None else table.matrix(sides, -sides),
         pairs=[charts.get(q) for q in at.tolist()],

@@ -34,7 +34,7 @@ _Lines = list[list[Segment]]
 
 
 class LiveView:
-    """A screen that fits the terminal and is drawn at most four times a second.
+    """A screen that fits the terminal and refreshes at most four times a second.
 
     Parameters
     ----------
@@ -90,11 +90,11 @@ class LiveView:
         room = height - len(status)
         if not benchmarks:
             return [*_lines(console, options, Text("waiting for the first result", style=UNDECIDED)), *status]
-        drawn = benchmarks[: max(1, room // _BENCHMARK_ROOM)]
+        on_screen = benchmarks[: max(1, room // _BENCHMARK_ROOM)]
         body: _Lines = []
-        hidden = len(benchmarks) - len(drawn)
-        for position, benchmark in enumerate(drawn):
-            share = (room - len(body) - (hidden > 0)) // (len(drawn) - position)
+        hidden = len(benchmarks) - len(on_screen)
+        for position, benchmark in enumerate(on_screen):
+            share = (room - len(body) - (hidden > 0)) // (len(on_screen) - position)
             body += self._benchmark(console, options, benchmark, share)
         if hidden:
             body += _lines(

@@ -126,7 +126,8 @@ class Connection:
 
     def _translate(self, error: Exception) -> StoreError:
         _log.debug("Redis at %s: %r", self.address, error)
-        server, text = f"Redis at {self.address}", str(error)
+        server = f"Redis at {self.address}"
+        text = str(error).rpartition("caused error: ")[2]  # a pipeline puts its command first
         if _is_transient(error):
             return StoreUnavailable(
                 f"{server} does not answer after {self.retries.timeout:g} s ({type(error).__name__}): start it, or correct its address"

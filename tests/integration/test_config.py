@@ -32,7 +32,7 @@ def test_it_says_where_each_value_comes_from_and_keeps_secrets(tmp_path):
         ("x = = 1", "cannot be read as TOML"),
         ("colour = 1", "setting colour does not exist"),
         ("port = 'x'", "setting port: use a whole number"),
-        ('host = "0.0.0.0"', "can be reached from elsewhere: set a token"),
+        ('host = "0.0.0.0"', "accepts requests from other machines: set a token"),
     ],
 )
 def test_a_wrong_setting_is_named_with_the_rule(tmp_path, text, words):

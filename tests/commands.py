@@ -243,3 +243,8 @@ def as_latches(found):
         )
         for c in found
     }
+
+
+def feed_latches(data_dir):
+    """Return the latches in the feed of a data directory, in the form of `by_oracle`; each change is there once, in order."""
+    return as_latches(in_order(changes(data_dir)))

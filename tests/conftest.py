@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["tests.kafka.fixtures"]
+pytest_plugins = ["tests.kafka.fixtures", "tests.served"]
 
 TESTS = Path(__file__).parent
 QUICK_FOLDERS = {"client", "contract", "golden", "property", "unit"}

@@ -6,6 +6,8 @@ import threading
 import urllib.error
 import urllib.request
 
+import pytest
+
 from monitor.app.intake import FileIntake
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
@@ -116,3 +118,16 @@ def folded(records, **spec):
     events = [EventFields(**record) for record in records]
     partition.fold_events(declarations, events, [], max(len(events), 1))
     return partition
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Serve one server to a whole module."""
+    with Served() as server:
+        yield server
+
+
+@pytest.fixture
+def served(server):
+    """Empty the server of the module for this test."""
+    return server.hold()

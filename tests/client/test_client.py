@@ -22,17 +22,6 @@ SKILLS = {"a": 0.9, "b": 0.5, "c": 0.1}
 RECORDS = events(random.Random(1), SKILLS, 400)
 
 
-@pytest.fixture(scope="module")
-def server():
-    with Served() as server:
-        yield server
-
-
-@pytest.fixture
-def served(server):
-    return server.hold()
-
-
 def give(client, records):
     for record in records:
         client.score(record["item_id"], record["score"], benchmark=record["benchmark"], model=record["model"])

@@ -21,13 +21,12 @@ from tests.commands import (
     RANKWATCH,
     Counted,
     Watch,
-    as_latches,
     by_oracle,
     changes,
     environment,
     events,
+    feed_latches,
     get,
-    in_order,
     letters,
     pairs_of,
     until,
@@ -112,7 +111,7 @@ def test_a_full_disk_refuses_what_is_posted_and_takes_it_when_there_is_room(tmp_
             until(lambda: events_in(watch.url) == len(records), "all events")
             assert watch.stop() == 0
             message(watch)
-    assert as_latches(in_order(changes(data))) == by_oracle(records, policy="completion", items=ITEMS) != {}
+    assert feed_latches(data) == by_oracle(records, policy="completion", items=ITEMS) != {}
 
 
 @pytest.mark.parametrize("full", ["feed", "server", *(["log", "dead letters"] if FULL else [])])
@@ -146,7 +145,7 @@ def test_a_full_disk_ends_the_following_of_files_with_the_reason(tmp_path, full)
             (data / "verdicts.jsonl").unlink()
         text = watch_once(data, path, "--pairs", "all", *flags, **env)
     right(text, records)
-    assert as_latches(in_order(changes(data))) == by_oracle(records, policy="completion", items=ITEMS) != {}
+    assert feed_latches(data) == by_oracle(records, policy="completion", items=ITEMS) != {}
     assert len(letters(data)) == len(bad)
 
 
@@ -173,7 +172,7 @@ def test_running_out_of_descriptors_ends_it_with_the_reason(tmp_path):
         assert code == 1
         assert "Too many open files" in message(watch)
     right(watch_once(data, folder, "--pairs", "all", "--items", ITEMS), records)
-    assert as_latches(in_order(changes(data))) == by_oracle(records, policy="completion", items=ITEMS) != {}
+    assert feed_latches(data) == by_oracle(records, policy="completion", items=ITEMS) != {}
 
 
 async def test_half_a_change_is_taken_back_before_it_is_published_again(tmp_path):

@@ -14,13 +14,11 @@ from tests.commands import (
     RANKWATCH,
     Counted,
     Watch,
-    as_latches,
     by_oracle,
-    changes,
     environment,
     events,
+    feed_latches,
     get,
-    in_order,
     pairs_of,
     rankwatch,
     until,
@@ -73,7 +71,7 @@ def test_files_are_sent_once_and_decided_there_as_here(tmp_path):
         assert pairs_of(benchmark) == Counted(records).pairs()
         assert benchmark["duplicates"] == 0
         assert watch.stop() == 0
-    assert as_latches(in_order(changes(data))) == by_oracle(records, policy="completion", items=300) != {}
+    assert feed_latches(data) == by_oracle(records, policy="completion", items=300) != {}
 
 
 def test_what_is_declared_otherwise_there_is_refused(tmp_path):
@@ -147,4 +145,4 @@ def test_what_was_answered_survives_a_kill(tmp_path):
         assert pairs_of(benchmark) == Counted(answered).pairs()
         assert benchmark["duplicates"] == 0
         assert watch.stop() == 0
-    assert as_latches(in_order(changes(data))) == by_oracle(records, policy="completion", items=120) != {}
+    assert feed_latches(data) == by_oracle(records, policy="completion", items=120) != {}

@@ -16,13 +16,11 @@ from tests.commands import (
     RANKWATCH,
     Counted,
     Watch,
-    as_latches,
     by_oracle,
-    changes,
     environment,
     events,
+    feed_latches,
     get,
-    in_order,
     pairs_of,
     rankwatch,
     until,
@@ -178,7 +176,7 @@ def test_a_signal_ends_it_in_order_and_the_state_is_kept(tmp_path):
         assert watch.stop(signal.SIGINT) == 0
     expected = by_oracle(records, policy="completion", items=60)
     assert expected
-    assert as_latches(in_order(changes(data))) == expected
+    assert feed_latches(data) == expected
 
 
 def test_beyond_loopback_every_request_needs_the_token(tmp_path):
@@ -229,4 +227,4 @@ def test_a_reader_that_goes_away_does_not_harm_the_state(tmp_path):
         assert process.returncode == 1
     (benchmark,) = json.loads(watch_once(data, path, "--order", "trusted"))["benchmarks"]
     assert pairs_of(benchmark) == Counted(records).pairs()
-    assert as_latches(in_order(changes(data))) == by_oracle(records, policy="trusted")
+    assert feed_latches(data) == by_oracle(records, policy="trusted")

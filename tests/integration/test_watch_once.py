@@ -12,6 +12,7 @@ from tests.commands import (
     by_oracle,
     changes,
     events,
+    feed_latches,
     in_order,
     letters,
     pairs_of,
@@ -167,7 +168,7 @@ def test_more_items_than_declared_withdraw_what_was_decided(tmp_path, records):
     path, data = write(tmp_path / "a.jsonl", records), tmp_path / "data"
     (benchmark,) = json.loads(watch_once(data, path, "--items", 100))["benchmarks"]
     assert "120 items arrived and 100 were declared" in benchmark["order"]["reason"]
-    latched = as_latches(in_order(changes(data)))
+    latched = feed_latches(data)
     assert latched == by_oracle(records, policy="completion", items=100)
     statuses = {}
     for pair in benchmark["pairs"]:

@@ -16,7 +16,7 @@ from stats.graded import LAMBDAS
 from stats.order import committed_order
 from tests.commands import events
 from tests.oracle import log_e
-from tests.served import Served, folded
+from tests.served import folded
 
 NAME = "a b/ü?&#%2F..\\"
 SKILLS = {f"m {k:02}": 0.2 + 0.2 * (k // 2) for k in range(5)}
@@ -53,12 +53,6 @@ SITUATIONS = {
 
 def query(**parameters):
     return urlencode({"benchmark": NAME} | parameters)
-
-
-@pytest.fixture(scope="module")
-def server():
-    with Served() as server:
-        yield server
 
 
 @pytest.fixture(params=SITUATIONS)

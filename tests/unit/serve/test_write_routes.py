@@ -17,17 +17,6 @@ SKILLS = {"a": 0.9, "b": 0.6, "c": 0.2}
 RECORDS = events(random.Random(1), SKILLS, 50)
 
 
-@pytest.fixture(scope="module")
-def server():
-    with Served() as server:
-        yield server
-
-
-@pytest.fixture
-def served(server):
-    return server.hold()
-
-
 def lines(records):
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 

@@ -98,7 +98,7 @@ def test_the_table_of_a_watch(told, width):
 
 def test_the_gate(results):
     text = rankwatch("gate", results, "--pair", *NAMES).stdout
-    assert text.startswith(f"decided: rank 5 is better than rank 6 on {BENCHMARK} (alpha = 0.05, this pair by itself)")
+    assert text.startswith(f"decided: rank 5 is better than rank 6 on {BENCHMARK} (alpha = 0.05, this pair only)")
     assert "not family-wise" in text
     assert "q = N/N* = 2.08: large enough for a gap of this size at a planned n" in text
     assert "not large enough to be looked at all along" in text

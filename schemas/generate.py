@@ -1,4 +1,4 @@
-"""Write the JSON Schemas of everything that crosses a border into schemas/json; with --check, only say whether they are up to date."""
+"""Write the JSON Schemas of everything that crosses a border into schemas/json; with --check, only check that they are up to date."""
 
 import json
 import sys
@@ -34,7 +34,7 @@ def render() -> dict[str, str]:
 
 
 def stale() -> list[str]:
-    """Return the names of the generated files that differ from what the models say."""
+    """Return the names of the generated files that differ from the models."""
     return [
         name for name, text in render().items() if not (FOLDER / name).exists() or (FOLDER / name).read_text() != text
     ]

@@ -27,13 +27,13 @@ class Importer:
     Parameters
     ----------
     choices : Choices
-    tell : callable, optional
+    report : callable, optional
         Takes a sentence about a choice or a file that was skipped; each comes once.
     """
 
-    def __init__(self, choices: Choices | None = None, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(self, choices: Choices | None = None, report: Callable[[str], None] | None = None) -> None:
         self.choices = choices or Choices()
-        self._notices = Notices(tell)
+        self._notices = Notices(report)
         self._runs = RunRegistry(self._notices)
         self._models: dict[Path, str] = {}
 

@@ -38,7 +38,7 @@ def test_what_inspect_writes_is_counted_to_the_sample(inspect_logs, kind):
     assert pairs_of(benchmark) == {tuple(CORRECT): (6, len(one - two), len(two - one))}
     assert benchmark["pairs"][0]["cluster"]["clusters"] == 2
     assert benchmark["order"]["policy"] == "completion"
-    assert told == "rankwatch: quiz: scorer match (also there: includes); clusters by category\n"
+    assert told == "rankwatch: quiz: scorer match (also available: includes); clusters by category\n"
 
 
 @needs("inspect_ai")
@@ -62,7 +62,7 @@ def test_what_lm_eval_writes_is_counted_to_the_sample(lm_eval_logs):
     assert (benchmark["benchmark"], benchmark["items"], benchmark["events"]) == ("quiz", QUESTIONS, 2 * QUESTIONS)
     assert pairs_of(benchmark) == Counted(records).pairs()
     assert set(pairs_of(benchmark)) == {("acme/one", "acme/two")}
-    assert "metric acc (also there: acc_norm); filter none; clusters by subject" in told
+    assert "metric acc (also available: acc_norm); filter none; clusters by subject" in told
     normed, _ = report(lm_eval_logs, "--metric", "acc_norm")
     assert normed["benchmarks"][0]["events"] == 2 * QUESTIONS
 
@@ -116,7 +116,7 @@ def test_report_and_watch_agree_on_native_logs(tmp_path, runs):
     found, told = report(folder)
     (benchmark,) = found["benchmarks"]
     assert pairs_of(benchmark) == Counted(records).pairs()
-    assert told == "rankwatch: quiz: metric acc (also there: f1); filter strict; no clusters\n"
+    assert told == "rankwatch: quiz: metric acc (also available: f1); filter strict; no clusters\n"
     for _ in range(2):
         watched = json.loads(watch_once(tmp_path / "data", folder))["benchmarks"][0]
         assert watched["events"] == len(records)
@@ -138,9 +138,9 @@ def test_choices_reach_the_importer(runs):
 
 def test_a_wrong_choice_ends_the_command_with_the_remedy(runs):
     folder, _ = runs
-    assert "--columns x: give FIELD=COLUMN" in rankwatch("report", folder, "--columns", "x", code=2).stderr
+    assert "--columns x: use FIELD=COLUMN" in rankwatch("report", folder, "--columns", "x", code=2).stderr
     refused = rankwatch("report", folder, "--metric", "f1", code=1).stderr
-    assert "found a list for every sample as f1" in refused
+    assert "f1 has a list for every sample" in refused
     assert "choose another of f1, acc with --metric" in refused
 
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_read_is_a_dead_letter_and_all_else_is_read(tmp_path, run
     assert json.loads(ended.stdout)["benchmarks"][0]["events"] == len(records)
     (letter,) = map(json.loads, (data / "dead-letters.jsonl").read_text().splitlines())
     assert letter["source"] == str(folder / "broken.eval")
-    assert "the zip archive breaks off" in letter["found"]
+    assert "the zip archive is cut off" in letter["found"]
 
 
 def test_a_run_that_comes_while_watching_is_followed(tmp_path, runs):

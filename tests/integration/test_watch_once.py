@@ -258,7 +258,7 @@ def test_dead_letters_hold_what_is_needed_to_mend_them(tmp_path, records):
     assert [letter["benchmark"] for letter in found] == ["bench", "bench", "bench", "never seen"]
     assert found[0]["raw"] == lines[7]
     assert found[2]["raw"] == lines[50][:2_000]
-    assert all("give" in letter["reason"] or "write" in letter["reason"] for letter in found)
+    assert all("; use " in letter["reason"] or "; write " in letter["reason"] for letter in found)
     places = [(letter["offset"], letter["index"]) for letter in found]
     assert places == sorted(set(places))
 

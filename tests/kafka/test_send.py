@@ -130,7 +130,7 @@ def test_bad_lines_are_named_and_counted(kafka, topic, tmp_path):
         file.write(b'{"benchmark": "b", "item_id": "1", "model": "m", "score": 7}\n')
     ended = rankwatch("send", path, "--to", kafka.url(topic), "--data-dir", tmp_path / "d")
     assert f"{path}:121: score: 7" in ended.stderr
-    assert "could not be read, and were not sent: 1" in ended.stderr
+    assert "lines not sent because they could not be read: 1" in ended.stderr
 
 
 def test_refusals_say_what_to_do(kafka, tmp_path):

@@ -1,6 +1,6 @@
 """Logs of Inspect.
 
-Inspect rewrites a log while its run goes on, and a crashed run may leave one behind. Samples are read in the order of their completion, and
+Inspect rewrites a log while its run goes on, and a crashed run leaves one unfinished. Samples are read in the order they end, and
 samples without a score come last: a log that went on begins with the same events as before.
 """
 

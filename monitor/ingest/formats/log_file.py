@@ -15,12 +15,12 @@ class Notices:
 
     Parameters
     ----------
-    tell : callable, optional
+    report : callable, optional
         Takes a sentence.
     """
 
-    def __init__(self, tell: Callable[[str], None] | None = None) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[str], None] | None = None) -> None:
+        self._report = report
         self._seen: set[str] = set()
 
     def __call__(self, text: str) -> None:
@@ -32,9 +32,9 @@ class Notices:
         self._once(text, f"{shorten(benchmark)}: {text}")
 
     def _once(self, key: str, text: str) -> None:
-        if self._tell is not None and key not in self._seen:
+        if self._report is not None and key not in self._seen:
             self._seen.add(key)
-            self._tell(text)
+            self._report(text)
 
 
 class RunRegistry:

@@ -141,7 +141,7 @@ def test_a_wrong_choice_ends_the_command_with_the_remedy(runs):
     assert "--columns x: use FIELD=COLUMN" in rankwatch("report", folder, "--columns", "x", code=2).stderr
     refused = rankwatch("report", folder, "--metric", "f1", code=1).stderr
     assert "f1 has a list for every sample" in refused
-    assert "choose another of f1, acc with --metric" in refused
+    assert "choose one of f1, acc with --metric" in refused
 
 
 def test_items_on_the_command_line_count_more_than_the_log(tmp_path, runs):

@@ -99,9 +99,9 @@ def test_the_table_of_a_watch(told, width):
 def test_the_gate(results):
     text = rankwatch("gate", results, "--pair", *NAMES).stdout
     assert text.startswith(f"decided: rank 5 is better than rank 6 on {BENCHMARK} (alpha = 0.05, this pair only)")
-    assert "not family-wise" in text
+    assert "Not decided family-wise" in text
     assert "q = N/N* = 2.08: large enough for a gap of this size at a planned n" in text
-    assert "not large enough to be looked at all along" in text
+    assert "too small if watched throughout" in text
     said = json.loads(rankwatch("gate", results, "--pair", *NAMES, "--format", "json").stdout)
     assert (said["decided"], said["exit_code"]) == ("a", 0)
     assert verdicts_of(said["pair"]) == VERDICTS

@@ -116,10 +116,10 @@ def test_the_token_is_sent_and_never_shown(tmp_path):
 @pytest.mark.parametrize(
     ("to", "said"),
     [
-        ("http://user:s3cret@localhost:1", "may hold no user or password"),
-        ("http://", "give http[s]://host[:port]"),
+        ("http://user:s3cret@localhost:1", "the URL holds a user or password"),
+        ("http://", "use http[s]://host[:port]"),
         ("http://localhost:x", "--to: http://localhost:x"),
-        ("http://localhost:1?token=s3cret", "give http[s]://host[:port]"),
+        ("http://localhost:1?token=s3cret", "use http[s]://host[:port]"),
     ],
 )
 def test_a_url_that_cannot_be_right(tmp_path, to, said):

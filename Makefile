@@ -46,8 +46,8 @@ demo: install  ## replay the MMLU-Pro top ten of the paper through the real path
 test: dev lint types  ## run lint, types, import contracts and the quick tests (3 min)
 	$(PYTEST) -m "not full"
 
-check: dev lint types docs  ## run lint, types, the docs build and every test (12 min)
-	$(PYTEST)
+check: test docs  ## run everything: make test, the docs build and the full tests (12 min)
+	$(PYTEST) -m full
 
 lint: dev  ## check style, import contracts and dependencies (10 s)
 	$(BIN)/ruff check .

@@ -31,7 +31,7 @@ class SourceTopic:
         self._settings, self._kafka, self._name = settings, kafka, settings.topic
 
     async def provide(self) -> None:
-        """Require or create the topic of the events and the output topics, as `create_topics` says.
+        """Require or create the topic of the events and the output topics, as the setting `create_topics` requires.
 
         Raises
         ------

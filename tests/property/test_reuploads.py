@@ -165,6 +165,7 @@ def test_an_epoch_supersedes_the_verdicts_on_the_older_one_and_keeps_them(policy
         assert (row["decided"]["anytime"] is not None) == ("anytime" in verdicts)
 
 
+@pytest.mark.full  # starts a `watch` for every upload
 def test_uploads_again_through_a_watch_that_ends_between_them(tmp_path):
     files = uploads(5)
     folder, data = tmp_path / "results", tmp_path / "data"

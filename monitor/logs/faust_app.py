@@ -76,6 +76,12 @@ class AgentProgress(faust.Sensor):  # type: ignore[misc]
         self.free.set()
 
 
+class ConsumerOnly(faust.App.BootStrategy):  # type: ignore[misc]
+    """Starts no producer: `FileLog` and `monitor.publish` write."""
+
+    enable_kafka_producer = False
+
+
 async def _nothing(partitions: set[TP]) -> None:
     pass
 
@@ -105,6 +111,8 @@ class FaustApp(faust.App):  # type: ignore[misc]
     chunk_records, chunk_bytes
         Bounds of a chunk; a longer record is a chunk of its own.
     """
+
+    BootStrategy = ConsumerOnly
 
     chunks: faust.TopicT
     stored_offsets: Callable[[set[TP]], Awaitable[Mapping[TP, int]]]

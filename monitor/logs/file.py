@@ -1,4 +1,4 @@
-"""Read and append the application's `FileLog` as the Faust transport ``file://``; one message is one chunk.
+"""Read the application's `FileLog` as the Faust transport ``file://``; one message is one chunk.
 
 Stock Faust spends about 0.1 ms on a message, so a message here carries up to 2,000 records. The application's own store supplies the
 offsets that Faust would ask a broker for. tests/contract/test_faust_hooks.py pins the undocumented parts of Faust that this relies on.
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faust.transport import base
-from faust.types import TP, RecordMetadata
+from faust.types import TP
 
 from monitor.engine.chunk import Chunk
 from monitor.logs.chunk_consumer import ChunkConsumer
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from monitor.logs.faust_app import FaustApp
 
 PARTITION = 0
-Delivery = asyncio.Future[RecordMetadata]
 
 
 class Consumer(ChunkConsumer):
@@ -128,49 +127,10 @@ class Consumer(ChunkConsumer):
         return False  # offsets are the store's
 
 
-class Producer(base.Producer):  # type: ignore[misc]
-    """Appends to the `FileLog`; sent records are on the disk."""
-
-    async def send(self, topic: str, key: bytes | None, value: bytes | None, *_: object, **__: object) -> Delivery:
-        """Append `value` as one record; the returned future is done.
-
-        Raises
-        ------
-        ValueError
-            If there is no value, or it is not one line.
-        OSError, LogClosed
-            As `FileLog.append`.
-        """
-        delivery: Delivery = asyncio.get_running_loop().create_future()
-        delivery.set_result(await self.send_and_wait(topic, key, value))
-        return delivery
-
-    async def send_and_wait(
-        self, topic: str, key: bytes | None, value: bytes | None, *_: object, **__: object
-    ) -> RecordMetadata:
-        """Append one record as `send` does, and return where it is."""
-        if value is None:
-            raise ValueError("value is None: give a JSON text")
-        offset = await self.transport.log.append((value,)) - len(value) - 1
-        return RecordMetadata(topic, PARTITION, TP(topic, PARTITION), offset, timestamp=None, timestamp_type=None)
-
-    async def flush(self) -> None:
-        """Wait until the records given to `send_soon` are appended."""
-        await self.buffer.flush()
-
-    async def create_topic(self, *args: object, **kwargs: object) -> None:
-        """Do nothing: the topic is there when the log is."""
-
-    def key_partition(self, topic: str, key: bytes | None) -> TP:
-        """Return the one partition."""
-        return TP(topic, PARTITION)
-
-
 class Transport(base.Transport):  # type: ignore[misc]
     """Serves ``file:///absolute/path/log.jsonl``, the log that the application has open as its `file_log`."""
 
     Consumer = Consumer
-    Producer = Producer
     driver_version = "file"
 
     app: "FaustApp"

@@ -3,7 +3,7 @@
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from aiokafka.abc import AbstractTokenProvider
@@ -112,19 +112,12 @@ class KafkaSettings:
         return cls(addresses=split_url(url)[0], **others)
 
     def __post_init__(self) -> None:
-        needed: dict[str | None, tuple[str, ...]] = {
-            None: (),
-            "PLAIN": ("username", "password"),
-            "SCRAM-SHA-256": ("username", "password"),
-            "SCRAM-SHA-512": ("username", "password"),
-            "OAUTHBEARER": (),
-        }
-        if self.mechanism not in needed:
-            known = ", ".join(str(name) for name in needed if name)
-            raise ValueError(f"mechanism is {self.mechanism!r}: give one of {known}, or none")
-        for name in needed[self.mechanism]:
-            if not getattr(self, name):
-                raise ValueError(f"{name} is not set: SASL {self.mechanism} needs it")
+        if self.mechanism not in (None, *get_args(Mechanism)):
+            raise ValueError(f"mechanism is {self.mechanism!r}: give one of {', '.join(get_args(Mechanism))}, or none")
+        if self.mechanism not in (None, "OAUTHBEARER"):
+            for name in ("username", "password"):
+                if not getattr(self, name):
+                    raise ValueError(f"{name} is not set: SASL {self.mechanism} needs it")
         if self.mechanism == "OAUTHBEARER" and (self.token_file is None) == (self.token_provider is None):
             raise ValueError("SASL OAUTHBEARER needs either token_file or token_provider: set one of them")
         if (self.certificate_file is None) != (self.key_file is None):

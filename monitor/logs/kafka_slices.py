@@ -15,17 +15,9 @@ from aiokafka.errors import CorruptRecordException
 class Record(Protocol):
     """A record from the client's parser."""
 
-    @property
-    def offset(self) -> int:
-        """Its position in the partition."""
-
-    @property
-    def value(self) -> bytes | None:
-        """Its content."""
-
-    @property
-    def headers(self) -> list[tuple[str, bytes | None]]:
-        """Its headers."""
+    offset: int
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
 
 
 class RecordSlices(PartitionRecords):  # type: ignore[misc]

@@ -15,7 +15,7 @@ from faust import streams
 from faust.app.base import App, BootStrategy
 from faust.tables import TableManager
 from faust.tables.recovery import Recovery
-from faust.transport import base, conductor, consumer, drivers
+from faust.transport import conductor, consumer, drivers
 from faust.types import TP, ConsumerMessage
 
 from monitor.engine.chunk import Chunk
@@ -64,11 +64,7 @@ def parameters(function):
         (App, "_on_agent_error", ["self", "agent", "exc"]),
         (App, "_create_directories", ["self"]),
         (TableManager, "_update_channels", ["self"]),
-        (
-            base.Producer,
-            "send",
-            ["self", "topic", "key", "value", "partition", "timestamp", "headers", "transactional_id"],
-        ),
+        (BootStrategy, "_should_enable_kafka_producer", ["self"]),
     ],
 )
 def test_what_is_overridden_or_called_is_still_there(owner, name, expected):
@@ -100,7 +96,6 @@ def test_faust_still_calls_what_we_override(caller, call):
 
 def test_nothing_abstract_is_left_open():
     assert not file.Consumer.__abstractmethods__
-    assert not getattr(file.Producer, "__abstractmethods__", None)
 
 
 async def test_the_schema_hands_the_chunk_through_without_a_copy(app):
@@ -146,6 +141,7 @@ async def test_streams_drop_messages_of_another_generation_and_all_of_them_when_
 
 def test_the_boot_leaves_out_what_would_listen_or_elect(app):
     assert list(BootStrategy(app).web_server()) == []
+    assert list(app.boot_strategy.kafka_producer()) == []
     assert app.conf.topic_disable_leader
     assert not app.conf.topic_allow_declare
     assert app.chunks.acks is False

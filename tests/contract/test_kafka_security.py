@@ -14,6 +14,7 @@ from aiokafka.errors import KafkaError
 
 from monitor.logs.faust_app import make_app
 from monitor.logs.kafka_settings import KafkaSettings
+from monitor.publish.kafka_producer import KafkaProducer, Message
 from tests.kafka.broker import KafkaCluster, free_ports
 
 pytestmark = pytest.mark.kafka
@@ -68,7 +69,7 @@ class Provider(AbstractTokenProvider):
 
 
 async def written_and_read(cluster, settings):
-    """Write a record and read it back, through the application alone."""
+    """Write a record and read it back, with the clients of the service."""
     topic = f"events-{uuid.uuid4().hex}"
     await cluster.create_topic(topic)
     app = make_app(f"kafka://{settings.addresses}/{topic}", topic, app_id=topic, kafka=settings)
@@ -85,7 +86,8 @@ async def written_and_read(cluster, settings):
     app.agent(app.chunks, name="read")(agent)
     try:
         await app.start()
-        await (await app.chunks.send(value=b"1"))
+        async with KafkaProducer(settings.client_options(), timeout=5) as producer:
+            await producer.deliver(topic, [Message(0, None, b"1")])
         assert await asyncio.wait_for(read, 20) == [b"1"]
     finally:
         await app.stop()

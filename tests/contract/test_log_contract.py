@@ -365,15 +365,3 @@ async def test_without_stored_offsets_it_does_not_start(open_log):
         with pytest.raises(ValueError, match="stored_offsets is not set"):
             await app.start()
         await app.stop()
-
-
-async def test_what_the_application_sends_is_read_back(open_log):
-    async with open_log() as log, Reader(log) as reader:
-        sent = [await (await reader.app.chunks.send(value=record)) for record in numbered(5)]
-        await reader.until(lambda r: len(r.records) == 5)
-        assert reader.records == numbered(5)
-        assert [place.offset for place in sent] == [offset for chunk in reader.chunks for offset in chunk.offsets]
-        later = reader.app.chunks.send_soon(value=b"6")
-        await reader.until(lambda r: len(r.records) == 6)
-        assert reader.records[-1] == b"6"
-        assert (await later).offset == reader.chunks[-1].start

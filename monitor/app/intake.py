@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
+import structlog
 
 from monitor.engine.ownership import owner
 from monitor.logs.errors import LogError
@@ -12,6 +13,8 @@ from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.serve.api.intake import IntakeError, Submission
 from schemas.events import EventFields
+
+_log = structlog.get_logger()
 
 Declare = Callable[[str], dict[str, Any] | None]
 
@@ -39,8 +42,18 @@ class FileIntake:
         declarations = [*self._defaults(submission), *_declared(submission)]
         try:
             end = await self._log.append([_packed(submission.events, declarations)])
-        except (LogError, OSError) as error:
-            raise IntakeError(f"the log cannot be written: {error}") from error
+        except OSError as error:
+            _log.error("the log accepted no events", reason=str(error))
+            raise IntakeError(
+                "The log cannot be written, and nothing of the request was kept. Free space on the disk of the data directory, then send "
+                "the request again."
+            ) from error
+        except LogError as error:
+            _log.error("the log accepted no events", reason=str(error))
+            raise IntakeError(
+                "The log is closed, and nothing of the request was kept. Start the server again, after fixing its disk if that failed, "
+                "then send the request again."
+            ) from error
         return f"0:{end}"
 
     def _defaults(self, submission: Submission) -> Iterator[dict[str, Any]]:
@@ -74,8 +87,10 @@ class KafkaIntake:
         try:
             await self._producer.deliver(self._topic, messages)
         except BrokerError as error:
+            _log.error("the topic accepted no events", reason=str(error))
             raise IntakeError(
-                f"{error}. Some of the request may have arrived: send it again, the first score of a key counts"
+                f"Topic {self._topic} cannot be written. Some of the request may have arrived. Send the request again: the first "
+                "score of a key counts."
             ) from error
         return ",".join(map(str, sorted({message.partition for message in messages})))
 

@@ -96,7 +96,7 @@ def test_a_full_disk_refuses_what_is_posted_and_takes_it_when_there_is_room(tmp_
             status, text = post(watch.url, records[40:80])
             print(f"no room in the log: {status} {text}")
             assert status == 503
-            assert "the log cannot be written" in text
+            assert "The log cannot be written" in text
             assert size(data / "log.jsonl") == end
             assert get(f"{watch.url}/healthz")[0] == 200
             assert events_in(watch.url) == 40

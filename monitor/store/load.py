@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from monitor.engine.state.codes import MILLION
-from monitor.engine.state.delta import Contestant, PairSnapshot, RowKey, Source, StoredBenchmark, StoredState
+from monitor.engine.state.delta import PairSnapshot, Source, StoredBenchmark, StoredState
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused
@@ -37,32 +37,17 @@ class _Replies:
     name: str
     spec: dict[bytes, bytes]
     verdicts: dict[bytes, bytes]
-    rows: list[RowKey]
-    contestants: list[Contestant]
-    values: bytes
-    family: bytes
-    pairs: bytes | None
-    arrival: bytes
+    strings: dict[str, bytes]
     columns: list[bytes | None] = field(default_factory=list)
 
-    @property
-    def width(self) -> int:
-        return int(self.spec[b"width"])
+    def __post_init__(self) -> None:
+        self.width = int(self.spec[b"width"])
+        self.rows = unpack_rows(self.strings["rows"])
+        self.contestants = unpack_contestants(self.strings["models"])
 
 
 async def load_state(fetch: Fetch, keys: Keys, partition: int) -> StoredState | None:
-    """Load a partition's state.
-
-    Parameters
-    ----------
-    fetch : callable
-        Runs commands in one round trip.
-
-    Returns
-    -------
-    StoredState or None
-        None if the state changed during the load: load it again.
-    """
+    """Load a partition's state; return None if it changed during the load, which is then to be repeated."""
     meta, names = await fetch([("HGETALL", keys.meta), ("HGETALL", keys.benchmarks)])
     born = sorted((*json.loads(value), key.decode()) for key, value in names.items())
     benchmarks: list[_Replies] = []
@@ -119,34 +104,19 @@ async def load_times(fetch: Fetch, keys: Keys) -> dict[str, CommitTimes]:
 async def _fetch_heads(fetch: Fetch, keys: Keys, names: list[tuple[str, str]]) -> list[_Replies]:
     calls: list[tuple[str | int, ...]] = []
     for key, _ in names:
-        calls += [
-            ("HGETALL", keys.of("spec", key)),
-            ("HGETALL", keys.of("verdicts", key)),
-        ]
+        calls += [("HGETALL", keys.of(kind, key)) for kind in ("spec", "verdicts")]
         calls += [("GET", keys.of(kind, key)) for kind in _STRINGS]
     replies = iter(await fetch(calls))
     heads = []
     for key, name in names:
-        spec, verdicts, rows, models, values, family, arrival, pairs = (next(replies) for _ in range(len(_STRINGS) + 2))
+        spec, verdicts = next(replies), next(replies)
+        strings = {kind: next(replies) or b"" for kind in _STRINGS}
         if spec.get(b"name") != name.encode():
             raise StateRefused(
                 f"the state of benchmark {name!r} is damaged, because another program deleted or wrote {keys.of('spec', key)}: delete the "
                 "state, and the log is folded again"
             )
-        heads.append(
-            _Replies(
-                key,
-                name,
-                spec,
-                verdicts,
-                unpack_rows(rows or b""),
-                unpack_contestants(models or b""),
-                values or b"",
-                family or b"",
-                pairs,
-                arrival or b"",
-            )
-        )
+        heads.append(_Replies(key, name, spec, verdicts, strings))
     return heads
 
 
@@ -175,18 +145,18 @@ def _decode(replies: _Replies) -> StoredBenchmark:
         rows=replies.rows,
         contestants=replies.contestants,
         # The codes of 0 and 1 are fixed, so their values are not stored.
-        values=[0, MILLION, *np.frombuffer(replies.values, "<u4").tolist()],
+        values=[0, MILLION, *np.frombuffer(replies.strings["values"], "<u4").tolist()],
         width=replies.width,
         columns=[np.frombuffer(column or b"", codes) for column in replies.columns],
-        registered=np.frombuffer(replies.family, "<u4"),
+        registered=np.frombuffer(replies.strings["family"], "<u4"),
         changes={name.decode(): VerdictChange.model_validate_json(value) for name, value in replies.verdicts.items()},
         counters=json.loads(replies.spec[b"counters"]),
-        pairs=_snapshot(replies.pairs, off),
-        arrival=np.frombuffer(replies.arrival, "<i8").reshape(-1, 4),
+        pairs=_snapshot(replies.strings["pairs"], off),
+        arrival=np.frombuffer(replies.strings["arrival"], "<i8").reshape(-1, 4),
         finding=OrderFinding(*json.loads(replies.spec[b"finding"])) if b"finding" in replies.spec else None,
     )
 
 
-def _snapshot(data: bytes | None, off: int) -> PairSnapshot | None:
+def _snapshot(data: bytes, off: int) -> PairSnapshot | None:
     snapshot = unpack_snapshot(data) if data else None
     return snapshot if snapshot is not None and snapshot.off == off else None

@@ -4,7 +4,6 @@ import uuid
 from collections.abc import Mapping
 from importlib.resources import files
 from itertools import count
-from types import TracebackType
 from typing import Any, Final, Self
 
 from monitor.crash_points import crash_point
@@ -68,7 +67,7 @@ class RedisStore(StoredOutbox):
             If the topic or the URL cannot be used.
         """
         check_topic(topic)
-        connection = Connection.to(target, retries or RetryPolicy())
+        connection = Connection(target, retries or RetryPolicy())
         try:
             await connection.check_server()
         except BaseException:
@@ -83,9 +82,7 @@ class RedisStore(StoredOutbox):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -2,17 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from operator import attrgetter
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 from redis import exceptions
 from redis.asyncio import Redis
 
 from monitor.retries import RetryPolicy
 from monitor.store.errors import StateRefused, StoreError, StoreUnavailable
-from monitor.store.server.clients import Clients, make_clients
+from monitor.store.server.clients import make_clients
 
 T = TypeVar("T")
 Calls = Sequence[tuple[str | int | bytes, ...]]
@@ -33,35 +34,28 @@ _TRANSIENT_ERRORS: Final = (
 _OUR_SCRIPT: Final = "RANKWATCH "
 """Starts each error that commit.lua returns."""
 
+_SLICE: Final = 500
+
 _log = logging.getLogger(__name__)
+
+
+def slices(values: Iterable[T]) -> Iterator[list[T]]:
+    """Split values into lists that fit in one command or round trip."""
+    rest = iter(values)
+    while part := list(islice(rest, _SLICE)):
+        yield part
 
 
 class Connection:
     """A client that retries its calls while the server is away."""
 
-    def __init__(self, clients: Clients, retries: RetryPolicy) -> None:
-        self._clients = clients
-        self.client = clients.state
-        self.address = clients.address
-        self.retries = retries
-
-    @classmethod
-    def to(cls, target: str | Mapping[str, Any], retries: RetryPolicy) -> Self:
-        """Prepare a connection to a `make_clients` target; nothing is sent yet."""
-        return cls(make_clients(target), retries)
+    def __init__(self, target: str | Mapping[str, Any], retries: RetryPolicy) -> None:
+        clients = make_clients(target)
+        self.client, self.address, self._sentinels = clients.state, clients.address, clients.sentinels
+        self._retries = retries
 
     async def run(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run `work`, and repeat it while the server is away.
-
-        Raises
-        ------
-        StoreUnavailable
-            If the timeout passed.
-        StateRefused
-            If the server refuses this user.
-        StoreError
-            If the server returns any other error.
-        """
+        """Run `work`, and repeat it while the server is away; raise its error as a `StoreError`."""
 
         async def attempt() -> T:
             try:
@@ -73,7 +67,7 @@ class Connection:
                 raise
 
         try:
-            return await self.retries.run(attempt, _is_transient)
+            return await self._retries.run(attempt, _is_transient)
         except _ERRORS as error:
             raise self._translate(_unwrap(error)) from error
 
@@ -121,7 +115,7 @@ class Connection:
 
     async def close(self) -> None:
         """Close every connection."""
-        for client in (self.client, *self._clients.sentinels):
+        for client in (self.client, *self._sentinels):
             await client.aclose()
 
     def _translate(self, error: Exception) -> StoreError:
@@ -130,7 +124,7 @@ class Connection:
         text = str(error).rpartition("caused error: ")[2]  # a pipeline puts its command first
         if _is_transient(error):
             return StoreUnavailable(
-                f"{server} does not answer after {self.retries.timeout:g} s ({type(error).__name__}): start it, or correct its address"
+                f"{server} does not answer after {self._retries.timeout:g} s ({type(error).__name__}): start it, or correct its address"
             )
         if isinstance(error, _LOGIN_ERRORS) or text.startswith(("NOAUTH", "WRONGPASS")):
             return StateRefused(f"{server} refuses the login: check the user and the password in its URL")

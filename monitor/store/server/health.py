@@ -3,10 +3,13 @@
 import time
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from monitor.retries import RetryPolicy
 from monitor.store.errors import StoreError
 from monitor.store.server.connection import Command, Connection
+
+_RETRY_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -15,26 +18,16 @@ class ServerFacts:
 
     Attributes
     ----------
-    address : str
-        Without a password.
     version : str
         The Redis version, or the one the server is compatible with.
-    name : str
-        ``redis``, or the server's own name.
-    role : str
-        ``master``, or ``slave`` for a replica.
     eviction : str
         ``maxmemory-policy``.
-    appendonly : bool
-        Whether it keeps an append-only file.
     appendfsync : str or None
-        When that file is synced; None if this user may not ask.
+        None if this user may not ask.
     memory_ratio : float or None
         Used memory over ``maxmemory``; None without a limit.
     clock_skew : float
         Seconds by which its clock is ahead of this machine's, give or take half of `round_trip`.
-    round_trip : float
-        Seconds that one command took.
     """
 
     address: str
@@ -49,8 +42,8 @@ class ServerFacts:
     round_trip: float
 
 
-async def server_facts(url: str, seconds: float = 5.0) -> list[ServerFacts]:
-    """Read the facts of a server, or of each primary of a Cluster; retry each command for up to `seconds`.
+async def server_facts(url: str) -> list[ServerFacts]:
+    """Read the facts of a server, or of each primary of a Cluster; retry each command for a few seconds.
 
     Raises
     ------
@@ -59,7 +52,7 @@ async def server_facts(url: str, seconds: float = 5.0) -> list[ServerFacts]:
     ValueError
         If the URL cannot be read.
     """
-    connection = Connection.to(url, RetryPolicy(timeout=seconds))
+    connection = Connection(url, RetryPolicy(timeout=_RETRY_SECONDS))
     try:
         return [await _facts(connection, address, command) for address, command in await connection.primaries()]
     finally:

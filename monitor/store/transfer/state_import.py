@@ -9,9 +9,8 @@ from monitor.engine.ownership import owner
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.errors import StateRefused
 from monitor.store.layout import IMPORTING, STRINGS, Keys, dump_json
-from monitor.store.server.connection import Calls, Connection
+from monitor.store.server.connection import Calls, Connection, slices
 from monitor.store.transfer.archive import ArchiveDamaged, BenchmarkLine, PartitionLine
-from monitor.store.transfer.slices import slices
 from monitor.store.versions import VERSIONS
 
 

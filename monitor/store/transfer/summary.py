@@ -4,8 +4,7 @@ import json
 from dataclasses import dataclass
 
 from monitor.store.layout import STRINGS, Keys
-from monitor.store.server.connection import Connection
-from monitor.store.transfer.slices import slices
+from monitor.store.server.connection import Connection, slices
 
 
 @dataclass(frozen=True)

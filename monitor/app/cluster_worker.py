@@ -13,14 +13,12 @@ from faust.types import TP
 
 from monitor.app.intake import KafkaIntake
 from monitor.app.partition_worker import PartitionWorker
-from monitor.app.process import MonitorProcess
+from monitor.app.process import MonitorProcess, end_tasks, freeze_heap
 from monitor.app.source_topic import SourceGap, SourceTopic
-from monitor.app.tasks import end_tasks, freeze_heap
 from monitor.engine.ownership import owner
 from monitor.logs.errors import LogError, OffsetOutOfRange
 from monitor.logs.faust_app import make_app
 from monitor.logs.kafka_settings import KafkaSettings
-from monitor.publish.dead_letter_limit import DeadLetterLimit
 from monitor.publish.dead_letter_topic import DeadLetterTopic
 from monitor.publish.kafka_errors import broker_error
 from monitor.publish.kafka_producer import KafkaProducer
@@ -69,13 +67,16 @@ class ClusterWorker(MonitorProcess):
         async with asyncio.timeout(settings.start_seconds):
             await self._source.provide()
         assert settings.redis_url is not None, "the command asks for it"
-        retries = RetryPolicy(timeout=settings.start_seconds)
-        self.store = await RedisStore.open(settings.redis_url.get_secret_value(), settings.topic, retries=retries)
+        self.store = await RedisStore.open(
+            settings.redis_url.get_secret_value(),
+            settings.topic,
+            retries=RetryPolicy(timeout=settings.start_seconds),
+        )
         self._cleanup.push_async_callback(self.store.close)
         compression = None if settings.kafka_compression == "none" else settings.kafka_compression
-        self._producer = KafkaProducer(options, compression=compression, retries=retries)
+        self._producer = KafkaProducer(options, compression=compression, timeout=settings.start_seconds)
         await self._cleanup.enter_async_context(self._producer)
-        self._letters = DeadLetterTopic(self._producer, settings.topic, lambda: DeadLetterLimit(settings.max_rejected))
+        self._letters = DeadLetterTopic(self._producer, settings.topic, settings.max_rejected)
         self._republish = Republisher(self._producer, settings.topic, self._source.partitions)
 
         self._make_faust()
@@ -108,7 +109,7 @@ class ClusterWorker(MonitorProcess):
         except TimeoutError:
             log.warning("the current chunk was not finished in time; the next owner of the partition folds it again")
         await self._faust.stop()
-        await self._end_tasks()
+        await end_tasks(self._tasks)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.2 * self.settings.drain_seconds):
                 await self._release(set())
@@ -130,7 +131,7 @@ class ClusterWorker(MonitorProcess):
                 await self._publishers(
                     VerdictTopic(self._producer, self.settings.topic, number, self.settings.verdict_topic), number
                 ),
-                self._letters,
+                self._letters.keep,
                 first_offset=first[tp],
                 owner=self._owner,
                 republish=self._republish,

@@ -11,7 +11,7 @@ from faust.types import TP
 
 from monitor.app.intake import Declare, FileIntake
 from monitor.app.partition_worker import PartitionWorker
-from monitor.app.process import MonitorProcess
+from monitor.app.process import MonitorProcess, end_tasks
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter
 from monitor.ingest.dead_letter_file import DeadLetterFile
@@ -32,16 +32,6 @@ PARTITION = 0
 """The only partition of a file log."""
 
 _VALKEY_CHECK_SECONDS = 0.5
-
-
-class _Letters:
-    """Writes dead letters to a file, outside of the event loop because of the fsync."""
-
-    def __init__(self, file: DeadLetterFile) -> None:
-        self._file = file
-
-    async def keep(self, partition: int, letters: Sequence[DeadLetter]) -> int:  # noqa: ARG002 - there is one partition
-        return await asyncio.to_thread(self._file.write, letters)
 
 
 class EmbeddedMonitor(MonitorProcess):
@@ -87,12 +77,16 @@ class EmbeddedMonitor(MonitorProcess):
         self.dead_letters_path = folder / "dead-letters.jsonl"
         letters = DeadLetterFile(self.dead_letters_path)
         self._cleanup.callback(letters.close)
+
+        async def keep(_: int, new: Sequence[DeadLetter]) -> int:
+            return await asyncio.to_thread(letters.write, new)  # it waits for the disk
+
         feed = FeedFile(folder / "verdicts.jsonl")
         worker = PartitionWorker(
             PARTITION,
             self.store,
             await self._publishers(feed, PARTITION),
-            _Letters(letters),
+            keep,
             first_offset=self.log.first_offset,
             listener=self._on_change,
             process_metrics=self.process_metrics,
@@ -149,9 +143,9 @@ class EmbeddedMonitor(MonitorProcess):
     async def _stop_folding(self) -> None:
         # Stopping Faust cancels the agent wherever it waits, so let the current chunk be committed first.
         self._faust.flow_control.suspend()
-        async with self.partitions[PARTITION].busy():
+        async with self.partitions[PARTITION].folding:
             await self._faust.stop()
-        await self._end_tasks()
+        await end_tasks(self._tasks)
         await self.partitions[PARTITION].release()
 
     @property

@@ -3,18 +3,18 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
 
 import structlog
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.limits import Limits
 from monitor.engine.partition import Partition
-from monitor.engine.state.delta import DeadLetter, Delta, Misrouted, PairSnapshot, StoredState
-from monitor.publish.relay import Outbox, Publisher, Relay
+from monitor.engine.state.delta import DeadLetter, Delta, Misrouted
+from monitor.publish.relay import Publisher, Relay
 from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.store.commit_times import CommitTimes, record_commit
 from monitor.store.errors import StaleState
+from monitor.store.redis_store import RedisStore
 from schemas.changes import VerdictChange
 
 log = structlog.get_logger()
@@ -28,31 +28,8 @@ _TURNS_TO_SEND = 3
 """Turns of the event loop that the store's client needs to send a command; without them the next fold would delay it."""
 
 
-class Store(Outbox, Protocol):
-    """The part of the store that a partition uses."""
-
-    async def load(self, partition: int) -> StoredState:
-        """Return the stored state."""
-
-    async def commit(self, delta: Delta, at: float = 0.0) -> None:
-        """Write a delta whole, with the time of the commit, or raise `StaleState`."""
-
-    async def commit_times(self, partition: int) -> dict[str, CommitTimes]:
-        """Return the stored commit times, by benchmark."""
-
-    async def save_pairs(self, partition: int, key: str, snapshot: PairSnapshot) -> bool:
-        """Store a snapshot of pair sums."""
-
-    async def outbox_length(self, partition: int) -> int:
-        """Return how many verdict changes wait."""
-
-
-class DeadLetters(Protocol):
-    """Keeps unreadable records."""
-
-    async def keep(self, partition: int, letters: Sequence[DeadLetter]) -> int:
-        """Store letters durably, before the commit of their chunk; return how many are new."""
-
+KeepDeadLetters = Callable[[int, Sequence[DeadLetter]], Awaitable[int]]
+"""Stores unreadable records of a partition durably; returns how many are new."""
 
 Republish = Callable[[int, Sequence[Misrouted]], Awaitable[None]]
 """Publishes records of a partition to their owners, in order; returns once all are durable."""
@@ -82,9 +59,9 @@ class PartitionWorker:
     def __init__(
         self,
         number: int,
-        store: Store,
+        store: RedisStore,
         publishers: Sequence[Publisher],
-        dead_letters: DeadLetters,
+        keep_dead_letters: KeepDeadLetters,
         *,
         first_offset: int = 0,
         owner: Callable[[str], int] | None = None,
@@ -102,14 +79,15 @@ class PartitionWorker:
         self.dead_letters_kept = 0
         self.commit_times: dict[str, CommitTimes] = {}
         """By benchmark, for the metrics."""
-        self._store, self._dead_letters, self._republish = store, dead_letters, republish
+        self._store, self._keep_dead_letters, self._republish = store, keep_dead_letters, republish
         self._first_offset, self._owner, self._limits = first_offset, owner, limits
         self._relays = [
-            Relay(store, number, publisher, listener if place == 0 else None, self._count_relayed(publisher.name))
+            Relay(store, number, publisher, listener if place == 0 else None, self._relayed_counter(publisher.name))
             for place, publisher in enumerate(publishers)
         ]
         self.relay = self._relays[0]
-        self._folding = asyncio.Lock()
+        self.folding = asyncio.Lock()
+        """Held while a chunk is folded and stored."""
         self._moved = asyncio.Event()
         self._commit: asyncio.Task[None] | None = None
         """The commit of the last folded chunk, while it runs; there is never more than one, so the store gets them in order."""
@@ -144,7 +122,7 @@ class PartitionWorker:
         bool
             True to continue after this chunk; False to seek to `partition.off`, the current position of the state.
         """
-        async with self._folding:
+        async with self.folding:
             if chunk.start != self.partition.off:
                 return chunk.start < self.partition.off  # read before a seek
             with self._process_metrics.fold_seconds.time():
@@ -181,7 +159,7 @@ class PartitionWorker:
             assert self._republish is not None
             await self._republish(self.number, delta.misrouted)
         if delta.dead_letters:
-            self.dead_letters_kept += await self._dead_letters.keep(self.number, delta.dead_letters)
+            self.dead_letters_kept += await self._keep_dead_letters(self.number, delta.dead_letters)
 
     async def _store_delta(self, delta: Delta) -> None:
         """Commit the delta with its offset."""
@@ -198,13 +176,9 @@ class PartitionWorker:
         for relay in self._relays:
             relay.wake()
 
-    def _count_relayed(self, publisher: str) -> Callable[[int], None]:
-        self._process_metrics.relay_failures.labels(publisher)
-        counter = self._process_metrics.relayed.labels(publisher)
-
-        def count(changes: int) -> None:
-            counter.inc(changes)
-
+    def _relayed_counter(self, publisher: str) -> Callable[[int], None]:
+        self._process_metrics.relay_failures.labels(publisher)  # so that it is exported as 0
+        count: Callable[[int], None] = self._process_metrics.relayed.labels(publisher).inc
         return count
 
     async def run_relays(self) -> None:
@@ -234,7 +208,7 @@ class PartitionWorker:
     async def save_pairs(self) -> None:
         """Save the pair sums of benchmarks that have moved, so that a restart need not rebuild them."""
         # Between the fold of a chunk and its commit the sums are ahead of the store, which would reject them.
-        async with self._folding:
+        async with self.folding:
             await self._save_pairs()
 
     async def _save_pairs(self) -> None:
@@ -246,7 +220,7 @@ class PartitionWorker:
 
     async def release(self) -> None:
         """Finish the current chunk, relay the outbox, and save the pair sums."""
-        async with self._folding:
+        async with self.folding:
             try:
                 await self._wait_for_commit()
             except StaleState as error:
@@ -255,10 +229,6 @@ class PartitionWorker:
                 )
             await self.relay.drain()
             await self._save_pairs()
-
-    def busy(self) -> asyncio.Lock:
-        """Return the lock that is held while a chunk is folded and stored."""
-        return self._folding
 
     @property
     def rejected(self) -> int:

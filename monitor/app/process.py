@@ -5,12 +5,11 @@ import contextlib
 import gc
 from abc import abstractmethod
 from collections import ChainMap
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Any, Final, Self
 
 from monitor.app import systemd
 from monitor.app.partition_worker import PartitionWorker
-from monitor.app.tasks import end_tasks, freeze_heap
 from monitor.ingest.reject_limit import TooManyRejected
 from monitor.logs.errors import LogError
 from monitor.logs.faust_app import FaustApp
@@ -26,8 +25,12 @@ from monitor.settings import LOOPBACK, Settings
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 
-_PROBE_SECONDS = 2.0
+_PROBE_SECONDS: Final = 2.0
 """How often the store and the brokers are probed."""
+
+_CANCEL_AGAIN_SECONDS: Final = 0.1
+_YOUNG_OBJECTS: Final = 50_000
+"""New objects before a garbage collection; a few chunks make that many, and free them without one."""
 
 
 def startup_errors() -> tuple[type[Exception], ...]:
@@ -78,9 +81,7 @@ class MonitorProcess:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         systemd.notify(systemd.STOPPING)
         await self._cleanup.aclose()
 
@@ -183,10 +184,27 @@ class MonitorProcess:
         for task in done:
             task.result()
 
-    async def _end_tasks(self) -> None:
-        await end_tasks(self._tasks)
-
     @property
     def rejected(self) -> int:
         """Unreadable records, over all partitions."""
         return sum(worker.rejected for worker in self.partitions.values())
+
+
+async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait until they have ended; ignore their results."""
+    pending = set(tasks)
+    while pending:
+        # Cancel repeatedly: a client library between the task and its connection may swallow a cancellation.
+        for task in pending:
+            task.cancel()
+        done, pending = await asyncio.wait(pending, timeout=_CANCEL_AGAIN_SECONDS)
+        for task in done:
+            task.cancelled() or task.exception()
+
+
+def freeze_heap() -> None:
+    """Exclude all current objects from later garbage collections: loaded state stays, and records come by the thousand."""
+    gc.set_threshold(_YOUNG_OBJECTS)
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()

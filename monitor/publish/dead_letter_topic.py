@@ -1,10 +1,10 @@
 """Publish unreadable records to a dead-letter topic, where a person can inspect, fix and resend them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from monitor.engine.state.delta import DeadLetter
-from monitor.publish.dead_letter_limit import DeadLetterLimit
+from monitor.publish.dead_letter_limit import SHARE, DeadLetterLimit
 from monitor.publish.kafka_producer import KafkaProducer, Message
 
 SUFFIX: Final = ".dlq"
@@ -22,15 +22,12 @@ class DeadLetterTopic:
     ----------
     topic : str
         The topic of the events.
-    make_limit : callable, optional
-        Makes the limit of a partition.
+    share : float
+        The largest share of unreadable records, as of `DeadLetterLimit`.
     """
 
-    def __init__(
-        self, producer: KafkaProducer, topic: str, make_limit: Callable[[], DeadLetterLimit] = DeadLetterLimit
-    ) -> None:
-        self._producer, self._log, self._topic = producer, topic, topic + SUFFIX
-        self._make_limit = make_limit
+    def __init__(self, producer: KafkaProducer, topic: str, share: float = SHARE) -> None:
+        self._producer, self._log, self._topic, self._share = producer, topic, topic + SUFFIX, share
         self._limits: dict[int, DeadLetterLimit] = {}
         self._kept: dict[int, int] = {}
 
@@ -41,14 +38,12 @@ class DeadLetterTopic:
         ------
         TooManyDeadLetters
             If too much of the partition is unreadable; none of the letters is kept.
-        BrokerError
-            If they cannot be delivered.
         """
         kept = self._kept.get(partition, -1)
         new = [letter for letter in letters if letter.offset > kept]
         if not new:
             return 0
-        self._limits.setdefault(partition, self._make_limit()).add(self._log, partition, new)
+        self._limits.setdefault(partition, DeadLetterLimit(self._share)).add(self._log, partition, new)
         count = await self._producer.partitions(self._topic)
         await self._producer.deliver(self._topic, [self._message(partition, letter, count) for letter in new])
         self._kept[partition] = new[-1].offset

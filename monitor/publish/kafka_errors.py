@@ -1,8 +1,8 @@
 """Turn errors of the Kafka client into messages with a fix."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from aiokafka import errors as kafka
 
@@ -20,12 +20,6 @@ _SENDER_ENDED: Final = (
 
 class BrokerError(OSError):
     """Kafka cannot be reached, or rejects a request; the message ends with the fix."""
-
-
-def addresses(options: Mapping[str, Any]) -> str:
-    """Return the brokers that the options of a client name, ``host:port[,host:port]``."""
-    servers = options["bootstrap_servers"]
-    return servers if isinstance(servers, str) else ",".join(servers)
 
 
 def is_transient(error: Exception) -> bool:

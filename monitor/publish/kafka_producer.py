@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, Self, TypeVar
 from aiokafka import AIOKafkaProducer
 from aiokafka import errors as kafka
 
-from monitor.publish.kafka_errors import BrokerError, addresses, broker_error, is_transient
+from monitor.publish.kafka_errors import BrokerError, broker_error, is_transient
 from monitor.retries import RetryPolicy
 
 T = TypeVar("T")
@@ -41,6 +41,8 @@ class KafkaProducer:
         How to reach the brokers, as every client of aiokafka takes it (bootstrap_servers, security_protocol, ssl_context, sasl_...).
     compression : str, optional
         gzip, snappy, lz4 or zstd.
+    timeout : float
+        Seconds after which a delivery fails.
 
     Raises
     ------
@@ -53,15 +55,16 @@ class KafkaProducer:
         options: Mapping[str, Any],
         *,
         compression: Compression | None = None,
-        retries: RetryPolicy | None = None,
+        timeout: float = 60.0,
     ) -> None:
         self._options = dict(options)
         self._compression = compression
-        self._retries = retries or RetryPolicy()
+        # A new leader is elected within a second, and the fold waits for each delivery.
+        self._retries = RetryPolicy(timeout=timeout, longest_wait=0.2)
         self._client: AIOKafkaProducer | None = None
         self._starting = asyncio.Lock()
         self._closed = False
-        self.addresses = addresses(options)
+        self.addresses = options["bootstrap_servers"]
 
     async def __aenter__(self) -> Self:
         try:

@@ -7,7 +7,8 @@ the command that creates the topic.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -16,12 +17,13 @@ from aiokafka import errors as kafka
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from monitor.publish.kafka_errors import addresses, broker_error
+from monitor.publish.kafka_errors import broker_error
 
 log = structlog.get_logger()
 
 _CONFIG: Final = {"cleanup.policy": "delete"}
 _LEADER_SECONDS: Final = 0.05
+_REQUEST_MS: Final = 10_000
 
 
 class TopicMissing(ValueError):  # noqa: N818 - the state of the topic is its name
@@ -63,16 +65,14 @@ class Topics:
         If no broker answers, or they refuse this user.
     """
 
-    def __init__(self, options: Mapping[str, Any], request_seconds: float = 10.0) -> None:
-        self._brokers = addresses(options)
-        self._admin = AIOKafkaAdminClient(**options, request_timeout_ms=int(request_seconds * 1000))
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._brokers = options["bootstrap_servers"]
+        self._admin = AIOKafkaAdminClient(**options, request_timeout_ms=_REQUEST_MS)
 
     async def __aenter__(self) -> Self:
         try:
-            await self._admin.start()
-        except (kafka.KafkaError, TimeoutError) as error:
-            await self._admin.close()
-            raise broker_error(error, self._brokers) from error
+            with self._our_errors():
+                await self._admin.start()
         except BaseException:
             await self._admin.close()
             raise
@@ -83,28 +83,32 @@ class Topics:
 
     async def brokers(self) -> int:
         """Return the number of brokers that are up."""
-        try:
-            return len((await self._admin.describe_cluster())["brokers"])
-        except kafka.KafkaError as error:
-            raise broker_error(error, self._brokers) from error
+        return len((await self._cluster())["brokers"])
 
     async def cluster(self) -> str:
         """Return the id of the cluster."""
+        return str((await self._cluster())["cluster_id"])
+
+    async def _cluster(self) -> dict[str, Any]:
+        with self._our_errors():
+            description: dict[str, Any] = await self._admin.describe_cluster()
+            return description
+
+    @contextmanager
+    def _our_errors(self) -> Iterator[None]:
         try:
-            return str((await self._admin.describe_cluster())["cluster_id"])
-        except kafka.KafkaError as error:
+            yield
+        except (kafka.KafkaError, TimeoutError) as error:
             raise broker_error(error, self._brokers) from error
 
     async def find(self, name: str) -> Topic | None:
         """Describe a topic; return None if it does not exist or this user may not describe it."""
-        try:
+        with self._our_errors():
             # Ask for all topics, because some brokers create a topic they are asked about.
             topics = {topic["topic"]: topic for topic in await self._admin.describe_topics()}
             if name not in topics:
                 return None
             config = await self._config(name)
-        except kafka.KafkaError as error:
-            raise broker_error(error, self._brokers) from error
         parts = topics[name]["partitions"]
         return Topic(
             name,
@@ -120,13 +124,7 @@ class Topics:
         return {entry["config_names"]: entry["config_value"] for entry in resource["config_entries"]}
 
     async def require(self, name: str) -> Topic:
-        """Describe a topic that must exist.
-
-        Raises
-        ------
-        TopicMissing
-            If it does not.
-        """
+        """Describe a topic; raise `TopicMissing` if it does not exist."""
         topic = await self.find(name)
         if topic is None:
             raise TopicMissing(self._missing(name, 8, min(3, await self.brokers())))
@@ -139,8 +137,6 @@ class Topics:
 
         Parameters
         ----------
-        create : bool
-            Whether it may be created.
         retention_seconds : float, optional
             Retention of a created topic; default: that of the brokers.
 
@@ -163,12 +159,10 @@ class Topics:
         command = self._missing(name, like.partitions, like.replicas, config)
         if not create:
             raise TopicMissing(command)
-        try:
+        with self._our_errors():
             answer = await self._admin.create_topics(
                 [NewTopic(name, like.partitions, like.replicas, topic_configs=config)]
             )
-        except kafka.KafkaError as error:
-            raise broker_error(error, self._brokers) from error
         code = answer.topic_errors[0][1]
         if code not in (0, kafka.TopicAlreadyExistsError.errno):  # another worker may have created it meanwhile
             raise TopicMissing(f"{command} (the brokers rejected its creation: {kafka.for_code(code).__name__})")

@@ -10,14 +10,13 @@ from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter, Misrouted
-from monitor.publish.dead_letter_limit import DeadLetterLimit, TooManyDeadLetters
+from monitor.publish.dead_letter_limit import TooManyDeadLetters
 from monitor.publish.dead_letter_topic import DeadLetterTopic
 from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.kafka_producer import BATCH_BYTES, KafkaProducer, Message
 from monitor.publish.republisher import Republisher
 from monitor.publish.topics import TopicMissing, Topics
 from monitor.publish.verdict_topic import VerdictTopic
-from monitor.retries import RetryPolicy
 from tests.kafka.records import fresh_topic, options, read_all
 
 pytestmark = pytest.mark.kafka
@@ -94,7 +93,7 @@ async def test_what_is_closed_stays_closed(kafka):
 
 
 async def test_no_broker_is_a_fault_that_says_so():
-    producer = KafkaProducer({"bootstrap_servers": "127.0.0.1:1"}, retries=RetryPolicy(timeout=0.5))
+    producer = KafkaProducer({"bootstrap_servers": "127.0.0.1:1"}, timeout=0.5)
     with pytest.raises(BrokerError, match=r"127\.0\.0\.1:1: no answer"):
         async with producer:
             pass
@@ -169,11 +168,11 @@ async def test_too_many_dead_letters_are_not_kept(kafka):
     topic = fresh_topic()
     await kafka.create_topic(topic + ".dlq")
     async with KafkaProducer(options(kafka)) as producer:
-        letters = DeadLetterTopic(producer, topic, lambda: DeadLetterLimit(run=10))
-        await letters.keep(0, [letter(k) for k in range(10)])
-        with pytest.raises(TooManyDeadLetters, match="11 records in a row"):
-            await letters.keep(0, [letter(10)])
-    assert len(await read_all(kafka, topic + ".dlq")) == 10
+        letters = DeadLetterTopic(producer, topic, share=0)
+        await letters.keep(0, [letter(k) for k in range(100)])
+        with pytest.raises(TooManyDeadLetters, match="101 of the last 10,000 records"):
+            await letters.keep(0, [letter(100)])
+    assert len(await read_all(kafka, topic + ".dlq")) == 100
 
 
 async def test_misrouted_events_reach_their_owners_in_order(kafka):

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from monitor.app.doctor.finding import Finding, fault, ok, warning
 from monitor.publish.dead_letter_topic import SUFFIX
-from monitor.publish.kafka_errors import BrokerError, addresses
+from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.topics import Topic, TopicMissing, Topics
 
 _DAY_MS: Final = 86_400_000
@@ -15,7 +15,7 @@ _LONGEST_MESSAGE: Final = 1_048_588
 
 async def check_kafka(options: Mapping[str, Any], name: str, verdicts: str) -> list[Finding]:
     """Check the brokers, the topic of the events and the topics that the service writes."""
-    brokers = addresses(options)
+    brokers = options["bootstrap_servers"]
     try:
         async with Topics(options) as topics:
             count = await topics.brokers()

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from monitor.app.tasks import end_tasks
+from monitor.app.process import end_tasks
 
 
 async def test_a_swallowed_cancellation_is_asked_for_again():

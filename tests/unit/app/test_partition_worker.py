@@ -84,7 +84,7 @@ def chunk(start, size):
 
 
 async def loaded(store):
-    owned = PartitionWorker(0, store, [Nobody()], Nobody())
+    owned = PartitionWorker(0, store, [Nobody()], Nobody().keep)
     await owned.load()
     return owned
 

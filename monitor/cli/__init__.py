@@ -16,9 +16,12 @@ def main() -> None:
     # Imports create hundreds of thousands of objects that live to the end: searching them for cycles costs time and finds nothing.
     gc.set_threshold(100_000)
     from monitor.cli.app import app
+    from monitor.cli.shared.usage import WrongCall, stop_wrong_call
 
     try:
-        app()
+        raise SystemExit(app(prog_name="rankwatch", standalone_mode=False))
+    except WrongCall as error:
+        stop_wrong_call(error)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None

@@ -72,7 +72,7 @@ def send(
     except (TooManyRejected, ValueError) as error:
         stop(str(error))
     except OSError as error:
-        stop(str(error) if error.errno is None else file_error(error))
+        stop(file_error(error))
     except KeyboardInterrupt:
         note("stopped; run the same command again to go on")
         raise SystemExit(130) from None
@@ -121,7 +121,7 @@ def _token(settings: "Settings", file: Path | None) -> str | None:
 async def _http(url: str, token: str | None) -> "AsyncIterator[Deliver]":
     from monitor.send.http import HttpDelivery
 
-    delivery = HttpDelivery(url, token)
+    delivery = HttpDelivery(url, token, on_wait=note)
     try:
         yield delivery
     finally:

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from monitor.cli.shared.errors import USAGE, stop
+from monitor.cli.shared.errors import USAGE, file_error, stop
 from monitor.cli.shared.options import (
     DataDirOption,
     TableFormat,
@@ -158,7 +158,9 @@ def _run(options: StateOptions, work: "Callable[[Transfer], Awaitable[T]]", *, m
         return asyncio.run(run())
     except BrokenPipeError:
         raise  # the reader of the output has gone: no error to report
-    except (StoreError, OSError, ValueError) as error:
+    except OSError as error:
+        stop(file_error(error))
+    except (StoreError, ValueError) as error:
         stop(str(error))
 
 

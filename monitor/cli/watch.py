@@ -43,6 +43,7 @@ def watch(
             metavar="[PATH...]",
             help="files or folders, as for report; without any, watch reads what is posted over HTTP",
             show_default=False,
+            readable=False,
         ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="read everything, print the report and exit")] = False,

@@ -54,8 +54,6 @@ def read_declared(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
     folders = dict.fromkeys((path if path.is_dir() else path.parent).resolve() for path in map(Path, paths))
     for folder in folders:
         file = folder / FILE
-        if not file.is_file():
-            continue
         for name, fields in _read(file).items():
             if declarations.get(name, fields) != fields:
                 raise DeclaredError(
@@ -68,8 +66,10 @@ def read_declared(paths: Iterable[str | Path]) -> dict[str, dict[str, Any]]:
 def _read(file: Path) -> dict[str, dict[str, Any]]:
     try:
         content = tomllib.loads(file.read_bytes().decode("utf-8"))
+    except (FileNotFoundError, IsADirectoryError):
+        return {}
     except OSError as error:
-        raise DeclaredError(f"{show(file)}: {error.strerror or error}") from None
+        raise DeclaredError(f"{show(file)}: {error.strerror or error}; make it readable for this user") from None
     except UnicodeDecodeError:
         raise DeclaredError(f"{show(file)}: the file is not valid UTF-8; write it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from monitor.ingest.files.paths import SUFFIXES, PathError, find_files, show
+from monitor.ingest.files.paths import SUFFIXES, UNREADABLE, PathError, find_files, show
 from monitor.ingest.files.streams import Stream
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.formats.detect import Format, format_of, looks_like_results
@@ -95,5 +95,7 @@ class Importer:
         """Return whether a file in a folder holds results: folders hold other tables and JSON documents too."""
         accepted = looks_like_results(file, self.choices)
         if not accepted and not file.name.startswith("results") and file.stat().st_size:
-            self._notices(f"{show(file)} is skipped: it does not look like results; give its path to read it")
+            readable = os.access(file, os.R_OK)
+            reason = "does not look like results; give its path to read it" if readable else UNREADABLE
+            self._notices(f"{show(file)} is skipped: it {reason}")
         return accepted

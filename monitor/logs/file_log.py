@@ -267,7 +267,7 @@ def _lock(path: Path) -> int:
     if lock is None:
         holder = Path(f"{path}.lock").read_text("ascii", "replace").strip() or "unknown"
         raise LogLocked(
-            f"another rankwatch (pid {holder}) is using {path.parent}: stop it, or choose another --data-dir"
+            f"another rankwatch (pid {holder}) is using {path.parent}; stop it, or choose another --data-dir"
         )
     os.ftruncate(lock, 0)
     os.pwrite(lock, b"%d\n" % os.getpid(), 0)

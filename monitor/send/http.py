@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import http.client
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 from urllib.parse import urlsplit
@@ -46,6 +46,8 @@ class HttpDelivery:
     token : str or None
         Bearer token.
     retries : RetryPolicy, optional
+    on_wait : callable, optional
+        Called with a sentence when the server first fails to take a request that is sent again.
 
     Raises
     ------
@@ -59,6 +61,7 @@ class HttpDelivery:
         token: str | None = None,
         *,
         retries: RetryPolicy = _RETRIES,
+        on_wait: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.url = checked_url(url)
         parts = urlsplit(self.url)
@@ -67,7 +70,7 @@ class HttpDelivery:
         self._connection = kind(parts.hostname, parts.port, timeout=_TIMEOUT_SECONDS)
         self._path = f"{parts.path}{PATH}"
         self._packed = parts.hostname not in _LOOPBACK
-        self._retries = retries
+        self._retries, self._on_wait = retries, on_wait
         self._headers = {"Content-Type": "application/x-ndjson"}
         if token is not None:
             self._headers["Authorization"] = b"Bearer " + token.encode()  # type: ignore[assignment]  # bytes are sent unchanged
@@ -90,8 +93,20 @@ class HttpDelivery:
         self._connection.close()
 
     async def _deliver(self, body: bytes) -> None:
+        reported = False
+
+        def retry_on(error: Exception) -> bool | float:
+            nonlocal reported
+            if not isinstance(error, _Temporary):
+                return False
+            if not reported:
+                limit = "" if self._retries.timeout is None else f" for up to {self._retries.timeout:g} s"
+                self._on_wait(f"{self.url}: {error}; retrying{limit}")
+                reported = True
+            return error.wait or True
+
         try:
-            await self._retries.run(lambda: asyncio.to_thread(self._post, body), _retry_on)
+            await self._retries.run(lambda: asyncio.to_thread(self._post, body), retry_on)
         except _Temporary as failure:
             raise DeliveryError(f"{self.url}: {failure}") from failure
 
@@ -104,7 +119,7 @@ class HttpDelivery:
             self._connection.close()
             timed_out = isinstance(error, TimeoutError)
             reason = "timed out" if timed_out else getattr(error, "strerror", None) or "the connection broke"
-            raise _Temporary(f"no answer ({reason}); check that it is running, and its address") from error
+            raise _Temporary(f"no answer ({reason}); check that it runs and the address") from error
         if response.status == 200:
             return
         detail = _detail(answer)
@@ -119,10 +134,6 @@ _REMEDIES: Final = {
     404: "; check that this is the address of a rankwatch",
     413: "; raise max_body_bytes there",
 }
-
-
-def _retry_on(error: Exception) -> bool | float:
-    return isinstance(error, _Temporary) and (error.wait or True)
 
 
 def checked_url(url: str) -> str:

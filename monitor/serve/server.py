@@ -70,7 +70,7 @@ class WebServer:
         except OSError as error:
             self._socket.close()
             raise OSError(
-                f"cannot serve on {host}:{port} ({error.strerror}): choose another --port, or 0 for a free one"
+                f"cannot serve on {host}:{port} ({error.strerror}); choose another --port, or 0 for a free one"
             ) from error
         url_host = f"[{host}]" if ":" in host else host
         self.url = f"http://{url_host}:{self._socket.getsockname()[1]}"

@@ -33,3 +33,26 @@ def test_every_command_shows_an_example_and_each_option_as_it_was_written(path, 
     for option in command.params:
         if option.help:
             assert words(option.help.replace("\\[", "[")) in words(shown), option.name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["report", ".", "--format", "foo"],
+            "--format foo: use table, json, csv, markdown or html; see `rankwatch report --help`",
+        ),
+        (["watch", "--port", "abc"], "--port abc: use a whole number; see `rankwatch watch --help`"),
+        (["plan", "--gap", "2"], "--gap 2: use 1 or less; see `rankwatch plan --help`"),
+        (["gate", "."], "missing option '--pair'; see `rankwatch gate --help`"),
+        (["reprt"], "no such command 'reprt'; did you mean 'report', 'order'? See `rankwatch --help`"),
+        (["report", "--fromat"], "no such option: --fromat; did you mean --format? See `rankwatch report --help`"),
+        (["state", "shw"], "no such command 'shw'; did you mean 'show'? See `rankwatch state --help`"),
+    ],
+)
+def test_a_wrong_call_ends_with_one_line_that_names_the_fix(arguments, message):
+    assert rankwatch(*arguments, code=2).stderr == f"rankwatch: {message}\n"
+
+
+def test_a_call_without_a_command_prints_the_help():
+    assert "Usage: rankwatch" in rankwatch(code=2).stdout

@@ -66,3 +66,12 @@ def test_what_cannot_be_planned_is_said(pilot, arguments, says):
     ended = rankwatch("plan", *arguments, code=2)
     assert ended.stdout == ""
     assert says in ended.stderr
+
+
+def test_the_pilot_is_the_benchmark_in_which_the_two_models_share_items(tmp_path):
+    rng = random.Random(4)
+    apart = [*events(rng, {"a": 0.7}, 50, benchmark="two"), *events(rng, {"b": 0.6}, 50, benchmark="two", start=50)]
+    path = write(tmp_path / "pilot.jsonl", [*events(rng, {"a": 0.7, "b": 0.6}, 60, benchmark="one"), *apart])
+    assert plan("--pilot", path, "--pair", "a", "b", "--gap", "0.02")["source"].startswith("60 items of one in ")
+    refused = rankwatch("plan", "--pilot", write(tmp_path / "apart.jsonl", apart), "--pair", "a", "b", code=2).stderr
+    assert "--pair: a, b share no items in two; compare two that do" in refused

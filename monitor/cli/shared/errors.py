@@ -20,11 +20,15 @@ def stop(message: str, code: int = FAULT) -> NoReturn:
     raise SystemExit(code)
 
 
-def file_error(error: OSError, path: object = "a file") -> str:
-    """Describe an error of the file system: the file and what is wrong with it."""
+def file_error(error: OSError, path: object = None) -> str:
+    """Describe an error of the file system: the file, what is wrong with it, and what to do."""
     from monitor.ingest.files.paths import show
 
-    return f"{show(str(error.filename or path))}: {error.strerror or error}"
+    name = error.filename or path
+    if name is None or error.strerror is None:
+        return str(error)  # a sentence of our own
+    advice = "; change its permissions, or choose another path" if isinstance(error, PermissionError) else ""
+    return f"{show(str(name))}: {error.strerror}{advice}"
 
 
 def end_at_once() -> None:

@@ -85,8 +85,8 @@ class Order(StrEnum):
 
 
 def option(flag: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - what typer takes and returns
-    """Declare an option whose help text names its default, if it has one."""
-    return typer.Option(flag, help=text, show_default=False, **more)
+    """Declare an option whose help text names its default, if it has one; the command itself checks that a file is readable."""
+    return typer.Option(flag, help=text, show_default=False, readable=False, **more)
 
 
 Paths = Annotated[
@@ -96,6 +96,7 @@ Paths = Annotated[
         help="files or folders: events (.jsonl), lm-eval samples, Inspect logs (.eval, .json), tables (.csv, .parquet); NAME=PATH names "
         "the model of a path",
         show_default=False,
+        readable=False,  # the reader of the file reports it in its own words
     ),
 ]
 FormatOption = Annotated[

@@ -7,8 +7,9 @@ from collections.abc import Coroutine
 from typing import Any
 
 import structlog
+from structlog.typing import Processor
 
-from monitor.cli.shared.errors import stop
+from monitor.cli.shared.errors import file_error, stop
 
 
 def log_to_terminal() -> None:
@@ -18,20 +19,27 @@ def log_to_terminal() -> None:
 
 def log_json() -> None:
     """Log JSON lines on standard error."""
-    _configure_logs(
-        logging.WARNING,
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.dict_tracebacks,
-            structlog.processors.JSONRenderer(),
-        ],
+    processors: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso"),
+        structlog.processors.dict_tracebacks,
+    ]
+    as_json = structlog.processors.JSONRenderer()
+    _configure_logs(logging.WARNING, processors=[*processors, as_json])
+    # Libraries log through the standard library: their lines get the same form.
+    (handler,) = logging.getLogger().handlers
+    formatter = structlog.stdlib.ProcessorFormatter
+    handler.setFormatter(
+        formatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *processors],
+            processors=[formatter.remove_processors_meta, as_json],
+        )
     )
 
 
 def _configure_logs(level: int, **configuration: Any) -> None:  # noqa: ANN401 - what structlog takes
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(name)s: %(message)s")
+    logging.basicConfig(level=level, stream=sys.stderr, format="%(name)s: %(message)s", force=True)
     # These log an error and raise it too: the command reports it once, in its own words.
     for name in ("faust", "mode", "monitor.logs"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -51,6 +59,6 @@ def run_to_end(work: Coroutine[Any, Any, None]) -> None:
     except BrokenPipeError:
         raise  # the reader of the output has gone: no error to report
     except startup_errors() as error:
-        stop(str(error))
+        stop(file_error(error) if isinstance(error, OSError) else str(error))
     except KeyboardInterrupt:
         raise SystemExit(130) from None

@@ -14,6 +14,8 @@ SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 DATA_MARK: Final = ".rankwatch"
 """A file in every data directory, so that a folder above it can be watched: the files of a monitor are not results."""
 
+UNREADABLE: Final = "is not readable for this user; change its permissions"
+
 
 class PathError(ValueError):
     """A PATH argument that cannot be read."""
@@ -93,10 +95,13 @@ def _files(
     if stat.S_ISREG(mode):
         yield path
     elif stat.S_ISDIR(mode):
+        if strict and not os.access(path, os.R_OK | os.X_OK):
+            raise PathError(f"{show(path)} {UNREADABLE}, or omit it")
         inside = [file for file in _walk(path, suffixes) if accept is None or accept(file)]
         if strict and not inside:
+            names = ", ".join(suffix for suffix in suffixes if not suffix.endswith(".gz"))
             raise PathError(
-                f"{show(path)} holds no results; use a folder with files whose names end with {', '.join(suffixes)}"
+                f"{show(path)} holds no results; use a folder with files whose names end with {names} (text also as .gz)"
             )
         yield from inside
     elif strict:
@@ -118,4 +123,4 @@ def _check(file: Path) -> None:
     except UnicodeEncodeError as error:
         raise PathError(f"{show(file)}: the path is not valid UTF-8; rename the file or its folder") from error
     if not os.access(file, os.R_OK):
-        raise PathError(f"{show(file)} is not readable for this user; change its permissions, or omit it")
+        raise PathError(f"{show(file)} {UNREADABLE}, or omit it")

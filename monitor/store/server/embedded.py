@@ -103,7 +103,7 @@ class EmbeddedValkey:
         self._owner_lock = lock_file(self.directory / "owner.lock")
         if self._owner_lock is None:
             raise StoreError(
-                f"{self.directory.parent} is in use by another rankwatch: stop it, or choose another data directory"
+                f"{self.directory.parent} is in use by another rankwatch; stop it, or choose another data directory"
             )
         try:
             server_lock = await self._take_server_lock()

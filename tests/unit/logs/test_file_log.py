@@ -275,7 +275,7 @@ def test_one_holder_at_a_time_whatever_path_leads_there(tmp_path, other):
 
     async def use(log):
         with pytest.raises(
-            LogLocked, match=rf"another rankwatch \(pid {os.getpid()}\) is using {tmp_path}: stop it, or"
+            LogLocked, match=rf"another rankwatch \(pid {os.getpid()}\) is using {tmp_path}; stop it, or"
         ):
             FileLog.open(tmp_path / other.format(tmp_path.name))
         await log.append([b"1"])

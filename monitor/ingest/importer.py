@@ -77,13 +77,13 @@ class Importer:
         # Imported when a file needs them: together these modules would delay every command.
         match format_of(path):
             case Format.INSPECT:
-                from monitor.ingest.formats.inspect_log import open_log
+                from monitor.ingest.formats.inspect_log import open_log  # noqa: PLC0415 - start-up: one format a file
             case Format.PARQUET:
-                from monitor.ingest.formats.parquet import open_log
+                from monitor.ingest.formats.parquet import open_log  # noqa: PLC0415 - start-up: one format a file
             case Format.TABLE:
-                from monitor.ingest.formats.tables import open_log
+                from monitor.ingest.formats.tables import open_log  # noqa: PLC0415 - start-up: one format a file
             case Format.LINES:
-                from monitor.ingest.formats.json_lines import open_log
+                from monitor.ingest.formats.json_lines import open_log  # noqa: PLC0415 - start-up: one format a file
         stream = open_log(log)
         stream.note = log.note
         return stream

@@ -77,8 +77,8 @@ def cluster_sums(table: PairTable, at: Index, squared: Index | slice = slice(Non
 def cluster_columns(table: PairTable, displayed: Index) -> ClusterColumns | None:
     """Return the cluster statistics: of every pair, or only of the displayed ones if all of them exceed the budget."""
     # Most reports have no clusters: these modules are not loaded for them.
-    from stats.clusters import cluster_icc, cluster_required_n, clustered_p, design_effect
-    from stats.families import holm
+    from stats.clusters import cluster_icc, cluster_required_n, clustered_p, design_effect  # noqa: PLC0415
+    from stats.families import holm  # noqa: PLC0415
 
     at, squared = np.arange(table.size), displayed
     sums = cluster_sums(table, at, squared)

@@ -189,7 +189,7 @@ def _pair_charts(table: PairTable, at: Index) -> list[PairChart]:
     if at.size == 0:
         return []
     # Only charts need the bootstrap.
-    from stats.bootstrap import required_n_interval
+    from stats.bootstrap import required_n_interval  # noqa: PLC0415
 
     spec = table.benchmark.spec
     low, high = required_n_interval(table.n[at], table.wins[at], table.losses[at], alpha=spec.alpha, power=spec.power)

@@ -138,7 +138,7 @@ def _last_bounds(half: Floats, items: Index, alpha: Floats) -> Bounds:
     if items.size == 0:
         return np.empty(0), np.empty(0)
     # Only graded scores need it, and it would cost every start.
-    from stats.sequences import empirical_bernstein
+    from stats.sequences import empirical_bernstein  # noqa: PLC0415
 
     low, high = empirical_bernstein(half, alpha[:, None])
     last = (np.arange(items.size), items - 1)

@@ -84,7 +84,7 @@ class PairTable(PairCounts):
         if self.benchmark.binary:
             return required_n(self.n[at], self.wins[at], self.losses[at], alpha, power)
         # Only graded scores need it, and it would cost every start.
-        from stats.resolution import required_n_paired
+        from stats.resolution import required_n_paired  # noqa: PLC0415
 
         gap, sd = self.moments
         return required_n_paired(gap[at], sd[at], alpha, power)
@@ -155,7 +155,7 @@ class PairTable(PairCounts):
         if self.benchmark.binary:
             return self.p_exact
         # Only graded scores need scipy's t distribution, which takes long to load.
-        from stats.ttest import paired_t
+        from stats.ttest import paired_t  # noqa: PLC0415
 
         _, _, s1, s2 = self.sums
         return paired_t(self.n, s1, np.maximum(s2, 0))[1]

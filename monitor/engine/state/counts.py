@@ -123,7 +123,7 @@ def _meetings(
     kinds = len(worth)
     at = group * (kinds * rows) + row
     if groups * rows >= _DENSE_ADVANTAGE * code.size:
-        from scipy.sparse import csr_array
+        from scipy.sparse import csr_array  # noqa: PLC0415 - only large chunks need it
 
         inner = np.concatenate([row + k * rows for k in range(kinds)])
         weights = np.concatenate(worth).astype(kind)

@@ -61,7 +61,7 @@ def capital_gained(differences: Differences, unit: int) -> tuple[Capital, Capita
     gained, most : arrays of int64, shape (pairs, 2, L)
         The sum of all increments, and of the positive ones: no bet is higher anywhere on the trajectory.
     """
-    from scipy.sparse import csr_array
+    from scipy.sparse import csr_array  # noqa: PLC0415 - only graded scores need it
 
     pair, item = np.nonzero(differences)
     distinct, index = np.unique(differences[pair, item], return_inverse=True)

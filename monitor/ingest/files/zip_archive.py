@@ -97,7 +97,7 @@ def _unpack(data: bytes, info: ZipInfo) -> bytes:
         return data
     if info.compress_type == ZIP_DEFLATED:
         return zlib.decompressobj(_RAW_DEFLATE).decompress(data, info.file_size + 1)
-    import zstandard  # slow to import, and few archives need it
+    import zstandard  # noqa: PLC0415 - slow to import, and few archives need it
 
     try:
         with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:

@@ -65,7 +65,7 @@ def looks_like_results(path: Path, choices: Choices) -> bool:
 
 
 def _is_table(path: Path, header: bytes, choices: Choices) -> bool:
-    from monitor.ingest.formats.tables import split_header
+    from monitor.ingest.formats.tables import split_header  # noqa: PLC0415 - start-up: only tables need it
 
     return _has_columns(split_header(path, header), choices)
 

@@ -29,7 +29,7 @@ def _choose(first: bytes, log: LogFile) -> Translator | None:
     if record is None:
         return None
     if all(field in record for field in _SAMPLE):
-        from monitor.ingest.formats.lm_eval import SampleTranslator  # for start-up: most files are events
+        from monitor.ingest.formats.lm_eval import SampleTranslator  # noqa: PLC0415 - for start-up: most files are events
 
         return SampleTranslator(log)
     if not choices.columns and ("declare" in record or all(field in record for field in _EVENT)):

@@ -20,8 +20,8 @@ def open_log(log: LogFile) -> Stream:
 
 def _read(log: LogFile) -> Iterator[bytes]:
     try:
-        from pyarrow import ArrowException  # optional, and slow to import
-        from pyarrow.parquet import ParquetFile
+        from pyarrow import ArrowException  # noqa: PLC0415 - optional, and slow to import
+        from pyarrow.parquet import ParquetFile  # noqa: PLC0415
     except ImportError as error:
         raise Refusal(
             "file", "a Parquet table", "a Parquet table needs pyarrow; install rankwatch[parquet], or pyarrow"

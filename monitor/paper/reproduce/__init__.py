@@ -24,7 +24,7 @@ def run(full: bool = False, progress: Progress | None = None, paper: Paper = PAP
     paper
         The published inputs and results.
     """
-    from monitor.paper.reproduce import formulas, simulations, tables
+    from monitor.paper.reproduce import formulas, simulations, tables  # noqa: PLC0415 - heavy: only a run needs them
 
     steps: list[tuple[str, Callable[[], Section]]] = [
         (

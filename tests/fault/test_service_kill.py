@@ -139,7 +139,7 @@ class Service:
         finally:
             frozen.signal(signal.SIGCONT)
         self.wait(lambda: frozen.assigned() > before or frozen.code is not None, "the zombie to come back")
-        stale = frozen.told.count("the stored state has moved")
+        stale = frozen.told.count("another writer moved the stored state")
         self.say(
             f"worker {frozen.number} frozen; the other had its partitions after {took:.1f} s; it came back "
             f"(exit {frozen.code}, {stale} of its writes refused)"

@@ -66,7 +66,7 @@ def test_a_replica_that_is_behind_takes_over_while_the_service_folds(kafka, topi
         asyncio.run(caught_up(kafka, servers, topic, PARTITIONS, workers.said))
         workers.stop()
         told = "".join(worker.told for worker in workers.all)
-        assert "the stored state has moved" in told, "somebody has met the older state"
+        assert "another writer moved the stored state" in told, "somebody has met the older state"
         assert "Traceback" not in told
         judged = judge(kafka, servers, topic, f"{topic}.verdicts", PARTITIONS)
         print(judged)

@@ -50,24 +50,9 @@ class _Cells:
 def fold_batch(
     benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta, limits: Limits, cells: list[Cells]
 ) -> list[tuple[int, Fault]]:
-    """Fold events into a benchmark.
+    """Fold events into a benchmark; return the position and fault of each refused event.
 
-    Parameters
-    ----------
-    benchmark : Benchmark
-        Changed in place.
-    batch : EventBatch
-        Any number of events.
-    delta : BenchmarkDelta
-        Gets the changes to store.
-    limits : Limits
-    cells : list of (row, contestant, code)
-        Gets the new scores, for `record_cells`.
-
-    Returns
-    -------
-    list of (position in the batch, Fault)
-        The refused events.
+    `delta` gets the changes to store, except for the new scores: `cells` gets these, for `record_cells`.
     """
     refused: list[tuple[int, Fault]] = []
     for start in range(0, len(batch.events), CHUNK_CELLS):

@@ -5,21 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """Most names that a partition accepts; an event beyond a limit becomes a dead letter that names it.
-
-    Attributes
-    ----------
-    benchmarks : int
-        Benchmarks in a partition.
-    contestants : int
-        Models (with their epochs) in a benchmark; pair state grows with its square.
-    rows : int
-        Items (times repeats) in a benchmark; their names are one string in the store, of at most 512 MB.
-    values : int
-        Distinct scores in a benchmark, in millionths.
-    """
+    """Most names that a partition, or a benchmark of it, accepts; an event beyond a limit becomes a dead letter that names it."""
 
     benchmarks: int = 10_000
-    contestants: int = 5_000
-    rows: int = 10_000_000
-    values: int = 1_000_001
+    contestants: int = 5_000  # pair state grows with the square
+    rows: int = 10_000_000  # their names are one string in the store, of at most 512 MB
+    values: int = 1_000_001  # every millionth from 0 to 1

@@ -9,12 +9,7 @@ _SEED: Final = 0x9747B28C
 
 
 def murmur2(data: bytes) -> int:
-    """Hash bytes as the default partitioner of the Java client does (`org.apache.kafka.common.utils.Utils.murmur2`).
-
-    Returns
-    -------
-    int
-        32 bits, from 0; Java prints the same bits with a sign.
+    """Hash bytes to 32 bits, from 0, as the Java client's default partitioner does (`org.apache.kafka.common.utils.Utils.murmur2`).
 
     Examples
     --------
@@ -37,15 +32,8 @@ def murmur2(data: bytes) -> int:
 def owner(benchmark: str, partitions: int) -> int:
     """Return the partition that owns all events of a benchmark.
 
-    The Java client and aiokafka choose the same partition for a message with this key by default; librdkafka does so with
+    The Java client and aiokafka choose the same partition for a message whose key is the name in UTF-8; librdkafka does so with
     ``partitioner=murmur2_random``.
-
-    Parameters
-    ----------
-    benchmark : str
-        The key is its name in UTF-8.
-    partitions : int
-        Partitions of the topic, at least 1.
 
     Examples
     --------

@@ -65,12 +65,9 @@ class Partition:
         return self
 
     def fold(self, chunk: Chunk) -> Delta:
-        """Fold a chunk that starts at the offset of the state.
+        """Fold a chunk that starts at the offset of the state, and return the changes to store.
 
-        Returns
-        -------
-        Delta
-            The changes to store. The state has already changed: if the store refuses them, drop the state and load it again.
+        The state has already changed: if the store refuses the changes, drop the state and load it again.
         """
         assert chunk.start == self.off, "a chunk is folded exactly where the state ends"
         folding = _Folding(self, chunk.end)
@@ -92,19 +89,9 @@ class Partition:
         end: int,
         places: Sequence[FileLine] = (),
     ) -> Delta:
-        """Fold events read straight from files; their offsets are counted from the current one.
+        """Fold declarations, then events, read straight from files; their offsets are counted from the current one up to `end`.
 
-        Parameters
-        ----------
-        declarations : sequence of Declaration
-            Applied before the events.
-        events : list of EventFields
-        rejected : sequence of (str or None)
-            The benchmark of each rejected record.
-        end : int
-            The offset after them.
-        places : sequence of (str, int), optional
-            File and line of each declaration.
+        `rejected` has the benchmark of each rejected record, `places` the file and line of each declaration.
         """
         folding = _Folding(self, end)
         for declaration, place in zip_longest(declarations, places):

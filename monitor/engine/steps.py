@@ -57,16 +57,7 @@ def dead_letter(fault: Fault, offset: int, index: int, raw: bytes, source: FileL
 class Decoder:
     """Decodes chunks of one partition.
 
-    Take its steps one by one: each may depend on the position that an earlier one moved.
-
-    Parameters
-    ----------
-    is_ours : callable
-        Returns whether this partition owns a benchmark.
-    sources : mapping of str to Source
-        Positions of watched files.
-    origins : mapping of int to (offset, place)
-        The last copy from each other partition.
+    Take its steps one by one: each may depend on the position that an earlier one moved in `sources` or `origins`.
     """
 
     def __init__(
@@ -179,12 +170,9 @@ class Decoder:
         if events:
             yield from self.batches(events, [offset] * len(events), range(len(events)))
         for index, reject in enumerate(packed.rejected, start=len(events)):
-            source_line, fault = (
-                (reject["source"], reject["line"]),
-                (reject["field"], reject["found"], reject["reason"]),
-            )
             raw = reject.get("raw", "")[:_RAW_LENGTH]
-            yield DeadLetter(offset, index, *source_line, *fault, reject.get("benchmark"), raw)
+            columns = (reject["source"], reject["line"], reject["field"], reject["found"], reject["reason"])
+            yield DeadLetter(offset, index, *columns, reject.get("benchmark"), raw)
 
     def _packed_one_by_one(self, offset: int, record: bytes) -> Iterator[Step]:
         """Decode the valid parts of a packed record that has an invalid one."""

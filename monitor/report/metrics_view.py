@@ -134,7 +134,7 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
 
 def _changes(benchmark: Benchmark) -> dict[tuple[str, str], int]:
     """Count the verdict changes from the latches, since there may be a million changes."""
-    counts = {(procedure, kind): 0 for procedure in PROCEDURES for kind in get_args(Kind)}
+    counts: dict[tuple[str, str], int] = {(procedure, kind): 0 for procedure in PROCEDURES for kind in get_args(Kind)}
     for procedure in PROCEDURES:
         latch = benchmark.latched[procedure]
         counts[procedure, "decided"] = int(np.count_nonzero(latch))

@@ -1,6 +1,5 @@
 """What all latches share: new scores by time, trajectories of pairs, and closing latches at the first event that reaches a threshold."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
 from typing import Any, Final, NamedTuple, Protocol
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ZERO, Codes, Counts
 from monitor.engine.state.pairs import Index, pair_index
+from schemas.changes import Kind, Procedure
 
 STATISTICS_VERSION: Final = 4
 """Version of everything a latch depends on; a state of another version is refused."""
@@ -26,18 +26,12 @@ _LN2: Final = log(2.0)
 
 @dataclass(frozen=True)
 class NewScores:
-    """The new scores of a chunk and the rows they are in; the scores of a contestant are contiguous.
-
-    Attributes
-    ----------
-    time : array of int16, shape (contestants, rows)
-        Position of each score in the chunk; ALWAYS if it was there before, NEVER if it is absent or skipped.
-    after : array of codes, shape (contestants, rows)
-        The rows with the new scores.
-    """
+    """The new scores of a chunk and the rows they are in, shape (contestants, rows)."""
 
     time: Times
+    """Position of each score in the chunk; ALWAYS if it was there before, NEVER if it is absent or skipped."""
     after: Codes
+    """The rows with the new scores."""
 
     @classmethod
     def of(cls, before: Codes, after: Codes, row: Index, contestant: Index, position: Index) -> "NewScores":
@@ -92,41 +86,31 @@ class Evidence(Protocol):
 class Crossing(NamedTuple):
     """A latch that closed: pair (i, j), procedure, kind, the event, and the evidence at that event."""
 
+    procedure: Procedure
+    kind: Kind
     i: int
     j: int
     pair: int
-    procedure: str
-    kind: str
     position: int
-    side: int
     n: int
     b: int
     c: int
     lead: int
     missing: int
     log_e: float
+    side: int
     log_threshold: float
 
 
 class Trajectory(NamedTuple):
-    """Steps of pairs through a chunk at which a latch may close; arrays of shape (steps,), by pair, then by time.
+    """Steps of pairs through a chunk at which a latch may close; arrays of shape (steps,), by pair, then by time."""
 
-    Attributes
-    ----------
-    of : array of int64
-        Which of the pairs a step belongs to, ascending.
-    when : array of int16
-        Position of the event in the chunk.
-    n, b, c, lead, missing, evidence, side : arrays
-        Values after each step; see `Crossing`. `lead` is the sum of D: b - c, or in units of graded scores, which have no b and c.
-    """
-
-    of: Index
-    when: Times
+    of: Index  # the pair of each step
+    when: Times  # position of its event in the chunk
     n: Counts
     b: Counts
     c: Counts
-    lead: Counts | NDArray[np.int64]
+    lead: Counts | NDArray[np.int64]  # b - c, or the sum of D in units of graded scores, which have no b and c
     missing: Counts
     evidence: NDArray[np.float64]
     side: NDArray[np.integer[Any]]
@@ -149,20 +133,14 @@ def in_log_order(crossings: list[Crossing]) -> list[Crossing]:
 
 
 def close(
-    latched: dict[str, NDArray[np.int8]],
+    latched: dict[Procedure, NDArray[np.int8]],
     members: tuple[Index, Index],
     trajectory: Trajectory,
-    threshold: dict[str, NDArray[np.float64]],
+    threshold: dict[Procedure, NDArray[np.float64]],
 ) -> list[Crossing]:
-    """Close the latches that pairs reach on their trajectories, and record the reversals.
+    """Close the latches that pairs reach on their trajectories, and record the reversals in `latched`.
 
-    Parameters
-    ----------
-    latched : dict of arrays of int8, shape (all pairs,)
-        Changed in place.
-    members : arrays of int64 (i, j), shape (pairs,)
-    trajectory : Trajectory
-    threshold : dict of arrays of float64, shape (pairs,)
+    `latched` has the latches of all pairs; `members` (i, j) and `threshold` are those of the pairs that `trajectory.of` counts.
     """
     pair = pair_index(*members)
     of, steps = trajectory.of, trajectory.of.size
@@ -177,8 +155,11 @@ def close(
         reversal = _first(of, against & (np.arange(steps) > since[of]))
         latch[of[reversal]] *= 2
         latches[pair] = latch
-        for kind, closed in (("decided", hit), ("reversed", reversal)):
-            crossings += _closed(members, trajectory, closed, procedure, kind, limit)
+        ends: tuple[tuple[Kind, Index], ...] = (("decided", hit), ("reversed", reversal))
+        for kind, closing in ends:
+            at, *values = (x[closing] for x in trajectory)
+            columns = (*(x[at] for x in (*members, pair)), *values, limit[at])
+            crossings += [Crossing(procedure, kind, *row) for row in zip(*(x.tolist() for x in columns), strict=True)]
     return crossings
 
 
@@ -186,20 +167,3 @@ def _first(of: Index, closes: NDArray[np.bool_]) -> Index:
     """Return each pair's first step that closes a latch."""
     some = np.flatnonzero(closes)
     return some[np.unique(of[some], return_index=True)[1]]
-
-
-def _closed(
-    members: tuple[Index, Index],
-    trajectory: Trajectory,
-    steps: Index,
-    procedure: str,
-    kind: str,
-    limit: NDArray[np.float64],
-) -> Iterator[Crossing]:
-    """Yield the latches that close at some steps."""
-    of, *values = (x[steps] for x in trajectory)
-    first, second = (x[of] for x in members)
-    when, n, b, c, lead, missing, evidence, side = values
-    columns = (first, second, pair_index(first, second), when, side, n, b, c, lead, missing, evidence, limit[of])
-    for i, j, index, *rest in zip(*(x.tolist() for x in columns), strict=True):
-        yield Crossing(i, j, index, procedure, kind, *rest)

@@ -34,21 +34,9 @@ _SLAB_PAIRS: Final = 32_768
 
 
 def crossings(pairs: PairState, evidence: Evidence, new: NewScores, gains: Gains) -> list[Crossing]:
-    """Close the latches that a chunk reaches.
+    """Close the latches that a chunk reaches, and return them in the order of the log.
 
-    Parameters
-    ----------
-    pairs : PairState
-        With the sums of the chunk already added, and its new pairs registered. Its latches are set.
-    evidence : Evidence
-    new : NewScores
-    gains : Gains
-        What the chunk added.
-
-    Returns
-    -------
-    list of Crossing
-        In the order of the log.
+    The sums of the chunk are already added to `pairs`, and its new pairs registered.
     """
     closed: list[Crossing] = []
     step = max(1, _SLAB_CELLS // max(1, new.rows))
@@ -134,16 +122,9 @@ def _near_stretches(
 
 
 def _sums_along(new: NewScores, members: tuple[Index, Index], before: Sums) -> tuple[Times, Sums, NDArray[np.int64]]:
-    """Put the events of pairs in their order.
+    """Put the events of pairs in their order; return their positions, sums and number.
 
-    Returns
-    -------
-    when : array of int16, shape (pairs, most steps)
-        Positions in the chunk.
-    sums : Sums of shape (pairs, most steps + 1)
-        Before the first step and after each one; constant after the last step of a pair.
-    steps : array of int64, shape (pairs,)
-        Number of steps of each pair.
+    Positions have shape (pairs, most steps). Sums have one column more, the sums before the first step, and stay constant after the last.
     """
     i, j = members
     times = new.shared(i, j)

@@ -10,23 +10,14 @@ from monitor.engine.chunk import EventBatch
 from monitor.engine.latch.base import STATISTICS_VERSION, Crossing
 from monitor.engine.state.delta import BenchmarkDelta
 from monitor.engine.state.graded import GRADED_MIXTURE
-from monitor.engine.state.pair_state import PairState
+from monitor.engine.state.pair_state import PROCEDURES, PairState
 from schemas import sentences
 from schemas.changes import Evidence, Kind, Procedure, Side, VerdictChange
 from stats.resolution import required_n, resolution_ratio
 
 _PAIR_BITS: Final = 35
 _CODE_BITS: Final = 3
-_KINDS: Final[dict[str, Kind]] = {"decided": "decided", "reversed": "reversed"}
-_PROCEDURES: Final[dict[str, Procedure]] = {"anytime": "anytime", "anytime_family": "anytime_family"}
-_CODES: Final = {
-    ("anytime", "decided"): 0,
-    ("anytime_family", "decided"): 1,
-    ("anytime", "reversed"): 2,
-    ("anytime_family", "reversed"): 3,
-    ("anytime", "invalidated"): 4,
-    ("anytime_family", "invalidated"): 5,
-}
+_KINDS: Final[tuple[Kind, ...]] = ("decided", "reversed", "invalidated")
 
 
 def announce(pairs: PairState, batch: EventBatch, crossings: Sequence[Crossing], delta: BenchmarkDelta) -> None:
@@ -58,10 +49,11 @@ def invalidate(pairs: PairState, batch: EventBatch, position: int, reason: str, 
         delta.changes.append((field, change))
 
 
-def _identity(batch: EventBatch, position: int, pair: int, procedure: str, kind: str) -> str:
+def _identity(batch: EventBatch, position: int, pair: int, procedure: Procedure, kind: Kind) -> str:
     """Return the id of a change: record offset, index of the event in the record, pair and kind."""
     offset, index = batch.offsets[position], batch.indices[position]
-    return f"{offset}-{(index << (_PAIR_BITS + _CODE_BITS)) | (pair << _CODE_BITS) | _CODES[procedure, kind]}"
+    code = _KINDS.index(kind) * len(PROCEDURES) + PROCEDURES.index(procedure)
+    return f"{offset}-{(index << (_PAIR_BITS + _CODE_BITS)) | (pair << _CODE_BITS) | code}"
 
 
 def _resolution_ratios(pairs: PairState, crossings: Sequence[Crossing]) -> list[float | None]:
@@ -101,8 +93,8 @@ def _describe(pairs: PairState, crossing: Crossing, ratio: float | None, identit
         model_b=b.model,
         epoch_a=a.epoch,
         epoch_b=b.epoch,
-        kind=_KINDS[crossing.kind],
-        procedure=_PROCEDURES[crossing.procedure],
+        kind=crossing.kind,
+        procedure=crossing.procedure,
         before=None if decided else other,
         after=after,
         order_policy=policy,

@@ -18,21 +18,9 @@ _SLAB_CELLS: Final = 2_000_000
 def enter_graded(
     pairs: PairState, sums: GradedPairs, values: NDArray[np.int64], new: NewScores, gains: Gains, *, can_decide: bool
 ) -> list[Crossing]:
-    """Add the items that pairs share since a chunk to their capital, and close the latches they reach.
+    """Add the items that pairs share since a chunk to their capital in `sums`, and close the latches they reach.
 
-    Parameters
-    ----------
-    pairs : PairState
-        With the counts of the chunk already added, and its new pairs registered.
-    sums : GradedPairs
-        Changed in place.
-    values : array of int64
-        Score of each code, in units.
-    new : NewScores
-    gains : Gains
-        What the chunk added.
-    can_decide : bool
-        Whether latches may close.
+    The counts of the chunk are already added to `pairs`, and its new pairs registered. `values` are the scores of the codes, in units.
     """
     changed = np.flatnonzero(gains.n)
     pair = chosen(gains.pair, changed)

@@ -8,9 +8,8 @@ substitute, since for the first model it is the arrival itself, and a second mod
 """
 
 from collections.abc import Sequence
-from math import exp, lgamma, log, log1p
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +27,9 @@ _REPEAT, _CLUSTER = attrgetter("repeat"), attrgetter("cluster")
 SEEN, LAST, SAME, MOMENT = range(4)
 """Columns of the state: items seen, cluster label + 1 of the last one, same-cluster successions, sum of arrival x place."""
 
+_NOTHING: Final = np.zeros((0, 4), np.int64)
+_SLACK: Final = 1e-9  # rounding must not rule a test out
+
 
 class _Look(NamedTuple):
     """A model at a look: the range of its new cells among those sorted by contestant, and its sums up to there."""
@@ -41,34 +43,16 @@ class _Look(NamedTuple):
 
 
 class Arrival:
-    """The arrival order of one benchmark.
+    """The arrival order of one benchmark, from its stored state; no test runs after the first finding at level `ALPHA`."""
 
-    Attributes
-    ----------
-    state : array of int64, shape (contestants, 4)
-        See `SEEN`, `LAST`, `SAME`, `MOMENT`; empty once there is a finding.
-    finding : OrderFinding or None
-        The first evidence against the order at level `ALPHA`; no test runs after it.
-    """
-
-    def __init__(self) -> None:
-        self.state = np.zeros((0, 4), np.int64)
-        self.finding: OrderFinding | None = None
+    def __init__(self, state: NDArray[np.int64] = _NOTHING, finding: OrderFinding | None = None) -> None:
+        self.state = (state if finding is None else _NOTHING).reshape(-1, 4).copy()
+        self.finding = finding
         self._touched: set[int] = set()
-        self._label = np.zeros(0, np.int64)
-        """Cluster label + 1 of each row; 0 for a row that does not count."""
+        self._label = np.zeros(0, np.int64)  # cluster label + 1 of each row; 0 for a row that does not count
         self._place = np.zeros(0, np.int64)
         self._labels: dict[str | None, int] = {}
         self._labelled = 0
-
-    @classmethod
-    def restore(cls, state: NDArray[np.int64], finding: OrderFinding | None) -> Self:
-        """Return the stored state."""
-        self = cls()
-        if finding is None:
-            self.state = state.reshape(-1, 4).copy()
-        self.finding = finding
-        return self
 
     def changed(self) -> tuple[Index, NDArray[np.int64]]:
         """Return the contestants whose state has changed since the last call, and their state."""
@@ -83,23 +67,10 @@ class Arrival:
         scores: Codes,
         cells: tuple[Index, Index, Index],
     ) -> int | None:
-        """Add new cells, and test the order at the looks they reach.
+        """Add new cells, and test the order at the looks they reach; return the position of the event that first refutes it, or None.
 
-        Parameters
-        ----------
-        rows : sequence of RowKey
-            All rows of the benchmark.
-        declared_items : dict of str to int, optional
-            Place of each item in the declared list.
-        scores : array of codes
-            The score matrix before these cells.
-        cells : tuple of arrays of int64 (row, contestant, position), shape (cells,) each
-            New cells of rows that count, including skipped ones; `position` is the place in the log.
-
-        Returns
-        -------
-        int or None
-            The position of the event that refutes the order; None if none does, or an earlier one did.
+        `rows` are all rows, `scores` the matrix before these cells, `cells` the (row, contestant, position) of new cells that count,
+        including skipped ones.
         """
         if self.finding is not None or cells[0].size == 0:
             return None
@@ -200,29 +171,16 @@ class Arrival:
         """
         if self._place.size:
             return looks
-        looks = [look for look in looks if not self._is_usual(look)]
         if not looks:
             return looks
         contestant, items, same = np.array([look[:3] for look in looks]).T
         p = succession_p(items - 1, same, self._least_alike(items)) * inverse_share(contestant, items)
         return [looks[k] for k in np.flatnonzero(p <= ALPHA * (1 + _SLACK)).tolist()]
 
-    def _least_alike(self, items: Any) -> Any:  # noqa: ANN401 - of one look, or of many
+    def _least_alike(self, items: Index) -> Index:
         """Return the pairs of items of one cluster if the items are spread evenly over all clusters."""
-        each, rest = divmod(items, len(self._labels))
-        return len(self._labels) * (each * (each - 1) // 2) + rest * each
-
-    def _is_usual(self, look: _Look) -> bool:
-        """Return whether one term of the binomial tail rules a look out, as it does for nearly all."""
-        trials, hits = look.items - 1, look.same
-        share = 2 * self._least_alike(look.items) / (look.items * trials)
-        if hits == 0 or share == 1:
-            return True
-        if share == 0:
-            return False
-        choices = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
-        term = exp(choices + hits * log(share) + (trials - hits) * log1p(-share))
-        return term * _LEAST_FACTOR > 2 * ALPHA  # twice: far beyond any rounding
+        each, rest = np.divmod(items, len(self._labels))
+        return np.asarray(len(self._labels) * (each * (each - 1) // 2) + rest * each)
 
     def _counted(self, look: _Look, row: Index, scores: Codes) -> tuple[int, float]:
         """Count the pairs of items of one cluster at a look, and correlate arrival with place."""
@@ -257,12 +215,6 @@ class Arrival:
         self.state = self.state[:0]  # depends on the chunking now, and no test reads it
         self._touched.clear()
         return look
-
-
-_LEAST_FACTOR: Final = float(inverse_share(0, FIRST_LOOK))
-
-_SLACK: Final = 1e-9
-"""Rounding must not rule a test out."""
 
 
 def _next_look(seen: Index) -> Index:

@@ -21,26 +21,6 @@ class Benchmark(PairState):
     """Everything that the verdicts of one benchmark are made of.
 
     Rows are (item, repeat), in the order of their first event; columns are contestants.
-
-    Attributes
-    ----------
-    scores : array of codes, shape (rows or more, contestants or more)
-    counts_row : array of bool, shape (rows or more,)
-        Rows that count: repeat 0.
-    scored, skipped : array of int64, shape (contestants or more,)
-        Items that count, by contestant.
-    total : array of int64, shape (contestants or more,)
-        Sums of scores, in `unit`.
-    declared_items : dict of str to int, or None
-        Place of each item in the declared list.
-    repeats : Repeats or None
-        The items, where several repeats make one; None where repeat 0 is the item.
-    graded_pairs : GradedPairs or None
-        Capital of every pair, where graded scores bet.
-    committed : Committed or None
-        Prefixes along the committed order, under that policy.
-    mixed : bool
-        Whether a score that counts was neither 0 nor 1, although graded scores were not declared.
     """
 
     def __init__(self, name: str, spec: Spec | None = None) -> None:
@@ -48,20 +28,20 @@ class Benchmark(PairState):
         self.key = benchmark_key(name)
         self.off = 0
         self.rows: list[RowKey] = []
-        self.row_of: dict[str, int] = {}
-        """Row of (item, repeat 0)."""
+        self.row_of: dict[str, int] = {}  # of repeat 0
         self.repeat_row_of: dict[tuple[str, int], int] = {}
         self.items = 0
-        self.counts_row = np.zeros(0, bool)
+        self.counts_row = np.zeros(0, bool)  # rows of repeat 0
         self.values: list[int] = [0, MILLION]
         self.value_code: dict[int, int] = {0: ZERO, MILLION: ONE}
         self.width = 1
-        self.scores: Codes = np.zeros((0, 0), np.uint8)
-        self.scored = np.zeros(0, np.int64)
+        self.scores: Codes = np.zeros((0, 0), np.uint8)  # shape (rows or more, contestants or more)
+        self.scored = np.zeros(0, np.int64)  # items that count, by contestant
         self.skipped = np.zeros(0, np.int64)
-        self.total = np.zeros(0, np.int64)
+        self.total = np.zeros(0, np.int64)  # sums of their scores, in `unit`
         self.arrival = Arrival()
         self.mixed = False
+        """Whether a score that counts was neither 0 nor 1, although graded scores were not declared."""
         self.counters = dict.fromkeys(_COUNTERS, 0)
         self.declared = False
         self.declare(spec or Spec())
@@ -71,7 +51,8 @@ class Benchmark(PairState):
         """Apply a declaration; the caller decides whether it is still allowed."""
         self.spec, self.declared = spec, True
         self.declared_items = None if spec.item_ids is None else {item: k for k, item in enumerate(spec.item_ids)}
-        self.repeats = Repeats(spec.repeats, MILLION) if spec.repeats > 1 else None
+        """Place of each item in the declared list."""
+        self.repeats = Repeats(spec.repeats) if spec.repeats > 1 else None
         self.graded_pairs = GradedPairs() if self.graded and spec.order.policy != "none" else None
         self.committed = None
         if spec.order.policy == "committed":

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ABSENT, ONE, SKIPPED, ZERO, Codes
+from monitor.engine.state.codes import ABSENT, ONE, SKIPPED, ZERO, Codes, Counts
 from monitor.engine.state.delta import RowKey
 from monitor.engine.state.pairs import Index, all_pairs, pair_count, pair_index, pairs_of
 from stats.order import committed_order
@@ -28,34 +28,23 @@ _FIRST_LOOK_AHEAD: Final = 64
 _LOOK_AHEAD: Final = 4_096
 _SLAB_CELLS: Final = 2_000_000
 
-Sums = dict[str, NDArray[np.int32]]
+Sums = dict[str, Counts]
 
 
 @dataclass(frozen=True)
 class Advance:
-    """The growth of prefixes in a chunk.
-
-    Attributes
-    ----------
-    i, j : arrays of int64, shape (pairs,)
-        The pairs whose prefix has grown.
-    start, stop : arrays of int64, shape (pairs,)
-        The new part of each prefix, as indices of `codes`.
-    before : dict of arrays of int32, shape (pairs,) each
-        Their sums before.
-    ranks : array of int64, shape (steps,)
-        The places in the committed order that any model newly reached, ascending.
-    codes : array of codes, shape (steps, contestants)
-        The scores there.
-    """
+    """The growth of prefixes in a chunk, for the pairs (i, j) whose prefix has grown."""
 
     i: Index
     j: Index
     start: Index
     stop: Index
+    """The new part of each prefix is `codes[start:stop]`."""
     before: Sums
     ranks: Index
+    """The places in the committed order that any model newly reached, ascending."""
     codes: Codes
+    """The scores there, shape (ranks, contestants)."""
     reached: tuple[Index, Index]
     """Prefix length of each contestant before and after."""
     cells: tuple[Index, Index, Index]
@@ -75,17 +64,7 @@ class Advance:
 
 
 class Committed:
-    """The prefixes of one benchmark.
-
-    Attributes
-    ----------
-    size : int
-        Items of the declared list.
-    reached : array of int64, shape (contestants,)
-        Length of each contestant's own complete prefix; a pair's is the smaller one.
-    sums : dict of arrays of int32, shape (pairs,) each
-        See `SUMS`; over the prefix of each pair.
-    """
+    """The prefixes of one benchmark."""
 
     def __init__(self, seed: str, item_ids: Sequence[str]) -> None:
         self.size = len(item_ids)
@@ -93,7 +72,8 @@ class Committed:
         self._row_at = np.full(self.size, -1, np.int64)
         self._rank = np.zeros(0, np.int64)
         self.reached = np.zeros(0, np.int64)
-        self.sums: Sums = {name: np.zeros(0, np.int32) for name in SUMS}
+        """Length of each contestant's own complete prefix; a pair's is the smaller one."""
+        self.sums: Sums = {name: np.zeros(0, np.int32) for name in SUMS}  # over the prefix of each pair
 
     def prefix(self, i: Index, j: Index) -> Index:
         """Return the prefix length of pairs."""
@@ -116,21 +96,9 @@ class Committed:
         self.sums = self._gained(scores[self._row_at[ranks]], ranks, nowhere, contestants, (i, j))
 
     def advance(self, rows: Sequence[RowKey], scores: Codes, cells: tuple[Index, Index, Index]) -> Advance | None:
-        """Advance the prefixes by new cells of rows that count.
+        """Advance the prefixes by new cells (row, contestant, position) of rows that count; return None if no pair's prefix has grown.
 
-        Parameters
-        ----------
-        rows : sequence of RowKey
-            All rows of the benchmark.
-        scores : array of codes, shape (rows, contestants)
-            The score matrix with the new cells.
-        cells : tuple of arrays of int64 (row, contestant, position)
-            The new cells, including skipped ones.
-
-        Returns
-        -------
-        Advance or None
-            None if no prefix of a pair has grown.
+        `rows` and `scores` are the whole matrix with the new cells, which include skipped ones.
         """
         self._enter(rows, scores.shape[1])
         row, contestant, position = cells
@@ -187,9 +155,7 @@ class Committed:
             contestants = contestants[complete]
             ahead = min(2 * ahead, _LOOK_AHEAD)
 
-    def _gained(
-        self, codes: Codes, ranks: Index, before: Index, moved: Index, pairs: tuple[Index, Index]
-    ) -> dict[str, NDArray[np.int32]]:
+    def _gained(self, codes: Codes, ranks: Index, before: Index, moved: Index, pairs: tuple[Index, Index]) -> Sums:
         """Return the gains of pairs: their sums over the new prefixes, less the sums over the old ones."""
         contestants = codes.shape[1]
         total = {name: np.zeros((moved.size, contestants), np.int32) for name in SUMS}
@@ -208,7 +174,7 @@ class Committed:
         return {name: np.where(forward, total[name][a, b], total[_MIRROR[name]][a, b]) for name in SUMS}
 
 
-def _products(codes: Codes, some: Index) -> dict[str, NDArray[np.int32]]:
+def _products(codes: Codes, some: Index) -> Sums:
     """Add up some contestants against all over rows; see `SUMS`. Absent cells count nowhere."""
     right, wrong, skipped = ((codes == code).astype(np.float32) for code in (ONE, ZERO, SKIPPED))
     scored = (codes >= ZERO).astype(np.float32)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ONE, ZERO, Codes
+from monitor.engine.state.codes import ONE, ZERO, Codes, Counts
 from monitor.engine.state.pairs import Index, Places, all_pairs, pair_count, pair_index
 
 CHUNK_CELLS = 4_000
@@ -23,36 +23,21 @@ Floats = NDArray[np.floating[Any]]
 
 
 class Gains(NamedTuple):
-    """Gains of pairs in a chunk; arrays of int32, shape (pairs,).
-
-    Attributes
-    ----------
-    pair : array of int64, or slice
-        Indices of the pairs, each once.
-    n, b, c : array
-        Items newly shared by pair (i, j); those that only i has right; those that only j has right.
-    """
+    """Gains of pairs in a chunk, each pair once; arrays of shape (pairs,)."""
 
     pair: Places
-    n: NDArray[np.int32]
-    b: NDArray[np.int32]
-    c: NDArray[np.int32]
+    n: Counts  # items newly shared by pair (i, j)
+    b: Counts  # those that only i has right
+    c: Counts  # those that only j has right
 
 
 def chunk_counts(
     before: Codes, after: Codes, row: NDArray[np.int64], contestant: NDArray[np.int64], code: NDArray[np.uint32]
 ) -> Gains:
-    """Count the items that each pair gains from new cells.
+    """Count the items that each pair gains from new, scored cells: at most `CHUNK_CELLS`.
 
-    Parameters
-    ----------
-    before, after : array of codes, shape (rows, contestants)
-        The rows with new cells, without and with these.
-    row, contestant, code : arrays, shape (cells,)
-        The new, scored cells; at most 4,000 of them.
+    `before` and `after` are the rows with new cells, without and with these, shape (rows, contestants).
 
-    Notes
-    -----
     A new cell of contestant k meets every partner p present *before* the chunk, and every new cell of p meets each k present *after* it:
     two new cells of one row meet exactly once. The three counts of a pair are digits of one number: shared items, items that only p has
     right, items that only k has right.
@@ -150,24 +135,14 @@ def _triangle(rows: Callable[[int, int], Floats], contestants: int, shift: int) 
     return Gains(slice(0, pair_count(contestants)), *gains)
 
 
-def _digits(packed: Floats, shift: int) -> list[NDArray[np.int32]]:
+def _digits(packed: Floats, shift: int) -> list[Counts]:
     whole: NDArray[Any] = packed.astype(np.int32 if shift == 8 else np.int64)
     last = (1 << shift) - 1
     return [np.asarray(x, np.int32) for x in (whole & last, whole >> shift & last, whole >> 2 * shift)]
 
 
-def matrix_counts(scores: Codes) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Count every pair from the whole score matrix: two matrix products.
-
-    Parameters
-    ----------
-    scores : array of codes, shape (rows, contestants)
-
-    Returns
-    -------
-    n, b, c : arrays of int32, shape (contestants (contestants - 1) / 2,)
-        In the order of pair indices.
-    """
+def matrix_counts(scores: Codes) -> tuple[Counts, Counts, Counts]:
+    """Return n, b and c of every pair, in the order of pair indices, from a whole score matrix: two matrix products."""
     contestants = scores.shape[1]
     shared = np.zeros((contestants, contestants), np.int64)
     wins = np.zeros((contestants, contestants), np.int64)
@@ -179,5 +154,4 @@ def matrix_counts(scores: Codes) -> tuple[NDArray[np.int32], NDArray[np.int32], 
         shared += (scored.T @ scored).astype(np.int64)
         wins += (right.T @ wrong).astype(np.int64)
     i, j = all_pairs(contestants)
-    assert i.size == pair_count(contestants)
     return shared[i, j].astype(np.int32), wins[i, j].astype(np.int32), wins[j, i].astype(np.int32)

@@ -62,57 +62,32 @@ class Misrouted(NamedTuple):
 
 @dataclass
 class BenchmarkDelta:
-    """The changes of a chunk in one benchmark: appended to the stored state, except `spec` and `counters`, which replace it.
-
-    Attributes
-    ----------
-    key : str
-        Digest of the benchmark's name (32 hexadecimal digits): names never enter a key.
-    name : str
-        The benchmark's name.
-    off : int
-        Offset after the last chunk that changed this benchmark.
-    spec : str or None
-        The declaration as JSON when it changed.
-    rows : list of RowKey
-        New rows, in order: their indices follow the ones that exist.
-    contestants : list of Contestant
-        New columns, in order.
-    values : list of int
-        New entries of the score table, in millionths; entry k has code 2 + k.
-    cells : tuple of arrays (row int32, contestant int32, code uint32), sorted by (contestant, row)
-        The new scores.
-    width : int
-        Bytes a code takes: 1, or 4 once there are more than 254 codes.
-    columns : NDArray or None
-        The whole score matrix (contestants x rows, uint32) when `width` has just changed: it replaces what is stored.
-    registered : NDArray of uint32
-        Pair indices that joined the family, in the order of joining.
-    changes : list of (field, VerdictChange)
-        Verdict changes in the order of the log, each with its field in the table of latches.
-    counters : dict of str to int
-        The current counters of the benchmark (events, duplicates, conflicts, rejected).
-    arrival : tuple of arrays (contestant int64, state int64 of four columns)
-        The arrival-order state of contestants with new scores (`monitor.engine.state.arrival`).
-    finding : OrderFinding or None
-        The finding against the arrival order, if made in this chunk.
-    """
+    """The changes of a chunk in one benchmark: appended to the stored state, except `spec` and `counters`, which replace it."""
 
     key: str
     name: str
     off: int
     spec: str | None = None
+    """The declaration as JSON when it changed."""
     rows: list[RowKey] = field(default_factory=list)
     contestants: list[Contestant] = field(default_factory=list)
     values: list[int] = field(default_factory=list)
+    """New entries of the score table, in millionths; entry k has code 2 + k."""
     cells: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]] | None = None
+    """Row, contestant and code of the new scores, sorted by (contestant, row)."""
     width: int = 1
+    """Bytes a code takes: 1, or 4 once there are more than 254 codes."""
     columns: NDArray[np.uint32] | None = None
+    """The whole score matrix, shape (contestants, rows), when `width` has just changed: it replaces the stored one."""
     registered: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    """Pair indices that joined the family, in the order of joining."""
     changes: list[tuple[str, VerdictChange]] = field(default_factory=list)
+    """Verdict changes in the order of the log, each with its field in the table of latches."""
     counters: dict[str, int] = field(default_factory=dict)
     arrival: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    """Contestants with new scores, and their state in `monitor.engine.state.arrival`."""
     finding: OrderFinding | None = None
+    """The finding against the arrival order, if made in this chunk."""
 
 
 @dataclass

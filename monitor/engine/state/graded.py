@@ -24,19 +24,11 @@ Differences = NDArray[np.int64]
 
 
 class GradedPairs:
-    """Capital and lead of each pair, in the order of pair indices.
-
-    Attributes
-    ----------
-    capital : array of int64, shape (pairs, 2, L)
-        See `stats.graded`: 832 bytes a pair.
-    lead : array of int64, shape (pairs,)
-        Sum of D in the units of the benchmark.
-    """
+    """Capital and lead of each pair, in the order of pair indices."""
 
     def __init__(self) -> None:
-        self.capital = initial_capital((0,))
-        self.lead = np.zeros(0, np.int64)
+        self.capital = initial_capital((0,))  # shape (pairs, 2, L), see `stats.graded`: 832 bytes a pair
+        self.lead = np.zeros(0, np.int64)  # sum of D in the units of the benchmark
 
     def grow(self, contestants: int) -> None:
         """Make room for the pairs of all contestants."""
@@ -47,19 +39,10 @@ class GradedPairs:
 
 
 def capital_gained(differences: Differences, unit: int) -> tuple[Capital, Capital]:
-    """Add up the log increments of items, by pair.
+    """Add up the log increments of items by pair: all of them, and the positive ones. No bet is higher anywhere on the trajectory.
 
-    Parameters
-    ----------
-    differences : array of int64, shape (pairs, items)
-        0 where a pair does not share an item: its increment is 0.
-    unit : int
-        A difference of 1.
-
-    Returns
-    -------
-    gained, most : arrays of int64, shape (pairs, 2, L)
-        The sum of all increments, and of the positive ones: no bet is higher anywhere on the trajectory.
+    Both sums have shape (pairs, 2, L). Where a pair does not share an item its difference is 0, as is its increment. `unit` is a
+    difference of 1.
     """
     from scipy.sparse import csr_array  # noqa: PLC0415 - only graded scores need it
 

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from monitor.engine.state.codes import MILLION, Counts
 from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs import Index, Places, pair_count, pair_index, pair_members
-from schemas.changes import VerdictChange
+from schemas.changes import Procedure, VerdictChange
 from schemas.events import Spec
 from stats.families import capacity_alpha, spending_alpha
 
-PROCEDURES: Final = ("anytime", "anytime_family")
+PROCEDURES: Final[tuple[Procedure, ...]] = ("anytime", "anytime_family")
 
-Thresholds = dict[str, NDArray[np.float64]]
+Thresholds = dict[Procedure, NDArray[np.float64]]
 """By procedure, ln of the e-value at which a pair is decided, shape (pairs,)."""
 
 
@@ -37,36 +37,23 @@ class PairState:
 
     A contestant is an epoch of a model; contestants are in the order of their first event. Pair arrays have shape (pairs or more,),
     in the order of `monitor.engine.state.pairs`.
-
-    Attributes
-    ----------
-    n, b, c : array of int32
-        Shared items; items that only contestant i has right; items that only j has right.
-    family_index : array of int32
-        Place of a pair in its family, from 1; 0 outside it.
-    registered : int
-        Pairs in the family.
-    latched : dict of arrays of int8, by procedure
-        1: contestant i is decided to be better; -1: contestant j; 0: undecided; 2 and -2 once the lead has reversed since.
-    changes : dict of str to VerdictChange
-        By "<pair>:<procedure>:<kind>".
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.spec = Spec()
         self.contestants: list[Contestant] = []
-        self.contestant_of: dict[str, int] = {}
-        """Contestant of (model, epoch 0)."""
-        self.epoch_contestant_of: dict[Contestant, int] = {}
+        self.contestant_of: dict[str, int] = {}  # of epoch 0
+        self.epoch_contestant_of: dict[tuple[str, int], int] = {}
         self.latest_epoch: dict[str, int] = {}
-        self.n = np.zeros(0, np.int32)
-        self.b = np.zeros(0, np.int32)
-        self.c = np.zeros(0, np.int32)
-        self.family_index = np.zeros(0, np.int32)
+        self.n = np.zeros(0, np.int32)  # shared items
+        self.b = np.zeros(0, np.int32)  # items that only contestant i has right
+        self.c = np.zeros(0, np.int32)  # items that only contestant j has right
+        self.family_index = np.zeros(0, np.int32)  # place in the family, from 1; 0 outside it
         self.registered = 0
         self.latched = {procedure: np.zeros(0, np.int8) for procedure in PROCEDURES}
-        self.changes: dict[str, VerdictChange] = {}
+        """1: contestant i is decided to be better; -1: contestant j; 0: undecided; 2 and -2 once the lead has reversed since."""
+        self.changes: dict[str, VerdictChange] = {}  # by "<pair>:<procedure>:<kind>"
 
     @property
     def pairs(self) -> int:
@@ -89,7 +76,7 @@ class PairState:
         self.contestants.append(Contestant(model, epoch))
         if epoch == 0:
             self.contestant_of[model] = index
-        self.epoch_contestant_of[Contestant(model, epoch)] = index
+        self.epoch_contestant_of[model, epoch] = index
         self.latest_epoch[model] = max(epoch, self.latest_epoch.get(model, 0))
         return index
 

@@ -55,15 +55,7 @@ def all_pairs(contestants: int) -> tuple[Index, Index]:
 
 
 def pairs_of(touched: NDArray[np.int64], contestants: int) -> tuple[Index, Index]:
-    """Return (i, j) of every pair that has a touched contestant, each pair once.
-
-    Parameters
-    ----------
-    touched : array of int, distinct
-        Contestants whose scores changed.
-    contestants : int
-        Number of contestants.
-    """
+    """Return (i, j) of every pair that has a touched contestant, each pair once; `touched` is distinct."""
     if 2 * touched.size >= contestants:
         return all_pairs(contestants)
     among = np.zeros(contestants, bool)

@@ -7,7 +7,7 @@ of 0/1 repeats is an exact multiple of 1/R.
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ABSENT, ONE, SKIPPED, ZERO, Codes
+from monitor.engine.state.codes import ABSENT, MILLION, ONE, SKIPPED, ZERO, Codes
 from monitor.engine.state.pairs import Index
 
 ItemCells = tuple[Index, Index, NDArray[np.uint32], Index]
@@ -15,27 +15,17 @@ ItemCells = tuple[Index, Index, NDArray[np.uint32], Index]
 
 
 class Repeats:
-    """The items of a benchmark of R repeats.
+    """The items of a benchmark of R repeats."""
 
-    Attributes
-    ----------
-    row_at : array of int64, shape (items or more, R)
-        Row of each repeat; -1 where it is absent.
-    codes : array of uint32, shape (items or more, contestants or more)
-        ABSENT until all repeats are present, SKIPPED if any of them was skipped, else the code of their sum.
-    values : list of int
-        Sums of R scores in millionths; entry k has code 2 + k, and the first two are none and all right.
-    clusters : list of (str or None)
-        Cluster of the first row of each item.
-    """
-
-    def __init__(self, count: int, million: int) -> None:
+    def __init__(self, count: int) -> None:
         self.count = count
-        self.values = [0, count * million]
-        self.clusters: list[str | None] = []
+        self.values = [0, count * MILLION]
+        """Sums of R scores in millionths; entry k has code 2 + k, and the first two are none and all right."""
+        self.clusters: list[str | None] = []  # of the first row of each item
         self.codes: NDArray[np.uint32] = np.zeros((0, 0), np.uint32)
-        self.row_at = np.zeros((0, count), np.int64)
-        self._code = {0: ZERO, count * million: ONE}
+        """By item and contestant: ABSENT until all repeats are present, SKIPPED if any was skipped, else the code of their sum."""
+        self.row_at = np.zeros((0, count), np.int64)  # row of each repeat of an item; -1 where it is absent
+        self._code = {0: ZERO, count * MILLION: ONE}
         self._item_of: dict[str, int] = {}
         self._item: list[int] = []
 
@@ -68,16 +58,9 @@ class Repeats:
             self.codes = grown
 
     def completed(self, scores: Codes, values: list[int], row: Index, contestant: Index, position: Index) -> ItemCells:
-        """Return the items that new cells complete.
+        """Return the items that new cells complete, each at the position of its last cell.
 
-        Parameters
-        ----------
-        scores : array of codes, shape (rows, contestants)
-            The score matrix with the new cells.
-        values : list of int
-            Its score table, in millionths.
-        row, contestant, position : arrays of int64, shape (cells,)
-            The new cells, each with its position in the piece; an item is complete at its last one.
+        `scores` is the score matrix with the new cells, `values` its score table in millionths.
         """
         item = np.array(self._item, np.int64)[row]
         inside = np.flatnonzero(item >= 0)

@@ -31,7 +31,7 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     benchmark.counters |= stored.counters
     benchmark.register(stored.registered.astype(np.int64))
     benchmark.changes = dict(stored.changes)
-    benchmark.arrival = Arrival.restore(stored.arrival, stored.finding)
+    benchmark.arrival = Arrival(stored.arrival, stored.finding)
     _restore_latches(benchmark)
     _restore_items(benchmark)
     sums = _sums_from_rows(benchmark) if stored.pairs is None else stored.pairs.arrays
@@ -44,10 +44,10 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
 
 def _restore_latches(benchmark: Benchmark) -> None:
     for field, change in benchmark.changes.items():
-        pair, procedure, kind = field.split(":")
-        if kind == "decided":
-            has_reversed = f"{pair}:{procedure}:reversed" in benchmark.changes
-            benchmark.latched[procedure][int(pair)] = (1 + has_reversed) * _side(benchmark, int(pair), change)
+        if change.kind == "decided":
+            pair = int(field.split(":")[0])
+            has_reversed = f"{pair}:{change.procedure}:reversed" in benchmark.changes
+            benchmark.latched[change.procedure][pair] = (1 + has_reversed) * _side(benchmark, pair, change)
 
 
 def _side(benchmark: Benchmark, pair: int, change: VerdictChange) -> int:

@@ -212,11 +212,15 @@ def test_looks_that_are_left_out_would_have_found_nothing(seed, leaning):
 
 @pytest.mark.parametrize("labels", [1, 2, 14, 500])
 @pytest.mark.parametrize("items", [32, 64, 1_024, 8_192])
-def test_a_look_that_passes_for_usual_is_far_from_a_finding(labels, items):
+def test_a_look_that_is_not_worth_testing_refutes_the_order_for_no_clusters(labels, items):
     arrival = Arrival()
     arrival._labels = {str(k): k for k in range(labels)}
-    usual = [arrival._is_usual(_Look(0, items, same, 0, 0, 0)) for same in range(items)]
-    corrected = succession_p(items - 1, np.arange(items), arrival._least_alike(items)) * inverse_share(0, items)
-    assert usual[0]
-    assert corrected[usual].min() > 1.5 * ALPHA
-    assert labels == 1 or not all(usual)
+    kept = {look.same for look in arrival._worth_testing([_Look(0, items, same, 0, 0, 0) for same in range(items)])}
+    omitted = np.array([same for same in range(items) if same not in kept])
+    rng = np.random.default_rng(items + labels)
+    for concentration in (0.1, 1.0, 1e6):
+        sizes = rng.multinomial(items, rng.dirichlet(np.full(labels, concentration)))
+        p = succession_p(items - 1, omitted, int((sizes * (sizes - 1) // 2).sum())) * inverse_share(0, items)
+        assert p.min() > ALPHA
+    assert 0 in omitted
+    assert labels == 1 or kept

@@ -19,7 +19,7 @@ from monitor.engine.limits import Limits
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, MILLION, ONE, SKIPPED, ZERO, Codes
 from monitor.engine.state.counts import CHUNK_CELLS, chunk_counts
-from monitor.engine.state.delta import BenchmarkDelta, Contestant
+from monitor.engine.state.delta import BenchmarkDelta
 from monitor.engine.state.pairs import Index, chosen, pair_members
 from schemas.decode import Fault
 from schemas.events import EventFields, Spec
@@ -77,7 +77,7 @@ def _locate(
     benchmark: Benchmark, events: Sequence[EventFields], delta: BenchmarkDelta, limits: Limits
 ) -> tuple[_Cells, list[tuple[int, Fault]]]:
     """Return the rows, contestants and codes of events, and the refused events; add new names and scores."""
-    namer = _Namer(benchmark, delta, limits)
+    faults: list[tuple[int, Fault]] = []
     size = len(events)
     row_of, contestant_of = benchmark.row_of.get, benchmark.contestant_of.get
     # Comprehensions are faster here than `map` with `attrgetter`, and `fromiter` is faster than `array`.
@@ -98,13 +98,16 @@ def _locate(
             contestants[position] = contestant_of(event.model, -1)
             if rows[position] >= 0 and contestants[position] >= 0:
                 continue
-        place = namer.place(event, position)
-        rows[position], contestants[position], codes[position] = place or (0, 0, ABSENT)
+        place = _place(benchmark, event, delta, limits)
+        if isinstance(place, Fault):
+            faults.append((position, place))
+            place = 0, 0, ABSENT
+        rows[position], contestants[position], codes[position] = place
         if held_before and cut == size and not benchmark.assumption_holds:
             cut, reason = position, benchmark.invalidation_reason
     if unknown.size:
         row, contestant = np.fromiter(rows, np.int64, size), np.fromiter(contestants, np.int64, size)
-    return _Cells(row, contestant, codes.astype(np.uint32), cut, reason), namer.faults
+    return _Cells(row, contestant, codes.astype(np.uint32), cut, reason), faults
 
 
 def _known_codes(benchmark: Benchmark, scores: list[float | None]) -> Index:
@@ -122,88 +125,69 @@ def _known_codes(benchmark: Benchmark, scores: list[float | None]) -> Index:
     return codes
 
 
-class _Namer:
-    """Checks and adds new names and scores; collects the events refused for one."""
+def _place(
+    benchmark: Benchmark, event: EventFields, delta: BenchmarkDelta, limits: Limits
+) -> tuple[int, int, int] | Fault:
+    """Return (row, contestant, code) of an event and add those that are new; or refuse the event and add nothing."""
+    item, model = event.item_id, event.model
+    row = benchmark.repeat_row_of.get((item, event.repeat)) if event.repeat else benchmark.row_of.get(item)
+    contestant = benchmark.epoch_contestant_of.get((model, event.epoch))
+    millionths = None if event.score is None else round(event.score * MILLION)
+    code = SKIPPED if millionths is None else benchmark.value_code.get(millionths)
+    fault = (
+        (row is None and _row_fault(benchmark, event, limits))
+        or (contestant is None and _contestant_fault(benchmark, event, limits))
+        or (code is None and _limit_fault(benchmark, "score", event.score, len(benchmark.values), limits.values))
+    )
+    if fault:
+        return fault
+    if row is None:
+        row = benchmark.add_row(item, event.repeat, event.cluster)
+        delta.rows.append(benchmark.rows[row])
+    if contestant is None:
+        contestant = benchmark.add_contestant(model, event.epoch)
+        delta.contestants.append(benchmark.contestants[contestant])
+    if code is None:
+        assert millionths is not None
+        code = benchmark.add_value(millionths)
+        delta.values.append(millionths)
+    return row, contestant, code
 
-    def __init__(self, benchmark: Benchmark, delta: BenchmarkDelta, limits: Limits) -> None:
-        self.benchmark, self.delta, self.limits = benchmark, delta, limits
-        self.faults: list[tuple[int, Fault]] = []
 
-    def place(self, event: EventFields, position: int) -> tuple[int, int, int] | None:
-        """Return (row, contestant, code) of an event, or None for a refused event, of which nothing is added."""
-        benchmark, item, model = self.benchmark, event.item_id, event.model
-        row = benchmark.repeat_row_of.get((item, event.repeat)) if event.repeat else benchmark.row_of.get(item)
-        contestant = (
-            benchmark.epoch_contestant_of.get(Contestant(model, event.epoch))
-            if event.epoch
-            else benchmark.contestant_of.get(model)
+def _row_fault(benchmark: Benchmark, event: EventFields, limits: Limits) -> Fault | None:
+    # The first event of a row sets its cluster; the fold ignores later ones, however the log is chunked.
+    fault = _name_fault(benchmark, "item_id", event.item_id) or _name_fault(benchmark, "cluster", event.cluster)
+    if fault is not None:
+        return fault
+    if benchmark.declared_items is not None and event.item_id not in benchmark.declared_items:
+        reason = (
+            f"{shorten(event.item_id)} is not in the declared list of {len(benchmark.declared_items):,} items; correct the id, or "
+            "declare the list under another benchmark name"
         )
-        millionths = None if event.score is None else round(event.score * MILLION)
-        code = SKIPPED if millionths is None else benchmark.value_code.get(millionths)
-        if row is not None and contestant is not None and code is not None:
-            return row, contestant, code
+        return Fault("item_id", shorten(event.item_id), reason, benchmark.name)
+    most = min(limits.rows, MAX_ITEMS * benchmark.spec.repeats) if benchmark.graded else limits.rows
+    return _limit_fault(benchmark, "item_id", event.item_id, len(benchmark.rows), most)
 
-        fault = (
-            (row is None and self._row_fault(event))
-            or (contestant is None and self._contestant_fault(event))
-            or (code is None and self._value_fault(event))
-        )
-        if fault:
-            self.faults.append((position, fault))
-            return None
-        if row is None:
-            row = benchmark.add_row(item, event.repeat, event.cluster)
-            self.delta.rows.append(benchmark.rows[row])
-        if contestant is None:
-            contestant = benchmark.add_contestant(model, event.epoch)
-            self.delta.contestants.append(benchmark.contestants[contestant])
-        if code is None:
-            assert millionths is not None
-            code = benchmark.add_value(millionths)
-            self.delta.values.append(millionths)
-        return row, contestant, code
 
-    def _row_fault(self, event: EventFields) -> Fault | None:
-        # The first event of a row sets its cluster; the fold ignores later ones, however the log is chunked.
-        if fault := self._name_fault("item_id", event.item_id) or self._name_fault("cluster", event.cluster):
-            return fault
-        benchmark, limits = self.benchmark, self.limits
-        if benchmark.declared_items is not None and event.item_id not in benchmark.declared_items:
-            reason = (
-                f"{shorten(event.item_id)} is not in the declared list of {len(benchmark.declared_items):,} items; correct the id, or "
-                "declare the list under another benchmark name"
-            )
-            return Fault("item_id", shorten(event.item_id), reason, benchmark.name)
-        most = min(limits.rows, MAX_ITEMS * benchmark.spec.repeats) if benchmark.graded else limits.rows
-        return self._limit_fault("item_id", event.item_id, "items", len(benchmark.rows), most)
+def _contestant_fault(benchmark: Benchmark, event: EventFields, limits: Limits) -> Fault | None:
+    count = len(benchmark.contestants)
+    fault = _name_fault(benchmark, "model", event.model)
+    return fault or _limit_fault(benchmark, "model", event.model, count, limits.contestants)
 
-    def _contestant_fault(self, event: EventFields) -> Fault | None:
-        named = len(self.benchmark.contestants)
-        return self._name_fault("model", event.model) or self._limit_fault(
-            "model", event.model, "models", named, self.limits.contestants
-        )
 
-    def _value_fault(self, event: EventFields) -> Fault | None:
-        return self._limit_fault(
-            "score", event.score, "different scores", len(self.benchmark.values), self.limits.values
-        )
+def _name_fault(benchmark: Benchmark, field: str, name: str | None) -> Fault | None:
+    reason = None if name is None else name_fault(name)
+    if reason is None:
+        return None
+    return Fault(field, shorten(name), f"the name {reason}; use 1 to 200 printable characters", benchmark.name)
 
-    def _name_fault(self, field: str, name: str | None) -> Fault | None:
-        reason = None if name is None else name_fault(name)
-        if reason is None:
-            return None
-        remedy = "use 1 to 200 printable characters"
-        return Fault(field, shorten(name), f"the name {reason}; {remedy}", self.benchmark.name)
 
-    def _limit_fault(self, field: str, value: object, noun: str, count: int, most: int) -> Fault | None:
-        if count < most:
-            return None
-        return Fault(
-            field,
-            shorten(value),
-            f"{shorten(value)} is beyond the limit of {most:,} {noun} a benchmark; send fewer {noun}",
-            self.benchmark.name,
-        )
+def _limit_fault(benchmark: Benchmark, field: str, value: object, count: int, most: int) -> Fault | None:
+    if count < most:
+        return None
+    noun = {"item_id": "items", "model": "models", "score": "different scores"}[field]
+    reason = f"{shorten(value)} is beyond the limit of {most:,} {noun} a benchmark; send fewer {noun}"
+    return Fault(field, shorten(value), reason, benchmark.name)
 
 
 def _apply(
@@ -225,7 +209,6 @@ def _apply(
         benchmark.counters["duplicates"] += int(((winner == code) & ~new).sum())
         row, contestant, code, position = row[new], contestant[new], code[new], position[new]
 
-    cells = (row, contestant, code, position)
     counts = benchmark.counts_row[row]
     refuted_at = benchmark.arrival.observe(
         benchmark.rows, benchmark.declared_items, benchmark.scores, (row[counts], contestant[counts], position[counts])
@@ -239,13 +222,11 @@ def _apply(
         if benchmark.order_refuted:
             until = min(until, refuted_at)
     # Events before the first graded score, or before the event that refuted the order, may still decide.
-    early = position < until
-    if not can_decide or early.all():
-        _enter(benchmark, piece, cells, delta, can_decide=can_decide)
-    else:
-        _enter(benchmark, piece, (row[early], contestant[early], code[early], position[early]), delta, can_decide=True)
-        late = ~early
-        _enter(benchmark, piece, (row[late], contestant[late], code[late], position[late]), delta, can_decide=False)
+    early = (position < until) | (not can_decide)
+    for some, decides in ((early, can_decide), (~early, False)):
+        if some.any():
+            cells = row[some], contestant[some], code[some], position[some]
+            _enter(benchmark, piece, cells, delta, can_decide=decides)
     if holds and refuted_at is not None and benchmark.order_refuted:
         invalidate(benchmark, piece, refuted_at, benchmark.invalidation_reason, delta)
     return row, contestant, code
@@ -257,15 +238,13 @@ def _enter(
     """Write new cells (sorted by row) to the matrix, add those that count to the sums, and close latches."""
     contestants = len(benchmark.contestants)
     rows, at = _write(benchmark.scores, contestants, cells)
+    row, contestant, code, position = cells
+    counts = benchmark.counts_row[row]
     if benchmark.repeats is not None:
-        row, contestant, _, position = cells
         cells = benchmark.repeats.completed(benchmark.scores, benchmark.values, row, contestant, position)
         rows, at = _write(benchmark.repeats.codes, contestants, cells)
         row, contestant, code, position = cells
         counts = np.ones(row.size, bool)
-    else:
-        row, contestant, code, position = cells
-        counts = benchmark.counts_row[row]
     if counts.any():
         _add_sums(benchmark, contestant[counts], code[counts])
         scored = counts & (code >= ZERO)
@@ -304,7 +283,7 @@ def _enter_pairs(
     benchmark: Benchmark,
     piece: EventBatch,
     rows: tuple[Codes, Codes],
-    cells: tuple[Index, Index, NDArray[np.uint32], Index],
+    cells: NewCells,
     delta: BenchmarkDelta,
     *,
     can_decide: bool,

@@ -26,7 +26,7 @@ _LN2: Final = log(2.0)
 
 @dataclass(frozen=True)
 class NewScores:
-    """The new scores of a chunk and the rows they are in, shape (contestants, rows)."""
+    """The new scores of a chunk and the rows they are in, shape (contestants, rows): the scores of a contestant are contiguous."""
 
     time: Times
     """Position of each score in the chunk; ALWAYS if it was there before, NEVER if it is absent or skipped."""
@@ -158,7 +158,8 @@ def close(
         ends: tuple[tuple[Kind, Index], ...] = (("decided", hit), ("reversed", reversal))
         for kind, closing in ends:
             at, *values = (x[closing] for x in trajectory)
-            columns = (*(x[at] for x in (*members, pair)), *values, limit[at])
+            first, second, index = (x[at] for x in (*members, pair))
+            columns = (first, second, index, *values, limit[at])
             crossings += [Crossing(procedure, kind, *row) for row in zip(*(x.tolist() for x in columns), strict=True)]
     return crossings
 

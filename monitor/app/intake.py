@@ -45,8 +45,8 @@ class FileIntake:
         except OSError as error:
             _log.error("the log accepted no events", reason=str(error))
             raise IntakeError(
-                "The log cannot be written, and nothing of the request was kept. Free space on the disk of the data directory, then send "
-                "the request again."
+                f"The log cannot be written ({error.strerror or error}), and nothing of the request was kept. Make the disk of the data "
+                "directory writable, with free space, then send the request again."
             ) from error
         except LogError as error:
             _log.error("the log accepted no events", reason=str(error))

@@ -2,6 +2,7 @@
 
 from monitor.engine.state.keys import record_digest
 from monitor.logs.errors import LogError
+from monitor.logs.kafka_connection import METADATA_LAG
 from monitor.logs.kafka_records import read_record
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.publish.dead_letter_topic import SUFFIX
@@ -52,13 +53,17 @@ class SourceTopic:
             self.identity = f"kafka:{await topics.cluster()}:{self._name}:{events.partitions} partitions"
 
     async def check_exists(self) -> None:
-        """Raise `SourceGap` if the topic is gone."""
+        """Raise `SourceGap` if the topic is still gone after `METADATA_LAG`."""
         async with Topics(self._kafka.client_options()) as topics:
-            if await topics.find(self._name) is None:
-                raise SourceGap(
-                    f"topic {self._name} is gone from {self._kafka.addresses}, deleted or lost by the brokers: restore it with its "
-                    "records, or create it again and delete the state"
-                )
+
+            async def check() -> None:
+                if await topics.find(self._name) is None:
+                    raise SourceGap(
+                        f"topic {self._name} is gone from {self._kafka.addresses}, deleted or lost by the brokers: restore it with its "
+                        "records, or create it again and delete the state"
+                    )
+
+            await METADATA_LAG.run(check, lambda error: isinstance(error, SourceGap))
 
     async def check_last_record(self, partition: int, last: tuple[int, str] | None, first_offset: int) -> None:
         """Raise `SourceGap` if the partition holds another record at the offset of the last folded one.

@@ -24,7 +24,7 @@ from faust.types import TP
 
 from monitor.engine.chunk import Chunk
 from monitor.logs.errors import OffsetOutOfRange
-from monitor.logs.kafka_connection import KafkaConnection
+from monitor.logs.kafka_connection import METADATA_LAG, KafkaConnection
 from monitor.logs.kafka_records import chunks
 from monitor.logs.kafka_slices import Record
 
@@ -75,14 +75,19 @@ class Consumer(KafkaConnection):
         Raises
         ------
         ValueError
-            If a topic does not exist.
+            If a topic still does not exist after `METADATA_LAG`.
         """
         names = set(topics)
-        if missing := names - await self._kafka.topics():
-            raise ValueError(
-                f"topic {', '.join(sorted(missing))} does not exist at {self._settings.addresses}, or this user may not describe it: "
-                "create it with its permanent partition count, or grant Describe"
-            )
+
+        async def check() -> None:
+            if missing := names - await self._kafka.topics():
+                raise ValueError(
+                    f"topic {', '.join(sorted(missing))} does not exist at {self._settings.addresses}, or this user may not describe it: "
+                    "create it with its permanent partition count, or grant Describe"
+                )
+
+        # aiokafka raises a bare KafkaError when the broker that it asks knows no broker yet.
+        await METADATA_LAG.run(check, lambda error: isinstance(error, ValueError | KafkaError))
         self._kafka.subscribe(topics=list(names), listener=Listener(self))
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:

@@ -10,6 +10,7 @@ from faust.types import TP
 
 from monitor.engine.chunk import Origin
 from monitor.logs.errors import OffsetOutOfRange
+from monitor.retries import RetryPolicy
 from tests.kafka.workers import Store, Worker, numbers, produce, producing, until
 
 pytestmark = pytest.mark.kafka
@@ -168,7 +169,31 @@ async def test_retention_that_overtakes_a_reader_ends_it(kafka, topic):
     await worker.app.stop()
 
 
-async def test_a_topic_that_does_not_exist_is_refused_and_not_made(kafka, topic):
+async def test_a_topic_that_exists_a_moment_later_is_read(kafka, topic, monkeypatch):
+    """The metadata of a broker may lag when a topic was just created."""
+    store, asked = Store(), asyncio.Event()
+    ask = AIOKafkaConsumer.topics
+
+    async def topics(consumer):
+        names = await ask(consumer)
+        asked.set()
+        return names
+
+    async def create():
+        await asked.wait()
+        await kafka.create_topic(topic)
+
+    monkeypatch.setattr(AIOKafkaConsumer, "topics", topics)
+    creation = asyncio.create_task(create())
+    async with Worker(kafka, topic, store):
+        await creation
+        await produce(kafka, topic, 10)
+        await until(lambda: store.offsets.get(0) == 10)
+    assert store.records == {0: numbers(10)}
+
+
+async def test_a_topic_that_does_not_exist_is_refused_and_not_made(kafka, topic, monkeypatch):
+    monkeypatch.setattr("monitor.logs.kafka.METADATA_LAG", RetryPolicy(timeout=0.1))
     app = Worker(kafka, topic, Store()).app
     await app.start()
     with pytest.raises(ValueError, match=f"topic {topic} does not exist at .*: create it"):

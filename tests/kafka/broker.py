@@ -17,7 +17,9 @@ from base64 import urlsafe_b64encode
 from pathlib import Path
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.conn import create_conn
 from aiokafka.errors import KafkaError
+from aiokafka.protocol.metadata import MetadataRequest
 
 from tests.kafka.jars import classpath
 
@@ -245,21 +247,32 @@ class KafkaCluster:
             await admin.close()
 
     async def create_topic(self, name, partitions=1, **config):
-        """Create a topic; ``min_insync_replicas=2`` sets ``min.insync.replicas``. Return when every partition has a leader."""
+        """Create a topic; ``min_insync_replicas=2`` sets ``min.insync.replicas``.
+
+        Return when every running broker knows a leader of every partition: the metadata of one may lag behind another's.
+        """
         async with self.admin() as admin:
             settings = {key.replace("_", "."): str(value) for key, value in config.items()}
             replicas = min(3, len(self.brokers))
             await admin.create_topics([NewTopic(name, partitions, replicas, topic_configs=settings)])
-            while True:
-                (found,) = await admin.describe_topics([name])
-                if sum(part["leader"] >= 0 for part in found["partitions"]) == partitions:
-                    return
+        for broker in self.brokers:
+            while broker.pid is not None and await _leaders(broker, name) < partitions:  # noqa: ASYNC110 - there is no event to wait for
                 await asyncio.sleep(0.02)
 
     async def delete_topic(self, name):
         """Delete a topic."""
         async with self.admin() as admin:
             await admin.delete_topics([name])
+
+
+async def _leaders(broker, topic):
+    """Count the partitions of a topic of which this broker knows the leader; a client of the whole cluster asks any broker."""
+    connection = await create_conn("127.0.0.1", broker.port)
+    try:
+        answer = (await connection.send(MetadataRequest([topic], allow_auto_topic_creation=False))).to_object()
+    finally:
+        connection.close()
+    return sum(part["leader"] >= 0 for each in answer["topics"] for part in each["partitions"])
 
 
 def free_ports(count):

@@ -137,11 +137,17 @@ def encode_span(segment: Segment, source: SourceSpan, start: int) -> bytes:
             "rejected": segment.rejects,
         }
     )
-    # An event is one level deeper here than in its file, and parsers bound the depth: where the nesting may reach that bound, only the
-    # fields that count are written.
     raw = segment.raw
-    if raw is None or raw.count(b"[") + raw.count(b"{") > len(segment.events) + _MOST_NESTED:
-        events = msgspec.json.encode(segment.events)[1:-1]
-    else:
+    if raw is not None and _can_join(raw, len(segment.events)):
         events = raw[:-1].replace(b"}\n{", b"},{")
+    else:
+        events = msgspec.json.encode(segment.events)[1:-1]
     return b'{"events":[' + events + b"]," + rest[1:]
+
+
+def _can_join(lines: bytes, count: int) -> bool:
+    """Return whether `count` lines of one event each become a list of events when their newlines become commas."""
+    # A line may end with a carriage return or a space. And an event is one level deeper in the list than in its file, while parsers
+    # bound the depth: where the nesting may reach that bound, only the fields that count are written.
+    nested = lines.count(b"[") + lines.count(b"{")
+    return lines.count(b"}\n{") == count - 1 and nested <= count + _MOST_NESTED

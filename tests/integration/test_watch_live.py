@@ -161,6 +161,21 @@ def test_a_port_in_use_is_named(daemon, tmp_path):
     assert "--port" in ended.stderr
 
 
+def test_line_ends_of_other_systems_do_not_end_it(tmp_path):
+    records = events(random.Random(5), SKILLS, 20)
+    folder = tmp_path / "results"
+    folder.mkdir()
+    path = folder / "a.jsonl"
+    path.write_bytes(b"".join(json.dumps(record).encode() + b"\r\n" for record in records[:30]))
+    write(folder / "b.jsonl", [{**record, "benchmark": "other"} for record in records])
+    with Watch(tmp_path / "data", folder, RANKWATCH_POLL_SECONDS="0.05") as watch:
+        until(lambda: event_count(watch.url) == 90, "both files")
+        with path.open("ab") as file:
+            file.write(b"".join(json.dumps(record).encode() + b"\r\n" for record in records[30:]))
+        until(lambda: event_count(watch.url) == 120, "the lines that came later")
+        assert watch.stop() == 0
+
+
 def test_a_signal_ends_it_in_order_and_the_state_is_kept(tmp_path):
     records = events(random.Random(22), SKILLS, 60)
     path, data = write(tmp_path / "a.jsonl", records[:90]), tmp_path / "data"

@@ -65,6 +65,18 @@ def test_good_blocks_are_taken_over_byte_for_byte(tmp_path):
     assert log.counters()["events"] == 2
 
 
+@pytest.mark.parametrize("end", [b"\r\n", b" \n", b"\t\r\n", b"\n\n", b"\n\r\n"])
+def test_no_line_end_reaches_into_the_packed_line(tmp_path, end):
+    """A record of the log is one line; carriage returns and spaces before a newline are no part of an event."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines(*MANY[:30]).replace(b"\n", end))
+    log = Log()
+    once(log, path)
+    assert not any(b"\n" in record for record in log.records)
+    assert keys(log.events) == keys(MANY[:30])
+    assert log.counters()["events"] == 30
+
+
 @pytest.mark.parametrize("depth", [150, 190, 195, 196, 197, 198, 199, 200, 300])
 def test_an_event_at_the_depth_that_parsers_allow_is_not_lost_in_its_packed_line(tmp_path, depth):
     path = tmp_path / "a.jsonl"

@@ -9,12 +9,13 @@ from typing import Any
 import structlog
 from faust.types import TP
 
-from monitor.app.intake import Declare, FileIntake
+from monitor.app.intake import FileIntake
 from monitor.app.partition_worker import PartitionWorker
 from monitor.app.process import MonitorProcess, end_tasks
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter
 from monitor.ingest.dead_letter_file import DeadLetterFile
+from monitor.ingest.declare import Declare
 from monitor.ingest.files.paths import DATA_MARK
 from monitor.logs.faust_app import FaustApp, make_app
 from monitor.logs.file_log import FileLog

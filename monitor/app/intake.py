@@ -7,6 +7,7 @@ import msgspec
 import structlog
 
 from monitor.engine.ownership import owner
+from monitor.ingest.declare import Declare, has_graded
 from monitor.logs.errors import LogError
 from monitor.logs.file_log import FileLog
 from monitor.publish.kafka_errors import BrokerError
@@ -15,8 +16,6 @@ from monitor.serve.api.intake import IntakeError, Submission
 from schemas.events import EventFields
 
 _log = structlog.get_logger()
-
-Declare = Callable[[str], dict[str, Any] | None]
 
 _MESSAGE_EVENTS: Final = 1_000
 _MESSAGE_BYTES: Final = 900_000
@@ -61,8 +60,10 @@ class FileIntake:
             return
         declared = {declaration.declare for declaration in submission.declarations}
         for name in dict.fromkeys(event.benchmark for event in submission.events):
-            if name not in declared and not self._known(name) and (declaration := self._declare(name)) is not None:
-                yield declaration
+            if name not in declared and not self._known(name):
+                declaration = self._declare(name, None, has_graded(submission.events, name))
+                if declaration is not None:
+                    yield declaration
 
 
 class KafkaIntake:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from monitor.cli.shared.options import MaxRejectedOption, Paths, ScoreOptions, option
+from monitor.cli.shared.options import DeclareOptions, MaxRejectedOption, Paths, ScoreOptions, option
 
 
 class GateFormat(StrEnum):
@@ -20,6 +20,7 @@ class GateFormat(StrEnum):
 def gate(
     paths: Paths,
     pair: Annotated[tuple[str, str], option("--pair", "the two models", metavar="A B")],
+    declared: DeclareOptions,
     logs: ScoreOptions,
     benchmark: Annotated[
         str | None, option("--benchmark", "benchmark to compare on, if several have both models")
@@ -42,7 +43,7 @@ def gate(
     from monitor.render import gate as render
     from monitor.report.build import build_report
 
-    report = build_report([read_results(paths, max_rejected, logs)], pairs="all", assert_complete=True)
+    report = build_report([read_results(paths, max_rejected, logs, declared)], pairs="all", assert_complete=True)
     answer = render.answer(*choose_pair(report, pair, benchmark), pair)
     render_answer = {
         GateFormat.text: render.as_text,

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from monitor.cli.shared.options import (
+    FamilyOptions,
     FormatOption,
     LogOptions,
     MaxRejectedOption,
@@ -16,6 +17,7 @@ from monitor.cli.shared.options import (
 
 def report(
     paths: Paths,
+    declared: FamilyOptions,
     logs: LogOptions,
     form: FormatOption = ReportFormat.table,
     pairs: PairsOption = None,
@@ -40,4 +42,5 @@ def report(
 
     if second_opinions and form in {ReportFormat.table, ReportFormat.csv}:
         stop(f"--detail is not available with --format {form.value}; use json, markdown or html", USAGE)
-    print_report([read_results(paths, max_rejected, logs)], form, form.pairs(pairs), second_opinions=second_opinions)
+    partition = read_results(paths, max_rejected, logs, declared)
+    print_report([partition], form, form.pairs(pairs), second_opinions=second_opinions)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.cli.shared.options import DeclareOptions, LogOptions, MaxRejectedSetting, Paths, option
+from monitor.cli.shared.options import FamilyOptions, LogOptions, MaxRejectedSetting, Paths, option
 
 if TYPE_CHECKING:
-    from monitor.cli.shared.files import Declare
+    from monitor.cli.shared.declarations import Declarations
     from monitor.ingest.files.streams import OpenStream
     from monitor.send.messages import Outgoing
     from monitor.send.send_record import SendRecord
@@ -27,7 +27,7 @@ def send(
     to: Annotated[
         str, option("--to", "kafka://host:port\\[,host:port]/topic, or http\\[s]://host:port", metavar="URL")
     ],
-    declared: DeclareOptions,
+    declared: FamilyOptions,
     logs: LogOptions,
     packed: Annotated[
         bool, typer.Option("--packed", help="send up to 1,000 events of a benchmark in one message of a topic")
@@ -51,23 +51,23 @@ def send(
     """
     import asyncio
 
-    from monitor.cli.shared.declarations import make_declare
-    from monitor.cli.shared.files import find_files, make_importer
+    from monitor.cli.shared.declarations import make_declarations
+    from monitor.cli.shared.files import benchmarks_in, find_files, make_importer
     from monitor.cli.shared.process import log_to_terminal
     from monitor.cli.shared.settings import read_settings
     from monitor.ingest.reject_limit import TooManyRejected
     from monitor.send.send_record import SendRecord, default_folder
 
     settings = read_settings(data_dir=data_dir, max_rejected=max_rejected)
-    declare = make_declare(declared, paths)
+    declare = make_declarations(declared, paths)
     destination = _destination(to, settings, token_file, packed=packed)
-    importer = make_importer(logs, declare)
+    importer = make_importer(logs)
     files = find_files(importer, paths)
     log_to_terminal()
     try:
         folder = data_dir.absolute() / "sent" if data_dir else default_folder()
         record = SendRecord.load(destination.url, folder, forget=again)
-        _check_declarations(record, declare)
+        declare.resume(record.specs(), lambda: benchmarks_in(files, importer))
         asyncio.run(_send(files, importer.open, destination, settings.max_rejected, record, declare, packed=packed))
     except (TooManyRejected, ValueError) as error:
         stop(str(error))
@@ -150,27 +150,13 @@ async def _kafka(addresses: str, topic: str, settings: "Settings") -> "AsyncIter
         yield deliver
 
 
-def _check_declarations(record: "SendRecord", declare: "Declare") -> None:
-    """End the command if a declaration contradicts the one that was sent before a benchmark's first event."""
-    import json
-
-    for name, old in record.benchmarks.items():
-        new = declare(name)
-        if new is not None and old is not None and json.loads(old) != new:
-            stop(
-                f"{name}: its first events were sent with {old}, and --items and --order now declare {json.dumps(new)}; verdicts must not "
-                "depend on a choice made after seeing data: drop the flags, or use another benchmark name",
-                USAGE,
-            )
-
-
 async def _send(
     files: Sequence[Path],
     open_file: "OpenStream",
     destination: _Destination,
     max_rejected: float,
     record: "SendRecord",
-    declare: "Declare",
+    declare: "Declarations",
     *,
     packed: bool,
 ) -> None:
@@ -216,6 +202,7 @@ async def _send(
             finally:
                 reader.close()
     lines.print_rest()
+    declare.note_unused(record.benchmarks)
     for path in sender.changed:
         note(f"{show_path(path)} has changed since it was sent; it was sent again from the start")
     if limit.rejected:

@@ -9,7 +9,7 @@ import typer
 from monitor.cli.shared.errors import USAGE, end_at_once, note, stop
 from monitor.cli.shared.options import (
     DataDirOption,
-    DeclareOptions,
+    FamilyOptions,
     FormatOption,
     HostOption,
     LogOptions,
@@ -22,7 +22,7 @@ from monitor.cli.shared.options import (
 
 if TYPE_CHECKING:
     from monitor.app.embedded_monitor import EmbeddedMonitor
-    from monitor.cli.shared.files import Declare
+    from monitor.cli.shared.declarations import Declarations
     from monitor.cli.shared.live import EventRate, View
     from monitor.cli.shared.stopping import Stopping
     from monitor.ingest.importer import Importer
@@ -35,7 +35,7 @@ _DRAIN_SECONDS: Final = 10.0
 
 
 def watch(
-    declared: DeclareOptions,
+    declared: FamilyOptions,
     logs: LogOptions,
     paths: Annotated[
         list[Path] | None,
@@ -65,15 +65,15 @@ def watch(
         end_at_once()
     elif not paths:
         stop("watch --once: give the files or folders to read", USAGE)
-    from monitor.cli.shared.declarations import make_declare
+    from monitor.cli.shared.declarations import make_declarations
     from monitor.cli.shared.files import make_importer
     from monitor.cli.shared.process import log_to_terminal, run_to_end
     from monitor.cli.shared.settings import read_settings
 
     settings = read_settings(data_dir=data_dir, host=host, port=port, max_rejected=max_rejected)
-    declare = make_declare(declared, paths or [])
+    declare = make_declarations(declared, paths or [])
     log_to_terminal()
-    importer = make_importer(logs, declare)
+    importer = make_importer(logs)
     if once:
         run_to_end(_read_once(paths or [], settings, declare, importer, form, form.pairs(pairs)))
     else:
@@ -83,7 +83,7 @@ def watch(
 async def _read_once(
     paths: Sequence[Path],
     settings: "Settings",
-    declare: "Declare",
+    declare: "Declarations",
     importer: "Importer",
     form: ReportFormat,
     pairs: Pairs,
@@ -96,7 +96,7 @@ async def _read_once(
 
     files = find_files(importer, paths)
     async with EmbeddedMonitor(settings, serve=False, declare=declare) as monitor:
-        await _check_declarations(monitor, declare)
+        await _resume(paths, monitor, declare, importer)
         try:
             await _make_tailer(paths, monitor, declare, importer).run_once()
         except TooManyRejected as error:
@@ -105,12 +105,13 @@ async def _read_once(
         await monitor.caught_up()
         if not monitor.reports.benchmarks():
             stop_without_results(files)
+        declare.note_unused(monitor.reports.benchmarks())
         if monitor.dead_letters_written:
             note(_unreadable(monitor.dead_letters_written, monitor))
         print_report(monitor.reports.partitions, form, pairs)
 
 
-async def _follow(paths: Sequence[Path], settings: "Settings", declare: "Declare", importer: "Importer") -> None:
+async def _follow(paths: Sequence[Path], settings: "Settings", declare: "Declarations", importer: "Importer") -> None:
     """Follow the files and serve until a signal or an error."""
     from contextlib import AsyncExitStack
 
@@ -127,41 +128,26 @@ async def _follow(paths: Sequence[Path], settings: "Settings", declare: "Declare
 
         async def start() -> None:
             await stack.enter_async_context(monitor)
-            await _check_declarations(monitor, declare)
+            await _resume(paths, monitor, declare, importer)
 
         await stopping.unless_requested(start())
         if not stopping.requested:
             await _show(monitor, _make_tailer(paths, monitor, declare, importer), view, stopping)
 
 
-async def _check_declarations(monitor: "EmbeddedMonitor", declare: "Declare") -> None:
-    """End the command if a declaration contradicts the one under which the first scores of a benchmark came."""
-    from monitor.engine.partition import FREE_TO_CHANGE
-    from schemas.events import Spec
+async def _resume(
+    paths: Sequence[Path], monitor: "EmbeddedMonitor", declare: "Declarations", importer: "Importer"
+) -> None:
+    """Take up the benchmarks that have begun; end the command if a flag contradicts how one was declared."""
+    from monitor.cli.shared.files import benchmarks_in
 
     await monitor.caught_up()
-    for name, benchmark in monitor.reports.benchmarks().items():
-        declaration = declare(name)
-        if declaration is None:
-            continue
-        spec = Spec.model_validate({key: value for key, value in declaration.items() if key != "declare"})
-        for key in Spec.model_fields:
-            fixed = key not in FREE_TO_CHANGE and key in spec.model_fields_set | {"order"}
-            old, new = getattr(benchmark.spec, key), getattr(spec, key)
-            if fixed and old != new:
-                stop(
-                    f"{name}: {key} is {_text(old)} since its first score and cannot become {_text(new)}, because verdicts must not depend "
-                    "on a choice made after seeing data; drop the change, or start over with another --data-dir",
-                    USAGE,
-                )
-
-
-def _text(value: object) -> str:
-    return str(getattr(value, "policy", value))
+    specs = {name: benchmark.spec for name, benchmark in monitor.reports.benchmarks().items()}
+    declare.resume(specs, lambda: benchmarks_in(importer.find(paths, strict=False), importer))
 
 
 def _make_tailer(
-    paths: Sequence[Path], monitor: "EmbeddedMonitor", declare: "Declare", importer: "Importer"
+    paths: Sequence[Path], monitor: "EmbeddedMonitor", declare: "Declarations", importer: "Importer"
 ) -> "Tailer":
     from monitor.ingest.reject_limit import RejectLimit
     from monitor.ingest.tail import Tailer

@@ -2,21 +2,19 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from monitor.engine.state.delta import Source
+from monitor.ingest.declare import Declare, begin
 from monitor.ingest.files.blocks import BlockReader
 from monitor.ingest.files.segments import decode
 from monitor.ingest.files.streams import OpenStream, open_stream
 from monitor.ingest.files.watched import WatchedFile
 from schemas.decode import Checker
 from schemas.packed import Reject, Segment
-
-Declare = Callable[[str], dict[str, Any] | None]
-"""Returns the declaration to place before the first event of a benchmark, or None."""
 
 _BLOCK_BYTES: Final = 1 << 17
 _BLOCK_LINES: Final = 1_000
@@ -70,7 +68,7 @@ class BatchReader:
     sources : mapping of str to Source
         How far each file has been read, by absolute path.
     declare : callable, optional
-        Returns the declaration of a benchmark that is not known when its first event comes. Called in another thread.
+        Returns what to declare of a benchmark that begins. Called in another thread.
     known : iterable of str
         Benchmarks that need no such declaration.
     blocks : int
@@ -184,16 +182,9 @@ class BatchReader:
                 prefix.update(block.data[start - block.start : segment.end - block.start])
             assert prefix is not None, "a watched file is hashed"
             source = Source(file.generation, segment.end, prefix.hexdigest(), segment.line)
-            parts.append(Part(segment._replace(begun=self._begin(segment)), start, source))
+            parts.append(Part(begin(segment, self._known, self._declare), start, source))
             start = segment.end
         return True
-
-    def _begin(self, segment: Segment) -> dict[str, dict[str, Any] | None]:
-        """Return the benchmarks whose first event is in the segment, with their declarations from the command line."""
-        self._known.update(declaration.declare for declaration in segment.declarations)
-        fresh = {event.benchmark for event in segment.events} - self._known
-        self._known |= fresh
-        return {name: self._declare(name) if self._declare is not None else None for name in sorted(fresh)}
 
     def _limit_open(self, file: WatchedFile) -> None:
         """Close the files that were read the longest ago while too many are open."""

@@ -1,13 +1,13 @@
 """Fold files of results into a state, without a log and a store."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 from monitor.engine.partition import Partition
 from monitor.engine.state.counts import CHUNK_CELLS
+from monitor.ingest.declare import Declare, begin
 from monitor.ingest.files.read import read_files
 from monitor.ingest.files.streams import OpenStream, open_stream
 from monitor.ingest.reject_limit import RejectLimit, UnreadableLine
@@ -22,7 +22,7 @@ _index = itemgetter(0)
 
 def fold_files(
     files: Sequence[Path],
-    declared: Mapping[str, dict[str, Any]],
+    declare: Declare | None,
     limit: RejectLimit,
     *,
     open_file: OpenStream = open_stream,
@@ -34,8 +34,8 @@ def fold_files(
     Parameters
     ----------
     files : sequence of Path
-    declared : mapping of str to dict
-        The declaration of a benchmark from its first event on, unless the files declare it first.
+    declare : callable, optional
+        Returns what to declare of a benchmark that begins.
     limit : RejectLimit
     open_file : callable
         Opens a file as a stream of events.
@@ -52,11 +52,12 @@ def fold_files(
         If a file cannot be read.
     """
     partition = Partition()
-    undeclared = dict(declared)
-    for segment, starts in join_segments(read_files(files, on_progress, open_file)):
-        first = partition.off
+    known: set[str] = set()
+    for joined, starts in join_segments(read_files(files, on_progress, open_file)):
+        first, segment = partition.off, begin(joined, known, declare)
+        begun = [Declaration.model_validate(each) for each in segment.begun.values() if each is not None]
         delta = partition.fold_events(
-            [*segment.declarations, *_first_declarations(segment, undeclared)],
+            [*segment.declarations, *begun],
             segment.events,
             [reject.get("benchmark") for reject in segment.rejects],
             first + max(len(segment.events), 1),
@@ -73,16 +74,6 @@ def fold_files(
         limit.add(segment.line_count, segment.rejects)
     limit.finish()
     return partition
-
-
-def _first_declarations(segment: Segment, undeclared: dict[str, dict[str, Any]]) -> list[Declaration]:
-    """Return the declarations of benchmarks that begin in this segment, and remove all that it declares from `undeclared`."""
-    if not undeclared:
-        return []
-    for declaration in segment.declarations:
-        undeclared.pop(declaration.declare, None)
-    names = {event.benchmark for event in segment.events} & undeclared.keys()
-    return [Declaration.model_validate({"declare": name, **undeclared.pop(name)}) for name in sorted(names)]
 
 
 def join_segments(segments: Iterable[Segment]) -> Iterator[tuple[Segment, FileStarts]]:

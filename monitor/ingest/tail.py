@@ -16,7 +16,8 @@ from pathlib import Path
 
 from monitor.crash_points import crash_point
 from monitor.engine.state.delta import Source
-from monitor.ingest.batches import BatchReader, Declare, Part, Progress
+from monitor.ingest.batches import BatchReader, Part, Progress
+from monitor.ingest.declare import Declare
 from monitor.ingest.importer import Importer
 from monitor.ingest.reject_limit import RejectLimit
 from schemas.packed import SourceSpan, encode_span
@@ -36,7 +37,7 @@ class Tailer:
     sources : mapping of str to Source
         The position of each file, by absolute path, in the state that is the fold of the whole log.
     declare : callable, optional
-        Returns the declaration of a benchmark that is not known when its first event comes. Called in another thread.
+        Returns what to declare of a benchmark that begins. Called in another thread.
     known : iterable of str
         The benchmarks of that state.
     limit : RejectLimit, optional

@@ -26,8 +26,8 @@ def hold_reason(benchmark: Benchmark) -> str | None:
         )
     if benchmark.mixed:
         return (
-            "some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare scores graded before the first score, under another "
-            "benchmark name"
+            "some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare graded scores (--scores graded) before the first "
+            "score, in a new data directory or under another benchmark name"
         )
     return None
 

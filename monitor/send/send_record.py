@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from monitor.engine.state.delta import Source
+from schemas.events import Declaration, Spec
 
 _VERSION: Final = 1
 
@@ -27,7 +28,7 @@ class SendRecord:
     sources : dict of str to Source
         By absolute path: acknowledged bytes and lines of the (gunzipped) contents, and the hash of these bytes.
     benchmarks : dict of str to (str or None)
-        The benchmarks that have begun, each with its declaration from the command line, as JSON.
+        The benchmarks that have begun, each with the declaration that was sent, as JSON.
     """
 
     def __init__(self, path: Path, destination: str) -> None:
@@ -72,6 +73,13 @@ class SendRecord:
             raise ValueError("another version, or destination")
         self.sources = {path: Source(**source) for path, source in data["files"].items()}
         self.benchmarks = dict(data["benchmarks"])
+
+    def specs(self) -> dict[str, Spec]:
+        """Return the benchmarks that have begun, as they were declared."""
+        return {
+            name: Spec() if text is None else Declaration.model_validate_json(text).spec()
+            for name, text in self.benchmarks.items()
+        }
 
     def save(self) -> None:
         """Replace the file, durably.

@@ -87,6 +87,9 @@ class Sender:
         sources[path] = delivery.source
         for segment in delivery.segments:
             self.events += len(segment.events)
+            for declaration in segment.declarations:
+                declared = declaration.model_dump_json(exclude_defaults=True)
+                self._record.benchmarks[declaration.declare] = declared
             for name, given in segment.begun.items():
                 self._record.benchmarks[name] = None if given is None else msgspec.json.encode(given).decode()
         self.benchmarks |= benchmarks

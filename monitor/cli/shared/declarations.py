@@ -1,47 +1,281 @@
-"""What the command line and each rankwatch.toml declare of benchmarks that begin."""
+"""What is declared of benchmarks that begin: by flags, by each rankwatch.toml, and by the files themselves."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple, NoReturn
 
 from pydantic import ValidationError
 
-from monitor.cli.shared.errors import USAGE, stop
-from monitor.cli.shared.files import Declare, read_declarations
+from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import DeclareOptions
+from monitor.engine.partition import FREE_TO_CHANGE
+from monitor.ingest.declaration_file import FILE, DeclaredError, read_declared
+from monitor.ingest.importer import named_path
 from schemas.decode import describe_error
-from schemas.events import Declaration
+from schemas.events import Declaration, Spec
+from schemas.text import shorten
+
+Fields = dict[str, Any]
+"""Fields of a declaration, as in an event, without the name."""
 
 
-def make_declare(options: DeclareOptions, paths: Sequence[Path]) -> Declare:
-    """Return a function that gives the declaration of a new benchmark: --items and --order, else a rankwatch.toml next to `paths`."""
-    tables = read_declarations(paths)
-    counts: dict[str | None, int] = {}
-    for entry in options.items or ():
-        name, equals, number = entry.rpartition("=")
-        if not number.isdecimal() or int(number) < 1:
-            stop(f"--items {entry}: give an item count from 1, as N or NAME=N", USAGE)
-        counts[name if equals else None] = int(number)
-
-    def declare(benchmark: str) -> dict[str, Any] | None:
-        spec: dict[str, Any] = dict(tables.get(benchmark, ()))
-        count = counts.get(benchmark, counts.get(None))
-        if count is not None:
-            spec["items"] = count
-        if options.order is not None and options.order != _policy(spec):
-            spec["order"] = options.order.value
-        return {"declare": benchmark, **spec} if spec else None
-
+def make_declarations(options: DeclareOptions, paths: Sequence[Path]) -> "Declarations":
+    """Return what the flags and each rankwatch.toml next to `paths` declare; a fault ends the command."""
     try:
-        for name in tables or [next((name for name in counts if name), "benchmark")]:
-            declaration = declare(name)
-            if declaration is not None:
-                Declaration.model_validate(declaration)
+        tables = read_declared([named_path(path)[1] for path in paths])
+    except DeclaredError as error:
+        stop(str(error), USAGE)
+    return Declarations(tables, parse_flags(options))
+
+
+class Flags(NamedTuple):
+    """The values of the flags that declare: by field, and by benchmark or None for every benchmark."""
+
+    values: dict[str, dict[str | None, Any]]
+
+    def of(self, benchmark: str) -> Fields:
+        """Return the fields that flags declare of a benchmark."""
+        return {
+            field: named.get(benchmark, named.get(None))
+            for field, named in self.values.items()
+            if benchmark in named or None in named
+        }
+
+    def named(self) -> set[str]:
+        """Return the benchmarks that a flag names."""
+        return {name for named in self.values.values() for name in named if name is not None}
+
+    def for_all(self) -> list[str]:
+        """Return the fields that a flag declares of every benchmark."""
+        return [field for field, named in self.values.items() if None in named]
+
+
+def parse_flags(options: DeclareOptions) -> Flags:
+    """Parse flags of the form VALUE or NAME=VALUE; a wrong one ends the command."""
+    values: dict[str, dict[str | None, Any]] = {}
+    for field, entries in asdict(options).items():
+        for entry in entries or ():
+            name, equals, text = entry.rpartition("=")
+            values.setdefault(field, {})[name if equals else None] = _parse(field, entry, text)
+            if equals and not name:
+                stop(f"--{field} {entry}: the name of the benchmark is missing; use VALUE or NAME=VALUE", USAGE)
+    return Flags(values)
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(text)
+    return int(text)
+
+
+def _family(text: str) -> Fields:
+    policy, colon, size = text.partition(":")
+    if (policy, colon) == ("spending", ""):
+        return {"policy": "spending"}
+    if policy != "capacity":
+        raise ValueError(text)
+    return {"policy": "capacity", "size": _whole(size)}
+
+
+_PARSERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
+    "items": (_whole, "give an item count from 1, as N or NAME=N"),
+    "alpha": (float, "give an error rate above 0 and below 0.5, as ALPHA or NAME=ALPHA"),
+    "repeats": (_whole, "give a number of repeats from 1, as R or NAME=R"),
+    "family": (_family, "use spending, or capacity:M for M pairs that share alpha"),
+}
+"""By flag: what parses its value, and what to do about one that cannot be right."""
+
+_CHOICES: Final = {"order": "completion, committed or trusted", "scores": "binary or graded"}
+"""By flag: the words it takes."""
+
+
+def _parse(field: str, entry: str, text: str) -> object:
+    if field in _CHOICES:
+        if text not in _CHOICES[field].replace(",", "").split() or text == "or":
+            stop(f"--{field} {entry}: use {_CHOICES[field]}", USAGE)
+        return text
+    parse, advice = _PARSERS[field]
+    try:
+        value = parse(text)
+        Spec.model_validate({field: value})
+    except ValueError:  # a ValidationError is one
+        stop(f"--{field} {entry}: {advice}", USAGE)
+    return value
+
+
+class Declarations:
+    """Declares benchmarks that begin. A flag overrides a rankwatch.toml, which overrides what the files declare.
+
+    Parameters
+    ----------
+    tables : mapping of str to dict
+        What each rankwatch.toml declares.
+    flags : Flags
+    """
+
+    def __init__(self, tables: Mapping[str, Fields], flags: Flags) -> None:
+        self._tables, self._flags = tables, flags
+        self._begun: dict[str, Fields] = {}
+        for name in sorted({*tables, *flags.named()}) or ["benchmark"]:
+            self._check(name)
+
+    def _check(self, name: str) -> None:
+        """End the command if the flags and the table of a benchmark contradict each other."""
+        fields = self.given(name)
+        try:
+            Declaration.model_validate({"declare": name, **fields})
+        except ValidationError as error:
+            own = "completion" in str(fields.get("order")) and "items" not in fields
+            if own and name not in self._tables:
+                stop("--order completion: needs the item count; add --items N", USAGE)
+            stop(describe_error(error.errors(include_url=False)[0]), USAGE)
+
+    def given(self, benchmark: str) -> Fields:
+        """Return the fields that the flags and a rankwatch.toml declare of a benchmark."""
+        return _override(self._tables.get(benchmark, {}), self._flags.of(benchmark))
+
+    def __call__(self, benchmark: str, own: Declaration | None, graded: bool) -> Fields | None:
+        """Return what to declare of a benchmark that begins, or in place of what its file declares."""
+        given = self.given(benchmark)
+        fields = {} if own is None else own.model_dump(mode="json", exclude_unset=True, exclude={"declare"})
+        if benchmark in self._begun:
+            # A later run declares its item count again: what was declared at the first event stays.
+            begun = self._begun[benchmark]
+            fields = begun | {
+                field: value
+                for field, value in fields.items()
+                if field not in given or begun.get(field) != given[field]
+            }
+        else:
+            fields = self._begin(benchmark, fields, given, graded=graded)
+        return {"declare": benchmark, **fields} if fields else None
+
+    def _begin(self, benchmark: str, own: Fields, given: Fields, *, graded: bool) -> Fields:
+        fields = _override(own, given)
+        try:
+            Spec.model_validate(fields)
+        except ValidationError as error:
+            fault = describe_error(error.errors(include_url=False)[0])
+            note(f"{shorten(benchmark)}: its file declares it, and the flags are not used: {fault}")
+            fields = own
+        else:
+            self._note_overrides(benchmark, own)
+        if graded and "scores" not in fields:
+            fields = {**fields, "scores": "graded"}
+            note(
+                f"{shorten(benchmark)}: some scores are neither 0 nor 1; they count as graded, as with --scores graded"
+            )
+        self._begun[benchmark] = fields
+        return fields
+
+    def resume(self, specs: Mapping[str, Spec], in_files: Callable[[], set[str]]) -> None:
+        """Keep benchmarks that have begun as they were declared; a flag or a table that changes one ends the command.
+
+        Parameters
+        ----------
+        specs : mapping of str to Spec
+        in_files : callable
+            Returns the benchmarks that the files of this command hold.
+        """
+        for_all = {field: self._flags.values[field][None] for field in self._flags.for_all()}
+        for name, spec in specs.items():
+            self._begun[name] = _fields(spec)
+            named = self.given(name) if name in self._tables or name in self._flags.named() else {}
+            if changes := _changes(spec, named):
+                _stop_changed(name, changes)
+        differing = {name: changes for name, spec in specs.items() if (changes := _changes(spec, for_all))}
+        if not differing:
+            return
+        held = in_files()
+        for name in sorted(differing.keys() & held):
+            if held == {name}:
+                _stop_changed(name, differing[name])
+            flags = " ".join(f"--{field} {name}={_show(field, for_all[field])}" for field in for_all)
+            note(
+                f"{shorten(name)} stays as it was declared; flags without a name are for benchmarks that begin ({flags} names it)"
+            )
+
+    def _note_overrides(self, benchmark: str, own: Fields) -> None:
+        """Print which declared values a flag or a rankwatch.toml replaces."""
+        table, flags = self._tables.get(benchmark, {}), self._flags.of(benchmark)
+        for field, value in flags.items():
+            where, old = (FILE, table) if field in table else ("the file", own)
+            if field in old and not _same(field, value, old[field]):
+                note(
+                    f"{shorten(benchmark)}: --{field} {_show(field, value)} replaces {field} = {_show(field, old[field])} of {where}"
+                )
+        for field, value in table.items():
+            if field in own and field not in flags and not _same(field, value, own[field]):
+                note(
+                    f"{shorten(benchmark)}: {field} = {_show(field, value)} of {FILE} replaces {_show(field, own[field])} of the file"
+                )
+
+    def note_unused(self, benchmarks: Iterable[str]) -> None:
+        """Print the benchmarks that a flag names and the files do not hold."""
+        begun = set(benchmarks)
+        for name in sorted(self._flags.named() - begun):
+            flags = " and ".join(f"--{field}" for field, named in self._flags.values.items() if name in named)
+            listed = ", ".join(map(shorten, sorted(begun)[:10])) or "none"
+            note(f"{flags} {shorten(name)}=...: the files hold no benchmark of that name; they hold {listed}")
+
+
+def _override(old: Fields, new: Fields) -> Fields:
+    """Return fields with others in their place; an item count replaces a list of items, and a list a count."""
+    fields = {**old, **{field: value for field, value in new.items() if not _same(field, value, old.get(field))}}
+    for one, other in (("items", "item_ids"), ("item_ids", "items")):
+        if one in new and other in fields and other not in new:
+            del fields[other]
+    return fields
+
+
+def _same(field: str, value: object, old: object) -> bool:
+    """Return whether a declared value is the same; an order policy without its seed is the same as with it."""
+    if old is None:
+        return False
+    if field == "order":
+        return _policy(value) == _policy(old)
+    return value == old
+
+
+def _policy(order: object) -> object:
+    return order.get("policy") if isinstance(order, dict) else order
+
+
+def _show(field: str, value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, dict):
+        return ":".join(f"{part:,}" if isinstance(part, int) else str(part) for part in value.values())
+    return f"{len(value):,} items" if field == "item_ids" and isinstance(value, list) else shorten(value)
+
+
+def _fields(spec: Spec) -> Fields:
+    return spec.model_dump(mode="json", exclude_defaults=True)
+
+
+def _changes(spec: Spec, fields: Fields) -> dict[str, tuple[object, object]]:
+    """Return the old and the new value of what latches rest on and `fields` would change."""
+    if not fields:
+        return {}
+    try:
+        new = Spec.model_validate(_override(_fields(spec), fields))
     except ValidationError as error:
         stop(describe_error(error.errors(include_url=False)[0]), USAGE)
-    return declare
+    pairs = {
+        name: (getattr(spec, name), getattr(new, name)) for name in Spec.model_fields if name not in FREE_TO_CHANGE
+    }
+    return {name: (old, value) for name, (old, value) in pairs.items() if old != value}
 
 
-def _policy(spec: dict[str, Any]) -> str | None:
-    declared = spec.get("order")
-    return declared.get("policy") if isinstance(declared, dict) else declared
+def _stop_changed(name: str, changes: dict[str, tuple[object, object]]) -> NoReturn:
+    field, (old, new) = next(iter(changes.items()))
+    stop(
+        f"{shorten(name)}: {field} is {_text(old)} since its first score and cannot become {_text(new)}, because verdicts must not depend "
+        "on a choice made after seeing data; drop the change, or start over with another --data-dir",
+        USAGE,
+    )
+
+
+def _text(value: object) -> str:
+    return str(getattr(value, "policy", value))

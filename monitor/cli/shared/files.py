@@ -1,32 +1,32 @@
 """Files of results as commands read them: found, opened and folded, every error on standard error."""
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
+from monitor.cli.shared.declarations import make_declarations
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.cli.shared.options import LogOptions, ScoreOptions, given
+from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions, given
 from monitor.cli.shared.progress import progress_bar
 from monitor.engine.partition import Partition
-from monitor.ingest.declaration_file import DeclaredError, read_declared
 from monitor.ingest.files.paths import PathError, show
+from monitor.ingest.files.read import read_files
 from monitor.ingest.fold_files import fold_files
 from monitor.ingest.formats.choices import ChoiceError, Choices
-from monitor.ingest.importer import Importer, named_path
+from monitor.ingest.importer import Importer
 from monitor.ingest.reject_limit import RejectLimit, TooManyRejected, UnreadableLine
-
-Declarations = dict[str, dict[str, Any]]
-Declare = Callable[[str], dict[str, Any] | None]
 
 _PRINTED_LINES: Final = 20
 
 
-def read_results(paths: Sequence[Path], max_rejected: float, logs: ScoreOptions | None = None) -> Partition:
-    """Fold the results in `paths` under the declarations next to them; an error ends the command."""
+def read_results(
+    paths: Sequence[Path], max_rejected: float, logs: ScoreOptions | None = None, declared: DeclareOptions | None = None
+) -> Partition:
+    """Fold the results in `paths` under what the flags, the files next to them and they themselves declare; an error ends the command."""
     gc.disable()  # folding creates no cycles, and the process ends with the report
-    declared = read_declarations(paths)
-    importer = make_importer(logs or LogOptions(), declared.get)
+    declarations = make_declarations(declared or DeclareOptions(), paths)
+    importer = make_importer(logs or LogOptions())
     files = find_files(importer, paths)
     limit = RejectLimit(max_rejected)
     unreadable = UnreadableLines()
@@ -34,7 +34,7 @@ def read_results(paths: Sequence[Path], max_rejected: float, logs: ScoreOptions 
         with progress_bar("reading") as update:
             partition = fold_files(
                 files,
-                declared,
+                declarations,
                 limit,
                 open_file=importer.open,
                 on_unreadable=unreadable.print,
@@ -47,24 +47,14 @@ def read_results(paths: Sequence[Path], max_rejected: float, logs: ScoreOptions 
     unreadable.print_rest()
     if not limit.lines:
         stop_without_results(files)
+    declarations.note_unused(partition.benchmarks)
     return partition
 
 
-def read_declarations(paths: Sequence[Path]) -> Declarations:
-    """Return the declarations in each rankwatch.toml next to the results, by benchmark."""
+def make_importer(logs: ScoreOptions) -> Importer:
+    """Return the importer for these options."""
     try:
-        return read_declared([named_path(path)[1] for path in paths])
-    except DeclaredError as error:
-        stop(str(error), USAGE)
-
-
-def make_importer(logs: ScoreOptions, declare: Declare) -> Importer:
-    """Return the importer for these options; it ignores the item count in a log where `declare` knows the benchmark."""
-    try:
-        return Importer(
-            Choices.parse(**given(logs), declared=lambda benchmark: declare(benchmark) is not None),
-            note,
-        )
+        return Importer(Choices.parse(**given(logs)), note)
     except ChoiceError as error:
         stop(str(error), USAGE)
 
@@ -75,6 +65,12 @@ def find_files(importer: Importer, paths: Sequence[Path]) -> list[Path]:
         return importer.find(paths)
     except PathError as error:
         stop(str(error), USAGE)
+
+
+def benchmarks_in(files: Sequence[Path], importer: Importer) -> set[str]:
+    """Return the benchmarks whose results files hold."""
+    segments = read_files(files, opener=importer.open)
+    return {event.benchmark for segment in segments for event in segment.events}
 
 
 def stop_without_results(files: Sequence[Path]) -> NoReturn:

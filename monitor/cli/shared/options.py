@@ -73,14 +73,6 @@ class Pairs(StrEnum):
     all = "all"
 
 
-class Order(StrEnum):
-    """The order policies that the command line can declare."""
-
-    completion = "completion"
-    committed = "committed"
-    trusted = "trusted"
-
-
 # --- single options -----------------------------------------------------------------------------------------------------------------
 
 
@@ -183,16 +175,37 @@ class LogOptions(ScoreOptions):
     ] = None
 
 
+def _declare_option(flag: str, value: str, text: str) -> Any:  # noqa: ANN401 - what typer returns
+    return option(flag, text, metavar=f"{value} | NAME={value}", rich_help_panel="Declaration of benchmarks that begin")
+
+
 @dataclass(frozen=True)
 class DeclareOptions:
-    """What to declare of benchmarks that begin."""
+    """What to declare of benchmarks that begin: of each of them, or of the one that is named."""
 
     items: Annotated[
         list[str] | None,
-        typer.Option(
-            "--items",
-            metavar="N | NAME=N",
-            help="item count of every new benchmark, or of one; declares the order policy completion",
-        ),
+        _declare_option("--items", "N", "item count of the complete benchmark; declares the order policy completion"),
     ] = None
-    order: Annotated[Order | None, typer.Option("--order", help="order policy to declare for new benchmarks")] = None
+    order: Annotated[
+        list[str] | None, _declare_option("--order", "POLICY", "order policy: completion, committed or trusted")
+    ] = None
+    alpha: Annotated[list[str] | None, _declare_option("--alpha", "ALPHA", "error rate  \\[default: 0.05]")] = None
+    scores: Annotated[
+        list[str] | None,
+        _declare_option("--scores", "KIND", "binary or graded  \\[default: graded if one of the first scores is]"),
+    ] = None
+    repeats: Annotated[
+        list[str] | None,
+        _declare_option("--repeats", "R", "repeats of an item whose mean is its score  \\[default: 1]"),
+    ] = None
+
+
+@dataclass(frozen=True)
+class FamilyOptions(DeclareOptions):
+    """What to declare, with the family of pairs."""
+
+    family: Annotated[
+        list[str] | None,
+        _declare_option("--family", "FAMILY", "pairs that share alpha: spending, or capacity:M for M pairs"),
+    ] = None

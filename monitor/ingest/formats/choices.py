@@ -1,6 +1,6 @@
 """Choices on the command line about how logs are read, the same for all commands."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
@@ -56,10 +56,6 @@ class Selection:
         return self._names.get(benchmark, self._names.get(None))
 
 
-def _no(_: str) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Choices:
     """Everything that can be chosen about how logs are read.
@@ -76,8 +72,6 @@ class Choices:
         The name of the benchmark: instead of the task's in a native log, and for tables without one.
     columns : mapping of str to str
         From the fields of an event to the columns of a table, or the fields of a JSON object (dotted if nested).
-    declared : callable
-        Returns whether the command line declares a benchmark; then the item count of a log is not declared.
     """
 
     metric: Selection = field(default_factory=lambda: Selection("--metric"))
@@ -86,7 +80,6 @@ class Choices:
     cluster: str | None = None
     benchmark: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
-    declared: Callable[[str], bool] = _no
 
     @classmethod
     def parse(
@@ -98,7 +91,6 @@ class Choices:
         cluster: str | None = None,
         benchmark: str | None = None,
         columns: Iterable[str] = (),
-        declared: Callable[[str], bool] = _no,
     ) -> Self:
         """Parse the options of the command line; raise `ChoiceError` if one is not valid."""
         return cls(
@@ -108,7 +100,6 @@ class Choices:
             cluster,
             benchmark,
             parse_columns(columns),
-            declared,
         )
 
     def cluster_field(self, item: Mapping[str, object]) -> str | None:

@@ -117,6 +117,7 @@ class LogFile:
         """Pass on a note about the file."""
         self.notices(f"{show(self.path)}: {text}")
 
-    def declares_items(self, benchmark: str) -> bool:
-        """Return whether the item count of the log is declared: only if the command line declares nothing else."""
-        return self.choices.benchmark is None and not self.choices.declared(benchmark)
+    @property
+    def declares_items(self) -> bool:
+        """Whether the item count of the log is declared: not for a log that is part of a benchmark of another name."""
+        return self.choices.benchmark is None

@@ -194,11 +194,6 @@ def test_several_tasks_can_make_one_benchmark(tmp_path):
     assert not read.rejects
 
 
-def test_what_the_command_line_declares_counts(tmp_path):
-    lm_eval_run(tmp_path, "m", [sample(0)])
-    assert Read(tmp_path, declared=lambda name: name == "quiz").declared == []
-
-
 def test_a_long_transcript_is_no_obstacle(tmp_path):
     lm_eval_run(tmp_path, "m", [sample(0, resps=[["x" * 3_000_000]]), sample(1)])
     assert [e.item_id for e in Read(tmp_path).events] == ids(2)

@@ -215,9 +215,9 @@ def test_many_files_are_read_with_few_open(tmp_path, monkeypatch):
 def test_a_benchmark_that_is_not_known_is_declared_once_before_its_first_event(tmp_path):
     asked = []
 
-    def declare(name):
-        asked.append(name)
-        return None if name == "none" else {"declare": name, "items": 9}
+    def declare(name, own, _):
+        asked.append((name, own is not None))
+        return None if name == "none" or own else {"declare": name, "items": 9}
 
     path = tmp_path / "a.jsonl"
     log = Log()
@@ -232,7 +232,7 @@ def test_a_benchmark_that_is_not_known_is_declared_once_before_its_first_event(t
     once(log, path, declare=declare)
     path.write_bytes(lines(*first, event(2, benchmark="b"), event(benchmark="new")))
     once(log, path, declare=declare)
-    assert asked == ["a", "b", "none", "new"]
+    assert asked == [("a", False), ("b", False), ("own", True), ("none", False), ("new", False)]
     assert [[(d["declare"], d["items"]) for d in p["declare"]] for p in log.packed] == [
         [("a", 9), ("b", 9)],
         [("own", 5)],

@@ -1,0 +1,46 @@
+"""Declare benchmarks that begin in files, before their first event."""
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import Any, Final
+
+from schemas.events import Declaration, EventFields
+from schemas.packed import Segment
+
+Declare = Callable[[str, Declaration | None, bool], dict[str, Any] | None]
+"""Returns what to declare of a benchmark: its name, what its file declares, and whether one of its first scores is neither 0 nor 1."""
+
+_benchmark: Final = attrgetter("benchmark")
+
+
+def begin(segment: Segment, known: set[str], declare: Declare | None) -> Segment:
+    """Return a segment with the declarations of the benchmarks that begin in it; add these to `known`.
+
+    Parameters
+    ----------
+    segment : Segment
+    known : set of str
+        The benchmarks that have begun.
+    declare : callable, optional
+        Asked once for each benchmark without a declaration in the file, and for each declaration in the file.
+    """
+    names = set(map(_benchmark, segment.events))
+    declarations = segment.declarations
+    if declare is not None and declarations:
+        declarations = [_replaced(each, segment.events, declare) for each in declarations]
+    known.update(declaration.declare for declaration in declarations)
+    fresh = names - known
+    known |= fresh
+    begun = {name: declare(name, None, has_graded(segment.events, name)) if declare else None for name in sorted(fresh)}
+    return segment._replace(declarations=declarations, begun=begun)
+
+
+def has_graded(events: Iterable[EventFields], benchmark: str) -> bool:
+    """Return whether a score of the benchmark is neither 0 nor 1."""
+    return any(event.score not in (0, 1, None) for event in events if event.benchmark == benchmark)
+
+
+def _replaced(declaration: Declaration, events: Iterable[EventFields], declare: Declare) -> Declaration:
+    name = declaration.declare
+    fields = declare(name, declaration, has_graded(events, name))
+    return declaration if fields is None else Declaration.model_validate(fields)

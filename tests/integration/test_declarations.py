@@ -1,0 +1,137 @@
+"""Flags that declare: alike on report, gate, watch and send, and never against another benchmark."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.commands import events, rankwatch, report, watch_once, write
+
+MODELS = {"strong": 0.9, "fair": 0.7, "weak": 0.4}
+
+
+@pytest.fixture
+def records():
+    return events(np.random.default_rng(15), MODELS, 60)
+
+
+def named(records, name, items=60):
+    return [e | {"benchmark": name} for e in records if int(e["item_id"].split()[1]) < items]
+
+
+def test_the_flags_are_alike_on_report_gate_and_watch(tmp_path, records):
+    path = write(tmp_path / "a.jsonl", records)
+    flags = ("--items", "80", "--alpha", "bench=0.01", "--family", "capacity:7")
+    (one,) = report(path, *flags)[0]["benchmarks"]
+    (other,) = json.loads(watch_once(tmp_path / "data", path, *flags))["benchmarks"]
+    assert one == other
+    assert (one["alpha"], one["order"]["policy"], one["family"]) == (
+        0.01,
+        "completion",
+        {"policy": "capacity", "size": 7},
+    )
+    assert one["order"]["reason"] is None, "the item count is declared, not asserted"
+    answer = rankwatch("gate", path, "--pair", "strong", "weak", "--alpha", "0.01", "--items", "60")
+    assert "alpha = 0.01" in answer.stdout
+    assert "--family" in rankwatch("gate", path, "--pair", "strong", "weak", "--family", "spending", code=2).stderr
+
+
+def test_a_report_uses_a_declared_level_and_family_on_complete_files(tmp_path, records):
+    path = write(tmp_path / "a.jsonl", records)
+    (plain,) = report(path)[0]["benchmarks"]
+    (strict,) = report(path, "--alpha", "0.001", "--family", "capacity:1000")[0]["benchmarks"]
+    assert (strict["alpha"], strict["family"]["size"]) == (0.001, 1000)
+    assert strict["order"]["reason"].startswith("asserted")
+    assert strict["summary"]["undecided"]["anytime_family"] >= plain["summary"]["undecided"]["anytime_family"]
+
+
+def test_an_item_count_never_clashes_with_another_benchmark_of_the_data_directory(tmp_path, records):
+    data = tmp_path / "data"
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    write(first / "a.jsonl", named(records, "first", 40))
+    watch_once(data, first, "--items", 40)
+    write(second / "b.jsonl", named(records, "second", 50))
+    found = {b["benchmark"]: b for b in json.loads(watch_once(data, second, "--items", 50))["benchmarks"]}
+    assert [found[name]["order"]["policy"] for name in ("first", "second")] == ["completion"] * 2
+    assert [found[name]["models"][0]["coverage"] for name in ("first", "second")] == [1, 1]
+
+
+def test_a_flag_without_a_name_leaves_what_has_begun_in_the_same_folder(tmp_path, records):
+    data, folder = tmp_path / "data", tmp_path / "runs"
+    folder.mkdir()
+    write(folder / "a.jsonl", named(records, "first", 40))
+    watch_once(data, folder, "--items", 40)
+    write(folder / "b.jsonl", named(records, "second", 50))
+    ended = rankwatch("watch", folder, "--once", "--format", "json", "--data-dir", data, "--items", 50)
+    assert "first stays as it was declared" in ended.stderr
+    assert "--items first=50" in ended.stderr
+    assert [b["models"][0]["coverage"] for b in json.loads(ended.stdout)["benchmarks"]] == [1, 1]
+
+
+def test_a_flag_overrides_a_rankwatch_toml_and_the_file_and_says_so(tmp_path, records):
+    (tmp_path / "rankwatch.toml").write_text('[benchmark."bench"]\nitems = 100\nalpha = 0.02\n')
+    path = write(tmp_path / "a.jsonl", [{"declare": "bench", "items": 90}, *records])
+    found, said = report(path, "--items", "80")
+    assert "bench: --items 80 replaces items = 100 of rankwatch.toml" in said
+    (benchmark,) = found["benchmarks"]
+    assert benchmark["alpha"] == 0.02
+    assert benchmark["models"][0]["coverage"] == pytest.approx(60 / 80)
+    assert benchmark["rejected"] == 0
+    (tmp_path / "rankwatch.toml").unlink()
+    found, said = report(path, "--items", "80")
+    assert "bench: --items 80 replaces items = 90 of the file" in said
+    ended = rankwatch("watch", path, "--once", "--format", "json", "--data-dir", tmp_path / "data", "--items", "80")
+    assert "bench: --items 80 replaces items = 90 of the file" in ended.stderr
+    assert json.loads(ended.stdout) == found
+
+
+def test_a_name_that_no_file_holds_is_reported(tmp_path, records):
+    path = write(tmp_path / "a.jsonl", records)
+    said = report(path, "--items", "bensh=80")[1]
+    assert "--items bensh=...: the files hold no benchmark of that name; they hold bench" in said
+
+
+def test_graded_scores_are_recognised_or_declared(tmp_path, records):
+    graded = [e | {"score": 0.5 if e["item_id"] == "item 1" else float(e["score"])} for e in records]
+    path = write(tmp_path / "a.jsonl", graded)
+    ended = rankwatch("watch", path, "--once", "--format", "json", "--data-dir", tmp_path / "one", "--items", "60")
+    assert "bench: some scores are neither 0 nor 1; they count as graded" in ended.stderr
+    (benchmark,) = json.loads(ended.stdout)["benchmarks"]
+    assert benchmark["order"]["reason"] is None
+    assert benchmark["summary"]["undecided"]["anytime_family"] < 3
+    said = rankwatch(
+        "watch",
+        path,
+        "--once",
+        "--format",
+        "json",
+        "--data-dir",
+        tmp_path / "two",
+        "--items",
+        "60",
+        "--scores",
+        "graded",
+    )
+    assert said.stderr == ""
+    assert said.stdout == ended.stdout
+    (held,) = json.loads(watch_once(tmp_path / "three", path, "--items", 60, "--scores", "binary"))["benchmarks"]
+    assert "--scores graded" in held["order"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "advice"),
+    [
+        (["--alpha", "5"], "--alpha 5: give an error rate above 0 and below 0.5"),
+        (["--scores", "stars"], "--scores stars: use binary or graded"),
+        (["--order", "random"], "--order random: use completion, committed or trusted"),
+        (["--family", "capacity"], "--family capacity: use spending, or capacity:M"),
+        (["--repeats", "none"], "--repeats none: give a number of repeats"),
+        (["--items", "=5"], "the name of the benchmark is missing"),
+    ],
+)
+def test_a_wrong_value_names_the_flag_and_the_fix(tmp_path, records, flags, advice):
+    path = write(tmp_path / "a.jsonl", records)
+    for command in (["report", path], ["watch", path, "--once", "--data-dir", tmp_path / "data"]):
+        assert advice in rankwatch(*command, *flags, code=2).stderr

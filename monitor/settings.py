@@ -2,7 +2,8 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from types import NoneType
+from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
@@ -14,6 +15,20 @@ LOG_NAME = "log.jsonl"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")]
+
+_NAME: Final = "1 to 200 characters of A-Z a-z 0-9 . _ -"
+_TYPES: Final[dict[Any, str]] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    Path: "a path",
+    str: "text",
+    SecretStr: "text",
+}
+"""The values of a type, as messages and the documentation name them."""
+
+
 class ConfigFileError(Exception):
     """The file of settings is missing or is not TOML."""
 
@@ -21,20 +36,20 @@ class ConfigFileError(Exception):
 class Settings(BaseSettings):
     """Configures how the monitor runs. Declarations of benchmarks are in the log."""
 
-    model_config = SettingsConfigDict(env_prefix="RANKWATCH_", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="RANKWATCH_", env_ignore_empty=True, extra="forbid", frozen=True)
 
     data_dir: Path = Field(
         Path("rankwatch-data"), description="directory of the log, state, dead letters and feed of `watch`"
     )
-    topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field(
-        "rankwatch.events", description="topic that events are read from"
-    )
+    topic: Name = Field("rankwatch.events", description="topic that events are read from")
     redis_url: SecretStr | None = Field(
         None, description="Redis or Valkey that keeps the state; without it, an embedded Valkey"
     )
     host: str = Field("127.0.0.1", description="address to serve on; any other than loopback needs a token")
     port: Annotated[int, Field(ge=0, le=65535)] = Field(8642, description="port to serve on; 0 picks a free one")
-    token: SecretStr | None = Field(None, description="bearer token that requests must carry")
+    token: Annotated[SecretStr | None, Field(min_length=1)] = Field(
+        None, description="bearer token that requests must carry"
+    )
     max_body_bytes: Annotated[int, Field(ge=1_000)] = Field(
         16_000_000, description="largest request body, after decompression"
     )
@@ -49,12 +64,8 @@ class Settings(BaseSettings):
         LOW_COVERAGE, description="mark a model in the ranking if it has scores for less than this share of the items"
     )
     broker_url: str | None = Field(None, description="brokers of the events, kafka://host:port[,host:port]")
-    group: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field(
-        "rankwatch", description="consumer group of the workers"
-    )
-    verdict_topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field(
-        "rankwatch.verdicts", description="topic that verdict changes are published to"
-    )
+    group: Name = Field("rankwatch", description="consumer group of the workers")
+    verdict_topic: Name = Field("rankwatch.verdicts", description="topic that verdict changes are published to")
     kafka_tls: bool = Field(False, description="whether the brokers use TLS")
     kafka_ca_file: Path | None = Field(None, description="certificates to trust (PEM) instead of the system's")
     kafka_certificate_file: Path | None = Field(None, description="the client's own certificate (PEM)")
@@ -80,11 +91,11 @@ class Settings(BaseSettings):
     topic_partitions: Annotated[int, Field(ge=1)] = Field(
         8, description="partition count of the topic of the events if the service creates it; permanent"
     )
-    topic_replicas: Annotated[int, Field(ge=1)] | None = Field(
+    topic_replicas: Annotated[int | None, Field(ge=1)] = Field(
         None,
         description="replicas of the topic of the events if the service creates it; by default 3, or the number of brokers if lower",
     )
-    topic_retention_seconds: Annotated[float, Field(gt=0)] | None = Field(
+    topic_retention_seconds: Annotated[float | None, Field(gt=0)] = Field(
         None, description="retention of the topics that the service creates; by default, that of the brokers"
     )
     webhook_url: SecretStr | None = Field(None, description="web address to post every verdict change to")
@@ -107,7 +118,7 @@ class Settings(BaseSettings):
     def _token_beyond_loopback(self) -> "Settings":
         if self.host not in LOOPBACK and self.token is None:
             raise ValueError(
-                f"host {self.host} accepts requests from other machines: set a token (RANKWATCH_TOKEN), or serve on 127.0.0.1"
+                f"host {self.host} accepts requests from other machines; set a token (RANKWATCH_TOKEN), or serve on 127.0.0.1"
             )
         return self
 
@@ -125,12 +136,34 @@ class Settings(BaseSettings):
         return (init_settings, env_settings, *((_file(settings_cls, path),) if path else ()))
 
 
+def allowed_values(name: str) -> str:
+    """Return the values that a setting takes, as in "a whole number from 0 to 65535"."""
+    field = Settings.model_fields[name]
+    kind: Any = field.annotation
+    if NoneType in get_args(kind):
+        kind = get_args(kind)[0]
+    if get_origin(kind) is Literal:
+        *others, last = get_args(kind)
+        return f"{', '.join(others)} or {last}"
+    keys = ("pattern", "min_length", "ge", "gt", "le")
+    limits = {key: getattr(each, key) for each in field.metadata for key in keys if hasattr(each, key)}
+    if "pattern" in limits:
+        return _NAME
+    rules = {
+        ("min_length",): "that is not empty",
+        ("ge", "le"): "from {ge:g} to {le:g}",
+        ("ge",): "of {ge:g} or more",
+        ("gt",): "above {gt:g}",
+    }
+    return f"{_TYPES[kind]} {rules.get(tuple(limits), '')}".format(**limits).strip()
+
+
 def _file(settings: type[BaseSettings], path: str) -> TomlConfigSettingsSource:
     if not Path(path).is_file():
-        raise ConfigFileError(f"RANKWATCH_CONFIG names {path!r}, which is not a file: correct the path, or unset it")
+        raise ConfigFileError(f"RANKWATCH_CONFIG names {path!r}, which is not a file; correct the path, or unset it")
     try:
         return TomlConfigSettingsSource(settings, toml_file=path)
     except (OSError, ValueError) as error:
         raise ConfigFileError(
-            f"RANKWATCH_CONFIG names {path!r}, which cannot be read as TOML: correct the file"
+            f"RANKWATCH_CONFIG names {path!r}, which cannot be read as TOML; correct the file"
         ) from error

@@ -1,5 +1,6 @@
 """Show text from outside on one line."""
 
+import re
 from typing import Final
 
 _SHORT_LENGTH: Final = 80
@@ -28,3 +29,18 @@ def shorten(value: object, length: int = _SHORT_LENGTH) -> str:
     """
     text = value if isinstance(value, str) else repr(value)
     return printable(text if len(text) <= length else f"{text[:length]}... ({len(text):,} characters)")
+
+
+def mask_url(url: str) -> str:
+    """Show a URL without what may be a secret: its user, its password and its query. It need not be a valid URL.
+
+    Examples
+    --------
+    >>> mask_url("https://user:password@host:1/path?token=secret")
+    'https://***@host:1/path?***'
+    """
+    before, at, rest = url.rpartition("@")
+    scheme, slashes, _ = before.partition("://")
+    shown = f"{scheme}://***@{rest}" if slashes else f"***@{rest}" if at else url
+    head, mark = re.match(r"([^?#]*)([?#]?)", shown, re.DOTALL).groups()  # type: ignore[union-attr]
+    return printable(f"{head}{mark}***" if mark else head)

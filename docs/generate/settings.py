@@ -3,16 +3,16 @@
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from monitor.settings import Settings
+from monitor.settings import Settings, allowed_values
 
 
 def render() -> str:
-    """Return a table of every setting: its variable, default and meaning."""
+    """Return a table of every setting: its variable, values, default and meaning."""
     rows = (
-        f"| `{name}` | `RANKWATCH_{name.upper()}` | {_default(field)} | {_meaning(field)} |"
+        f"| `{name}` | `RANKWATCH_{name.upper()}` | {allowed_values(name)} | {_default(field)} | {_meaning(field)} |"
         for name, field in Settings.model_fields.items()
     )
-    return "\n".join(("| setting | variable | default | meaning |", "|---|---|---|---|", *rows))
+    return "\n".join(("| setting | variable | values | default | meaning |", "|---|---|---|---|---|", *rows))
 
 
 def _default(field: FieldInfo) -> str:

@@ -17,12 +17,12 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
     """
     import json
     import os
-    import re
 
     from pydantic import SecretStr
 
     from monitor.cli.shared.settings import read_settings
     from monitor.settings import Settings
+    from schemas.text import mask_url
 
     settings = read_settings()
     rows: list[dict[str, str | None]] = []
@@ -31,7 +31,9 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
         variable = f"RANKWATCH_{name.upper()}"
         source = "environment" if variable in os.environ else "file" if name in settings.model_fields_set else "default"
         # An address may hold a user and a password, although they have settings of their own.
-        text = _HIDDEN if isinstance(value, SecretStr) else re.sub(r"//[^/@]*@", "//***@", str(value))
+        text = (
+            _HIDDEN if isinstance(value, SecretStr) else mask_url(str(value)) if name.endswith("_url") else str(value)
+        )
         rows.append(
             {
                 "setting": name,

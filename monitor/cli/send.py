@@ -69,7 +69,9 @@ def send(
         record = SendRecord.load(destination.url, folder, forget=again)
         declare.resume(record.specs(), lambda: benchmarks_in(files, importer))
         asyncio.run(_send(files, importer.open, destination, settings.max_rejected, record, declare, packed=packed))
-    except (TooManyRejected, ValueError) as error:
+    except TooManyRejected as error:
+        stop(error.problem)
+    except ValueError as error:
         stop(str(error))
     except OSError as error:
         stop(file_error(error))
@@ -86,22 +88,25 @@ class _Destination(NamedTuple):
 
 
 def _destination(to: str, settings: "Settings", token_file: Path | None, *, packed: bool) -> _Destination:
-    from urllib.parse import urlsplit
-
     from monitor.logs.kafka_settings import split_url
     from monitor.send.http import checked_url
+    from schemas.text import mask_url, shorten
 
+    scheme = to.partition("://")[0].lower()
     try:
-        if urlsplit(to).scheme in {"http", "https"}:
+        if scheme in {"http", "https"}:
             if packed:
                 stop("--packed is for topics; over HTTP each request carries many events already", USAGE)
             url, token = checked_url(to), _token(settings, token_file)
             return _Destination(url, lambda: _http(url, token))
         addresses, url_topic = split_url(to)
     except ValueError as error:
-        if urlsplit(to).scheme in {"kafka", "http", "https"}:
+        if scheme in {"kafka", "http", "https"}:
             stop(f"--to: {error}", USAGE)
-        stop("--to: use kafka://host:port[,host:port]/topic, or http(s)://host:port of a monitor", USAGE)
+        stop(
+            f"--to {shorten(mask_url(to))}: use kafka://host:port[,host:port]/topic, or http[s]://host:port of a monitor",
+            USAGE,
+        )
     topic = url_topic or settings.topic
     return _Destination(f"kafka://{addresses}/{topic}", lambda: _kafka(addresses, topic, settings))
 

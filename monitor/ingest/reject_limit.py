@@ -28,7 +28,17 @@ class UnreadableLine(NamedTuple):
 
 
 class TooManyRejected(ValueError):  # noqa: N818 - named after the state of the input
-    """Too many lines cannot be read for the rest to mean much."""
+    """Too many lines cannot be read for the rest to mean much.
+
+    Attributes
+    ----------
+    problem : str
+        The message without the first rejects, for a caller that has printed them.
+    """
+
+    def __init__(self, problem: str, first: Sequence[Reject]) -> None:
+        super().__init__(problem + "; the first rejects:" + "".join(f"\n  {UnreadableLine.of(each)}" for each in first))
+        self.problem = problem
 
 
 class RejectLimit:
@@ -70,15 +80,10 @@ class RejectLimit:
         self._first += rejects[: _NAMED - len(self._first)]
         if self.rejected > max(self.at_least, self.share * self.lines):
             allowed = f"more than {self.share:.0%} of the lines and more than {self.at_least}"
-            raise TooManyRejected(
-                self._message(f"stopped at {self.rejected:,} rejected of {self.lines:,} lines, {allowed}")
-            )
+            problem = f"stopped at {self.rejected:,} rejected of {self.lines:,} lines, {allowed}"
+            raise TooManyRejected(f"{problem}; fix the files, or raise the limit with --max-rejected", self._first)
 
     def finish(self) -> None:
         """Raise `TooManyRejected` if there are lines and none of them can be read."""
         if self.lines and self.rejected == self.lines:
-            raise TooManyRejected(self._message(f"none of the {self.lines:,} lines can be read"))
-
-    def _message(self, problem: str) -> str:
-        rejects = "".join(f"\n  {UnreadableLine.of(reject)}" for reject in self._first)
-        return f"{problem}; fix the files, or raise the limit with --max-rejected; the first rejects:{rejects}"
+            raise TooManyRejected(f"no line can be read (rejected: {self.rejected:,}); fix the files", self._first)

@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from aiokafka.abc import AbstractTokenProvider
 
+from schemas.text import mask_url, shorten
+
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
 
 DEFAULT_PORT: Final = 9092
@@ -31,15 +33,19 @@ def split_url(url: str) -> tuple[str, str]:
     >>> split_url("kafka://one:9092,two/rankwatch.events")
     ('one:9092,two:9092', 'rankwatch.events')
     """
-    parts = urlsplit(url)
-    redacted = f"{parts.scheme}://...{parts.path}" if "@" in parts.netloc else url
-    hosts = [host for host in parts.netloc.split(",") if host]
+    advice = "use kafka://host:port[,host:port]/topic"
+    try:
+        parts = urlsplit(url)
+        hosts = [host for host in parts.netloc.split(",") if host]
+        valid = all(urlsplit(f"//{host}").port != 0 for host in hosts)
+    except ValueError:
+        raise ValueError(f"{shorten(mask_url(url))}: a host or a port is not valid; {advice}") from None
     topic = parts.path.strip("/")
-    if parts.scheme != "kafka" or not hosts or "/" in topic or parts.query:
-        raise ValueError(f"url is {redacted}: give kafka://host:port[,host:port]/topic")
+    if parts.scheme != "kafka" or not (hosts and valid) or "/" in topic or parts.query:
+        raise ValueError(f"{shorten(mask_url(url))} is not the address of Kafka brokers; {advice}")
     if "@" in parts.netloc:
         raise ValueError(
-            f"url is {redacted}, with a user in it: give the user and the password in kafka_username and kafka_password"
+            f"{shorten(mask_url(url))} contains a user or password; give them with RANKWATCH_KAFKA_USERNAME and RANKWATCH_KAFKA_PASSWORD"
         )
     return ",".join(host if _has_port(host) else f"{host}:{DEFAULT_PORT}" for host in hosts), topic
 
@@ -113,15 +119,15 @@ class KafkaSettings:
 
     def __post_init__(self) -> None:
         if self.mechanism not in (None, *get_args(Mechanism)):
-            raise ValueError(f"mechanism is {self.mechanism!r}: give one of {', '.join(get_args(Mechanism))}, or none")
+            raise ValueError(f"mechanism is {self.mechanism!r}; use one of {', '.join(get_args(Mechanism))}, or none")
         if self.mechanism not in (None, "OAUTHBEARER"):
             for name in ("username", "password"):
                 if not getattr(self, name):
-                    raise ValueError(f"{name} is not set: SASL {self.mechanism} needs it")
+                    raise ValueError(f"{name} is not set; SASL {self.mechanism} needs it")
         if self.mechanism == "OAUTHBEARER" and (self.token_file is None) == (self.token_provider is None):
-            raise ValueError("SASL OAUTHBEARER needs either token_file or token_provider: set one of them")
+            raise ValueError("SASL OAUTHBEARER needs either token_file or token_provider; set one of them")
         if (self.certificate_file is None) != (self.key_file is None):
-            raise ValueError("certificate_file and key_file belong together: set both, or neither")
+            raise ValueError("certificate_file and key_file belong together; set both, or neither")
 
     def client_options(self) -> dict[str, Any]:
         """Return the keyword arguments for any client of aiokafka: consumer, producer or admin.

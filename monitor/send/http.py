@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from monitor.retries import RetryPolicy
 from monitor.send.messages import Outgoing
-from schemas.text import shorten
+from schemas.text import mask_url, shorten
 
 PATH: Final = "/api/v1/events"
 BATCH_BYTES: Final = 2_000_000
@@ -138,17 +138,17 @@ _REMEDIES: Final = {
 
 def checked_url(url: str) -> str:
     """Return a URL in its shortest form; raise ValueError if it has parts that it may not have."""
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         port = parts.port
     except ValueError:
         raise ValueError(
-            f"{shorten(url)}: the port is not a number from 0 to 65535; use http[s]://host[:port]"
+            f"{shorten(mask_url(url))}: the host or the port is not valid; use http[s]://host[:port]"
         ) from None
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"{shorten(url)} is not a server; use http[s]://host[:port]")
+        raise ValueError(f"{shorten(mask_url(url))} is not the address of a server; use http[s]://host[:port]")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("the URL holds a user or password; give the token with --token-file or RANKWATCH_TOKEN")
+        raise ValueError("the URL contains a user or password; give the token with --token-file or RANKWATCH_TOKEN")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{parts.path.rstrip('/')}"
 

@@ -28,18 +28,42 @@ def test_it_says_where_each_value_comes_from_and_keeps_secrets(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (None, "is not a file: correct the path"),
+        (None, "is not a file; correct the path"),
         ("x = = 1", "cannot be read as TOML"),
-        ("colour = 1", "setting colour does not exist"),
-        ("port = 'x'", "setting port: use a whole number"),
-        ('host = "0.0.0.0"', "accepts requests from other machines: set a token"),
+        ("colour = 1", "rankwatch.toml: colour is not a setting; `rankwatch config` lists"),
+        ("port = 'x'", "rankwatch.toml: port x: use a whole number from 0 to 65535\n"),
+        ("port = {a = 1}", "rankwatch.toml: port {'a': 1}: use a whole number from 0 to 65535\n"),
+        ("port = 1e30", "rankwatch.toml: port 1e+30: use a whole number from 0 to 65535\n"),
+        ("data_dir = 5", "rankwatch.toml: data_dir 5: use a path\n"),
+        ("topic = 'a b'", "rankwatch.toml: topic a b: use 1 to 200 characters of A-Z a-z 0-9 . _ -\n"),
+        ("poll_seconds = 0", "rankwatch.toml: poll_seconds 0: use a number above 0\n"),
+        ("topic_replicas = 0", "rankwatch.toml: topic_replicas 0: use a whole number of 1 or more\n"),
+        ("kafka_mechanism = 'X'", "kafka_mechanism X: use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER\n"),
+        ("kafka_tls = 'perhaps'", "kafka_tls perhaps: use true or false\n"),
+        ("token = 5", "rankwatch.toml: token: use text that is not empty\n"),
+        ("kafka_password = ['red-secret']", "rankwatch.toml: kafka_password: use text\n"),
+        ("redis_url = {password = 'red-secret'}", "rankwatch.toml: redis_url: use text\n"),
+        ('host = "0.0.0.0"', "accepts requests from other machines; set a token"),
     ],
 )
 def test_a_wrong_setting_is_named_with_the_rule(tmp_path, text, words):
     file = tmp_path / "rankwatch.toml"
     if text is not None:
         file.write_text(text)
-    assert words in rankwatch("config", code=2, RANKWATCH_CONFIG=str(file)).stderr
+    ended = rankwatch("config", code=2, RANKWATCH_CONFIG=str(file))
+    assert words in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert "secret" not in ended.stderr.replace("secrets", "")
+
+
+def test_a_wrong_value_is_reported_where_it_was_given():
+    assert "rankwatch: RANKWATCH_PORT -1: use a whole" in rankwatch("config", code=2, RANKWATCH_PORT="-1").stderr
+    assert "rankwatch: --topic a b: use 1 to 200" in rankwatch("doctor", "--topic", "a b", code=2).stderr
+
+
+def test_an_empty_variable_is_not_a_token():
+    open_to_all = {"RANKWATCH_HOST": "0.0.0.0", "RANKWATCH_TOKEN": ""}
+    assert "set a token" in rankwatch("config", code=2, **open_to_all).stderr
 
 
 def test_the_schemas_are_the_generated_ones():

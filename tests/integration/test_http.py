@@ -116,15 +116,22 @@ def test_the_token_is_sent_and_never_shown(tmp_path):
 @pytest.mark.parametrize(
     ("to", "said"),
     [
-        ("http://user:s3cret@localhost:1", "the URL holds a user or password"),
+        ("http://user:s3cret@localhost:1", "the URL contains a user or password"),
         ("http://", "use http[s]://host[:port]"),
         ("http://localhost:x", "--to: http://localhost:x"),
         ("http://localhost:1?token=s3cret", "use http[s]://host[:port]"),
+        ("http://[::1", "--to: http://[::1: the host or the port is not valid"),
+        ("ftp://user:s3cret@host/x?token=s3cret", "--to ftp://***@host/x?***: use kafka://"),
+        ("user:s3cret@host", "--to ***@host: use kafka://"),
+        ("kafka://user:s3cret@host/topic", "--to: kafka://***@host/topic contains a user or password"),
+        ("kafka://host:x/topic", "--to: kafka://host:x/topic: a host or a port is not valid"),
     ],
 )
 def test_a_url_that_cannot_be_right(tmp_path, to, said):
     refused = send(write(tmp_path / "a.jsonl", []), to, tmp_path / "home", code=2)
     assert said in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert "s3cret" not in refused.stderr
 
 
 def test_once_needs_files(tmp_path):

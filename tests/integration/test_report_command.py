@@ -286,7 +286,7 @@ def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
             1,
             ["a.jsonl", "no results; write one JSON object a line", "benchmark, item_id, model and score"],
         ),
-        ({"a.jsonl": "{\n" * 3}, ["a.jsonl"], 1, ["none of the 3 lines can be read", "a.jsonl:1:"]),
+        ({"a.jsonl": "{\n" * 3}, ["a.jsonl"], 1, ["no line can be read (rejected: 3)", "a.jsonl:1:"]),
         (
             {"a.jsonl": "{\n" * 30 + (json.dumps(GOOD) + "\n") * 100},
             ["a.jsonl"],

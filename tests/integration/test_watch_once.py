@@ -280,7 +280,7 @@ def test_what_report_refuses_is_refused(tmp_path, text, said):
 def test_a_second_look_at_bad_lines_alone_fails_too(tmp_path):
     path = write(tmp_path / "a.jsonl", ["{"] * 3)
     first = rankwatch("watch", path, "--once", "--data-dir", tmp_path / "data", code=1)
-    assert "none of the 3 lines can be read" in first.stderr
+    assert "no line can be read (rejected: 3)" in first.stderr
     again = rankwatch("watch", path, "--once", "--data-dir", tmp_path / "data", code=1)
     assert "no results; write one JSON object a line" in again.stderr
 

@@ -41,7 +41,7 @@ def read_results(
                 on_progress=None if update is None else lambda done, total: update(completed=done, total=total),
             )
     except TooManyRejected as error:
-        stop(str(error))
+        stop(error.problem)
     except OSError as error:
         stop(file_error(error))
     unreadable.print_rest()

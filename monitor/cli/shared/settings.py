@@ -1,44 +1,47 @@
 """The settings of a command."""
 
+import os
+from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from monitor.cli.shared.errors import USAGE, stop
-from monitor.settings import ConfigFileError, Settings
+from monitor.settings import ConfigFileError, Settings, allowed_values
+from schemas.text import mask_url, shorten
 
-_ADVICE: Final = {
-    "greater_than": "use a number above {gt:g}",
-    "greater_than_equal": "use {ge:g} or more",
-    "less_than": "use a number below {lt:g}",
-    "less_than_equal": "use {le:g} or less",
-    "literal_error": "use {expected}",
-    "string_pattern_mismatch": "use a name that matches {pattern}",
-    "int_parsing": "use a whole number",
-    "int_from_float": "use a whole number",
-    "float_parsing": "use a number",
-    "bool_parsing": "use true or false",
-}
-"""What to use instead, by the type of pydantic's error."""
+_FLAGS: Final = {"broker_url": "--broker"}
+"""The flag of a setting whose flag has another name."""
 
 
 def read_settings(**flags: Any) -> Settings:  # noqa: ANN401 - the values of flags, None where one is not given
-    """Return the settings; a wrong one ends the command with its name and the rule it breaks."""
+    """Return the settings; a wrong one ends the command with where it was set and the values it takes."""
+    given = {name: value for name, value in flags.items() if value is not None}
     try:
-        return Settings(**{name: value for name, value in flags.items() if value is not None})
+        return Settings(**given)
     except ConfigFileError as error:
         stop(str(error), USAGE)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        name = ".".join(map(str, first["loc"]))
-        if first["type"] == "extra_forbidden":
-            stop(f"setting {name} does not exist; `rankwatch config` lists all settings", USAGE)
-        stop(f"setting {name}: {reason(error)}" if name else reason(error), USAGE)
+        stop(_describe(error.errors(include_url=False)[0], given), USAGE)
 
 
-def reason(error: ValidationError) -> str:
-    """Return what is wrong with the first invalid field, and what to use instead."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    if first["type"] in _ADVICE:
-        return _ADVICE[first["type"]].format(**first.get("ctx", {}))
-    return str(first["msg"]).removeprefix("Value error, ")
+def _describe(error: Mapping[str, Any], flags: Mapping[str, Any]) -> str:
+    """Describe an entry of `ValidationError.errors()` without pydantic's text and without the value of a secret."""
+    if not error["loc"]:
+        return str(error["ctx"]["error"])  # a rule of `Settings` for several settings
+    name = str(error["loc"][0])
+    file = os.environ.get("RANKWATCH_CONFIG")
+    if error["type"] == "extra_forbidden":
+        return f"{file}: {shorten(name)} is not a setting; `rankwatch config` lists all settings"
+    variable = f"RANKWATCH_{name.upper()}"
+    if name in flags:
+        place = _FLAGS.get(name, f"--{name.replace('_', '-')}")
+    elif file is None or variable in os.environ:
+        place = variable
+    else:
+        place = f"{file}: {name}"
+    annotation = Settings.model_fields[name].annotation
+    secret = SecretStr in (annotation, *getattr(annotation, "__args__", ()))
+    value = error["input"]
+    shown = "" if secret else f" {shorten(mask_url(value) if isinstance(value, str) else value)}"
+    return f"{place}{shown}: use {allowed_values(name)}"

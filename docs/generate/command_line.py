@@ -50,7 +50,9 @@ def _prose(text: str) -> str:
 
 
 def _argument(argument: Any) -> str:
-    return argument.metavar or argument.name.upper()
+    name = argument.metavar or argument.name.upper()
+    shown = name if argument.required else f"[{name}]"
+    return f"{shown}..." if argument.nargs == -1 else shown
 
 
 def _option(option: Any, context: typer.Context) -> str:
@@ -61,7 +63,10 @@ def _option(option: Any, context: typer.Context) -> str:
 
 
 def _table(kind: str, rows: list[tuple[str, Any]]) -> str:
-    lines = ("| `{}` | {} |".format(_cell(name), _cell(_meaning(each)).replace("[", r"\[")) for name, each in rows)
+    lines = (
+        "| `{}` | {} |".format(_cell(name), _cell(_meaning(each)).replace("\\[", "[").replace("[", r"\["))
+        for name, each in rows
+    )
     return "\n".join((f"| {kind} | meaning |", "|---|---|", *lines))
 
 

@@ -40,7 +40,7 @@ def watch(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[PATH...]",
+            metavar="PATH",
             help="files or folders, as for report; without any, watch reads what is posted over HTTP",
             show_default=False,
             readable=False,

@@ -68,7 +68,7 @@ def test_names_from_outside_cannot_break_out_of_a_format(tmp_path):
         (("--pair", "strong", "weke"), 2, "no model weke; did you mean weak?"),
         (("--pair", "strong", "strong"), 2, "names strong twice"),
         (("--pair", "strong", "weak", "--benchmark", "other"), 2, "--benchmark other is not in the files"),
-        (("--pair", "strong"), 2, "requires 2 arguments"),
+        (("--pair", "strong"), 2, "--pair needs 2 values"),
         ((), 2, "--pair"),
     ],
 )

@@ -27,6 +27,8 @@ def file_error(error: OSError, path: object = None) -> str:
     name = error.filename or path
     if name is None or error.strerror is None:
         return str(error)  # a sentence of our own
+    if isinstance(error, FileNotFoundError):
+        return f"{show(str(name))} does not exist; check the path"
     advice = "; change its permissions, or choose another path" if isinstance(error, PermissionError) else ""
     return f"{show(str(name))}: {error.strerror}{advice}"
 

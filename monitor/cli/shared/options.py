@@ -33,8 +33,14 @@ def add_command(app: typer.Typer, command: Callable[..., None], name: str, panel
         for each in (fields[key].values() if key in groups else [parameter])
     ]
     call.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    call.__doc__ = _unwrap(command.__doc__ or "")
     call.__annotations__ = {each.name: each.annotation for each in flat}
     app.command(name, rich_help_panel=panel)(call)
+
+
+def _unwrap(text: str) -> str:
+    """Join the lines of each paragraph: the terminal wraps them to its own width."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in inspect.cleandoc(text).split("\n\n"))
 
 
 def given(options: Any) -> dict[str, Any]:  # noqa: ANN401 - a dataclass of options
@@ -84,7 +90,7 @@ def option(flag: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - what typ
 Paths = Annotated[
     list[Path],
     typer.Argument(
-        metavar="PATH...",
+        metavar="PATH",
         help="files or folders: events (.jsonl), lm-eval samples, Inspect logs (.eval, .json), tables (.csv, .parquet); NAME=PATH names "
         "the model of a path",
         show_default=False,

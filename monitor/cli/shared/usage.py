@@ -1,16 +1,31 @@
 """Wrong calls of the command line, in rankwatch's own words."""
 
 import re
+import sys
+from collections.abc import Mapping
 from typing import Any, Final
 
 import typer
 
 from monitor.cli.shared.errors import USAGE, note
+from schemas.text import shorten
 
 # typer brings its own copy of click from 0.26 on; both derive their errors in the same way.
 WrongCall: Final[Any] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "UsageError")
 
+_RULES: Final = {
+    "greater_than": "a number above {gt:g}",
+    "greater_than_equal": "{ge:g} or more",
+    "less_than": "a number below {lt:g}",
+    "less_than_equal": "{le:g} or less",
+    "int_parsing": "a whole number",
+    "int_parsing_size": "a smaller number",
+    "float_parsing": "a number",
+}
+"""The values of an option, by the type of pydantic's error."""
+
 _CHOICES: Final = re.compile(r"(?P<value>'.*') is not one of (?P<choices>.*?)\.?$", re.DOTALL)
+_NEEDED: Final = re.compile(r"^Option '(?P<option>[^']+)' requires (?P<count>\w+)")
 
 
 def stop_wrong_call(error: Any) -> None:  # noqa: ANN401 - typer's error
@@ -20,7 +35,7 @@ def stop_wrong_call(error: Any) -> None:  # noqa: ANN401 - typer's error
             error.show()
     else:
         message = describe_wrong_call(error)
-        command = error.ctx.command_path if error.ctx is not None else "rankwatch"
+        command = error.ctx.command_path if error.ctx is not None else _called_command()
         note(f"{message}{' See' if message.endswith('?') else '; see'} `{command} --help`")
     raise SystemExit(USAGE)
 
@@ -29,14 +44,43 @@ def describe_wrong_call(error: Any) -> str:  # noqa: ANN401 - typer's error
     """Return the option, its value and what to use instead."""
     from pydantic import ValidationError
 
-    from monitor.cli.shared.settings import reason
-
-    cause = error.__cause__
     flag = "/".join(getattr(getattr(error, "param", None), "opts", ()))
     if choices := _CHOICES.search(error.message):
         names = [name.strip().strip("'\"") for name in choices["choices"].split(",")]
         return f"{flag} {choices['value'][1:-1]}: use {', '.join(names[:-1])} or {names[-1]}"
-    if isinstance(cause, ValidationError):
-        return f"{flag} {cause.errors()[0]['input']}: {reason(cause)}"
-    message = re.sub(r" \(Possible options: (.*)\)", r"; did you mean \1?", error.format_message())
-    return message[0].lower() + message[1:].removesuffix(".").replace(". Did you", "; did you")
+    if isinstance(error.__cause__, ValidationError):
+        first = error.__cause__.errors(include_url=False)[0]
+        return f"{flag} {shorten(first['input'])}: {_rule(first)}"
+    if needed := _NEEDED.search(error.message):
+        values = {"an": "a value", "argument": "a value"}.get(needed["count"], f"{needed['count']} values")
+        return f"{needed['option']} needs {values}"
+    message = re.sub(r" \(Possible options: (.*)\)", r". Did you mean \1?", error.format_message())
+    problem, ask, commands = message.removesuffix("?").partition(". Did you mean ")
+    problem = problem[0].lower() + problem[1:].removesuffix(".")
+    problem = re.sub(r"^(missing \w+|no such \w+:?) '(.*)'$", r"\1 \2", problem)
+    return (
+        f"{problem}; did you mean {' or '.join(name.strip(chr(39)) for name in commands.split(', '))}?"
+        if ask
+        else problem
+    )
+
+
+def _rule(error: Mapping[str, Any]) -> str:
+    rule = _RULES.get(error["type"])
+    return "not valid" if rule is None else f"use {rule.format_map(error.get('ctx', {}))}"
+
+
+def _called_command() -> str:
+    """Return the command that was called, for the errors of which typer does not name it."""
+    from typer.main import get_command
+
+    from monitor.cli.app import app
+
+    command: Any = get_command(app)
+    path = ["rankwatch"]
+    for word in sys.argv[1:]:
+        command = getattr(command, "commands", {}).get(word)
+        if command is None:
+            break
+        path.append(word)
+    return " ".join(path)

@@ -122,7 +122,7 @@ def bootstrap_power(
         return float((p <= alpha).mean())
     if test == "chi2":
         if not np.isin(d, (-1.0, 0.0, 1.0)).all():
-            raise ValueError("test 'chi2' needs 0/1 scores: use 'bootstrap' or 't' for graded ones")
+            raise ValueError("test 'chi2' needs 0/1 scores; use 'bootstrap' or 't' for graded ones")
         drawn = rng.multinomial(size, [(d > 0).mean(), (d < 0).mean(), (d == 0).mean()], size=count)
         return float((chi2_p(drawn[:, 0], drawn[:, 1]) <= alpha).mean())
     if test != "bootstrap":

@@ -18,7 +18,7 @@ def finite(**named: npt.ArrayLike) -> list[FloatArray]:
             raise ValueError(f"{name} must be numeric, got {value!r}") from error
         whole = isinstance(value, np.ndarray) and value.dtype.kind in "iub"
         if not whole and not np.isfinite(array).all():
-            raise ValueError(f"{name} must be finite, got NaN or infinity: remove or impute missing values first")
+            raise ValueError(f"{name} must be finite, got NaN or infinity; remove or impute missing values first")
         arrays.append(array)
     aligned(**dict(zip(named, arrays, strict=True)))
     return arrays

@@ -157,7 +157,7 @@ def plan_items(
     largest = likeness.largest_gap()
     if gap is not None and not 0 < gap <= largest:
         raise ValueError(
-            f"a gap of {gap:g} is not possible: models of this likeness differ by more than 0 and at most {largest:.3g}"
+            f"a gap of {gap:g} is not possible between two such models; use a gap above 0 and at most {largest:.3g}"
         )
     needed = {} if gap is None else {name: float(n[0]) for name, n in needs(np.array([gap])).items()}
     curve = []

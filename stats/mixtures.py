@@ -14,7 +14,7 @@ from stats.checks import FloatArray
 from stats.special import betainc, betaln
 
 _FORM = re.compile(r"(beta|two_point)\(([^,()]+),([^,()]+)\)")
-_ACCEPTED = "accepted: 'beta(a,b)' with a, b > 0, 'grid98', 'two_point(p,q)' with 0 < p < 1/2 < q < 1"
+_ACCEPTED = "use 'beta(a,b)' with a, b > 0, 'grid98', 'two_point(p,q)' with 0 < p < 1/2 < q < 1"
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ class EmbeddedMonitor(MonitorProcess):
     def _check_valkey(self) -> None:
         if self._valkey is not None and not self._valkey.running:
             raise StoreError(
-                f"the embedded Valkey has ended (its log: {self._valkey.directory / 'valkey.log'}): start again; no event is lost or "
+                f"the embedded Valkey has ended (its log: {self._valkey.directory / 'valkey.log'}); start again; no event is lost or "
                 "counted twice"
             )
 

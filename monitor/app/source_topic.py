@@ -59,8 +59,8 @@ class SourceTopic:
             async def check() -> None:
                 if await topics.find(self._name) is None:
                     raise SourceGap(
-                        f"topic {self._name} is gone from {self._kafka.addresses}, deleted or lost by the brokers: restore it with its "
-                        "records, or create it again and delete the state"
+                        f"topic {self._name} is gone from {self._kafka.addresses}: it was deleted, or the brokers lost it; restore it "
+                        "with its records, or create it again and delete the state"
                     )
 
             await METADATA_LAG.run(check, lambda error: isinstance(error, SourceGap))
@@ -83,5 +83,5 @@ class SourceTopic:
             content = "nothing" if record is None else "another record"
             raise SourceGap(
                 f"partition {partition} of {self._name} holds {content} at offset {offset}, where the last record was folded, because the "
-                "topic was created again or truncated: use another topic name, or delete the state and fold the log from its beginning"
+                "topic was created again or truncated; use another topic name, or delete the state and fold the log from its beginning"
             )

@@ -42,10 +42,10 @@ def read_header(file: int, path: Path) -> tuple[str, int]:
     except (ValueError, KeyError, TypeError, AttributeError):
         newline = b""
     if not newline:
-        raise LogDamaged(f"{path} does not begin with the header of a rankwatch log: {advice}")
+        raise LogDamaged(f"{path} does not begin with the header of a rankwatch log; {advice}")
     if version != VERSION:
         raise LogDamaged(
-            f"{path} is a log of version {version}, this program reads version {VERSION}: upgrade it, or {advice}"
+            f"{path} is a log of version {version}, and this program reads version {VERSION}; upgrade rankwatch, or {advice}"
         )
     return identity, len(line) + 1
 

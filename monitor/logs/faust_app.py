@@ -127,7 +127,7 @@ class FaustApp(faust.App):  # type: ignore[misc]
     async def on_start(self) -> None:
         """Raise ValueError if `stored_offsets` is not set."""
         if not hasattr(self, "stored_offsets"):
-            raise ValueError("stored_offsets is not set: set app.stored_offsets before the start")
+            raise ValueError("stored_offsets is not set; set app.stored_offsets before the start")
         await super().on_start()
 
     async def wait_failed(self) -> NoReturn:

@@ -149,6 +149,6 @@ class Transport(base.Transport):  # type: ignore[misc]
         if log is None or log.path != path:
             current = "not set" if log is None else log.path
             raise ValueError(
-                f"file_log is {current}: open {path} with FileLog.open and set app.file_log before the start"
+                f"file_log is {current}; open {path} with FileLog.open and set app.file_log before the start"
             )
         return log

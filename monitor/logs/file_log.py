@@ -112,7 +112,7 @@ class FileLog:
             If the log is closed, or a sync failed: open it again to append.
         """
         if self._closed or self._failure:
-            raise LogClosed(self._failure or f"{self.path} is closed: open the log again to append")
+            raise LogClosed(self._failure or f"{self.path} is closed; open the log again to append")
         if not records:
             return self._durable_end
         block = b"\n".join(records) + b"\n"
@@ -140,13 +140,13 @@ class FileLog:
         """Raise `OffsetOutOfRange` unless a record begins at `offset` or `offset` is `durable_end`."""
         if not self.first_offset <= offset <= self._durable_end:
             raise OffsetOutOfRange(
-                f"offset {offset} is outside {self.path}, which holds {self.first_offset} to {self._durable_end}: the file was replaced or "
-                "has lost its end; restore it, or start over in an empty data directory"
+                f"offset {offset} is outside {self.path}, which holds {self.first_offset} to {self._durable_end}, because it was replaced "
+                "or has lost its end; restore it, or start over in an empty data directory"
             )
         # The byte before a record ends the line before it.
         if os.pread(self._file, 1, offset - 1) != b"\n":
             raise OffsetOutOfRange(
-                f"offset {offset} is inside a record of {self.path}: give a position where a line begins"
+                f"offset {offset} is inside a record of {self.path}; give a position where a line begins"
             )
 
     def read(self, offset: int, max_records: int = 2000, max_bytes: int = 1 << 20) -> Chunk | None:
@@ -180,7 +180,7 @@ class FileLog:
             more = os.pread(self._file, min(len(data), available - len(data)), offset + len(data))
             if not more:
                 raise LogDamaged(
-                    f"{self.path} ends inside the record at {offset}: another program shortened it; restore the file"
+                    f"{self.path} was shortened by another program: it ends inside the record at offset {offset}; restore the file"
                 )
             data += more
             cut = data.find(b"\n")
@@ -257,7 +257,7 @@ class FileLog:
 
     def _fail(self, error: OSError) -> None:
         self._failure = (
-            f"{self.path} accepts no more appends, because a write could not be synced to the disk ({error.strerror}): fix the disk, then "
+            f"{self.path} accepts no more appends, because a write could not be synced to the disk ({error.strerror}); fix the disk, then "
             "start again"
         )
 

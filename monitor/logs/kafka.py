@@ -274,8 +274,8 @@ def _read_error(error: FetchedOutOfRange | NoOffsetForPartitionError) -> Excepti
 
 def _outside(tp: TP, offset: int, holds: str) -> str:
     return (
-        f"offset {offset} is outside partition {tp.partition} of {tp.topic}, {holds}: because its retention has passed or "
-        "the topic was created again: import the state from an export, or start over under another topic name"
+        f"offset {offset} is outside partition {tp.partition} of {tp.topic}, {holds}, because its retention has passed or "
+        "the topic was created again; import the state from an export, or start over under another topic name"
     )
 
 

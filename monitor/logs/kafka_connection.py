@@ -37,7 +37,7 @@ class KafkaConnection(ChunkConsumer):
     @property
     def _kafka(self) -> AIOKafkaConsumer:
         if self._started_kafka is None:
-            raise ConsumerNotStarted("the consumer is not connected: start the application first")
+            raise ConsumerNotStarted("the consumer is not connected; start the application first")
         return self._started_kafka
 
     async def on_start(self) -> None:

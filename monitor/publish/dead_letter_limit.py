@@ -45,9 +45,9 @@ class DeadLetterLimit:
 
     def __init__(self, share: float = SHARE, run: int = RUN) -> None:
         if not 0 <= share <= 1:
-            raise ValueError(f"share is {share}: give a share of the records, from 0 to 1")
+            raise ValueError(f"share is {share}; give a share of the records, from 0 to 1")
         if run < 1:
-            raise ValueError(f"run is {run}: give a number of records, from 1")
+            raise ValueError(f"run is {run}; give a number of records, from 1")
         self.share, self.run = share, run
         self._bad: deque[tuple[int, float]] = deque()
         self._in_window = 0.0

@@ -36,7 +36,7 @@ class FeedFile:
             return change_order(VerdictChange.model_validate_json(last).id)
         except ValidationError as error:
             raise ValueError(
-                f"{self._path}: the last line is not a verdict change: move the file away, and it is written again"
+                f"{self._path}: the last line is not a verdict change; move the file away, and it is written again"
             ) from error
 
     async def publish(self, changes: Sequence[VerdictChange]) -> None:

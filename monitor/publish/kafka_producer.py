@@ -163,7 +163,7 @@ class KafkaProducer:
     async def _connected(self) -> AIOKafkaProducer:
         async with self._starting:
             if self._closed:
-                raise BrokerError(f"the producer for {self.addresses} is closed: make another one to deliver more")
+                raise BrokerError(f"the producer for {self.addresses} is closed; make another one to deliver more")
             if self._client is None:
                 self._client = await self._connect()
             return self._client

@@ -137,4 +137,4 @@ def check_url(url: str) -> None:
     """Raise ValueError unless a URL is http or https; the message does not repeat the URL."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("webhook_url is not a web address: use http://host/... or https://host/...")
+        raise ValueError("webhook_url is not a web address; use http://host/... or https://host/...")

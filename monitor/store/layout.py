@@ -53,14 +53,14 @@ _PUBLISHER: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 def check_topic(topic: str) -> str:
     """Return the topic, or raise ValueError if it is not a topic name."""
     if not _TOPIC.fullmatch(topic):
-        raise ValueError(f"topic {topic[:300]!r} is not a topic name: use 1-249 of A-Z a-z 0-9 . _ -")
+        raise ValueError(f"topic {topic[:300]!r} is not a topic name; use 1-249 of A-Z a-z 0-9 . _ -")
     return topic
 
 
 def check_publisher(publisher: str) -> str:
     """Return the publisher, or raise ValueError if it is not a publisher name."""
     if not _PUBLISHER.fullmatch(publisher):
-        raise ValueError(f"publisher {publisher[:200]!r} is not a publisher name: use 1-100 of A-Z a-z 0-9 . _ -")
+        raise ValueError(f"publisher {publisher[:200]!r} is not a publisher name; use 1-100 of A-Z a-z 0-9 . _ -")
     return publisher
 
 

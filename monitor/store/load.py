@@ -113,8 +113,8 @@ async def _fetch_heads(fetch: Fetch, keys: Keys, names: list[tuple[str, str]]) -
         strings = {kind: next(replies) or b"" for kind in _STRINGS}
         if spec.get(b"name") != name.encode():
             raise StateRefused(
-                f"the state of benchmark {name!r} is damaged, because another program deleted or wrote {keys.of('spec', key)}: delete the "
-                "state, and the log is folded again"
+                f"the state of benchmark {name!r} is damaged, because another program deleted or wrote {keys.of('spec', key)}; delete the "
+                "state to fold the log again"
             )
         heads.append(_Replies(key, name, spec, verdicts, strings))
     return heads

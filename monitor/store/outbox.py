@@ -82,6 +82,6 @@ class StoredOutbox:
 def _check_id(identifier: str) -> str:
     if not _ID.fullmatch(identifier):
         raise ValueError(
-            f"{identifier!r} is not the id of a verdict change: use <offset>-<sequence>, or {START} for the start"
+            f"{identifier!r} is not the id of a verdict change; use <offset>-<sequence>, or {START} for the start"
         )
     return identifier

@@ -98,14 +98,14 @@ class RedisStore(StoredOutbox):
             If the state belongs to another log.
         """
         if not identity:
-            raise ValueError("identity is empty: give the identity of the log")
+            raise ValueError("identity is empty; give the identity of the log")
         keys = self._keys(partition)
         _, reply = await self._connection.fetch([("HSETNX", keys.meta, "log", identity), ("HGET", keys.meta, "log")])
         if (bound := reply.decode()) != identity:
             raise StateRefused(
-                f"the state {keys.tag} at {self._connection.address} belongs to another log ({bound}), not to this one ({identity}): use "
-                "the log it was made from; or another topic name or data directory for this log; or, if the other log is permanently gone, "
-                f"delete the keys {keys.tag}:*, and this log is folded from its start"
+                f"the state {keys.tag} at {self._connection.address} belongs to another log ({bound}), not to this one ({identity}); use "
+                "that log, or another topic name or data directory for this one. If the other log is permanently gone, "
+                f"delete the keys {keys.tag}:*; this log is then folded from its start"
             )
 
     async def load(self, partition: int) -> StoredState:
@@ -126,7 +126,8 @@ class RedisStore(StoredOutbox):
                 (self._with_offset.add if state.off else self._with_offset.discard)(partition)
                 return state
         raise StoreError(
-            f"the state of partition {partition} changed during each of {_LOAD_ATTEMPTS} loads: stop the other worker that writes to it"
+            f"the state of partition {partition} changed in each of {_LOAD_ATTEMPTS} attempts to load it; stop the other worker that "
+            "writes to it"
         )
 
     async def commit_times(self, partition: int) -> dict[str, CommitTimes]:

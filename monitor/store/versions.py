@@ -19,7 +19,7 @@ def check_versions(stored: Mapping[str, int | None], state: str) -> None:
         if version != ours:
             raise StateRefused(
                 f"{state} has {name} {'missing' if version is None else version}, this program has {ours}, and verdicts of two versions "
-                "must not be mixed: run the version that wrote it; or use another topic name or data directory and fold the log again"
+                "must not be mixed; run the version that wrote it, or fold the log again under another topic name or data directory"
             )
 
 
@@ -33,7 +33,7 @@ def check_meta(meta: Mapping[bytes, bytes], tag: str, address: str) -> None:
     """
     if meta.get(b"off") == str(IMPORTING).encode():
         raise StateRefused(
-            f"an import into the state {tag} at {address} is under way, or was killed: wait for it; or, if it no longer runs, delete the "
+            f"an import into the state {tag} at {address} is unfinished; wait for it or, if it no longer runs, delete the "
             f"state (redis-cli --scan --pattern '{tag}:*' | xargs redis-cli DEL) and import again"
         )
     stored = {name: int(meta[name.encode()]) if name.encode() in meta else None for name in VERSIONS}

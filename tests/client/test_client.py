@@ -72,7 +72,7 @@ def test_what_cannot_be_a_score_is_refused_alone(served, caplog):
         assert client.flush(60)
         assert client.stats == Stats(sent=1, dropped=0, refused=7, pending=0)
     Client(served.url, benchmark="x").score("1", 1)
-    assert "is out of range: use a number from 0 to 1" in caplog.text
+    assert "is out of range; use a number from 0 to 1" in caplog.text
     assert "the score has no model" in caplog.text
     assert [e["item_id"] for e in json.loads(served.log.records[-1])["events"]] == ["good"]
 

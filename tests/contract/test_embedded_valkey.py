@@ -189,7 +189,7 @@ async def test_a_damaged_file_is_reported_in_the_servers_own_words(tmp_path):
     damaged[200:300] = b"x" * 100
     log.write_bytes(damaged)
     with pytest.raises(
-        StoreError, match=r"(?s)did not start: fix the error that it logged.*fold the log again.*Bad file format"
+        StoreError, match=r"(?s)did not start; fix the error that it logged.*fold the log again.*Bad file format"
     ):
         await valkey.start()
     assert not valkey.running

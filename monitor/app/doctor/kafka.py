@@ -96,7 +96,7 @@ def _check_replicas(topic: Topic, brokers: int, command: _ConfigCommand) -> Find
         fix = command.set(f"min.insync.replicas={max(1, replicas - 1)}")
         return fault("replicas", fact, f"nothing can be written: {fix}")
     if needed > brokers:
-        return fault("replicas", fact, "nothing can be written: bring more brokers back")
+        return fault("replicas", fact, "nothing can be written; bring more brokers back")
     if replicas == 1:
         return warning(
             "replicas",

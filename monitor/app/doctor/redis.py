@@ -34,7 +34,7 @@ def check_server(server: ServerFacts) -> Iterator[Finding]:
         yield fault(
             "maxmemory-policy",
             server.eviction,
-            "the server may silently delete parts of the state: run `redis-cli CONFIG SET maxmemory-policy noeviction`, and set it in the "
+            "the server may silently delete parts of the state; run `redis-cli CONFIG SET maxmemory-policy noeviction`, and set it in the "
             "configuration file",
         )
     if server.memory_ratio is not None and server.memory_ratio > _MEMORY_RATIO:

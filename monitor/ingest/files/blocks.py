@@ -188,7 +188,9 @@ class BlockReader:
             self.damage_reported = True
             found = damage if self.stream.translated else f"{damage}, byte {self.position:,} of its contents"
             fault = Fault(
-                "file", found, f"{found}; everything before it is read; copy the file again, or write it again"
+                "file",
+                found,
+                f"{found}, and only what comes ahead of the damage is read; copy the file again, or write it again",
             )
             return Block(self.position, self.position, self.line + 1, b"", fault, self.hash.copy())
         if not final or not self._rest:

@@ -18,7 +18,7 @@ ANSWER_SECONDS: Final = 15.0
 """How long one reply may take before the connection is dropped."""
 
 _URL_RULE: Final = (
-    "the Redis URL cannot be read: use redis://host:port/db, rediss://host:port/db (TLS), unix:///path, "
+    "the Redis URL cannot be read; use redis://host:port/db, rediss://host:port/db (TLS), unix:///path, "
     "redis+sentinel://host:port[,host:port]/service or redis+cluster://host:port[,host:port], as in redis://localhost:6379/0"
 )
 

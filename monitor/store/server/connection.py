@@ -124,32 +124,32 @@ class Connection:
         text = str(error).rpartition("caused error: ")[2]  # a pipeline puts its command first
         if _is_transient(error):
             return StoreUnavailable(
-                f"{server} does not answer after {self._retries.timeout:g} s ({type(error).__name__}): start it, or correct its address"
+                f"{server} does not answer after {self._retries.timeout:g} s; start it, or correct its address"
             )
         if isinstance(error, _LOGIN_ERRORS) or text.startswith(("NOAUTH", "WRONGPASS")):
-            return StateRefused(f"{server} refuses the login: check the user and the password in its URL")
+            return StateRefused(f"{server} refuses the login; check the user and the password in its URL")
         if isinstance(error, exceptions.NoPermissionError):
-            return StateRefused(f"{server} forbids this user a command or a key: grant it with ACL SETUSER")
+            return StateRefused(f"{server} forbids this user a command or a key; grant it with ACL SETUSER")
         if isinstance(error, exceptions.OutOfMemoryError):
             return StoreError(
-                f"{server} is full, and nothing was written: give it more memory (CONFIG SET maxmemory) or fewer other keys, then start "
+                f"{server} is full, and nothing was written; give it more memory (CONFIG SET maxmemory) or fewer other keys, then start "
                 "again"
             )
         if text.startswith(_OUR_SCRIPT):
             return StoreError(f"{server} rejected a write: {text.removeprefix(_OUR_SCRIPT)}")
         code = text.partition(" ")[0]
         kind = code if code.isupper() else type(error).__name__
-        return StoreError(f"{server} answered with the error {kind}: look it up in the server's log, then start again")
+        return StoreError(f"{server} answered with the error {kind}; look it up in the server's log, then start again")
 
 
 def _check_info(address: str, info: Mapping[str, Any]) -> None:
     version = str(info.get("redis_version", "0"))
     if is_too_old(version):
-        raise StateRefused(f"Redis at {address} is version {version}: use 6.2 or newer, or any Valkey")
+        raise StateRefused(f"Redis at {address} is version {version}; use 6.2 or newer, or any Valkey")
     policy = info.get("maxmemory_policy")
     if policy != "noeviction":
         raise StateRefused(
-            f"Redis at {address} has maxmemory-policy {policy}, under which it may silently delete parts of the state: run "
+            f"Redis at {address} has maxmemory-policy {policy}, under which it may silently delete parts of the state; run "
             "`redis-cli CONFIG SET maxmemory-policy noeviction`, set it in the server's configuration file, then start again"
         )
 

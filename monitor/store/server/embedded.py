@@ -68,7 +68,7 @@ class EmbeddedValkey:
     def options(self) -> dict[str, Any]:
         """Keyword arguments of `redis.asyncio.Redis` for this server; they hold its password."""
         if self._process is None:
-            raise RuntimeError("the embedded Valkey is not running: start it first")
+            raise RuntimeError("the embedded Valkey is not running; start it first")
         return dict(self._options)
 
     @property
@@ -149,7 +149,7 @@ class EmbeddedValkey:
             port_taken = "port" in self._options and b"Address already in use" in log.read_bytes()
             if not port_taken or attempt == _PORT_ATTEMPTS - 1:
                 raise StoreError(
-                    f"the embedded Valkey ({executable}) did not start: fix the error that it logged, or stop rankwatch and delete "
+                    f"the embedded Valkey ({executable}) did not start; fix the error that it logged, or stop rankwatch and delete "
                     f"{self.directory} to fold the log again. The end of {log}:\n{_tail(log)}"
                 )
 

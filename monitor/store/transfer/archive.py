@@ -133,7 +133,7 @@ def read_archive(file: Iterable[bytes]) -> tuple[ArchiveHeader, Iterator[Partiti
     if data.get("rankwatch_state") != ARCHIVE_VERSION:
         version = data.get("rankwatch_state", "missing")
         raise ArchiveDamaged(
-            f"line 1: rankwatch_state is {version}, not {ARCHIVE_VERSION}: give a file that `rankwatch state export` of this version wrote"
+            f"line 1: rankwatch_state is {version}, not {ARCHIVE_VERSION}; give a file that `rankwatch state export` of this version wrote"
         )
     digest.update(first)
     return _make(ArchiveHeader, data, 1), _read_lines(lines, digest)

@@ -40,7 +40,7 @@ class StateImport:
                 await self._partition(line)
         if unknown := self._offsets.keys() - self._meta.keys():
             raise ValueError(
-                f"an offset is given for partition {min(unknown)}, which has no state: give offsets for {sorted(self._meta)}"
+                f"an offset is given for partition {min(unknown)}, which has no state; give offsets for {sorted(self._meta)}"
             )
         for number in sorted(self._meta):
             await self._finish(number)
@@ -68,7 +68,7 @@ class StateImport:
                 self._meta[number] = {}
                 return
         raise StateRefused(
-            f"there is a state {keys.tag} at {self._connection.address} already, and it is not overwritten: import under another "
+            f"there is a state {keys.tag} at {self._connection.address} already, and it is not overwritten; import under another "
             f"--topic or into another server, or delete the state (redis-cli --scan --pattern '{keys.tag}:*' | xargs redis-cli DEL)"
         )
 
@@ -82,7 +82,7 @@ class StateImport:
         if line.outbox:
             raise StateRefused(
                 f"{len(line.outbox)} verdict changes of partition {line.partition} are not published yet, and their ids are valid only "
-                "with the old log: run a worker on the old state until `rankwatch state show` has none waiting, then export again"
+                "with the old log; run a worker on the old state until `rankwatch state show` has none waiting, then export again"
             )
         for name, value in json.loads(line.meta.get("counters", "{}")).items():
             self._counters[name] = self._counters.get(name, 0) + value

@@ -57,7 +57,7 @@ class Transfer:
         numbers = await self.partitions()
         if not numbers:
             raise StateRefused(
-                f"there is no state of topic {self.topic} at {self._connection.address}: give its topic and its server"
+                f"there is no state of topic {self.topic} at {self._connection.address}; give its topic and its server"
             )
         writer = ArchiveWriter(file, ArchiveHeader(self.topic, **VERSIONS))
         count = 0
@@ -124,7 +124,7 @@ async def _export_partition(connection: Connection, topic: str, number: int, wri
         writer.benchmark(await _read_benchmark(connection, keys, number, key.decode(), entry))
     if await changed_since(connection.fetch, keys, meta):
         raise StoreError(
-            f"partition {number} of {topic} changed during the export: stop the workers (and `watch`), then export again"
+            f"partition {number} of {topic} changed during the export; stop the workers (and `watch`), then export again"
         )
     return len(benchmarks)
 

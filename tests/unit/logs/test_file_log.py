@@ -298,7 +298,7 @@ def test_one_holder_at_a_time_whatever_path_leads_there(tmp_path, other):
         (b'["log", "version"]\n', "does not begin with the header"),
         (b"\x00" * 9000, "does not begin with the header"),
         (b'{"log": "%s", "version": 1}' % (b"ab" * 16), "does not begin with the header"),
-        (b'{"log": "%s", "version": 2}\n' % (b"ab" * 16), "is a log of version 2, this program reads version 1"),
+        (b'{"log": "%s", "version": 2}\n' % (b"ab" * 16), "is a log of version 2, and this program reads version 1"),
     ],
 )
 def test_a_file_that_is_no_log_is_refused_and_left_alone(tmp_path, content, found):
@@ -371,7 +371,7 @@ def test_closing_lets_appends_finish_and_refuses_later_ones(tmp_path):
         await log.close()
         assert append.done()
         assert written(path) == [(log.first_offset, b"1")]
-        with pytest.raises(LogClosed, match="is closed: open the log again"):
+        with pytest.raises(LogClosed, match="is closed; open the log again"):
             await log.append([b"2"])
         with (tmp_path / "unrelated").open("wb"), pytest.raises(OSError, match="Bad file descriptor"):
             log.read(log.first_offset)

@@ -194,7 +194,7 @@ def test_a_value_does_not_depend_on_its_batch():
     "name", ["beta", "beta(0,1)", "beta(1)", "beta(a,b)", "grid", "two_point(.6,.4)", "beta(inf,1)"]
 )
 def test_unknown_mixtures_are_named(name):
-    with pytest.raises(ValueError, match=r"is unknown; accepted: 'beta\(a,b\)'"):
+    with pytest.raises(ValueError, match=r"is unknown; use 'beta\(a,b\)'"):
         log_e_value(1, 1, name)
 
 

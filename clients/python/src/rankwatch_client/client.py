@@ -112,7 +112,7 @@ class Client:
     ) -> None:
         url = url or os.environ.get("RANKWATCH_URL")
         if not url:
-            raise ValueError("the URL of the monitor is missing: pass url=, or set RANKWATCH_URL")
+            raise ValueError("the URL of the monitor is missing; pass url=, or set RANKWATCH_URL")
         self.url, self.benchmark, self.model = url, benchmark, model
         self._token = token or os.environ.get("RANKWATCH_TOKEN")
         self._capacity, self._interval = capacity, interval
@@ -185,7 +185,7 @@ class Client:
         """
         name = benchmark or self.benchmark
         if name is None:
-            self._refuse(0, "the declaration has no benchmark: pass it to the client or to declare()")
+            self._refuse(0, "the declaration has no benchmark; pass it to the client or to declare()")
             return
         self._put(_Declaration(name, spec))
 
@@ -372,13 +372,13 @@ def _fault(event: dict[str, Any]) -> str | None:
     """Return why an event cannot be sent, or None; the monitor checks the rest."""
     for name in ("benchmark", "model"):
         if not isinstance(event[name], str):
-            return f"the score has no {name}: pass it to the client or to score()"
+            return f"the score has no {name}; pass it to the client or to score()"
     score = event["score"]
     try:
         if score is not None and not 0 <= score <= 1:
-            return f"score {score!r} is out of range: use a number from 0 to 1, a boolean or None"
+            return f"score {score!r} is out of range; use a number from 0 to 1, a boolean or None"
     except TypeError:
-        return f"a score of type {type(score).__name__} is not a number: use a number from 0 to 1, a boolean or None"
+        return f"a score of type {type(score).__name__} is not a number; use a number from 0 to 1, a boolean or None"
     return None
 
 

@@ -72,7 +72,7 @@ def _metric(sample: Mapping[str, Any], better: Mapping[str, Any], task: str) -> 
     for name in sample.get("metrics", ()):
         if better.get(name) is not False and isinstance(sample.get(name), (int, float)):
             return str(name)
-    raise ValueError(f"{task} has no metric with one number per document where higher is better: pass metric=")
+    raise ValueError(f"{task} has no metric with one number per document where higher is better; pass metric=")
 
 
 def _value(value: object) -> float | None:

@@ -50,9 +50,9 @@ class Transport:
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError("the URL of the monitor is invalid: use http[s]://host[:port]")
+            raise ValueError("the URL of the monitor is invalid; use http[s]://host[:port]")
         if parts.username is not None or parts.password is not None:
-            raise ValueError("the URL contains a user or password: pass the token as token=, or set RANKWATCH_TOKEN")
+            raise ValueError("the URL contains a user or password; pass the token as token=, or set RANKWATCH_TOKEN")
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._connection = kind(parts.hostname, parts.port, timeout=timeout)
         self._prefix = parts.path.rstrip("/")

@@ -6,11 +6,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Side = Literal["a", "b"]
 Procedure = Literal["anytime", "anytime_family"]
-Kind = Literal["decided", "reversed", "invalidated"]
+Kind = Literal["decided", "reversed", "invalidated", "superseded"]
 
 
 class Evidence(BaseModel):
-    """Evidence of a verdict at its event; for kind invalidated, the evidence of the withdrawn decision."""
+    """Evidence of a verdict at its event; for kinds invalidated and superseded, the evidence of the decision that ends."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,7 +46,9 @@ class VerdictChange(BaseModel):
     kind: Kind
     procedure: Procedure
     before: Side | None
-    after: Side | None = Field(description="null: the decision no longer counts (kind invalidated)")
+    after: Side | None = Field(
+        description="null: the decision no longer counts (kind invalidated), or is about scores that were replaced (kind superseded)"
+    )
     order_policy: str
     mixture: str
     statistics_version: int

@@ -42,7 +42,9 @@ class FamilyReport(StrictModel):
     """The family over which `anytime_family` controls the error rate."""
 
     policy: Literal["spending", "capacity"]
-    size: int | None = Field(description="pairs that share alpha (capacity), or the pairs registered so far (spending)")
+    size: int | None = Field(
+        description="pairs that share alpha (capacity), or the current pairs registered so far (spending)"
+    )
 
 
 class ModelReport(StrictModel):
@@ -97,6 +99,8 @@ class PairReport(StrictModel):
 
     model_a: str
     model_b: str
+    epoch_a: int = Field(description="epoch of model_a whose scores are compared")
+    epoch_b: int
     adjacent: bool
     n: int
     b: int | None

@@ -11,11 +11,14 @@ ASSUMPTIONS: Final = {
 }
 """What a verdict assumes under each order policy; a sentence starts with "Assumes that"."""
 
+RESCORED: Final = "scores were replaced for reasons that do not depend on who was ahead"
+"""What a verdict on replaced scores assumes besides."""
+
 SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise"}
 """The comparisons over which each anytime procedure controls the error rate."""
 
 
-def assumption(policy: str, items: int | None = None) -> str | None:
+def assumption(policy: str, items: int | None = None, *, rescored: bool = False) -> str | None:
     """Return what verdicts assume under an order policy; None under policy `none`.
 
     Parameters
@@ -23,18 +26,21 @@ def assumption(policy: str, items: int | None = None) -> str | None:
     policy : str
     items : int, optional
         The number of items read, if these are taken for the whole benchmark and no policy was declared.
+    rescored : bool
+        Whether the scores replace those of an older epoch.
 
     Examples
     --------
     >>> assumption("completion", 12_032)
     'the 12,032 items read are the whole benchmark'
     """
-    if items is not None:
-        return f"the {items:,} items read are the whole benchmark"
-    return ASSUMPTIONS.get(policy)
+    of_items = ASSUMPTIONS.get(policy) if items is None else f"the {items:,} items read are the whole benchmark"
+    return f"{of_items}, and that {RESCORED}" if of_items and rescored else of_items
 
 
-def decided(better: str, worse: str, benchmark: str, procedure: str, policy: str, evidence: Evidence) -> str:
+def decided(
+    better: str, worse: str, benchmark: str, procedure: str, policy: str, evidence: Evidence, *, rescored: bool = False
+) -> str:
     """Return the sentence of a decision."""
     if evidence.b is None or evidence.c is None:
         outcome = f"on {evidence.n:,} shared items its mean score is higher by {abs(evidence.gap):.4g}"
@@ -45,7 +51,8 @@ def decided(better: str, worse: str, benchmark: str, procedure: str, policy: str
         kind = "skipped" if policy == "committed" else "missing"
         outcome += f", even if all {evidence.missing:,} {kind} items went the other way"
     scope = SCOPES[procedure]
-    return f"{better} is better than {worse} on {benchmark}, decided {scope}: {outcome}. Assumes that {ASSUMPTIONS[policy]}."
+    assumed = assumption(policy, rescored=rescored)
+    return f"{better} is better than {worse} on {benchmark}, decided {scope}: {outcome}. Assumes that {assumed}."
 
 
 def reversed_after(leader: str, trailer: str, benchmark: str, procedure: str, evidence: Evidence) -> str:
@@ -63,3 +70,11 @@ def reversed_after(leader: str, trailer: str, benchmark: str, procedure: str, ev
 def invalidated(first: str, second: str, benchmark: str, procedure: str, reason: str) -> str:
     """Return the sentence of a decision that no longer counts."""
     return f"The decision between {first} and {second} on {benchmark} ({SCOPES[procedure]}) no longer counts: {reason}."
+
+
+def superseded(first: str, second: str, benchmark: str, procedure: str, model: str, epoch: int) -> str:
+    """Return the sentence of a decision on scores that a newer epoch replaces."""
+    return (
+        f"The decision between {first} and {second} on {benchmark} ({SCOPES[procedure]}) is superseded: {model} was scored again, as epoch "
+        f"{epoch}. The new scores are compared separately."
+    )

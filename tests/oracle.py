@@ -56,6 +56,12 @@ def suspicious(place, clusters, positions):
     return positions is not None and distributions.pearsonr(range(n), positions).pvalue <= share
 
 
+def generation(pair):
+    """The family of a pair: the newer of its two epochs, and whether both models have it."""
+    (_, one), (_, other) = pair
+    return max(one, other), one == other
+
+
 class Oracle:
     """Folds the events of one benchmark."""
 
@@ -80,6 +86,7 @@ class Oracle:
         self.scores = {}
         self.items = {}
         self.models = {}
+        self.superseded = set()
         self.counts = defaultdict(lambda: [0, 0, 0])
         self.family = {}
         self.verdicts = {}
@@ -113,7 +120,9 @@ class Oracle:
             self.items.setdefault(item, len(self.items))
         if repeat == 0:
             self.clusters.setdefault(item, event.get("cluster"))
-        self.models.setdefault(model, len(self.models))
+        if model not in self.models:
+            self.models[model] = len(self.models)
+            self.new_epoch(model, place)
         if self.policy == "completion" and len(self.items) > self.items_declared:
             self.stop(place)
         key = (item, repeat, model)
@@ -145,6 +154,17 @@ class Oracle:
         for other in others if self.permutation and self.betting and not self.mixed else ():
             self.walk(tuple(sorted((model, other), key=self.models.get)), place)
 
+    def new_epoch(self, model, place):
+        """Only the newest epoch of a model is compared: every decision on an older one ends with the first event of the newer one."""
+        epochs = [other for other in self.models if other[0] == model[0]]
+        newest = max(epochs)
+        for old in set(epochs) - {newest} - self.superseded:
+            for (pair, procedure, kind), (_, *rest) in list(self.verdicts.items()):
+                ended = self.superseded & set(pair) or (pair, procedure, "invalidated") in self.verdicts
+                if kind == "decided" and old in pair and not ended:
+                    self.verdicts[pair, procedure, "superseded"] = (place, *rest)
+            self.superseded.add(old)
+
     def stop(self, place):
         """No verdict from this event on, and those that were given no longer count."""
         if not self.betting:
@@ -174,8 +194,10 @@ class Oracle:
         count[2] += (x, y) == (0.0, 1.0)
         if first[0] == second[0]:
             return
+        if self.superseded & set(pair):
+            return
         if new and (self.family_pairs is None or frozenset({first[0], second[0]}) in self.family_pairs):
-            self.family[pair] = len(self.family) + 1
+            self.family[pair] = 1 + sum(generation(pair) == generation(other) for other in self.family)
         self.differences[pair].append(x - y)
         if not self.betting or self.mixed or self.permutation:
             return
@@ -220,6 +242,8 @@ class Oracle:
             self.latch(pair, (n, b, c), evidence, place)
 
     def latch(self, pair, sums, evidence, place, lead=None):
+        if self.superseded & set(pair):
+            return
         n, b, c = sums
         lead = b - c if lead is None else lead
         thresholds = {"anytime": self.alpha}

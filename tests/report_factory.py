@@ -19,6 +19,8 @@ def pair(a="alpha", b="beta", *, wins=1680, losses=1454, n=12032, decided=None, 
     values = {
         "model_a": a,
         "model_b": b,
+        "epoch_a": 0,
+        "epoch_b": 0,
         "adjacent": True,
         "n": n,
         "b": wins,

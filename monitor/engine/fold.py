@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import pairwise, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from monitor.engine.chunk import EventBatch
 from monitor.engine.latch.arrival import ArrivalEvidence
 from monitor.engine.latch.base import Evidence, NewScores
 from monitor.engine.latch.binary import crossings
-from monitor.engine.latch.changes import announce, invalidate
+from monitor.engine.latch.changes import announce, invalidate, supersede
 from monitor.engine.latch.committed import crossings_along
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import enter_graded
@@ -45,6 +45,8 @@ class _Cells:
     """The first event with an item too many, from which no decision counts; else the length."""
     invalidation_reason: str
     """Why no decision counts from `cut` on."""
+    newer: dict[int, int]
+    """Contestant of each event that begins a newer epoch of a model, by the event's position."""
 
 
 def fold_batch(
@@ -63,12 +65,14 @@ def fold_batch(
         benchmark.grow()
         rows = len(benchmark.rows)
         benchmark.counts_row[rows - len(delta.rows) : rows] = [row.repeat == 0 for row in delta.rows]
-        # Events before an item too many may still decide, the others may not: fold them separately.
-        for low, high, holds in ((0, located.cut, held_before), (located.cut, len(piece.events), False)):
-            if low < high:
-                if held_before and not holds:
-                    invalidate(benchmark, piece, low, located.invalidation_reason, delta)
-                cells.append(_apply(benchmark, piece, located, slice(low, high), delta, holds=holds))
+        # An item too many ends all decisions, and a newer epoch those on the older one: fold events before and after them separately.
+        for low, high in pairwise(sorted({0, located.cut, *located.newer, len(piece.events)})):
+            if low in located.newer:
+                supersede(benchmark, piece, low, located.newer[low], delta)
+            if held_before and low == located.cut:
+                invalidate(benchmark, piece, low, located.invalidation_reason, delta)
+            holds = held_before and low < located.cut and not benchmark.order_refuted
+            cells.append(_apply(benchmark, piece, located, slice(low, high), delta, holds=holds))
     benchmark.counters["events"] += len(batch.events) - len(refused)
     return refused
 
@@ -90,6 +94,7 @@ def _locate(
         plain &= np.array([not (event.repeat or event.epoch) for event in events])
     unknown = np.flatnonzero((row < 0) | (contestant < 0) | ~plain)
     held_before, cut, reason = benchmark.assumption_holds, size, ""
+    newer: dict[int, int] = {}
     for position, is_plain in zip(unknown.tolist(), plain[unknown].tolist(), strict=True):
         event = events[position]
         # An event of this piece has just added the names of most of them.
@@ -98,7 +103,10 @@ def _locate(
             contestants[position] = contestant_of(event.model, -1)
             if rows[position] >= 0 and contestants[position] >= 0:
                 continue
+        known = len(benchmark.contestants)
         place = _place(benchmark, event, delta, limits)
+        if len(benchmark.contestants) > known and benchmark.is_newer(known):
+            newer[position] = known
         if isinstance(place, Fault):
             faults.append((position, place))
             place = 0, 0, ABSENT
@@ -107,7 +115,7 @@ def _locate(
             cut, reason = position, benchmark.invalidation_reason
     if unknown.size:
         row, contestant = np.fromiter(rows, np.int64, size), np.fromiter(contestants, np.int64, size)
-    return _Cells(row, contestant, codes.astype(np.uint32), cut, reason), faults
+    return _Cells(row, contestant, codes.astype(np.uint32), cut, reason, newer), faults
 
 
 def _known_codes(benchmark: Benchmark, scores: list[float | None]) -> Index:

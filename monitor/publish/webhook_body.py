@@ -14,8 +14,9 @@ _NAMES: Final = {
     "decided": "RankwatchPairDecided",
     "reversed": "RankwatchDecisionReversed",
     "invalidated": "RankwatchDecisionInvalidated",
+    "superseded": "RankwatchDecisionSuperseded",
 }
-_SEVERITY: Final = {"decided": "info", "reversed": "warning", "invalidated": "warning"}
+_SEVERITY: Final = {"decided": "info", "reversed": "warning", "invalidated": "warning", "superseded": "info"}
 
 
 def json_body(origin: str, changes: Sequence[VerdictChange], now: float) -> bytes:  # noqa: ARG001 - the same bytes on every attempt
@@ -48,6 +49,8 @@ def alertmanager_body(origin: str, changes: Sequence[VerdictChange], now: float)
 
 
 def _summary(change: VerdictChange) -> str:
+    if change.kind == "superseded":
+        return f"the decision between {change.model_a} and {change.model_b} on {change.benchmark} is about scores that were replaced"
     if change.after is None:
         return f"the decision between {change.model_a} and {change.model_b} on {change.benchmark} no longer counts"
     better, worse = (change.model_a, change.model_b) if change.after == "a" else (change.model_b, change.model_a)

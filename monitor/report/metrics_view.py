@@ -111,9 +111,13 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
         models=model_reports(table),
         pairs=table.size,
         decided={name: int(np.count_nonzero(latch)) for name, latch in latched.items()},
-        changes=_changes(benchmark),
+        changes={
+            (procedure, kind): benchmark.change_counts[procedure, kind]
+            for procedure in PROCEDURES
+            for kind in get_args(Kind)
+        },
         exhausted=int(np.count_nonzero((latched["anytime_family"] == 0) & table.complete & (table.n > 0))),
-        beyond_capacity=0 if capacity is None else max(0, benchmark.registered - capacity),
+        beyond_capacity=0 if capacity is None else int((benchmark.family_index[table.pair] > capacity).sum()),
         adjacent_undecided=count_undecided(table, clusters, adjacent),
         adjacent_unresolved=count_unresolved(table, clusters, adjacent),
         omitted=max(0, candidates.size - cap),
@@ -130,20 +134,6 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
         },
         resolution=_resolution(table, clusters, displayed),
     )
-
-
-def _changes(benchmark: Benchmark) -> dict[tuple[str, str], int]:
-    """Count the verdict changes from the latches, since there may be a million changes."""
-    counts: dict[tuple[str, str], int] = {(procedure, kind): 0 for procedure in PROCEDURES for kind in get_args(Kind)}
-    for procedure in PROCEDURES:
-        latch = benchmark.latched[procedure]
-        counts[procedure, "decided"] = int(np.count_nonzero(latch))
-        counts[procedure, "reversed"] = int(np.count_nonzero(np.abs(latch) > 1))
-    if len(benchmark.changes) > sum(counts.values()):
-        # All decisions are invalidated at once, and nothing is decided after that.
-        for procedure in PROCEDURES:
-            counts[procedure, "invalidated"] = counts[procedure, "decided"]
-    return counts
 
 
 def _candidates(table: PairTable, latched: Flags) -> Index:

@@ -80,7 +80,10 @@ def pair_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) -> l
         counts[at].tolist() if table.benchmark.binary else [None] * at.size for counts in (table.wins, table.losses)
     )
     names = [c.model for c in table.benchmark.contestants]
-    columns["model_a"], columns["model_b"] = ([names[k] for k in ends[at].tolist()] for ends in (table.a, table.b))
+    epochs = [c.epoch for c in table.benchmark.contestants]
+    for side, ends in (("a", table.a[at].tolist()), ("b", table.b[at].tolist())):
+        columns[f"model_{side}"] = [names[k] for k in ends]
+        columns[f"epoch_{side}"] = [epochs[k] for k in ends]
     columns["status"] = [STATUSES[code] for code in status_codes(table, at).tolist()]
     columns["reason"], columns["decided_at_n"] = _reasons(table, at, columns)
     columns["items_to_decision"] = [
@@ -166,13 +169,14 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     """Return the reason of each pair, and the shared items at which it was decided family-wise."""
     benchmark = table.benchmark
     policy = "completion" if table.asserted else benchmark.spec.order.policy
-    assumed = assumption(policy, table.assumed_items)
+    assumed = {rescored: assumption(policy, table.assumed_items, rescored=rescored) for rescored in (False, True)}
     sides = {name: side_names(table.anytime_decisions[name], at) for name in PROCEDURES}
     missing = [None] * at.size if table.missing is None else table.missing[at].tolist()
     reasons, decided_at = [], []
     for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
         # Where completeness is asserted there is no latch: the pair is decided on all its items.
+        epochs = columns["epoch_a"][r], columns["epoch_b"][r]
         decided_at.append(None if side is None else _latched_at(benchmark, pair, "decided") or columns["n"][r])
         facts = PairFacts(
             model_a=columns["model_a"][r],
@@ -192,8 +196,8 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             outside_family=_outside_family(table, q),
             hold_reason=table.hold_reason,
             policy=policy,
-            assumption=assumed,
-            epochs=(benchmark.contestants[table.a[q]].epoch, benchmark.contestants[table.b[q]].epoch),
+            assumption=assumed[max(epochs) > 0],
+            epochs=epochs,
         )
         reasons.append(reason(facts))
     return reasons, decided_at

@@ -225,8 +225,8 @@ class PairTable(PairCounts):
     @property
     def anytime_family_size(self) -> int:
         """Pairs that share alpha: the declared capacity; else the pairs compared if completeness is asserted, or those registered."""
-        benchmark = self.benchmark
-        return benchmark.spec.family.capacity or (self.family_size if self.asserted else benchmark.registered)
+        registered = int(np.count_nonzero(self.benchmark.family_index[self.pair]))
+        return self.benchmark.spec.family.capacity or (self.family_size if self.asserted else registered)
 
     @cached_property
     def log_family_threshold(self) -> Floats:

@@ -26,6 +26,9 @@ def _guaranteed(kind: str) -> dict[str, Case]:
             fold(trouble(rng, streams.repeated(rng, count, items)), order="trusted", repeats=count, family=family)
         )
 
+    def regraded(epoch, *, pure, **policy):
+        return lambda rng: streams.decided_in(streams.fold_regrades(rng, 3, family=family, **policy), epoch, pure=pure)
+
     return {
         f"trusted, random order, {kind}": lambda rng: decided(
             fold(trouble(rng, streams.exchangeable(rng)), order="trusted", family=family)
@@ -40,6 +43,9 @@ def _guaranteed(kind: str) -> dict[str, Case]:
         f"graded, completion, blocks, delayed wins, {kind}": lambda rng: decided(
             fold(blocks(rng, streams.graded_clustered), items=ITEMS, scores="graded", family=family)
         ),
+        f"regraded twice, trusted, the last generation, {kind}": regraded(2, pure=True, order="trusted"),
+        f"regraded twice, trusted, while models have two epochs, {kind}": regraded(1, pure=False, order="trusted"),
+        f"regraded twice, completion, the last generation, {kind}": regraded(2, pure=True, items=ITEMS),
         f"repeats 4, trusted, random order, {kind}": repeats(4, 120),
         f"repeats 8, trusted, random order, {kind}": repeats(8, 60),
     }

@@ -11,6 +11,7 @@ import numpy as np
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.engine.state.pairs import all_pairs
 from stats import exact_p
 
 FULL = os.environ.get("RANKWATCH_SLOW") == "1"
@@ -124,8 +125,34 @@ def fold(stream, *, block=None, **spec):
     partition.fold(Chunk(0, 0, 2, range(2), [msgspec.json.encode(record) for record in records]))
     benchmark = partition.benchmarks["bench"]
     assert benchmark.counters["conflicts"] > 0 < benchmark.counters["duplicates"]
-    assert benchmark.registered == MODELS * (MODELS - 1) // 2
+    assert benchmark.registered.total() == MODELS * (MODELS - 1) // 2
     return benchmark
+
+
+def fold_regrades(rng, generations, **spec):
+    """Fold whole boards of equal models one after another, each under the next epoch, with a fiftieth of the scores replaced at random."""
+    scores, records = exchangeable(rng), [{"declare": "bench", "alpha": ALPHA, **spec}]
+    for epoch in range(generations):
+        changed = rng.random(scores.shape) < 0.02
+        scores = np.where(changed, exchangeable(rng), scores)
+        events = [
+            {"item_id": str(i), "model": NAMES[m], "score": None if x < 0 else x, "benchmark": "bench", "epoch": epoch}
+            for i, m, _, x in zip(*(array.tolist() for array in trouble(rng, scores)), strict=True)
+        ]
+        records.append({"events": events})
+    partition = Partition()
+    size = len(records)
+    partition.fold(Chunk(0, 0, size, range(size), [msgspec.json.encode(record) for record in records]))
+    return partition.benchmarks["bench"]
+
+
+def decided_in(benchmark, epoch, *, pure):
+    """Whether any pair of a generation was ever decided: of two models at that epoch, or of one of them and an older epoch."""
+    i, j = all_pairs(len(benchmark.contestants))
+    epochs = np.array([contestant.epoch for contestant in benchmark.contestants])
+    generation = (np.maximum(epochs[i], epochs[j]) == epoch) & ((epochs[i] == epochs[j]) == pure)
+    assert np.count_nonzero(generation & (benchmark.family_index[: i.size] > 0)) >= MODELS - 1
+    return bool(benchmark.latched["anytime_family"][: i.size][generation].any())
 
 
 def committed(rng, stream, **spec):

@@ -11,7 +11,7 @@ from monitor.engine.state.codes import ZERO, Codes, Counts
 from monitor.engine.state.pairs import Index, pair_index
 from schemas.changes import Kind, Procedure
 
-STATISTICS_VERSION: Final = 4
+STATISTICS_VERSION: Final = 5
 """Version of everything a latch depends on; a state of another version is refused."""
 
 Times = NDArray[np.int16]

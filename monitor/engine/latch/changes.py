@@ -17,16 +17,14 @@ from stats.resolution import required_n, resolution_ratio
 
 _PAIR_BITS: Final = 35
 _CODE_BITS: Final = 3
-_KINDS: Final[tuple[Kind, ...]] = ("decided", "reversed", "invalidated")
+_KINDS: Final[tuple[Kind, ...]] = ("decided", "reversed", "invalidated", "superseded")
 
 
 def announce(pairs: PairState, batch: EventBatch, crossings: Sequence[Crossing], delta: BenchmarkDelta) -> None:
     """Record the verdict changes of closed latches in the state and the delta."""
     for crossing, ratio in zip(crossings, _resolution_ratios(pairs, crossings), strict=True):
         identity = _identity(batch, crossing.position, crossing.pair, crossing.procedure, crossing.kind)
-        field = f"{crossing.pair}:{crossing.procedure}:{crossing.kind}"
-        pairs.changes[field] = change = _describe(pairs, crossing, ratio, identity)
-        delta.changes.append((field, change))
+        delta.changes.append(pairs.record(crossing.pair, _describe(pairs, crossing, ratio, identity)))
 
 
 def invalidate(pairs: PairState, batch: EventBatch, position: int, reason: str, delta: BenchmarkDelta) -> None:
@@ -35,18 +33,43 @@ def invalidate(pairs: PairState, batch: EventBatch, position: int, reason: str, 
         (int(field.split(":")[0]), change) for field, change in pairs.changes.items() if change.kind == "decided"
     ]
     for pair, decision in sorted(decisions, key=lambda x: (x[0], x[1].procedure)):
-        field = f"{pair}:{decision.procedure}:invalidated"
-        update = {
-            "id": _identity(batch, position, pair, decision.procedure, "invalidated"),
-            "kind": "invalidated",
-            "before": decision.after,
-            "after": None,
-            "sentence": sentences.invalidated(
-                decision.model_a, decision.model_b, pairs.name, decision.procedure, reason
-            ),
-        }
-        pairs.changes[field] = change = decision.model_copy(update=update)
-        delta.changes.append((field, change))
+        names = decision.model_a, decision.model_b, pairs.name, decision.procedure
+        _end(pairs, batch, position, pair, decision, "invalidated", sentences.invalidated(*names, reason), delta)
+
+
+def supersede(pairs: PairState, batch: EventBatch, position: int, contestant: int, delta: BenchmarkDelta) -> None:
+    """End every decision on the older epochs of a contestant's model, at the first event of the newer one."""
+    for old, open_pairs in pairs.supersede(contestant):
+        model, epoch = pairs.contestants[old].model, pairs.contestants[contestant].epoch
+        for pair in np.sort(open_pairs).tolist():
+            for procedure in PROCEDURES:
+                decision = pairs.changes.get(f"{pair}:{procedure}:decided") if pairs.latched[procedure][pair] else None
+                if decision is None or f"{pair}:{procedure}:invalidated" in pairs.changes:
+                    continue
+                names = decision.model_a, decision.model_b, pairs.name, procedure
+                sentence = sentences.superseded(*names, model, epoch)
+                _end(pairs, batch, position, pair, decision, "superseded", sentence, delta)
+
+
+def _end(
+    pairs: PairState,
+    batch: EventBatch,
+    position: int,
+    pair: int,
+    decision: VerdictChange,
+    kind: Kind,
+    sentence: str,
+    delta: BenchmarkDelta,
+) -> None:
+    """Record that a decision no longer holds, from an event on."""
+    update = {
+        "id": _identity(batch, position, pair, decision.procedure, kind),
+        "kind": kind,
+        "before": decision.after,
+        "after": None,
+        "sentence": sentence,
+    }
+    delta.changes.append(pairs.record(pair, decision.model_copy(update=update)))
 
 
 def _identity(batch: EventBatch, position: int, pair: int, procedure: Procedure, kind: Kind) -> str:
@@ -101,7 +124,9 @@ def _describe(pairs: PairState, crossing: Crossing, ratio: float | None, identit
         mixture=GRADED_MIXTURE if graded else pairs.spec.mixture,
         statistics_version=STATISTICS_VERSION,
         evidence=evidence,
-        sentence=sentences.decided(leader, trailer, pairs.name, crossing.procedure, policy, evidence)
+        sentence=sentences.decided(
+            leader, trailer, pairs.name, crossing.procedure, policy, evidence, rescored=max(a.epoch, b.epoch) > 0
+        )
         if decided
         else sentences.reversed_after(leader, trailer, pairs.name, crossing.procedure, evidence),
     )

@@ -1,5 +1,6 @@
 """The pairs of one benchmark: their models, sums, family places and latches."""
 
+from collections import Counter
 from math import log
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.codes import MILLION, Counts
 from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs import Index, Places, pair_count, pair_index, pair_members
-from schemas.changes import Procedure, VerdictChange
+from schemas.changes import Kind, Procedure, VerdictChange
 from schemas.events import Spec
 from stats.families import capacity_alpha, spending_alpha
 
@@ -46,14 +47,22 @@ class PairState:
         self.contestant_of: dict[str, int] = {}  # of epoch 0
         self.epoch_contestant_of: dict[tuple[str, int], int] = {}
         self.latest_epoch: dict[str, int] = {}
+        self.epochs: dict[str, list[int]] = {}
+        """Contestants of each model, in the order of their first event."""
+        self.superseded: list[bool] = []
+        """For each contestant, whether a newer epoch of its model has begun."""
         self.n = np.zeros(0, np.int32)  # shared items
         self.b = np.zeros(0, np.int32)  # items that only contestant i has right
         self.c = np.zeros(0, np.int32)  # items that only contestant j has right
-        self.family_index = np.zeros(0, np.int32)  # place in the family, from 1; 0 outside it
-        self.registered = 0
+        self.closed = np.zeros(0, bool)  # pairs of a superseded contestant: no hypotheses any more
+        self.family_index = np.zeros(0, np.int32)  # place in its family, from 1; 0 outside it
+        self.registered: Counter[int] = Counter()
+        """Pairs registered so far in each family; see `families`."""
+        self._joined = 0  # contestants whose pairs `grow_pairs` has seen
         self.latched = {procedure: np.zeros(0, np.int8) for procedure in PROCEDURES}
         """1: contestant i is decided to be better; -1: contestant j; 0: undecided; 2 and -2 once the lead has reversed since."""
         self.changes: dict[str, VerdictChange] = {}  # by "<pair>:<procedure>:<kind>"
+        self.change_counts: Counter[tuple[Procedure, Kind]] = Counter()
 
     @property
     def pairs(self) -> int:
@@ -77,16 +86,44 @@ class PairState:
         if epoch == 0:
             self.contestant_of[model] = index
         self.epoch_contestant_of[model, epoch] = index
+        self.superseded.append(epoch < self.latest_epoch.get(model, 0))
         self.latest_epoch[model] = max(epoch, self.latest_epoch.get(model, 0))
+        self.epochs.setdefault(model, []).append(index)
         return index
 
+    def is_newer(self, contestant: int) -> bool:
+        """Return whether a contestant is a newer epoch of a model that has an older one."""
+        return not self.superseded[contestant] and len(self.epochs[self.contestants[contestant].model]) > 1
+
+    def supersede(self, contestant: int) -> list[tuple[int, Index]]:
+        """Close the pairs of the older epochs of a contestant's model; return each of these epochs, with the pairs that were open."""
+        model, epoch = self.contestants[contestant]
+        newly = []
+        for old in self.epochs[model]:
+            if self.contestants[old].epoch < epoch and not self.superseded[old]:
+                self.superseded[old] = True
+                pair = self._pairs_with(old, len(self.contestants))
+                newly.append((old, pair[~self.closed[pair]]))
+                self.closed[pair] = True
+        return newly
+
+    def _pairs_with(self, contestant: int, contestants: int) -> Index:
+        """Return the pairs of a contestant with the first `contestants`."""
+        others = np.delete(np.arange(contestants), contestant) if contestant < contestants else np.arange(contestants)
+        return pair_index(np.minimum(others, contestant), np.maximum(others, contestant))
+
     def grow_pairs(self) -> None:
-        """Make room for the pairs of all contestants."""
+        """Make room for the pairs of all contestants; those of a superseded contestant are closed."""
         if self.n.size < self.pairs:
-            for name in ("n", "b", "c", "family_index"):
+            for name in ("n", "b", "c", "family_index", "closed"):
                 setattr(self, name, grown(getattr(self, name), self.pairs))
             for procedure in PROCEDURES:
                 self.latched[procedure] = grown(self.latched[procedure], self.pairs)
+        while self._joined < len(self.contestants):
+            if any(self.superseded):
+                pair = self._pairs_with(self._joined, self._joined)
+                self.closed[pair] = self.superseded[self._joined] | np.array(self.superseded[: self._joined], bool)
+            self._joined += 1
 
     def current(self) -> NDArray[np.bool_]:
         """Return for each contestant whether it is the latest epoch of its model."""
@@ -110,29 +147,39 @@ class PairState:
 
     def declared_pairs(self) -> Index:
         """Return the indices of the declared pairs, in every combination of their epochs."""
-        epochs: dict[str, list[int]] = {}
-        for k, contestant in enumerate(self.contestants):
-            epochs.setdefault(contestant.model, []).append(k)
         members = [
             (min(p, q), max(p, q))
             for one, other in self.spec.family.pairs or ()
-            for p in epochs.get(one, ())
-            for q in epochs.get(other, ())
+            for p in self.epochs.get(one, ())
+            for q in self.epochs.get(other, ())
         ]
         i, j = np.array(members, np.int64).reshape(-1, 2).T
         return pair_index(i, j)
 
+    def families(self, pair: Index) -> Index:
+        """Return the family of each pair: twice the newer epoch of its two models, and 1 more where only one model has that epoch.
+
+        So scores that are replaced for every model start a family with its own alpha, and pairs of an old and a new epoch, which exist
+        only meanwhile, take no places in it.
+        """
+        epochs = np.array([contestant.epoch for contestant in self.contestants], np.int64)
+        i, j = pair_members(pair)
+        return np.asarray(2 * np.maximum(epochs[i], epochs[j]) + (epochs[i] != epochs[j]))
+
     def eligible(self, pair: Index) -> Index:
-        """Return the pairs that may have a place in the family."""
-        pair = pair[self.comparable(pair)]
+        """Return the pairs that may have a place in a family: of two models, neither of which has a newer epoch."""
+        pair = pair[self.comparable(pair) & ~self.closed[pair]]
         if self.spec.family.pairs is not None:
             pair = pair[np.isin(pair, self.declared_pairs())]
         return pair
 
     def register(self, pair: Index) -> None:
-        """Give pairs the next places in the family, in their order."""
-        self.family_index[pair] = np.arange(self.registered + 1, self.registered + 1 + pair.size)
-        self.registered += pair.size
+        """Give pairs the next places in their families, in their order."""
+        family = self.families(pair)
+        for each in np.unique(family).tolist():
+            some = pair[family == each]
+            self.family_index[some] = self.registered[each] + 1 + np.arange(some.size)
+            self.registered[each] += some.size
 
     def log_thresholds(self, pair: Index) -> Thresholds:
         """Return ln 1/alpha and ln 1/alpha_j of pairs.
@@ -151,10 +198,10 @@ class PairState:
         return {"anytime": each, "anytime_family": family}
 
     def open_limits(self, pair: Index, threshold: Thresholds) -> NDArray[np.float64]:
-        """Return the lowest threshold that each pair has not reached yet; infinite where it has reached all."""
+        """Return the lowest threshold that each pair has not reached yet; infinite where it has reached all, or is closed."""
         limit = np.full(pair.shape, np.inf)
         for procedure in PROCEDURES:
-            undecided = self.latched[procedure][pair] == 0
+            undecided = (self.latched[procedure][pair] == 0) & ~self.closed[pair]
             limit = np.minimum(limit, np.where(undecided, threshold[procedure], np.inf))
         return limit
 
@@ -166,4 +213,11 @@ class PairState:
         for latch in self.latched.values():
             side = latch[pair]
             reach |= ((side == 1) & (lowest < 0)) | ((side == -1) & (highest > 0))
-        return reach
+        return reach & ~self.closed[pair]
+
+    def record(self, pair: int, change: VerdictChange) -> tuple[str, VerdictChange]:
+        """Add a verdict change to the table of latches; return it with its field there."""
+        field = f"{pair}:{change.procedure}:{change.kind}"
+        self.changes[field] = change
+        self.change_counts[change.procedure, change.kind] += 1
+        return field, change

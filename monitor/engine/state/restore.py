@@ -29,8 +29,11 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     for k, column in enumerate(stored.columns):
         benchmark.scores[: column.size, k] = column
     benchmark.counters |= stored.counters
+    for index in range(len(benchmark.contestants)):
+        benchmark.supersede(index)
     benchmark.register(stored.registered.astype(np.int64))
-    benchmark.changes = dict(stored.changes)
+    for field, change in stored.changes.items():
+        benchmark.record(int(field.split(":")[0]), change)
     benchmark.arrival = Arrival(stored.arrival, stored.finding)
     _restore_latches(benchmark)
     _restore_items(benchmark)

@@ -103,7 +103,7 @@ ADJACENT_UNRESOLVED = _gauge(
     per_label=5,
 )
 VERDICTS = _counter(
-    "rankwatch_verdict_changes", (*BENCHMARK, "procedure", "kind"), "Latched verdict changes.", per_label=6
+    "rankwatch_verdict_changes", (*BENCHMARK, "procedure", "kind"), "Latched verdict changes.", per_label=8
 )
 
 # Models.

@@ -117,7 +117,7 @@ def test_an_epoch_of_a_model_is_a_contestant_and_the_latest_is_current():
     assert counts_of(log.bench, ("a", 2), "b") == (1, 0, 0)
     assert counters(log) == (4, 0, 0, 0)
     # Pairs of one model with itself are no hypotheses: of six pairs, three are.
-    assert log.bench.registered == 3
+    assert log.bench.registered.total() == 3
     assert log.bench.comparable(np.arange(log.bench.pairs)).sum() == 3
 
 

@@ -99,7 +99,7 @@ def test_without_a_policy_nothing_latches():
     log = FoldLog()
     log.send(packed(paired(100, 0), "ab"))
     assert log.bench.changes == {}
-    assert log.bench.registered == 1
+    assert log.bench.registered.total() == 1
 
 
 # --- completion -------------------------------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def family(log):
         for i in range(j)
     }
     places.pop(0, None)
-    assert sorted(places) == list(range(1, benchmark.registered + 1))
+    assert sorted(places) == list(range(1, benchmark.registered.total() + 1))
     return [places[k] for k in sorted(places)]
 
 
@@ -276,7 +276,7 @@ def test_a_pair_beyond_the_capacity_gets_no_family_verdict():
     log.send(packed(np.tile([1, 0, 0], (40, 1)), "abc"))
     kinds = {tuple(field.split(":")[:2]) for field in log.bench.changes}
     assert kinds == {("0", "anytime"), ("0", "anytime_family"), ("1", "anytime")}
-    assert log.bench.registered == 3
+    assert log.bench.registered.total() == 3
 
 
 def test_a_declared_pair_has_its_place_whoever_comes_first():
@@ -292,7 +292,7 @@ def test_a_declared_pair_has_its_place_whoever_comes_first():
 def test_a_new_epoch_is_a_new_hypothesis_with_the_next_place():
     log = FoldLog({"declare": "bench", "order": "trusted"})
     log.send(packed(paired(20, 0), "ab"), *(event(k, "b", 0, epoch=1) for k in range(20)))
-    assert log.bench.registered == 2
+    assert log.bench.registered.total() == 2
     first, second = (log.bench.changes[f"{pair}:anytime_family:decided"].evidence for pair in (0, 1))
     assert first.log_threshold == pytest.approx(-math.log(spending_alpha(1)))
     assert second.log_threshold == pytest.approx(-math.log(spending_alpha(2)))
@@ -305,7 +305,7 @@ def test_two_epochs_of_one_model_are_no_hypothesis(policy):
     log.send(*(event(k, "a", 0) for k in range(40)), *(event(k, "a", 1, epoch=1) for k in range(40)))
     assert (log.bench.b[0], log.bench.c[0]) == (0, 40)
     assert not log.bench.changes
-    assert not log.bench.registered
+    assert not log.bench.registered.total()
 
 
 # --- names ------------------------------------------------------------------------------------------------------------------------------

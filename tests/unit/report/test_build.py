@@ -348,6 +348,7 @@ def test_two_models_that_share_nothing_are_said_to(complete):
     values = pair.model_dump(
         exclude={"model_a", "model_b", "adjacent", "n", "b", "c", "status", "reason", "resolved", "decided"}
     )
+    assert (values.pop("epoch_a"), values.pop("epoch_b")) == (0, 0)
     assert set(values.values()) == {None}
     assert (pair.n, pair.b, pair.c, pair.status) == (0, 0, 0, "collecting" if complete else "held")
     assert set(pair.decided.model_dump().values()) == {None}

@@ -223,7 +223,7 @@ def test_what_is_told_is_what_the_report_says(state):
     assert told.decided["anytime_family"] == sum(int(latch != 0) for latch in benchmark.latched["anytime_family"])
     counted = Counter((change.procedure, change.kind) for change in benchmark.changes.values())
     assert {key: count for key, count in told.changes.items() if count} == counted
-    assert len(told.changes) == 6
+    assert len(told.changes) == 8
     for place, names in enumerate(told.names):
         pair = rows[names]
         assert told.statuses[place] == pair.status

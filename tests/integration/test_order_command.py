@@ -73,7 +73,7 @@ def test_the_declaration_stands_in_a_log_as_it_is(tmp_path):
         (["--seed", "s"], 2, "give the item ids"),
         (["--seed", "s", "a", "--items", "x"], 2, "give the item ids"),
         (["--seed", "", "a"], 2, "--seed: "),
-        (["--seed", "s", "--items", "/nowhere/ids"], 1, "/nowhere/ids: No such file"),
+        (["--seed", "s", "--items", "/nowhere/ids"], 1, "/nowhere/ids does not exist; check the path"),
         (["--seed", "s", "a\nb"], 2, "forbidden character U+000A"),
         (["--seed", "s", "--format", "json", "a"], 2, "give --benchmark"),
         (["--seed", "s", "--format", "json", "--benchmark", "\x1b[31m", "a"], 2, "--benchmark: "),

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -15,9 +14,10 @@ from collections import defaultdict
 from itertools import combinations
 from pathlib import Path
 
+from tests import forked
+from tests.forked import RANKWATCH
 from tests.oracle import Oracle
 
-RANKWATCH = str(Path(sys.executable).with_name("rankwatch"))
 PATIENCE = 60
 """Seconds after which a condition that is waited for counts as never coming true."""
 
@@ -30,14 +30,7 @@ def environment(**more):
 
 def rankwatch(*arguments, code=0, **env):
     """Run a command to its end; it has to exit with `code`."""
-    ended = subprocess.run(
-        [RANKWATCH, *map(str, arguments)],
-        env=environment(**env),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=2 * PATIENCE,
-    )
+    ended = forked.run([RANKWATCH, *map(str, arguments)], env=environment(**env), timeout=2 * PATIENCE)
     assert ended.returncode == code, f"exit {ended.returncode}, not {code}\n{ended.stdout}\n{ended.stderr}"
     assert "Traceback" not in ended.stderr, ended.stderr
     return ended
@@ -66,11 +59,11 @@ def until(condition, what, patience=PATIENCE):
 class Watch:
     """A `watch` that runs until it is told to stop; its output is collected as it comes."""
 
-    def __init__(self, data_dir, *arguments, **env):
+    def __init__(self, data_dir, *arguments, fresh=False, **env):
         command = [RANKWATCH, "watch", "--port", "0", *map(str, arguments), "--data-dir", str(data_dir)]
         self.lines = []
-        self.process = subprocess.Popen(
-            command, env=environment(**env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        self.process = forked.start(
+            command, fresh=fresh, env=environment(**env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self.errors = []
         self._readers = [

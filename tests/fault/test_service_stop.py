@@ -49,10 +49,10 @@ class Scene:
                     event = {"benchmark": name, "item_id": f"i{item} {time.monotonic_ns()}", "model": "m", "score": 1}
                     await producer.send(self.topic, json.dumps(event).encode(), partition=owner(name, PARTITIONS))
 
-    def worker(self, url=None, **env):
+    def worker(self, url=None, *, fresh=False, **env):
         env = {"RANKWATCH_GROUP": self.topic, "RANKWATCH_KAFKA_SESSION_SECONDS": "2"} | env
         path = self.folder / f"worker {len(self.workers)}.log"
-        worker = RunWorker(url or self.kafka.url(self.topic), self.redis.url, path, **env)
+        worker = RunWorker(url or self.kafka.url(self.topic), self.redis.url, path, fresh=fresh, **env)
         self.workers.append(worker)
         self.stack.callback(self._end, worker)
         return worker
@@ -90,11 +90,11 @@ def stops(worker, code=0, within=DRAIN_SECONDS):
 
 def test_during_the_imports(scene, tmp_path):
     for delay in (0, 0.1, 0.3):
-        worker = scene.worker()
+        worker = scene.worker(fresh=True)
         until(lambda worker=worker: catches(worker.process), "the first handler")
         time.sleep(delay)
         stops(worker)
-    with Watch(tmp_path / "data", write(tmp_path / "events.jsonl", [])) as watch:
+    with Watch(tmp_path / "data", write(tmp_path / "events.jsonl", []), fresh=True) as watch:
         until(lambda: catches(watch.process), "the first handler")
         assert watch.stop() == 0, watch.errors
 

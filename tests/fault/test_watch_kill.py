@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from monitor.crash_points import POINTS, VARIABLE
+from tests import forked
 from tests.commands import (
     PATIENCE,
     RANKWATCH,
@@ -122,14 +123,8 @@ def test_killed_at_a_named_point(results, undisturbed, tmp_path, point):
     folder, _ = results
     data = tmp_path / "data"
     for passing in (1, 2, 4):
-        ended = subprocess.run(
-            command(data, folder),
-            env=environment(**{VARIABLE: f"{point}:{passing}"}, **OFTEN),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=PATIENCE,
-        )
+        env = environment(**{VARIABLE: f"{point}:{passing}"}, **OFTEN)
+        ended = forked.run(command(data, folder), env=env, timeout=PATIENCE)
         print(
             f"killed at {point}, passing {passing}: exit {ended.returncode}, log {size_of(data / 'log.jsonl'):,} bytes"
         )
@@ -146,7 +141,7 @@ def test_killed_at_random_moments(results, undisturbed, tmp_path):
     data = tmp_path / "data0"
     whole = sum(len(json.dumps(event)) for some in records.values() for event in some)
     while kills < RANDOM_KILLS:
-        with subprocess.Popen(
+        with forked.start(
             command(data, folder), env=environment(**OFTEN), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         ) as process:
             # From opening the log on there is something to lose; before that a kill is a run that never was.

@@ -20,10 +20,10 @@ def start(kafka, topic, tmp_path):
     with RedisServer(tmp_path) as redis:
         workers = []
 
-        def started(**env):
+        def started(*, fresh=False, **env):
             env = {f"RANKWATCH_{name.upper()}": value for name, value in env.items()}
             env |= {"RANKWATCH_GROUP": topic, "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts"}
-            workers.append(RunWorker(kafka.url(topic), redis.url, tmp_path / f"{len(workers)}.log", **env))
+            workers.append(RunWorker(kafka.url(topic), redis.url, tmp_path / f"{len(workers)}.log", fresh=fresh, **env))
             return workers[-1]
 
         started.redis = redis
@@ -93,7 +93,7 @@ async def test_a_log_that_is_not_the_one_of_the_state_is_refused(kafka, topic, s
     ):
         await kafka.delete_topic(topic)
         await make(partitions, *values)
-        assert told in ended(start())
+        assert told in ended(start(linger_seconds="0.5"))
         assert redis_off(start, topic) == 2, "the state is as it was"
 
 
@@ -106,6 +106,6 @@ async def test_what_producers_compress_is_read_and_what_is_sent_can_be_compresse
         event = {"benchmark": "b", "item_id": codec, "model": "m", "score": 1}
         async with AIOKafkaProducer(bootstrap_servers=kafka.addresses, compression_type=codec) as producer:
             await producer.send_and_wait(topic, json.dumps(event).encode(), partition=0)
-    worker = start(kafka_compression="zstd")
+    worker = start(fresh=True, kafka_compression="zstd")
     until(lambda: redis_off(start, topic) == len(codecs), "every record to be folded")
     assert worker.code is None

@@ -2,21 +2,21 @@
 
 import json
 import signal
-import subprocess
 
+from tests import forked
 from tests.commands import PATIENCE, RANKWATCH, environment, until
 
 
 class RunWorker:
     """One worker of the service; `number` is for messages of tests."""
 
-    def __init__(self, broker_url, redis_url, path, number=0, **env):
+    def __init__(self, broker_url, redis_url, path, number=0, *, fresh=False, **env):
         self.number = number
         self.path = path
         command = [RANKWATCH, "run", "--broker", broker_url, "--redis-url", redis_url, "--port", "0"]
         quick = {"RANKWATCH_SNAPSHOT_SECONDS": "0.3"} | env
         with self.path.open("w") as log:
-            self.process = subprocess.Popen(command, env=environment(**quick), stdout=log, stderr=log)
+            self.process = forked.start(command, fresh=fresh, env=environment(**quick), stdout=log, stderr=log)
 
     @property
     def told(self):

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from monitor.engine.ownership import owner
+from tests import forked
 from tests.commands import RANKWATCH, environment, rankwatch
 from tests.kafka.jars import classpath
 from tests.kafka.records import fresh_topic, read_all
@@ -105,7 +106,7 @@ def test_killed_and_run_again_nothing_is_missing(kafka, topic, tmp_path):
     (tmp_path / "d").mkdir()
     kills = 0
     for _ in range(6):
-        running = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL)
+        running = forked.start(command, env=environment(), stdout=subprocess.DEVNULL)
         before = _state(tmp_path)
         while running.poll() is None and _state(tmp_path) == before:
             time.sleep(0.01)

@@ -88,7 +88,7 @@ def soak(data, minutes):
     """Load one for so many minutes; return what was looked at, and what was sent."""
     rng, sent, looks, ending = random.Random(1), [], [], threading.Event()
     every = min(LOOK_SECONDS, 60 * minutes / LOOKS_A_RUN)
-    with Watch(data, "--order", "trusted") as watch:
+    with Watch(data, "--order", "trusted", fresh=True) as watch:
         url = watch.url
         post(url, sent := events(rng, MODELS, STEP))
         helpers = [threading.Thread(target=work, args=(url, ending), daemon=True) for work in (follow, ask)]

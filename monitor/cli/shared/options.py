@@ -163,6 +163,14 @@ class ScoreOptions:
             "columns of a table, or fields of JSON lines, to read as model, item_id, score, ...; models=* for one column a model",
         ),
     ] = None
+    subtasks: Annotated[
+        bool,
+        typer.Option(
+            "--subtasks",
+            help="lm-eval: read each subtask of a group as a benchmark of its own",
+            rich_help_panel="Logs",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)

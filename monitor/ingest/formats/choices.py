@@ -51,9 +51,9 @@ class Selection:
                 raise ChoiceError(f"{option} {entry}: a name is missing; use NAME or BENCHMARK=NAME")
             self._names[benchmark if equals else None] = name
 
-    def of(self, benchmark: str) -> str | None:
-        """Return the name chosen for a benchmark, or None."""
-        return self._names.get(benchmark, self._names.get(None))
+    def of(self, *benchmarks: str) -> str | None:
+        """Return the name chosen for the first of some benchmarks that has one (a task, then its group), or None."""
+        return next((self._names[name] for name in (*benchmarks, None) if name in self._names), None)
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,8 @@ class Choices:
         The name of the benchmark: instead of the task's in a native log, and for tables without one.
     columns : mapping of str to str
         From the fields of an event to the columns of a table, or the fields of a JSON object (dotted if nested).
+    subtasks : bool
+        Whether the subtasks of a group of lm-evaluation-harness are benchmarks of their own.
     """
 
     metric: Selection = field(default_factory=lambda: Selection("--metric"))
@@ -80,6 +82,7 @@ class Choices:
     cluster: str | None = None
     benchmark: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    subtasks: bool = False
 
     @classmethod
     def parse(
@@ -91,6 +94,7 @@ class Choices:
         cluster: str | None = None,
         benchmark: str | None = None,
         columns: Iterable[str] = (),
+        subtasks: bool = False,
     ) -> Self:
         """Parse the options of the command line; raise `ChoiceError` if one is not valid."""
         return cls(
@@ -100,6 +104,7 @@ class Choices:
             cluster,
             benchmark,
             parse_columns(columns),
+            subtasks,
         )
 
     def cluster_field(self, item: Mapping[str, object]) -> str | None:

@@ -69,14 +69,20 @@ class SampleTranslator(RecordTranslator):
         name = NAME.fullmatch(path.name)
         results = read_results(path, name["time"]) if name else None
         task = name["task"] if name else None
-        benchmark = log.choices.benchmark or task
+        group = results.group(task) if results and task and not log.choices.subtasks else None
+        benchmark = log.choices.benchmark or group or task
         if benchmark is None:
             reason = f"{shorten(path.name)} does not name the task; rename it to samples_<task>_<time>.jsonl, or use --benchmark NAME"
             raise Refusal("file", shorten(path.name), reason)
         model = log.model or (results.model if results else None) or self._folder()
         version = results.versions.get(task or "") if results else None
         log.runs.add_run(path, task or benchmark, model, version, path.name)
-        return _Task(benchmark, task or benchmark, model, sample, results, log)
+        if group and results:
+            log.notices(
+                f"{shorten(benchmark)}: the group's subtasks ({len(results.subtasks(group)):,}) are one benchmark, and each is a cluster; "
+                "--subtasks keeps them apart"
+            )
+        return _Task(benchmark, group, task or benchmark, model, sample, results, log)
 
     def _folder(self) -> str:
         name = self._log.path.parent.name
@@ -88,17 +94,26 @@ class _Task:
     """The samples of one task, with the metric, filter and clusters that count."""
 
     def __init__(
-        self, benchmark: str, task: str, model: str, first: Sample, results: Results | None, log: LogFile
+        self,
+        benchmark: str,
+        group: str | None,
+        task: str,
+        model: str,
+        first: Sample,
+        results: Results | None,
+        log: LogFile,
     ) -> None:
-        self.benchmark, self._task, self._model, self._log = benchmark, task, model, log
+        self.benchmark, self._group, self._task, self._model, self._log = benchmark, group, task, model, log
         self._choices = log.choices
-        self.items = results.items(task) if results else None
+        self._names = (task, group) if group else (task,)
+        self.items = results.items(group or task) if results else None
         self.filters: set[str] = set()
-        self.filter = self._choices.filter.of(task) or _text(first.get("filter")) or "none"
+        self.filter = self._choices.filter.of(*self._names) or _text(first.get("filter")) or "none"
         self._higher_is_better = results.higher_is_better.get(task, {}) if results else {}
         self._metric, self._lower = self._choose_metric(first)
         doc = _decoded(first.get("doc"))
-        self._cluster = self._choices.cluster_field(doc if isinstance(doc, dict) else {})
+        self._by_subtask = group is not None and self._choices.cluster is None
+        self._cluster = None if self._by_subtask else self._choices.cluster_field(doc if isinstance(doc, dict) else {})
         filters = results.filters(task) if results else []
         if filters and self.filter not in filters:
             raise Refusal(*self.no_filter(filters))
@@ -124,7 +139,11 @@ class _Task:
         item = self._item_id(sample)
         if isinstance(item, Fault):
             return item
-        cluster = cluster_of(_decoded(sample.get("doc")), self._cluster) if self._cluster is not None else None
+        cluster = self._task if self._by_subtask else None
+        if self._cluster is not None:
+            cluster = cluster_of(_decoded(sample.get("doc")), self._cluster)
+        if self._group is not None:
+            item = f"{self._task}/{item}"
         return EventFields(self.benchmark, item, self._model, score, cluster)
 
     def _choose_metric(self, sample: Sample) -> tuple[str, bool]:
@@ -133,7 +152,7 @@ class _Task:
         metrics = [m for m in names if isinstance(m, str)] if isinstance(names, list) else []
         metrics = metrics or [name for name in sample if name not in _NOT_METRICS]
         choose = _choose(metrics, f"--metric {self._task}=METRIC")
-        wanted = self._choices.metric.of(self._task)
+        wanted = self._choices.metric.of(*self._names)
         if wanted is None:
             for name in metrics:
                 if self._higher_is_better.get(name) is not False and isinstance(
@@ -160,12 +179,13 @@ class _Task:
 
     def _note_choices(self, sample: Sample, other_filters: list[str]) -> None:
         metrics = [name for name in sample if name not in _NOT_METRICS and name != self._metric]
+        clusters = "subtask" if self._by_subtask else self._cluster
         parts = [
             f"metric {shorten(self._metric)}{' (less is better)' if self._lower else ''}{_also(metrics)}",
             f"filter {shorten(self.filter)}{_also(other_filters)}",
-            f"clusters by {shorten(self._cluster)}" if self._cluster else "no clusters",
+            f"clusters by {shorten(clusters)}" if clusters else "no clusters",
         ]
-        self._log.notices.choice(self._task, "; ".join(parts))
+        self._log.notices.choice(self._group or self._task, "; ".join(parts))
 
     def _value_fault(self, value: object) -> Fault | None:
         if isinstance(value, int | float) and 0 <= value <= 1:

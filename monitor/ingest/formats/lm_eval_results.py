@@ -23,9 +23,43 @@ class Results(msgspec.Struct):
     versions: dict[str, Any] = {}
     samples: dict[str, _SampleCounts] = msgspec.field(default_factory=dict, name="n-samples")
     configs: dict[str, dict[str, Any]] = {}
+    groups: dict[str, dict[str, Any]] = {}
+    group_subtasks: dict[str, list[str]] = {}
+
+    def group(self, task: str) -> str | None:
+        """Return the outermost group of a task that has a metric of its own, or None: other groups only name a list of benchmarks."""
+        scored = {name for name, row in self.groups.items() if any("," in key for key in row)}
+        found, inner = None, task
+        seen = {task}
+        while (
+            outer := next((name for name, parts in self.group_subtasks.items() if inner in parts), None)
+        ) not in seen:
+            if outer is None:
+                break
+            seen.add(outer)
+            found, inner = outer if outer in scored else found, outer
+        return found
+
+    def subtasks(self, group: str) -> list[str]:
+        """Return the tasks in a group, and in the groups in it."""
+        tasks: dict[str, None] = {}
+        waiting, seen = [group], {group}
+        while waiting:
+            for part in self.group_subtasks.get(waiting.pop(), ()):
+                if part in seen:
+                    continue
+                seen.add(part)
+                if self.group_subtasks.get(part):
+                    waiting.append(part)
+                else:
+                    tasks[part] = None
+        return list(tasks)
 
     def items(self, task: str) -> int | None:
-        """Return how many documents of a task the run covers."""
+        """Return how many documents of a task or a group the run covers."""
+        if parts := self.subtasks(task):
+            counts = [self.items(part) for part in parts]
+            return sum(count or 0 for count in counts) if all(counts) else None
         samples = self.samples.get(task)
         count = (samples.effective or samples.original) if samples else None
         return count if count is not None and count > 0 else None

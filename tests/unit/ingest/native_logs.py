@@ -79,6 +79,23 @@ def lm_eval_run(
     return write_lines(folder / f"samples_{task}_{time}.jsonl", samples)
 
 
+def lm_eval_group(folder, model, tasks, *, groups, scored, time=TIME):
+    """The files of one run of a group; `groups` maps each group to its parts, `scored` names those with a metric of their own."""
+    results = {
+        "results": {task: {} for task in tasks},
+        "groups": {name: {"alias": name} | ({"acc,none": 0.5} if name in scored else {}) for name in groups},
+        "group_subtasks": groups | {"alone": []},
+        "versions": dict.fromkeys(tasks, 1.0),
+        "higher_is_better": {task: {"acc": True} for task in tasks},
+        "n-samples": {task: {"original": 9, "effective": len(samples)} for task, samples in tasks.items()},
+        "model_name": model,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"results_{time}.json").write_text(json.dumps(results))
+    for task, samples in tasks.items():
+        write_lines(folder / f"samples_{task}_{time}.jsonl", samples)
+
+
 def inspect_sample(item, value, *, epoch=1, done=None, error=None, **scores):
     """A sample of Inspect; `value` is what the scorer `match` gave, None for no score."""
     found = {} if value is None else {"match": {"value": value, "answer": "a"}}

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.unit.ingest.memory_log import Log, look, once
-from tests.unit.ingest.native_logs import TIME, Choices, Importer, Read, lm_eval_run, sample, write_lines
+from tests.unit.ingest.native_logs import TIME, Choices, Importer, Read, lm_eval_group, lm_eval_run, sample, write_lines
 
 OUTCOMES = {"acme/one": [1, 0, 1, 1], "two": [0, 0, 1, 0]}
 
@@ -230,3 +230,52 @@ def test_half_a_sample_is_left_unread_at_the_end(tmp_path):
     once(log, tmp_path, importer=Importer(Choices()))
     assert [e["item_id"] for e in log.events] == ids(2)
     assert not log.rejects
+
+
+GROUPS = {
+    "board": ["board_stem", "board_law"],
+    "board_stem": ["board_math", "board_physics"],
+    "all": ["board", "alone"],
+}
+TASKS = {
+    "board_math": [sample(0), sample(1, 0.0)],
+    "board_physics": [sample(0, 0.0)],
+    "board_law": [sample(0), sample(1), sample(2, 0.0)],
+    "alone": [sample(0)],
+}
+
+
+def test_the_subtasks_of_a_group_are_one_benchmark_with_a_cluster_each(tmp_path):
+    for model in "ab":
+        lm_eval_group(tmp_path / model, model, TASKS, groups=GROUPS, scored={"board", "board_stem"})
+    read = Read(tmp_path)
+    found = {(e.benchmark, e.item_id.split("/")[0], e.cluster) for e in read.events if e.benchmark == "board"}
+    assert found == {("board", task, task) for task in TASKS if task != "alone"}
+    assert len({e.item_id for e in read.events if e.benchmark == "board"}) == 6, (
+        "equal ids of subtasks are different items"
+    )
+    assert set(read.declared) == {("board", 6), ("alone", 1)}
+    assert {e.benchmark for e in read.events} == {"board", "alone"}, (
+        "a group without a metric names a list of benchmarks"
+    )
+    assert [t for t in read.told if "--subtasks" in t] == [
+        "board: the group's subtasks (3) are one benchmark, and each is a cluster; --subtasks keeps them apart"
+    ]
+    assert not read.rejects
+
+
+def test_subtasks_can_be_kept_apart_or_have_other_clusters_and_metrics(tmp_path):
+    tasks = {task: [line | {"f1": 0.25, "metrics": ["acc", "f1"]} for line in lines] for task, lines in TASKS.items()}
+    lm_eval_group(tmp_path, "a", tasks, groups=GROUPS, scored={"board"})
+    apart = Read(tmp_path, subtasks=True)
+    assert {e.benchmark for e in apart.events} == set(TASKS)
+    assert ("board_law", 3) in apart.declared
+    assert {e.cluster for e in Read(tmp_path, cluster="none").events} == {None}
+    graded = Read(tmp_path, metric=["board=f1"])
+    assert {e.score for e in graded.events if e.benchmark == "board"} == {0.25}
+    assert {e.score for e in graded.events if e.benchmark == "alone"} == {1.0}
+
+
+def test_groups_that_contain_each_other_end(tmp_path):
+    lm_eval_group(tmp_path, "a", {"one": [sample(0)]}, groups={"x": ["y", "one"], "y": ["x"]}, scored={"x", "y"})
+    assert {e.benchmark for e in Read(tmp_path).events} <= {"x", "y"}

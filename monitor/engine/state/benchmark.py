@@ -50,6 +50,8 @@ class Benchmark(PairState):
     def declare(self, spec: Spec) -> None:
         """Apply a declaration; the caller decides whether it is still allowed."""
         self.spec, self.declared = spec, True
+        if self.counters["events"]:
+            return  # what has been built from the scores stays: after them only fields on which nothing rests may change
         self.declared_items = None if spec.item_ids is None else {item: k for k, item in enumerate(spec.item_ids)}
         """Place of each item in the declared list."""
         self.repeats = Repeats(spec.repeats) if spec.repeats > 1 else None

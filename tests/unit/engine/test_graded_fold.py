@@ -47,3 +47,30 @@ def test_what_cannot_be_declared_of_graded_scores():
         Spec.model_validate({"scores": "graded", "order": {"policy": "committed", "seed": "s"}, "item_ids": ["1"]})
     with pytest.raises(ValueError, match="use at most 2,097,151"):
         Spec.model_validate({"repeats": 2, "items": 2**21})
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"items": 40, "scores": "graded"},
+        {"items": 40, "repeats": 2},
+        {"order": {"policy": "committed", "seed": "s"}, "item_ids": [str(k) for k in range(40)]},
+    ],
+    ids=["graded", "repeats", "committed"],
+)
+def test_the_same_declaration_after_scores_changes_no_evidence(spec):
+    declaration = {"declare": "bench", **spec}
+    events = [
+        event(item, model, float(item % 5 < most), repeat=repeat)
+        for item in range(40)
+        for repeat in range(spec.get("repeats", 1))
+        for model, most in (("a", 5), ("b", 1))
+    ]
+    once, again = FoldLog(declaration), FoldLog(declaration)
+    once.send(*events)
+    again.send(*events[:50], declaration, *events[50:])
+    assert once.changes, "some verdict is given"
+    assert {key: change.evidence for key, change in again.changes.items()} == {
+        key: change.evidence for key, change in once.changes.items()
+    }
+    assert not again.letters

@@ -111,6 +111,9 @@ class Accepted(_Answer):
     accepted: int = Field(description="events")
     declarations: int
     rejected: list[RecordError] = Field(description="always empty: a bad record refuses the whole request")
+    converted: list[str] = Field(
+        description="for each kind of value that was converted, such as a number as an item id: what it was and is read as"
+    )
 
 
 class DeclarationTaken(_Answer):

@@ -9,14 +9,22 @@ import msgspec
 from pydantic import ValidationError
 
 from schemas.events import MAX_LINE_BYTES, Declaration, Event, EventFields
+from schemas.lenient import convert
 from schemas.names import name_fault
 from schemas.text import printable, shorten
 
+BOM: Final = b"\xef\xbb\xbf"
+"""The UTF-8 byte order mark, with which some programs begin a file or a message."""
+
 _EVENT: Final = msgspec.json.Decoder(EventFields)
+_WHOLE_RULE: Final = json.JSONDecoder(parse_constant=float)
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _NAMES: Final = tuple(map(attrgetter, ("benchmark", "item_id", "model", "cluster")))
 
 OUT_OF_RANGE: Final = "is out of range"
+_PERCENT: Final = (2, 100)
+"""A score above the first and up to the second is most likely on a scale from 0 to 100."""
+
 _NAME: Final = "a string of 1 to 200 printable characters"
 _INDEX: Final = "a whole number from 0 to 2147483647, or omit it"
 _EXPECTED: Final = {
@@ -122,18 +130,27 @@ def decode_records(records: Sequence[bytes]) -> list[EventFields] | None:
         return None
 
 
-def decode_message(record: bytes) -> EventFields | Declaration | Fault:
+def is_blank(record: bytes) -> bool:
+    """Return whether a record holds nothing but white space: every reader of lines skips it."""
+    return not record.removeprefix(BOM).strip()
+
+
+def decode_message(record: bytes, converted: set[str] | None = None) -> EventFields | Declaration | Fault:
     """Decode one message, first as `decode_records` does: its meaning must not depend on the messages around it."""
     events = decode_records([record])
-    return decode_record(record) if events is None else events[0]
+    return decode_record(record, converted) if events is None else events[0]
 
 
-def decode_record(record: bytes) -> EventFields | Declaration | Fault:
-    """Decode one record by the whole rule: an event, a declaration, or a fault."""
+def decode_record(record: bytes, converted: set[str] | None = None) -> EventFields | Declaration | Fault:
+    """Decode one record by the whole rule: an event, a declaration, or a fault.
+
+    A value of another type whose meaning is certain is converted (`schemas.lenient`), with a clause added to `converted`.
+    """
     if len(record) > MAX_LINE_BYTES:
         return too_long(len(record))
+    record = record.removeprefix(BOM)
     try:
-        data = json.loads(record.decode("utf-8"), parse_constant=float)
+        data = _WHOLE_RULE.decode(record.decode("utf-8"))
     except UnicodeDecodeError as error:
         return not_utf8(error)
     except (ValueError, RecursionError) as error:
@@ -142,7 +159,7 @@ def decode_record(record: bytes) -> EventFields | Declaration | Fault:
         return Fault(
             "record", shorten(record.decode("utf-8", "replace")), f"the record {problem}; write one JSON object a line"
         )
-    return check_object(data)
+    return check_object(data, converted)
 
 
 def too_long(length: int) -> Fault:
@@ -157,16 +174,16 @@ def not_utf8(error: UnicodeDecodeError) -> Fault:
     return Fault("record", found, f"{found} is not valid UTF-8; write the file as UTF-8")
 
 
-def read_object(data: object) -> EventFields | Declaration | Fault:
+def read_object(data: object, converted: set[str] | None = None) -> EventFields | Declaration | Fault:
     """Check one decoded JSON value as `decode_message` checks a message."""
     try:
         return msgspec.convert(data, EventFields)
     except _BROKEN:
-        return check_object(data)
+        return check_object(data, converted)
 
 
-def check_object(data: object) -> EventFields | Declaration | Fault:
-    """Check one decoded JSON value by the whole rule."""
+def check_object(data: object, converted: set[str] | None = None) -> EventFields | Declaration | Fault:
+    """Check one decoded JSON value by the whole rule, as `decode_record` does."""
     if not isinstance(data, dict):
         found = shorten(data)
         reason = f"{found} is not an object; use a JSON object with benchmark, item_id, model and score"
@@ -174,11 +191,28 @@ def check_object(data: object) -> EventFields | Declaration | Fault:
     try:
         if "declare" in data:
             return Declaration.model_validate(data)
-        event = Event.model_validate(data)
+        fields, clauses = convert(data)
+        event = (_quick_event(fields) if clauses else None) or _whole_event(fields)
     except ValidationError as error:
         return _fault(error, data)
     except RecursionError:
         return Fault("record", "deep nesting", "the record is nested too deeply; remove what is not a score")
+    if converted is not None:
+        converted.update(clauses)
+    return event
+
+
+def _quick_event(fields: dict[str, Any]) -> EventFields | None:
+    """Return a converted record as an event, or None if the published model has to look at it."""
+    try:
+        event = msgspec.convert(fields, EventFields)
+    except _BROKEN:
+        return None
+    return event if not any(name and name_fault(name) for name in (name(event) for name in _NAMES)) else None
+
+
+def _whole_event(fields: dict[str, Any]) -> EventFields:
+    event = Event.model_validate(fields)
     return EventFields(
         event.benchmark, event.item_id, event.model, event.score, event.cluster, event.repeat, event.epoch
     )
@@ -218,7 +252,8 @@ def describe_error(error: Mapping[str, Any], field: str | None = None) -> str:
     'the field is missing; add a string of 1 to 200 printable characters'
     """
     kind, context = error["type"], error.get("ctx", {})
-    expected = _EXPECTED.get(str(error["loc"][0]) if field is None and error["loc"] else field or "")
+    field = str(error["loc"][0]) if field is None and error["loc"] else field or ""
+    expected = _EXPECTED.get(field)
     if kind == "missing":
         return f"the field is missing; add {expected or 'it'}"
     if kind == "extra_forbidden":
@@ -230,6 +265,8 @@ def describe_error(error: Mapping[str, Any], field: str | None = None) -> str:
     else:
         clause, remedy = _KINDS.get(kind, ("is not valid", ""))
         problem, remedy = f"{show_input(error)} {clause}", remedy.format_map(context) if expected is None else ""
+    if field == "score" and kind == "less_than_equal" and _PERCENT[0] < error["input"] <= _PERCENT[1]:
+        expected = f"{expected}; for files with scores from 0 to 100, add --scale 100"
     return "; ".join(filter(None, (problem, f"use {expected}" if expected else remedy)))
 
 

@@ -174,6 +174,8 @@ class BatchReader:
             return False
         decoded = decode(block, file.path, self._checker, file.benchmark)
         file.benchmark = decoded.benchmark
+        for clause in sorted(decoded.converted):
+            reader.stream.note(clause)
         start, prefix = block.start, block.before
         for segment in decoded.segments:
             if segment.end == block.end:

@@ -6,8 +6,8 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from monitor.ingest.files.streams import BOM, is_record
-from schemas.decode import Checker, Fault, check_object
+from monitor.ingest.files.streams import is_record
+from schemas.decode import BOM, Checker, Fault, check_object
 from schemas.events import EventFields
 
 REJECT_START: Final = b'{"rejected":'

@@ -45,21 +45,23 @@ def read_files(
     total = sum(file.stat().st_size for file in files)
     checker = Checker()
     current, benchmark = None, None
-    for path, block, done in prefetch(_blocks(files, opener)):
+    for path, block, note, done in prefetch(_blocks(files, opener)):
         if path is not current:
             current, benchmark = path, None
-        segments, benchmark = decode(block, path, checker, benchmark)
+        segments, benchmark, converted = decode(block, path, checker, benchmark)
+        for clause in sorted(converted):
+            note(clause)
         yield from segments
         if progress is not None:
             progress(done, total)
 
 
-def _blocks(files: Sequence[Path], opener: OpenStream) -> Iterator[tuple[Path, Block, int]]:
+def _blocks(files: Sequence[Path], opener: OpenStream) -> Iterator[tuple[Path, Block, Callable[[str], None], int]]:
     done = 0
     for path in files:
         with BlockReader(path, block_bytes=_BLOCK_BYTES, opener=opener) as reader:
             while (block := reader.next(final=True)) is not None:
-                yield path, block, done + reader.stream.position
+                yield path, block, reader.stream.note, done + reader.stream.position
             done += reader.stream.position
 
 

@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 
 from monitor.ingest.files.blocks import Block
 from monitor.ingest.files.event_lines import REJECT_START, read_reject
-from monitor.ingest.files.streams import BOM
-from schemas.decode import Checker, Fault, decode_block, decode_record, plain_text
+from schemas.decode import BOM, Checker, Fault, decode_block, decode_record, plain_text
 from schemas.events import Declaration, EventFields
 from schemas.packed import Reject, Segment
 from schemas.text import shorten
@@ -20,10 +19,14 @@ _GROUP: Final = 32
 
 
 class DecodedBlock(NamedTuple):
-    """The segments of a block, without a gap between them, and the benchmark of the last line that names one."""
+    """The segments of a block, without a gap between them, and the benchmark of the last line that names one.
+
+    `converted` has a clause for each kind of value that was converted (`schemas.lenient`).
+    """
 
     segments: list[Segment]
     benchmark: str | None
+    converted: frozenset[str] = frozenset()
 
 
 def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = None) -> DecodedBlock:
@@ -93,6 +96,7 @@ class _LineDecoder:
         self.without_benchmark: list[Reject] = []
         self.segment = self._new_segment()
         self.declared_at: list[int] = []
+        self.converted: set[str] = set()
 
     def decode(self) -> DecodedBlock:
         """Decode group by group, and line by line in a group that holds anything but good events."""
@@ -109,13 +113,13 @@ class _LineDecoder:
                 position += sum(map(len, group)) + len(group)
                 continue
             for number, line in enumerate(group, block.first_line + start):
-                self._decode_line(line.removeprefix(BOM) if position == 0 else line, number, position)
+                self._decode_line(line, number, position)
                 position += len(line) + 1
         self._close_segment(block.end, block.first_line + len(lines) - 1)
-        return DecodedBlock(self.segments, self.benchmark)
+        return DecodedBlock(self.segments, self.benchmark, frozenset(self.converted))
 
     def _decode_line(self, line: bytes, number: int, position: int) -> None:
-        line = line.strip(b" \t\r")
+        line = line.removeprefix(BOM).strip()
         if not line:
             return
         if self.block.translated and line.startswith(REJECT_START):
@@ -124,7 +128,7 @@ class _LineDecoder:
             return
         # The meaning of a line must not depend on the lines around it: first as in a block, then by the whole rule.
         good = _decode_good(line + b"\n", self.checker)
-        record = good[0] if good is not None else decode_record(line)
+        record = good[0] if good is not None else decode_record(line, self.converted)
         if isinstance(record, Fault):
             self._add_reject(record, line, number)
         elif isinstance(record, Declaration):

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-BOM: Final = b"\xef\xbb\xbf"
-"""The UTF-8 byte order mark, with which some programs begin a file."""
+from schemas.decode import BOM
 
 _RAW_BYTES: Final = 1 << 16
 _GZIP_MAGIC: Final = b"\x1f\x8b"

@@ -9,6 +9,7 @@ import msgspec
 from monitor.ingest.formats.choices import FIELDS, NONE, Choices
 from schemas.decode import Fault, check_object
 from schemas.events import Declaration, EventFields
+from schemas.lenient import read_index, read_name, read_score
 from schemas.text import shorten
 
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
@@ -22,8 +23,6 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Usual names of the columns in any case; the first of them in the table counts."""
 
-_TRUE: Final = frozenset({"true", "yes"})
-_FALSE: Final = frozenset({"false", "no"})
 _NOTHING: Final = frozenset({"", "null", "none", "nan", "na", "n/a"})
 
 
@@ -76,18 +75,18 @@ class Columns:
         columns = self._columns
         data = {field: row.get(column) for field, column in columns.items()}
         common = {
-            "benchmark": _name(data["benchmark"]) if "benchmark" in columns else self._benchmark,
-            "item_id": _name(data["item_id"]),
-            "cluster": _name(data.get("cluster")) or None,
-            "repeat": _index(data.get("repeat")),
-            "epoch": _index(data.get("epoch")),
+            "benchmark": read_name(data["benchmark"]) if "benchmark" in columns else self._benchmark,
+            "item_id": read_name(data["item_id"]),
+            "cluster": read_name(data.get("cluster")) or None,
+            "repeat": read_index(_cell(data.get("repeat"))),
+            "epoch": read_index(_cell(data.get("epoch"))),
         }
         if self._models is None:
-            model = self._model if self._model is not None else _name(data.get("model"))
-            yield _event({**common, "model": model, "score": _score(data["score"])})
+            model = self._model if self._model is not None else read_name(data.get("model"))
+            yield _event({**common, "model": model, "score": read_score(_cell(data["score"]))})
             return
         for model in self._models:
-            yield _event({**common, "model": model, "score": _score(row.get(model))})
+            yield _event({**common, "model": model, "score": read_score(_cell(row.get(model)))})
 
     def _require(self, names: Sequence[str]) -> None:
         missing = [field for field in ("item_id", "score") if field not in self._columns]
@@ -148,39 +147,11 @@ def flatten(record: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _score(value: object) -> object:
-    """Return the score of a cell: text that means true, false, a number or nothing; any other value unchanged."""
+def _cell(value: object) -> object:
+    """Return the value of a cell; None for the text and the NaN with which tables write that there is none."""
     if isinstance(value, str):
-        text = value.strip().lower()
-        if text in _NOTHING:
-            return None
-        if text in _TRUE or text in _FALSE:
-            return text in _TRUE
-        try:
-            return float(text)
-        except ValueError:
-            return value
+        return None if value.strip().lower() in _NOTHING else value
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _name(value: object) -> object:
-    """Return the name in a cell; whole numbers are names too."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _index(value: object) -> object:
-    if (
-        value is None
-        or (isinstance(value, str) and not value.strip())
-        or (isinstance(value, float) and math.isnan(value))
-    ):
-        return 0
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    # Python converts no number of thousands of digits, and no index is that long.
-    return int(value) if isinstance(value, str) and len(value) < 100 and value.strip().isdecimal() else value
 
 
 def _event(data: dict[str, object]) -> EventFields | Fault:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from monitor.ingest.files.event_lines import RecordTranslator, Refusal, Translator
-from monitor.ingest.files.streams import BOM, Stream, open_stream
+from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import TranslatedStream
 from monitor.ingest.formats.columns import ColumnError, Columns, flatten
 from monitor.ingest.formats.log_file import LogFile
-from schemas.decode import Fault, decode_message, decode_record
+from schemas.decode import BOM, Fault, decode_message, decode_record
 from schemas.events import Declaration, EventFields
 from schemas.text import shorten
 

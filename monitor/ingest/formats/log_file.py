@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.files.paths import show
 from monitor.ingest.formats.choices import Choices
 from schemas.text import shorten
+
+_LISTED_FILES: Final = 20
 
 
 class Notices:
@@ -22,10 +25,20 @@ class Notices:
     def __init__(self, report: Callable[[str], None] | None = None) -> None:
         self._report = report
         self._seen: set[str] = set()
+        self._files: dict[str, set[Path]] = {}
 
     def __call__(self, text: str) -> None:
         """Pass on a note."""
         self._once(text, text)
+
+    def file(self, path: Path, text: str) -> None:
+        """Pass on a note about a file; of many files with the same note only the first are listed."""
+        files = self._files.setdefault(text, set())
+        if path in files or len(files) > _LISTED_FILES:
+            return
+        files.add(path)
+        more = len(files) > _LISTED_FILES
+        self(f"{show(path)}: {text}" + ("; more files with this note are not listed" if more else ""))
 
     def choice(self, benchmark: str, text: str) -> None:
         """Pass on what was chosen for a benchmark, unless the same was chosen for another one."""
@@ -115,7 +128,7 @@ class LogFile:
 
     def note(self, text: str) -> None:
         """Pass on a note about the file."""
-        self.notices(f"{show(self.path)}: {text}")
+        self.notices.file(self.path, text)
 
     @property
     def declares_items(self) -> bool:

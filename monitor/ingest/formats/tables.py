@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Final
 
 from monitor.ingest.files.event_lines import EventLineWriter
-from monitor.ingest.files.streams import BOM, Stream, open_stream
+from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import TranslatedStream
 from monitor.ingest.formats.columns import ColumnError, Columns
 from monitor.ingest.formats.log_file import LogFile
-from schemas.decode import Fault, not_utf8
+from schemas.decode import BOM, Fault, not_utf8
 from schemas.events import EventFields
 from schemas.text import shorten
 

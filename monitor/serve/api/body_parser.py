@@ -8,7 +8,7 @@ import msgspec
 from monitor.serve.api.intake import Submission
 from monitor.serve.api.problems import ProblemError, fault_detail
 from schemas.api import RecordError
-from schemas.decode import Checker, Fault, check_object, decode_message, decode_records, read_object
+from schemas.decode import BOM, Checker, Fault, check_object, decode_message, decode_records, is_blank, read_object
 from schemas.events import Declaration, EventFields
 
 MAX_ERRORS: Final = 100
@@ -37,7 +37,10 @@ def parse_body(body: bytes, media_type: str) -> Submission:
         422 with the bad records, by line or by position in the array.
     """
     submission, errors, checker = Submission([], []), list[RecordError](), Checker()
-    for events, records in _array(body) if media_type == "application/json" else _line_blocks(body):
+    converted: set[str] = set()
+    body = body.removeprefix(BOM)
+    blocks = _array(body, converted) if media_type == "application/json" else _line_blocks(body, converted)
+    for events, records in blocks:
         if events is not None and not checker.bad(events):
             submission.events.extend(events)
             continue
@@ -54,35 +57,40 @@ def parse_body(body: bytes, media_type: str) -> Submission:
                 submission.events.append(record)
     if errors:
         raise _refusal(errors)
-    return submission
+    return submission._replace(converted=frozenset(converted))
 
 
-def _line_blocks(body: bytes) -> Iterator[tuple[list[EventFields] | None, Iterable[NumberedRecord]]]:
+def _line_blocks(
+    body: bytes, converted: set[str]
+) -> Iterator[tuple[list[EventFields] | None, Iterable[NumberedRecord]]]:
     """Yield the events of each block of lines, or None where a line needs a closer look, and the lines one at a time."""
     lines = body.split(b"\n")
     for start in range(0, len(lines), _BLOCK_LINES):
         block = [
-            (number, line) for number, line in enumerate(lines[start : start + _BLOCK_LINES], start + 1) if line.strip()
+            (number, line)
+            for number, line in enumerate(lines[start : start + _BLOCK_LINES], start + 1)
+            if not is_blank(line)
         ]
-        yield decode_records([line for _, line in block]), ((number, decode_message(line)) for number, line in block)
+        records = ((number, decode_message(line, converted)) for number, line in block)
+        yield decode_records([line for _, line in block]), records
 
 
-def _array(body: bytes) -> Iterator[tuple[list[EventFields] | None, Iterable[NumberedRecord]]]:
+def _array(body: bytes, converted: set[str]) -> Iterator[tuple[list[EventFields] | None, Iterable[NumberedRecord]]]:
     try:
         events = _EVENTS.decode(body)
     except _DECODE_ERRORS:
         events = None
-    yield events, _array_records(body)
+    yield events, _array_records(body, converted)
 
 
-def _array_records(body: bytes) -> Iterator[NumberedRecord]:
+def _array_records(body: bytes, converted: set[str]) -> Iterator[NumberedRecord]:
     try:
         values = _VALUES.decode(body)
     except _DECODE_ERRORS:
         raise ProblemError(
             422, "The body is not a JSON array of events. Send an array, or JSON lines as application/x-ndjson."
         ) from None
-    yield from ((number, read_object(value)) for number, value in enumerate(values, 1))
+    yield from ((number, read_object(value, converted)) for number, value in enumerate(values, 1))
 
 
 def _refusal(errors: list[RecordError]) -> ProblemError:

@@ -6,10 +6,11 @@ from schemas.events import Declaration, EventFields
 
 
 class Submission(NamedTuple):
-    """The events and declarations of one request."""
+    """The events and declarations of one request, and a clause for each kind of value that was converted."""
 
     events: list[EventFields]
     declarations: list[Declaration]
+    converted: frozenset[str] = frozenset()
 
 
 class IntakeError(Exception):

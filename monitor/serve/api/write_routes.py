@@ -81,7 +81,12 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, bodies:
             _check(reports, declaration)
         if submission.events or submission.declarations:
             await _append(intake, submission)
-        return Accepted(accepted=len(submission.events), declarations=len(submission.declarations), rejected=[])
+        return Accepted(
+            accepted=len(submission.events),
+            declarations=len(submission.declarations),
+            rejected=[],
+            converted=sorted(submission.converted),
+        )
 
 
 def _media_type(request: Request, supported: Sequence[str]) -> str:

@@ -4,9 +4,11 @@ from copy import deepcopy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import asdict
+from pydantic import ValidationError
 
 from schemas.decode import Checker, Fault, decode_block, decode_message, decode_record, decode_records
-from schemas.events import MAX_LINE_BYTES, EventFields
+from schemas.events import MAX_LINE_BYTES, Event, EventFields
 from schemas.names import name_fault
 
 GOOD = {"benchmark": "bench", "item_id": "item 1", "model": "m", "score": 1}
@@ -47,15 +49,40 @@ def test_both_decoders_hold_the_same_rule(record):
     line = json.dumps(record).encode()
     bulk = decode_records([line])
     accepted = bulk is not None and not Checker().bad(bulk)
-    whole = decode_record(line)
+    converted = set()
+    whole = decode_record(line, converted)
     no_json = []
-    json.loads(line, parse_constant=no_json.append)
+    data = json.loads(line, parse_constant=no_json.append)
     if no_json:
         assert bulk is None
     else:
-        assert accepted == isinstance(whole, EventFields), whole
+        assert accepted == (isinstance(whole, EventFields) and not converted), whole
+        assert accepted == _published(data)
     if accepted:
         assert bulk[0] == whole
+
+
+def _published(data):
+    try:
+        Event.model_validate(data)
+    except ValidationError:
+        return False
+    return True
+
+
+@settings(deadline=None)
+@given(records())
+def test_what_is_converted_is_what_the_strict_form_says(record):
+    """A converted record reads as the same record with its values written in their own types."""
+    converted = set()
+    whole = decode_record(json.dumps(record).encode(), converted)
+    if converted:
+        assert isinstance(whole, EventFields)
+        strict = {key: value for key, value in asdict(whole).items() if value is not None or key == "score"}
+        assert decode_records([json.dumps(strict).encode()]) == [whole]
+        assert all(
+            strict[key] == record[key] for key in record.keys() & strict if type(strict[key]) is type(record[key])
+        )
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
@@ -81,13 +108,13 @@ def test_what_is_never_used_costs_no_score(field, value):
             "number from 0 to 1, true, false or null",
         ),
         (
-            b'{"benchmark":"b","item_id":"i","model":"m","score":"1"}',
+            b'{"benchmark":"b","item_id":"i","model":"m","score":"x"}',
             "score",
-            '"1"',
+            '"x"',
             "number from 0 to 1, true, false or null",
         ),
         (b'{"benchmark":"b","item_id":"i","score":1}', "model", "nothing", "missing; add a string"),
-        (b'{"benchmark":"b","item_id":7,"model":"m","score":1}', "item_id", "7", "is not a string"),
+        (b'{"benchmark":"b","item_id":true,"model":"m","score":1}', "item_id", "True", "is not a string"),
         (b'{"benchmark":"b","item_id":"i","model":"m","score":1,"repeat":-1}', "repeat", "-1", "whole number"),
         (b'{"benchmark":"b","item_id":"\xff","model":"m","score":1}', "record", "byte 0xff at position 28", "UTF-8"),
         (b'{"benchmark":"b","item_id":"i"', "record", '{"benchmark":"b","item_id":"i"', "one JSON object a line"),

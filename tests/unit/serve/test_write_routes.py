@@ -51,7 +51,7 @@ WAYS = {
 def test_events_are_taken_as(served, way):
     body, headers = WAYS[way]
     answer = served.post(body, **headers)
-    assert (answer.status, answer.json) == (200, {"accepted": 150, "declarations": 0, "rejected": []})
+    assert (answer.status, answer.json) == (200, {"accepted": 150, "declarations": 0, "rejected": [], "converted": []})
     counted(served, RECORDS)
 
 
@@ -246,7 +246,7 @@ def test_a_declaration_is_in_force_before_the_first_score(served):
 
 def test_a_declaration_in_a_request_holds_before_its_events(served):
     answer = served.post([*RECORDS[:3], {"declare": "bench", "items": 50}, *RECORDS[3:]])
-    assert answer.json == {"accepted": 150, "declarations": 1, "rejected": []}
+    assert answer.json == {"accepted": 150, "declarations": 1, "rejected": [], "converted": []}
     counted(served, RECORDS)
     assert served.get("declarations?benchmark=bench").json["items"] == 50
     refused = served.post([{"declare": "bench", "order": "trusted"}, *RECORDS])

@@ -137,8 +137,8 @@ class Client:
 
     def score(
         self,
-        item_id: str,
-        score: float | bool | None,  # noqa: FBT001 - a score may be a boolean
+        item_id: str | int,
+        score: float | bool | str | None,  # noqa: FBT001 - a score may be a boolean
         *,
         benchmark: str | None = None,
         model: str | None = None,
@@ -150,9 +150,9 @@ class Client:
 
         Parameters
         ----------
-        item_id : str
-        score : float, bool or None
-            In [0, 1]; None for a skipped item.
+        item_id : str or int
+        score : float, bool, str or None
+            In [0, 1]; text counts as the number or boolean that it writes; None for a skipped item.
         benchmark, model : str, optional
             Default: those of the client.
         cluster : str, optional
@@ -162,12 +162,12 @@ class Client:
         """
         event: dict[str, Any] = {
             "benchmark": benchmark or self.benchmark,
-            "item_id": str(item_id),
-            "model": model or self.model,
+            "item_id": _name(item_id),
+            "model": _name(model or self.model),
             "score": score,
         }
         if cluster is not None:
-            event["cluster"] = str(cluster)
+            event["cluster"] = _name(cluster)
         if repeat:
             event["repeat"] = repeat
         if epoch:
@@ -368,12 +368,19 @@ class Client:
             log.warning("%s", reason)
 
 
+def _name(value: object) -> object:
+    """Return a name as text; the monitor decides on values that are no names."""
+    return value if value is None or isinstance(value, (bool, float)) else str(value)
+
+
 def _fault(event: dict[str, Any]) -> str | None:
     """Return why an event cannot be sent, or None; the monitor checks the rest."""
     for name in ("benchmark", "model"):
-        if not isinstance(event[name], str):
+        if event[name] is None:
             return f"the score has no {name}; pass it to the client or to score()"
     score = event["score"]
+    if isinstance(score, str):
+        return None  # the monitor reads text that writes a number
     try:
         if score is not None and not 0 <= score <= 1:
             return f"score {score!r} is out of range; use a number from 0 to 1, a boolean or None"

@@ -1,0 +1,242 @@
+"""Every awkward record comes to the same on every way in: events, rejects with field and remedy, and what is said of conversions."""
+
+import asyncio
+import gzip
+import json
+
+import msgspec
+import pytest
+from rankwatch_client import Client
+
+from monitor.engine.chunk import Chunk, EventBatch
+from monitor.engine.state.delta import DeadLetter
+from monitor.engine.steps import Decoder
+from monitor.ingest.batches import BatchReader
+from monitor.ingest.files.read import read_files
+from monitor.ingest.importer import Importer
+from monitor.send.messages import write_messages
+from monitor.serve.api.body_parser import parse_body
+from monitor.serve.api.problems import ProblemError
+from schemas.decode import Checker
+from tests.awkward import FIRST, GOOD, LAST, RECORDS
+from tests.unit.ingest.memory_log import Log, once
+
+AROUND = json.dumps(FIRST).encode(), json.dumps(LAST).encode()
+
+
+def fields(event):
+    """An event as a dictionary, without what is left at its default."""
+    return json.loads(msgspec.json.encode(event))
+
+
+def between(record):
+    first, last = AROUND
+    return b"\n".join((first, record, last)) + b"\n"
+
+
+def from_report(record, path):
+    path.write_bytes(between(record))
+    events, rejects, notes = [], [], []
+    importer = Importer(report=notes.append)
+    for segment in read_files(importer.find([path]), opener=importer.open):
+        events += segment.events
+        rejects += segment.rejects
+    return [fields(e) for e in events], [(r["field"], r["reason"]) for r in rejects], notes
+
+
+def from_gzip(record, path):
+    path.write_bytes(gzip.compress(between(record)))
+    events, rejects, notes = [], [], []
+    importer = Importer(report=notes.append)
+    for segment in read_files(importer.find([path]), opener=importer.open):
+        events += segment.events
+        rejects += segment.rejects
+    return [fields(e) for e in events], [(r["field"], r["reason"]) for r in rejects], notes
+
+
+def from_watch(record, path):
+    path.write_bytes(between(record))
+    log, notes = Log(), []
+    once(log, path, importer=Importer(report=notes.append))
+    return (
+        [{k: e[k] for k in e if k != "attributes"} for e in log.events],
+        [(r["field"], r["reason"]) for r in log.rejects],
+        notes,
+    )
+
+
+def _sent(record, path, *, packed):
+    path.write_bytes(between(record))
+    notes = []
+    importer = Importer(report=notes.append)
+    reader = BatchReader({}, opener=importer.open)
+
+    async def read():
+        return [part.segment async for batch in reader.read(importer.find([path]), final=True) for part in batch.parts]
+
+    segments = asyncio.run(read())
+    events, letters, _ = _decoded([message.value for message in write_messages(segments, packed=packed)])
+    assert letters == []
+    return events, [(r["field"], r["reason"]) for segment in segments for r in segment.rejects], notes
+
+
+def from_send(record, path):
+    return _sent(record, path, packed=False)
+
+
+def from_packed_send(record, path):
+    return _sent(record, path, packed=True)
+
+
+def from_http_lines(record, _):
+    return _parsed(between(record), "application/x-ndjson", record)
+
+
+def from_http_array(record, _):
+    return _parsed(b"[" + b",".join((AROUND[0], record, AROUND[1])) + b"]", "application/json", record)
+
+
+def _parsed(body, media_type, record):
+    """A body is taken as a whole or refused as a whole; then the rest of it is taken without the record."""
+    try:
+        submission = parse_body(body, media_type)
+    except ProblemError as refusal:
+        problem = refusal
+    else:
+        return [fields(e) for e in submission.events], [], sorted(submission.converted)
+    assert [error.line for error in problem.problem.errors] == [2]
+    rest = parse_body(b"\n".join(AROUND), "application/x-ndjson")
+    return [fields(e) for e in rest.events], [(e.field, e.reason) for e in problem.problem.errors], []
+
+
+def _decoded(records):
+    events, letters = [], []
+    for step in Decoder(None, {}, {}).steps(Chunk(0, 0, len(records), range(len(records)), records)):
+        if isinstance(step, EventBatch):
+            events += [fields(event) for event in step.events]
+        else:
+            assert isinstance(step, DeadLetter)
+            letters.append((step.field, step.reason))
+    return events, letters, None
+
+
+def from_topic(record, _):
+    return _decoded([AROUND[0], record, AROUND[1]])
+
+
+def from_packed_message(record, _):
+    return _decoded([b'{"events":[' + b",".join((AROUND[0], record, AROUND[1])) + b"]}"])
+
+
+def _benchmark(event):
+    return event["benchmark"]
+
+
+FILES = {
+    "report": from_report,
+    "report of gzip": from_gzip,
+    "watch": from_watch,
+    "send": from_send,
+    "send --packed": from_packed_send,
+}
+WAYS = {
+    **FILES,
+    "HTTP lines": from_http_lines,
+    "HTTP array": from_http_array,
+    "topic": from_topic,
+    "packed message": from_packed_message,
+}
+INSIDE = {"HTTP array", "packed message"}
+"""Ways on which a record is a part of a larger JSON text."""
+
+
+def is_json_text(record):
+    """Whether a record can be a part of a larger JSON text."""
+    try:
+        json.loads(record.decode(), parse_constant=lambda _: 1 / 0)
+    except (ValueError, RecursionError, ZeroDivisionError):
+        return False
+    return len(record) < 1_000_000 and not record.startswith(b"\xef\xbb\xbf")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_comes_to_the_same_on_every_way(name, way, tmp_path):
+    record, answer, remedy = RECORDS[name]
+    if way in INSIDE and not is_json_text(record):
+        pytest.skip("it cannot be a part of a JSON text")
+    events, rejects, notes = WAYS[way](record, tmp_path / "results.jsonl")
+    if isinstance(answer, dict):
+        # Messages keep the order within a benchmark.
+        assert sorted(events, key=_benchmark) == sorted([FIRST, answer, LAST], key=_benchmark)
+        assert rejects == []
+        if notes is not None:
+            assert len(notes) == bool(remedy)
+            assert all(remedy in note for note in notes)
+            assert all(note.startswith(str(tmp_path / "results.jsonl: ")) for note in notes) or way not in FILES
+        return
+    assert events == [FIRST, LAST]
+    if answer is None and way != "topic":
+        assert rejects == []
+        return
+    [(field, reason)] = rejects
+    assert field == (answer or "record")
+    assert remedy in reason
+    assert reason.isprintable()
+    assert len(reason) < 500
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_the_client_and_the_monitor_agree(name, monkeypatch, caplog):
+    record, answer, _ = RECORDS[name]
+    try:
+        given = json.loads(record.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        pytest.skip("no call of a client writes this")
+    if (
+        not isinstance(given, dict)
+        or given.keys() - GOOD.keys() - {"cluster", "repeat", "epoch"}
+        or "score" not in given
+    ):
+        pytest.skip("no call of a client writes this")
+    queued = []
+    monkeypatch.setattr(Client, "_put", lambda _, entry: queued.append(entry))
+    client = Client("http://127.0.0.1:1")
+    client.score(**{**given, "repeat": given.get("repeat") or 0})
+    if not isinstance(answer, dict):
+        refused = client.stats.refused or _decoded(queued)[1]
+        assert refused
+        assert caplog.text or queued
+        return
+    assert _decoded(queued)[0] == [answer]
+
+
+def test_a_note_on_a_conversion_comes_once_for_a_file(tmp_path):
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / name).write_bytes(
+            b"".join(json.dumps({**GOOD, "item_id": k}).encode() + b"\n" for k in range(3_000))
+        )
+    notes = []
+    importer = Importer(report=notes.append)
+    events = [e for s in read_files(importer.find([tmp_path]), opener=importer.open) for e in s.events]
+    assert [e.item_id for e in events] == 2 * [str(k) for k in range(3_000)]
+    assert notes == [f"{tmp_path / name}: item_id is a number and is read as text" for name in ("a.jsonl", "b.jsonl")]
+
+
+def test_notes_on_many_files_are_cut(tmp_path):
+    for k in range(30):
+        (tmp_path / f"{k:02}.jsonl").write_bytes(json.dumps({**GOOD, "item_id": k}).encode() + b"\n")
+    notes = []
+    importer = Importer(report=notes.append)
+    assert sum(len(s.events) for s in read_files(importer.find([tmp_path]), opener=importer.open)) == 30
+    assert len(notes) == 21
+    assert notes[-1].endswith(
+        "20.jsonl: item_id is a number and is read as text; more files with this note are not listed"
+    )
+
+
+def test_names_are_checked_after_a_conversion():
+    assert Checker().bad([]) is False
+    events, rejects, _ = _decoded([json.dumps({**GOOD, "item_id": 1, "model": "a\u202eb"}).encode()])
+    assert events == []
+    assert rejects[0][0] == "model"

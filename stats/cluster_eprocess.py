@@ -1,6 +1,6 @@
 """The e-process whose unit is the cluster: evidence about categories not yet seen, one bet per closed cluster.
 
-The claim of the item e-process is about the present mix of clusters. For a claim about new categories, the clusters
+The claim of the item e-process is about the mix of clusters in this benchmark. For a claim about new categories, the clusters
 themselves are the sample: each closed cluster k contributes its mean difference, and
 
     E = sum_j w_j prod_k (1 + lambda_j Dbar_k)
@@ -55,12 +55,12 @@ def cluster_e_process(
     Raises
     ------
     ValueError
-        an unknown mixture, or sums no differences in [-1, 1] can have.
+        For an unknown mixture, or sums that no differences in [-1, 1] have.
 
     Notes
     -----
     It assumes that clusters arrive as an exchangeable sample of categories. It moves slowly: with 14 clusters even
-    D = 1 on every item gives e = 1033 (`cluster_e_max`), and `clusters_needed` returns the need of smaller gaps.
+    D = 1 on every item gives e = 1033 (`cluster_e_max`), and `clusters_needed` returns how many clusters a smaller gap needs.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def cluster_e_max(clusters: int, mixture: str | Mixture = "grid98") -> float:
     Raises
     ------
     ValueError
-        a negative number of clusters, or an unknown mixture.
+        For a negative number of clusters, or an unknown mixture.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def clusters_needed(mean_gap: float, alpha: float = 0.05, mixture: str | Mixture
     Raises
     ------
     ValueError
-        a mean gap of 0 (no number of clusters is enough) or outside [-1, 1]; alpha outside (0, 1).
+        For a mean gap of 0 (no number of clusters is enough) or outside [-1, 1]; alpha outside (0, 1).
 
     Examples
     --------

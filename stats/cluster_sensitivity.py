@@ -1,4 +1,4 @@
-"""Show how far a cluster-aware verdict depends on the present clusters: resample them, drop one, define others.
+"""Show how far a cluster-aware verdict depends on the given clusters: resample them, drop one, define others.
 
 ``n``, ``s1``, ``s2`` are the sums per pair and cluster of `stats.clusters`.
 """
@@ -89,7 +89,7 @@ def category_bootstrap(
     Raises
     ------
     ValueError
-        fewer than two clusters, fewer than one replicate, levels that are not 0 <= low <= high <= 1.
+        For fewer than two clusters, fewer than one replicate, levels that are not 0 <= low <= high <= 1.
 
     References
     ----------
@@ -147,7 +147,7 @@ def leave_one_out(
     Raises
     ------
     ValueError
-        fewer than two clusters.
+        For fewer than two clusters.
 
     References
     ----------
@@ -175,7 +175,7 @@ def random_clusters(items: int, clusters: int, rng: np.random.Generator) -> IntA
     Raises
     ------
     ValueError
-        clusters not in 1..items.
+        For clusters not in 1..items.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def difficulty_clusters(mean_scores: ArrayLike, clusters: int = 4) -> IntArray:
     Raises
     ------
     ValueError
-        nan among the means, or clusters below 1.
+        For nan among the means, or clusters below 1.
 
     Examples
     --------

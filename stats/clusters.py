@@ -75,7 +75,7 @@ def cluster_sums(differences: ArrayLike, labels: ArrayLike, clusters: int) -> tu
     Raises
     ------
     ValueError
-        lengths that differ, a label outside 0..clusters-1, a difference outside [-1, 1].
+        For lengths that differ, a label outside 0..clusters-1, a difference outside [-1, 1].
 
     Examples
     --------
@@ -146,7 +146,7 @@ def cluster_icc(n: ArrayLike, s1: ArrayLike, s2: ArrayLike) -> FloatArray:
     Raises
     ------
     ValueError
-        shapes that differ, nan, negative counts, sums no differences in [-1, 1] can have.
+        For shapes that differ, nan, negative counts, sums that no differences in [-1, 1] have.
 
     References
     ----------
@@ -173,7 +173,7 @@ def design_effect(icc: ArrayLike, mean_size: ArrayLike) -> FloatArray:
     Raises
     ------
     ValueError
-        a mean cluster size below 1, or an ICC above 1.
+        For a mean cluster size below 1, or an ICC above 1.
 
     Examples
     --------

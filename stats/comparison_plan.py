@@ -56,7 +56,7 @@ class Likeness:
         Raises
         ------
         ValueError
-            No two models of this accuracy have this correlation.
+            If no two models of this accuracy can have this correlation.
         """
         if self.discordance is not None:
             return self.discordance
@@ -132,7 +132,7 @@ def plan_items(
     Raises
     ------
     ValueError
-        The gap, accuracy and correlation contradict each other.
+        If the gap, accuracy and correlation contradict each other.
 
     Examples
     --------

@@ -37,7 +37,7 @@ class PairEvidence(NamedTuple):
 
 
 def pair_evidence(b: npt.ArrayLike, c: npt.ArrayLike, mixture: str | Mixture = "beta(1,1)") -> PairEvidence:
-    """Return exact and mid p-value, e-value and its halves, faster than one after the other.
+    """Return exact and mid p-value, e-value and its halves, faster than in separate calls.
 
     Under ``beta(1,1)`` the losing half of the e-value is the lower tail of the mid-p test times the e-value, and the exact
     p-value exceeds the mid-p value by the probability of the observed count: so one integral gives all.

@@ -43,7 +43,7 @@ def finite_log_e(
     Raises
     ------
     ValueError
-        a difference that is nan or outside [-1, 1], fewer items than differences, bets outside (0, 1].
+        For a difference that is nan or outside [-1, 1], fewer items than differences, bets outside (0, 1].
 
     References
     ----------

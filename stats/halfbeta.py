@@ -34,7 +34,7 @@ def log_half_beta(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def log_half_and_whole(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return `log_half_beta` and `log_beta` of vectors p >= q > 0, faster than one after the other."""
+    """Return `log_half_beta` and `log_beta` of vectors p >= q > 0, faster than in separate calls."""
     whole = _log_beta(p, q)
     return _log_half(p, q, whole), whole
 

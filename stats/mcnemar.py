@@ -1,4 +1,4 @@
-"""The four McNemar tests of a pair, two-sided: each is valid at a sample size planned in advance, read once.
+"""The four McNemar tests of a pair, two-sided: each is valid for one look at a sample size planned in advance.
 
 Arguments are the discordant counts ``b`` (A right, B wrong) and ``c``; they broadcast. ``b + c = 0`` gives p = 1.
 """

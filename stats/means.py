@@ -10,7 +10,7 @@ from stats.special import ndtri
 def mean_interval(
     total: npt.ArrayLike, scored: npt.ArrayLike, alpha: npt.ArrayLike = 0.05
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the Wilson score interval for the mean of scores in [0, 1]; for one reading at a fixed number of items.
+    """Return the Wilson score interval for the mean of scores in [0, 1]; valid for one look at a fixed number of items.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Mills' ratio of a fair binomial: the integral of exp(-a t) sech(t)^M over t > 0, by a few looks into a table.
+"""Mills' ratio of a fair binomial: the integral of exp(-a t) sech(t)^M over t > 0, from a table.
 
 With t = u / sqrt(M) and x = a / sqrt(M), sqrt(M) times the integral is
 

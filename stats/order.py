@@ -27,7 +27,7 @@ def permutation_key(seed: str, item_id: str) -> bytes:
     Raises
     ------
     ValueError
-        a seed with a zero character (two seeds could then give one order), or text that UTF-8 cannot encode.
+        For a seed with a zero character (two seeds could then give one order), or text that UTF-8 cannot encode.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def committed_order(seed: str, item_ids: Sequence[str]) -> IntArray:
     Raises
     ------
     ValueError
-        an item id that occurs twice; see also `permutation_key`.
+        For an item id that occurs twice; see also `permutation_key`.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def order_test(
 
 
 def inverse_share(models: ArrayLike, items: ArrayLike) -> FloatArray:
-    """Return what a p-value at a look is multiplied by in `order_test`.
+    """Return the factor on a p-value at a look in `order_test`: the inverse of its share of alpha.
 
     Examples
     --------
@@ -251,7 +251,7 @@ class OrderState:
         Raises
         ------
         ValueError
-            arrays of unequal length, a model index below 0, a cluster index below -1, a position that is nan.
+            For arrays of unequal length, a model index below 0, a cluster index below -1, a position that is nan.
         """
         model = np.atleast_1d(np.asarray(models, dtype=np.int64))
         cluster = np.atleast_1d(np.asarray(clusters, dtype=np.int64)) + 1

@@ -35,7 +35,7 @@ def parametric_required_n_proportions(
     alpha: npt.ArrayLike = 0.05,
     power: npt.ArrayLike = 0.8,
 ) -> FloatArray:
-    """Return Cohen's K / h^2; with ``paired`` times (1 - rho), the shortcut that is half of the need.
+    """Return Cohen's K / h^2; with ``paired`` times (1 - rho), the shortcut, which gives half of what is needed.
 
     Examples
     --------

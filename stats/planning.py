@@ -1,4 +1,4 @@
-"""Prospective planning: how many items to collect for a gap one wants to be able to see."""
+"""Prospective planning: how many items to collect to detect a target gap."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ _ITERATIONS = 12
 
 
 class Plan(NamedTuple):
-    """Items to collect: read once at the end (``fixed``), or watched all along (``anytime``)."""
+    """Items to collect for one look at the end (``fixed``), or for looks throughout (``anytime``)."""
 
     fixed: FloatArray
     anytime: FloatArray

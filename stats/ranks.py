@@ -10,7 +10,7 @@ from stats.checks import BoolArray, IntArray
 
 
 def rank_intervals(decided: npt.ArrayLike) -> tuple[IntArray, IntArray]:
-    """Return the best and worst rank, 1-based, that the decisions leave to each model.
+    """Return the best and worst rank, 1-based, that the decisions leave open for each model.
 
     ``low`` = 1 + the number of models decided better; ``high`` = K - the number decided worse. If the decisions are
     all correct with probability at least 1 - alpha (a family-wise procedure), so are all the intervals at once.

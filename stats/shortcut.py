@@ -98,7 +98,7 @@ def unpaired_required_n(
 
 
 class Calculator(NamedTuple):
-    """One row of the calculator table: what a convention returns, and what multiplying it by (1 - rho) makes of it."""
+    """One row of the calculator table: the result of a convention, and the same times (1 - rho)."""
 
     convention: str
     formula: str

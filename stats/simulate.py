@@ -24,7 +24,7 @@ def bernoulli_joint(p_a: ArrayLike, p_b: ArrayLike, rho: ArrayLike) -> FloatArra
     Raises
     ------
     ValueError
-        an accuracy outside (0, 1), or a rho beyond its Hoeffding bounds at these accuracies.
+        For an accuracy outside (0, 1), or a rho beyond its Hoeffding bounds at these accuracies.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def graded_beta(
     Raises
     ------
     ValueError
-        shape parameters that are not positive, or a gap that pushes A's mean out of (0, 1).
+        For shape parameters that are not positive, or a gap that pushes A's mean out of (0, 1).
 
     Examples
     --------

@@ -62,7 +62,7 @@ def test_the_curve_stays_within_what_is_possible():
         (Likeness(discordance=0.3), 0.4, "at most 0.3"),
         (Likeness(0.9, 0.5), 0.3, "at most 0.1"),
         (Likeness(0.9, -0.9), 0.1, "Hoeffding bounds"),
-        (Likeness(0.6, 0.5), 0.0, "more than 0"),
+        (Likeness(0.6, 0.5), 0.0, "above 0 and at most"),
     ],
 )
 def test_what_cannot_be_is_refused(likeness, gap, says):

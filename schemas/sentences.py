@@ -49,7 +49,8 @@ def decided(
         outcome = f"of {evidence.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
     if evidence.missing:
         kind = "skipped" if policy == "committed" else "missing"
-        outcome += f", even if all {evidence.missing:,} {kind} items went the other way"
+        rest = f"the 1 {kind} item" if evidence.missing == 1 else f"all {evidence.missing:,} {kind} items"
+        outcome += f", even if {rest} went the other way"
     scope = SCOPES[procedure]
     assumed = assumption(policy, rescored=rescored)
     return f"{better} is better than {worse} on {benchmark}, decided {scope}: {outcome}. Assumes that {assumed}."

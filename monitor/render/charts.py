@@ -126,7 +126,7 @@ def path_chart(chart: PairChart, log_pair: float, kind: str, title: str) -> str:
 
 
 def matrix_chart(matrix: NDArray[np.int8], title: str) -> str:
-    """Draw who is decided over whom, one cell a pair; consecutive equal cells are one rectangle, so that 200 models stay small."""
+    """Draw which model of each pair is better, one cell a pair; equal cells in a row are one rectangle, so that 200 models stay small."""
     size = matrix.shape[0]
     shapes: dict[int, list[str]] = {1: [], -1: []}
     for row in range(size):

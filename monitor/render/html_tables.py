@@ -182,7 +182,7 @@ def sizes(document: ReportDocument) -> str:
         anytime = chart.anytime_required_n / pair.n if chart is not None and pair.n else None
         spread = form.MISSING if chart is None else needed_range(chart.required_n_low, chart.required_n_high)
         rows.append(
-            f'<tr><th scope="row">{text(pair.model_a)} v {text(pair.model_b)}</th><td class="num">{pair.n:,}</td>'
+            f'<tr><th scope="row">{text(pair.model_a)} ~ {text(pair.model_b)}</th><td class="num">{pair.n:,}</td>'
             f'<td class="num">{needed(pair.required_n)}</td><td class="num">{spread}</td>'
             f'<td class="num">{form.ratio(pair.resolution_ratio)}</td><td>{charts.needed_bar(ratio, anytime)}</td></tr>'
         )
@@ -196,7 +196,7 @@ def sizes(document: ReportDocument) -> str:
 
 
 def matrix(document: ReportDocument) -> str:
-    """Write who is decided over whom, as a chart and as a table."""
+    """Write which model of each pair is better, as a chart and as a table."""
     sides, models = document.charts.matrix, document.report.models
     size = len(models)
     decided = int((sides > 0).sum())
@@ -211,7 +211,7 @@ def matrix(document: ReportDocument) -> str:
         )
     head = _head(("Rank", "Model", "Better than", "Worse than", "Undecided with"), numbers=(0, 2, 3, 4))
     return (
-        f'<h3>Who is decided over whom</h3><p class="soft">{title}.</p><ul class="key">'
+        f'<h3>Which model is better, pair by pair</h3><p class="soft">{title}.</p><ul class="key">'
         '<li><span class="swatch b-yes"></span>the row’s model is better</li><li><span class="swatch b-turned"></span>'
         'the column’s model is better</li><li><span class="swatch b-no"></span>undecided</li></ul>'
         f'<figure class="matrix">{charts.matrix_chart(sides, title)}</figure>'

@@ -178,7 +178,7 @@ def _interval(facts: PairFacts) -> list[str]:
         leads.append(f"{facts.model_a} leads" + (f" by more than {_points(facts.high)}" if facts.high > 0 else ""))
     if facts.low > -1:
         leads.append(f"{facts.model_b} leads" + (f" by more than {_points(facts.low)}" if facts.low < 0 else ""))
-    return [f"The interval rules out that {' and that '.join(leads)}."] if leads else []
+    return [f"The family-wise interval rules out that {' and that '.join(leads)}."] if leads else []
 
 
 def _informative(facts: PairFacts) -> list[str]:
@@ -202,7 +202,7 @@ def _prospect(facts: PairFacts) -> list[str]:
     if left is None or more <= left:
         return [f"At the current estimate it needs {needs}."]
     rest = "none are left" if not left else "1 is left" if left == 1 else f"{left:,} are left"
-    return [f"The benchmark is too small to decide a gap of this size: it needs {needs}; {rest}."]
+    return [f"The benchmark is too small to decide a gap of this size family-wise: it needs {needs}; {rest}."]
 
 
 def _points(gap: float) -> str:

@@ -279,7 +279,7 @@ def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
     ("files", "paths", "code", "said"),
     [
         ({}, ["missing.jsonl"], 2, ["missing.jsonl does not exist", "check the path"]),
-        ({"notes.txt": "x"}, ["."], 2, ["holds no results", ".jsonl", ".parquet (text also as .gz)"]),
+        ({"notes.txt": "x"}, ["."], 2, ["has no files of results", ".jsonl", ".parquet (text also as .gz)"]),
         (
             {"a.jsonl": ""},
             ["a.jsonl"],

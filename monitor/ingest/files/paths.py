@@ -101,7 +101,8 @@ def _files(
         if strict and not inside:
             names = ", ".join(suffix for suffix in suffixes if not suffix.endswith(".gz"))
             raise PathError(
-                f"{show(path)} holds no results; use a folder with files whose names end with {names} (text also as .gz)"
+                f"{show(path)} has no files of results; use names that end with {names} (text also as .gz), or give one file and "
+                "its fields with --columns"
             )
         yield from inside
     elif strict:

@@ -34,7 +34,7 @@ def test_a_path_that_does_not_exist_is_named(tmp_path):
 def test_a_folder_without_results_says_what_was_looked_for(tmp_path):
     with pytest.raises(
         PathError,
-        match=r"holds no results; use a folder with files whose names end with .*\.jsonl.*\.eval.*\.csv.*\.parquet",
+        match=r"has no files of results; use names that end with .*\.jsonl.*\.eval.*\.csv.*\.parquet",
     ):
         Importer().find([tmp_path])
 

@@ -46,7 +46,7 @@ def test_a_missing_path_is_named(tmp_path):
 
 def test_a_folder_without_results_says_what_was_looked_for(tmp_path):
     write(tmp_path / "a.csv")
-    with pytest.raises(PathError, match=r"holds no results; use a folder with files whose names end with \.jsonl"):
+    with pytest.raises(PathError, match=r"has no files of results; use names that end with \.jsonl"):
         find_files([tmp_path])
 
 

@@ -142,7 +142,7 @@ def test_every_status_that_can_be_reached_was():
         ("equivalent", "smaller than the declared margin"),
         ("exhausted", "Every item is scored, and the evidence does not decide which model is better."),
         ("collecting", "1 item is still missing for this pair and could change the result."),
-        ("collecting, trusted", "show which model is better. The interval rules out that"),
+        ("collecting, trusted", "show which model is better. The family-wise interval rules out that"),
         ("held: nothing declared", "declare the item count"),
         ("decided, committed", "and their order comes from the committed seed"),
         ("held: overfull", "101 items arrived and 100 were declared"),
@@ -179,7 +179,7 @@ def test_an_undecided_pair_is_told_what_would_settle_it():
     assert "more items" not in held.reason
     small = only(of(CLOSE, items=101))
     assert small.items_to_decision > 1
-    assert "too small to decide a gap of this size: it needs about" in small.reason
+    assert "too small to decide a gap of this size family-wise: it needs about" in small.reason
     assert "; 1 is left." in small.reason
     even = only(of(mixed(20, 20), order="trusted"))
     assert even.items_to_decision is None

@@ -49,6 +49,7 @@ function answer(b) {
 /** Report which tie is expected to break next. */
 function outlook(b) {
   const [next] = b.pairs.filter((p) => p.status === "collecting" && reachable(p, b)).sort((p, q) => p.items_to_decision - q.items_to_decision);
+  if (!next && b.pairs.every((p) => itemsLeft(p, b) === 0)) return "Every item is scored: no tie can break.";
   if (!next) return "The remaining items are not expected to break any tie.";
   return ["Next decision expected: ", name(next.model_a), " and ", name(next.model_b), ", ", prospect(next, b), "."];
 }

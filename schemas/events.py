@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from schemas.names import MAX_NAME_LENGTH, Name
+from schemas.text import shorten
 
 MAX_INDEX: Final = 2**31 - 1
 """Largest repeat or epoch."""
@@ -169,6 +170,9 @@ class Spec(BaseModel):
     margin: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         None, description="equivalence margin, in score units: a gap whose interval is inside it is a tie"
     )
+    aliases: dict[Name, Name] = Field(
+        {}, description="other names of models: events of the first name count as the second's; more may be added later"
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -210,6 +214,15 @@ class Spec(BaseModel):
                 raise ValueError(f"item_ids repeats {len(self.item_ids) - distinct:,} ids; list each item once")
             if self.items != distinct:
                 raise ValueError(f"items {self.items:,} is not the number of item_ids, {distinct:,}; omit items")
+        return self
+
+    @model_validator(mode="after")
+    def _direct_aliases(self) -> Self:
+        for name, model in self.aliases.items():
+            if model in self.aliases:
+                raise ValueError(
+                    f"aliases: {shorten(name)} is an alias of {shorten(model)}, which is an alias itself; name the model that both are"
+                )
         return self
 
 

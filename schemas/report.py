@@ -51,6 +51,7 @@ class ModelReport(StrictModel):
     """One model of the ranking; its mean is over its own items."""
 
     model: str
+    aliases: list[str] = Field(description="other names whose events count as this model's, as declared")
     items: int
     coverage: float
     mean: float | None

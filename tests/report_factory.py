@@ -60,6 +60,7 @@ def pair(a="alpha", b="beta", *, wins=1680, losses=1454, n=12032, decided=None, 
 def model(name="alpha", rank=1, **fields):
     values = {
         "model": name,
+        "aliases": [],
         "items": 12032,
         "coverage": 1.0,
         "mean": 0.7303,

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -67,8 +67,10 @@ def send(
     try:
         folder = data_dir.absolute() / "sent" if data_dir else default_folder()
         record = SendRecord.load(destination.url, folder, forget=again)
-        declare.resume(record.specs(), lambda: benchmarks_in(files, importer))
-        asyncio.run(_send(files, importer.open, destination, settings.max_rejected, record, declare, packed=packed))
+        changed = declare.resume(record.specs(), lambda: benchmarks_in(files, importer))
+        asyncio.run(
+            _send(files, importer.open, destination, settings.max_rejected, record, declare, changed, packed=packed)
+        )
     except TooManyRejected as error:
         stop(error.problem)
     except ValueError as error:
@@ -162,6 +164,7 @@ async def _send(
     max_rejected: float,
     record: "SendRecord",
     declare: "Declarations",
+    changed: Sequence[dict[str, Any]],
     *,
     packed: bool,
 ) -> None:
@@ -198,6 +201,7 @@ async def _send(
 
             sender = Sender(deliver, record, packed=packed, on_delivered=delivered)
             try:
+                await _redeclare(deliver, record, changed)
                 await sender.run(deliveries())
                 if first_run:
                     limit.finish()
@@ -213,6 +217,19 @@ async def _send(
     if limit.rejected:
         note(f"lines not sent because they could not be read: {limit.rejected:,}")
     print(f"{_summary(sender)} to {destination.url}")
+
+
+async def _redeclare(deliver: "Deliver", record: "SendRecord", declarations: Sequence[dict[str, Any]]) -> None:
+    """Deliver what is declared in addition of benchmarks that have begun."""
+    import json
+
+    from monitor.send.messages import Outgoing
+
+    if declarations:
+        texts = {declaration["declare"]: json.dumps(declaration) for declaration in declarations}
+        await deliver([Outgoing(name, text.encode()) for name, text in texts.items()])
+        record.benchmarks.update(texts)
+        record.save()
 
 
 def _summary(sender: "Sender") -> str:

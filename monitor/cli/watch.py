@@ -139,11 +139,22 @@ async def _resume(
     paths: Sequence[Path], monitor: "EmbeddedMonitor", declare: "Declarations", importer: "Importer"
 ) -> None:
     """Take up the benchmarks that have begun; end the command if a flag contradicts how one was declared."""
+    import json
+
     from monitor.cli.shared.files import benchmarks_in
 
     await monitor.caught_up()
     specs = {name: benchmark.spec for name, benchmark in monitor.reports.benchmarks().items()}
-    declare.resume(specs, lambda: benchmarks_in(importer.find(paths, strict=False), importer))
+    changed = declare.resume(specs, lambda: benchmarks_in(importer.find(paths, strict=False), importer))
+    if changed:
+        rejected = monitor.dead_letters_written
+        await monitor.log.append([json.dumps(declaration).encode() for declaration in changed])
+        await monitor.caught_up()
+        if monitor.dead_letters_written > rejected:
+            stop(
+                f"--alias is refused for a benchmark that has begun; the reason is in {monitor.dead_letters_path}",
+                USAGE,
+            )
 
 
 def _make_tailer(

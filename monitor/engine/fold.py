@@ -153,7 +153,7 @@ def _place(
         row = benchmark.add_row(item, event.repeat, event.cluster)
         delta.rows.append(benchmark.rows[row])
     if contestant is None:
-        contestant = benchmark.add_contestant(model, event.epoch)
+        contestant = benchmark.add_contestant(benchmark.spec.aliases.get(model, model), event.epoch)
         delta.contestants.append(benchmark.contestants[contestant])
     if code is None:
         assert millionths is not None

@@ -31,7 +31,7 @@ _AT_ONCE: Final = 2_000
 """Records that are decoded and folded at a time: their events are then still in the processor's cache."""
 
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
-FREE_TO_CHANGE: Final = ("power", "margin")
+FREE_TO_CHANGE: Final = ("power", "margin", "aliases")
 """Declared fields that no latch depends on."""
 
 
@@ -118,7 +118,7 @@ def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
         if name not in FREE_TO_CHANGE and getattr(spec, name) != getattr(benchmark.spec, name)
     ]
     if not changed:
-        return None
+        return _alias_fault(benchmark, spec)
     declared = spec.model_dump_json(include=set(changed), exclude_none=True)
     reason = (
         f"{benchmark.name!r} already has scores, so {shorten(declared)} can no longer be declared: verdicts would depend on a choice made "
@@ -127,6 +127,24 @@ def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
     if "items" in changed:
         reason += "; for runs of different sizes, declare the size in advance: --items, or a rankwatch.toml next to the results"
     return Fault(changed[0], shorten(declared), reason, benchmark.name)
+
+
+def _alias_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
+    """Return why an alias comes too late: its events count as another model's already."""
+    scored = {contestant.model for contestant in benchmark.contestants}
+    for name, model in spec.aliases.items():
+        known = name if name in scored else benchmark.spec.aliases.get(name, model)
+        if known != model:
+            reason = (
+                f"{shorten(name)} already has scores that count as {shorten(known)}'s, so it cannot become an alias of {shorten(model)}; "
+                "declare an alias before its first score, under a new benchmark name or in a new data directory"
+            )
+            return Fault("aliases", shorten(name), reason, benchmark.name)
+    every = benchmark.spec.aliases | spec.aliases
+    if chained := [name for name, model in every.items() if model in every]:
+        reason = f"{shorten(chained[0])} would be an alias of an alias; name the model that both are"
+        return Fault("aliases", shorten(chained[0]), reason, benchmark.name)
+    return None
 
 
 class _Folding:
@@ -219,8 +237,11 @@ class _Folding:
         benchmark, spec = self._benchmark(step.declaration.declare), step.declaration.spec()
         fault = benchmark if isinstance(benchmark, Fault) else refusal(benchmark, spec)
         if isinstance(benchmark, Benchmark) and fault is None:
+            if benchmark.counters["events"]:
+                # The second log of a harness declares the item count again, and an alias is permanent.
+                spec = spec.model_copy(update={"aliases": {**benchmark.spec.aliases, **spec.aliases}})
             benchmark.declare(spec)
-            self._delta(benchmark).spec = spec.model_dump_json()
+            self._delta(benchmark).spec = spec.model_dump_json(exclude=None if spec.aliases else {"aliases"})
         if fault is not None:
             raw = step.declaration.model_dump_json().encode()
             self._reject(dead_letter(fault, step.offset, step.place, raw, step.source))

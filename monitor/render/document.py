@@ -71,6 +71,7 @@ def facts(document: ReportDocument) -> list[tuple[str, str]]:
         ("Family", header.family(b)),
         ("Levels", header.levels(b)),
         ("Decided at", header.thresholds(b)),
+        *([("Aliases", aliases)] if (aliases := header.aliases(b)) is not None else []),
     ]
 
 

@@ -50,6 +50,12 @@ def thresholds(benchmark: BenchmarkReport) -> str:
     return f"ln e >= {pair:.2f} for a pair on its own, {rest}"
 
 
+def aliases(benchmark: BenchmarkReport) -> str | None:
+    """Return which models include the events of other names; None if none does."""
+    named = [f"{model.model} includes {', '.join(model.aliases)}" for model in benchmark.models if model.aliases]
+    return "; ".join(named) or None
+
+
 def order_sentence(benchmark: BenchmarkReport) -> str:
     """Return what the order policy assumes; for completeness that was asserted and not declared, the assertion."""
     return _asserted(benchmark) or _ORDER[benchmark.order.policy]

@@ -135,3 +135,31 @@ def test_a_wrong_value_names_the_flag_and_the_fix(tmp_path, records, flags, advi
     path = write(tmp_path / "a.jsonl", records)
     for command in (["report", path], ["watch", path, "--once", "--data-dir", tmp_path / "data"]):
         assert advice in rankwatch(*command, *flags, code=2).stderr
+
+
+def test_an_alias_holds_in_every_command_and_for_benchmarks_that_have_begun(tmp_path, records):
+    (tmp_path / "runs").mkdir()
+    first = [e for e in records if int(e["item_id"].split()[1]) < 30]
+    later = [e | {"model": "renamed"} if e["model"] == "fair" else e for e in records if e not in first]
+    write(tmp_path / "runs" / "a.jsonl", first)
+    data, folder = tmp_path / "data", tmp_path / "runs"
+    watch_once(data, folder, "--items", 60)
+    write(folder / "b.jsonl", later)
+    alias = ("--alias", "renamed=fair")
+    (live,) = json.loads(watch_once(data, folder, *alias))["benchmarks"]
+    (whole,) = report(folder, "--items", 60, *alias)[0]["benchmarks"]
+    assert live["models"] == whole["models"]
+    assert {m["model"]: (m["items"], m["aliases"]) for m in live["models"]} == {
+        "strong": (60, []),
+        "fair": (60, ["renamed"]),
+        "weak": (60, []),
+    }
+    assert json.loads(watch_once(data, folder))["benchmarks"] == [live], "an alias stays"
+    assert "fair includes renamed" in rankwatch("report", folder, *alias).stdout
+    rankwatch("gate", folder, "--pair", "fair", "weak", *alias)
+    assert (
+        "--alias fair=fair: name two different models"
+        in rankwatch("report", folder, "--alias", "fair=fair", code=2).stderr
+    )
+    late = rankwatch("watch", folder, "--once", "--data-dir", data, "--alias", "weak=fair", code=2)
+    assert "--alias is refused for a benchmark that has begun" in late.stderr

@@ -30,17 +30,19 @@ def make_declarations(options: DeclareOptions, paths: Sequence[Path]) -> "Declar
 
 
 class Flags(NamedTuple):
-    """The values of the flags that declare: by field, and by benchmark or None for every benchmark."""
+    """The values of the flags that declare: by field, and by benchmark or None for every benchmark; and the aliases of models."""
 
     values: dict[str, dict[str | None, Any]]
+    aliases: dict[str, str]
 
     def of(self, benchmark: str) -> Fields:
         """Return the fields that flags declare of a benchmark."""
-        return {
+        fields = {
             field: named.get(benchmark, named.get(None))
             for field, named in self.values.items()
             if benchmark in named or None in named
         }
+        return {**fields, "aliases": self.aliases} if self.aliases else fields
 
     def named(self) -> set[str]:
         """Return the benchmarks that a flag names."""
@@ -54,13 +56,22 @@ class Flags(NamedTuple):
 def parse_flags(options: DeclareOptions) -> Flags:
     """Parse flags of the form VALUE or NAME=VALUE; a wrong one ends the command."""
     values: dict[str, dict[str | None, Any]] = {}
-    for field, entries in asdict(options).items():
+    given = asdict(options)
+    aliases = dict(_alias(entry) for entry in given.pop("alias") or ())
+    for field, entries in given.items():
         for entry in entries or ():
             name, equals, text = entry.rpartition("=")
             values.setdefault(field, {})[name if equals else None] = _parse(field, entry, text)
             if equals and not name:
                 stop(f"--{field} {entry}: the name of the benchmark is missing; use VALUE or NAME=VALUE", USAGE)
-    return Flags(values)
+    return Flags(values, aliases)
+
+
+def _alias(entry: str) -> tuple[str, str]:
+    name, _, model = entry.rpartition("=")
+    if not name or not model or name == model:
+        stop(f"--alias {entry}: name two different models, as NEW=OLD", USAGE)
+    return name, model
 
 
 def _whole(text: str) -> int:
@@ -169,7 +180,7 @@ class Declarations:
         self._begun[benchmark] = fields
         return fields
 
-    def resume(self, specs: Mapping[str, Spec], in_files: Callable[[], set[str]]) -> None:
+    def resume(self, specs: Mapping[str, Spec], in_files: Callable[[], set[str]]) -> list[Fields]:
         """Keep benchmarks that have begun as they were declared; a flag or a table that changes one ends the command.
 
         Parameters
@@ -177,7 +188,13 @@ class Declarations:
         specs : mapping of str to Spec
         in_files : callable
             Returns the benchmarks that the files of this command hold.
+
+        Returns
+        -------
+        list of dict
+            Declarations to append: benchmarks that have begun can get more aliases.
         """
+        aliases = self._flags.aliases
         for_all = {field: self._flags.values[field][None] for field in self._flags.for_all()}
         for name, spec in specs.items():
             self._begun[name] = _fields(spec)
@@ -185,9 +202,7 @@ class Declarations:
             if changes := _changes(spec, named):
                 _stop_changed(name, changes)
         differing = {name: changes for name, spec in specs.items() if (changes := _changes(spec, for_all))}
-        if not differing:
-            return
-        held = in_files()
+        held = in_files() if differing else set()
         for name in sorted(differing.keys() & held):
             if held == {name}:
                 _stop_changed(name, differing[name])
@@ -195,10 +210,19 @@ class Declarations:
             note(
                 f"{shorten(name)} stays as it was declared; flags without a name are for benchmarks that begin ({flags} names it)"
             )
+        for name, spec in specs.items():
+            if not aliases.items() <= spec.aliases.items():
+                self._begun[name] = _override(self._begun[name], {"aliases": aliases})
+        return [
+            {"declare": name, **self._begun[name]}
+            for name, spec in specs.items()
+            if self._begun[name].get("aliases", {}) != spec.aliases
+        ]
 
     def _note_overrides(self, benchmark: str, own: Fields) -> None:
         """Print which declared values a flag or a rankwatch.toml replaces."""
         table, flags = self._tables.get(benchmark, {}), self._flags.of(benchmark)
+        flags.pop("aliases", None)
         for field, value in flags.items():
             where, old = (FILE, table) if field in table else ("the file", own)
             if field in old and not _same(field, value, old[field]):
@@ -223,6 +247,8 @@ class Declarations:
 def _override(old: Fields, new: Fields) -> Fields:
     """Return fields with others in their place; an item count replaces a list of items, and a list a count."""
     fields = {**old, **{field: value for field, value in new.items() if not _same(field, value, old.get(field))}}
+    if "aliases" in fields:
+        fields["aliases"] = {**old.get("aliases", {}), **new.get("aliases", {})}
     for one, other in (("items", "item_ids"), ("item_ids", "items")):
         if one in new and other in fields and other not in new:
             del fields[other]

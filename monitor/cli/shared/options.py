@@ -213,6 +213,15 @@ class DeclareOptions:
         list[str] | None,
         _declare_option("--repeats", "R", "repeats of an item whose mean is its score  \\[default: 1]"),
     ] = None
+    alias: Annotated[
+        list[str] | None,
+        option(
+            "--alias",
+            "count the events of model NEW as those of model OLD; in benchmarks that have begun, too",
+            metavar="NEW=OLD",
+            rich_help_panel="Declaration of benchmarks that begin",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,8 @@ class Benchmark(PairState):
     def declare(self, spec: Spec) -> None:
         """Apply a declaration; the caller decides whether it is still allowed."""
         self.spec, self.declared = spec, True
+        for index in range(len(self.contestants)):
+            self.name_contestant(index)
         if self.counters["events"]:
             return  # what has been built from the scores stays: after them only fields on which nothing rests may change
         self.declared_items = None if spec.item_ids is None else {item: k for k, item in enumerate(spec.item_ids)}

@@ -83,13 +83,23 @@ class PairState:
         """Add a contestant and return its index; call `grow` before its scores are written."""
         index = len(self.contestants)
         self.contestants.append(Contestant(model, epoch))
-        if epoch == 0:
-            self.contestant_of[model] = index
-        self.epoch_contestant_of[model, epoch] = index
+        self.name_contestant(index)
         self.superseded.append(epoch < self.latest_epoch.get(model, 0))
         self.latest_epoch[model] = max(epoch, self.latest_epoch.get(model, 0))
         self.epochs.setdefault(model, []).append(index)
         return index
+
+    def name_contestant(self, index: int) -> None:
+        """Make a contestant known by the name of its model and by the aliases of that."""
+        model, epoch = self.contestants[index]
+        for name in (model, *self.aliases_of(model)):
+            if epoch == 0:
+                self.contestant_of[name] = index
+            self.epoch_contestant_of[name, epoch] = index
+
+    def aliases_of(self, model: str) -> list[str]:
+        """Return the declared aliases of a model, by name."""
+        return sorted(name for name, other in self.spec.aliases.items() if other == model)
 
     def is_newer(self, contestant: int) -> bool:
         """Return whether a contestant is a newer epoch of a model that has an older one."""

@@ -75,6 +75,9 @@ def header(benchmark: BenchmarkReport) -> list[Text]:
     policy = f"order: {b.order.policy} ({safe(facts.order_sentence(b))})"
     levels = f"family: {facts.family(b)}; {safe(facts.levels(b))}; decided at {facts.thresholds(b)}"
     lines = [title, Text(policy, style=HELD if b.order.policy == "none" else ""), Text(levels)]
+    aliases = facts.aliases(b)
+    if aliases is not None:
+        lines.append(Text(f"aliases: {safe(aliases)}"))
     warning = facts.order_warning(b)
     if warning is not None:
         lines.append(Text(f"order: {safe(warning)}", style=HELD if b.order.suspect else ""))

@@ -81,7 +81,10 @@ class ClusterWorker(MonitorProcess):
 
         self._make_faust()
         self._cleanup.push_async_callback(self._stop_folding)
-        await self._faust.start()
+        try:
+            await self._faust.start()
+        except KafkaError as error:  # the brokers went away after the topics were checked
+            raise broker_error(error, self._kafka.addresses) from error
         self._tasks.append(asyncio.create_task(self._snapshots()))
         await self._start_web()
 

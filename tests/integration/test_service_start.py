@@ -3,9 +3,14 @@
 import json
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import KafkaConnectionError
 
+from monitor.app.cluster_worker import ClusterWorker
+from monitor.logs.kafka_settings import KafkaSettings
+from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.topics import Topics
+from monitor.settings import Settings
 from tests.commands import PATIENCE, get, until
 from tests.kafka.records import options
 from tests.kafka.run_worker import RunWorker
@@ -70,6 +75,20 @@ async def test_what_the_service_writes_is_not_made_where_that_is_forbidden(kafka
     await kafka.create_topic(topic, 2)
     assert f"--create --topic {topic}.verdicts --partitions 2" in ended(start(create_topics="none"))
     assert await config(kafka, f"{topic}.verdicts") is None
+
+
+async def test_brokers_that_go_away_during_the_start_are_named(kafka, topic, start, monkeypatch):
+    """After the topics were checked, and before the consumer is connected."""
+
+    async def away(_):
+        raise KafkaConnectionError("closed")
+
+    await kafka.create_topic(topic, 1)
+    monkeypatch.setattr(AIOKafkaConsumer, "start", away)
+    settings = Settings(topic=topic, group=topic, verdict_topic=f"{topic}.verdicts", redis_url=start.redis.url)
+    with pytest.raises(BrokerError, match=f"Kafka at {kafka.addresses}: no answer"):
+        async with ClusterWorker(settings, KafkaSettings(addresses=kafka.addresses)):
+            pass
 
 
 async def test_a_log_that_is_not_the_one_of_the_state_is_refused(kafka, topic, start):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import StoredBenchmark, StoredState
 
 
@@ -27,7 +28,7 @@ class MemoryStore:
                     None,
                     [],
                     [],
-                    [0, 1_000_000],
+                    [0, SCORE_UNIT],
                     1,
                     [],
                     np.empty(0, np.uint32),
@@ -65,6 +66,6 @@ class MemoryStore:
             columns = [np.array(column, dtype) for column in change.columns]
         if change.cells is not None:
             for row, contestant, code in zip(*change.cells, strict=True):
-                assert columns[contestant][row] == 0, "a cell is written once"
+                assert columns[contestant][row] in {0, 1}, "a score is written once"
                 columns[contestant][row] = code
         stored.columns = columns

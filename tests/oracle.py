@@ -126,17 +126,18 @@ class Oracle:
         if self.policy == "completion" and len(self.items) > self.items_declared:
             self.stop(place)
         key = (item, repeat, model)
-        if key in self.scores:
+        if key in self.scores and not (self.scores[key] is None and score is not None and not self.permutation):
             if self.scores[key] == score:
                 self.duplicates += 1
             else:
                 self.conflicts += 1
             return
+        arrives = key not in self.scores
         self.scores[key] = score
         if repeat >= self.repeats:
             return
         self.mixed |= not self.graded and score not in {None, 0.0, 1.0}
-        if repeat == 0:
+        if repeat == 0 and arrives:
             self.arrival(model, item, place)
         parts = [self.scores.get((item, k, model), "absent") for k in range(self.repeats)]
         if "absent" in parts:

@@ -16,8 +16,9 @@ from monitor.engine.latch.committed import crossings_along
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import enter_graded
 from monitor.engine.limits import Limits
+from monitor.engine.settle import settle
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import ABSENT, MILLION, ONE, SKIPPED, ZERO, Codes
+from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
 from monitor.engine.state.counts import CHUNK_CELLS, chunk_counts
 from monitor.engine.state.delta import BenchmarkDelta
 from monitor.engine.state.pairs import Index, chosen, pair_members
@@ -120,15 +121,15 @@ def _locate(
 
 def _known_codes(benchmark: Benchmark, scores: list[float | None]) -> Index:
     """Return the code of each score, -1 for one that is new."""
-    millionths = np.array(scores, np.float64) * MILLION  # None becomes NaN
-    np.rint(millionths, out=millionths)
-    right = millionths == MILLION
+    units = np.array(scores, np.float64) * SCORE_UNIT  # None becomes NaN
+    np.rint(units, out=units)
+    right = units == SCORE_UNIT
     codes = np.where(right, ONE, ZERO)
-    others = np.flatnonzero(~right & (millionths != 0))
+    others = np.flatnonzero(~right & (units != 0))
     if others.size:
-        skipped = np.isnan(millionths[others])
-        values = np.where(skipped, 0, millionths[others]).astype(np.int64)
-        known = np.fromiter(map(benchmark.value_code.get, values.tolist(), repeat(-1)), np.int64, others.size)
+        skipped = np.isnan(units[others])
+        values = np.where(skipped, 0, units[others]).astype(np.int64)
+        known = np.fromiter(map(benchmark.table.code_of.get, values.tolist(), repeat(-1)), np.int64, others.size)
         codes[others] = np.where(skipped, SKIPPED, known)
     return codes
 
@@ -140,12 +141,12 @@ def _place(
     item, model = event.item_id, event.model
     row = benchmark.repeat_row_of.get((item, event.repeat)) if event.repeat else benchmark.row_of.get(item)
     contestant = benchmark.epoch_contestant_of.get((model, event.epoch))
-    millionths = None if event.score is None else round(event.score * MILLION)
-    code = SKIPPED if millionths is None else benchmark.value_code.get(millionths)
+    units = None if event.score is None else round(event.score * SCORE_UNIT)
+    code = SKIPPED if units is None else benchmark.table.code_of.get(units)
     fault = (
         (row is None and _row_fault(benchmark, event, limits))
         or (contestant is None and _contestant_fault(benchmark, event, limits))
-        or (code is None and _limit_fault(benchmark, "score", event.score, len(benchmark.values), limits.values))
+        or (code is None and _limit_fault(benchmark, "score", event.score, len(benchmark.table), limits.values))
     )
     if fault:
         return fault
@@ -156,9 +157,9 @@ def _place(
         contestant = benchmark.add_contestant(benchmark.spec.aliases.get(model, model), event.epoch)
         delta.contestants.append(benchmark.contestants[contestant])
     if code is None:
-        assert millionths is not None
-        code = benchmark.add_value(millionths)
-        delta.values.append(millionths)
+        assert units is not None
+        code = benchmark.add_value(units)
+        delta.values.append(units)
     return row, contestant, code
 
 
@@ -210,17 +211,19 @@ def _apply(
     existing = benchmark.scores[row, contestant].astype(np.uint32)
     first = np.ones(row.size, bool)
     first[1:] = (row[1:] != row[:-1]) | (contestant[1:] != contestant[:-1])
-    new = first & (existing == ABSENT)
-    if not new.all():
-        winner = np.where(existing != ABSENT, existing, code[first][np.cumsum(first) - 1])
-        benchmark.counters["conflicts"] += int(((winner != code) & ~new).sum())
-        benchmark.counters["duplicates"] += int(((winner == code) & ~new).sum())
-        row, contestant, code, position = row[new], contestant[new], code[new], position[new]
+    arrived = row, contestant, position
+    if not (first & (existing == ABSENT)).all():
+        keys = settle(existing, code, first, fills=benchmark.committed is None)
+        benchmark.counters["conflicts"] += int(np.count_nonzero(keys.conflict))
+        benchmark.counters["duplicates"] += int(np.count_nonzero(keys.duplicate))
+        arrived = row[keys.arrives], contestant[keys.arrives], position[keys.arrives]
+        row, contestant, code, position = (x[keys.writes] for x in (row, contestant, code, position))
 
-    counts = benchmark.counts_row[row]
+    counts = benchmark.counts_row[arrived[0]]
     refuted_at = benchmark.arrival.observe(
-        benchmark.rows, benchmark.declared_items, benchmark.scores, (row[counts], contestant[counts], position[counts])
+        benchmark.rows, benchmark.declared_items, benchmark.scores, tuple(x[counts] for x in arrived)
     )
+    counts = benchmark.counts_row[row]
     can_decide = holds and not benchmark.mixed
     graded = position[counts & (code > ONE)] if benchmark.binary else position[:0]
     benchmark.mixed |= graded.size > 0
@@ -249,12 +252,13 @@ def _enter(
     row, contestant, code, position = cells
     counts = benchmark.counts_row[row]
     if benchmark.repeats is not None:
-        cells = benchmark.repeats.completed(benchmark.scores, benchmark.values, row, contestant, position)
+        cells = benchmark.repeats.completed(benchmark.scores, benchmark.table, row, contestant, position)
         rows, at = _write(benchmark.repeats.codes, contestants, cells)
         row, contestant, code, position = cells
         counts = np.ones(row.size, bool)
     if counts.any():
-        _add_sums(benchmark, contestant[counts], code[counts])
+        filled = rows[0][at, contestant] == SKIPPED
+        _add_sums(benchmark, contestant[counts], code[counts], filled[counts])
         scored = counts & (code >= ZERO)
         events = (at[scored], contestant[scored], code[scored], position[scored])
         _enter_pairs(benchmark, piece, rows, events, delta, can_decide=can_decide and benchmark.committed is None)
@@ -279,11 +283,15 @@ def _write(matrix: Codes, contestants: int, cells: NewCells) -> tuple[tuple[Code
     return (before, after), at
 
 
-def _add_sums(benchmark: Benchmark, contestant: Index, code: NDArray[np.uint32]) -> None:
-    """Add new scores to the sums of each contestant; float64 is exact for integers this small."""
-    table = benchmark.item_values.astype(np.float64)
+def _add_sums(benchmark: Benchmark, contestant: Index, code: NDArray[np.uint32], filled: NDArray[np.bool_]) -> None:
+    """Add new scores to the sums of each contestant, some of which fill a skipped one; float64 is exact for integers this small."""
     size = len(benchmark.contestants)
-    for name, weights in (("total", table[code]), ("scored", code >= ZERO), ("skipped", code == SKIPPED)):
+    skipped = (code == SKIPPED).astype(np.float64) - filled
+    for name, weights in (
+        ("total", benchmark.item_values[code].astype(np.float64)),
+        ("scored", code >= ZERO),
+        ("skipped", skipped),
+    ):
         getattr(benchmark, name)[:size] += np.bincount(contestant, weights, size).astype(np.int64)
 
 
@@ -348,4 +356,8 @@ def record_cells(benchmark: Benchmark, delta: BenchmarkDelta, parts: list[Cells]
     elif parts:
         row, contestant, code = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         order = np.lexsort((row, contestant))
+        # A score may have filled a skip of the same chunk: the last one of a key is stored.
+        last = np.ones(order.size, bool)
+        last[:-1] = (np.diff(row[order]) != 0) | (np.diff(contestant[order]) != 0)
+        order = order[last]
         delta.cells = (row[order].astype(np.int32), contestant[order].astype(np.int32), code[order].astype(np.uint32))

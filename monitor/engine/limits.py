@@ -9,5 +9,5 @@ class Limits:
 
     benchmarks: int = 10_000
     contestants: int = 5_000  # pair state grows with the square
-    rows: int = 10_000_000  # their names are one string in the store, of at most 512 MB
-    values: int = 1_000_001  # every millionth from 0 to 1
+    rows: int = 9_000_000  # sums of so many scores fit 63 bits, and their names one string of the store, at most 512 MB
+    values: int = 9_000_000  # a row may have a score of its own

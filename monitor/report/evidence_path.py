@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.latch.committed import item_steps, prefix_log_e
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import ZERO, Codes
+from monitor.engine.state.codes import SCORE_UNIT, ZERO, Codes
 from monitor.engine.state.pairs import Index, pair_index
 from monitor.report.pair_counts import Floats
 from monitor.report.pair_table import PairTable
@@ -77,10 +77,10 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
     if not benchmark.binary:
         values = benchmark.item_values
         d = values[along.x] - values[along.y]
-        gap = np.cumsum(d)[kept] / (benchmark.unit * n)
+        gap = np.cumsum(d)[kept] / (SCORE_UNIT * n)
         e: tuple[Floats | None, Floats | None, Floats | None] = (None, None, None)
         if benchmark.graded:
-            e = _graded_evidence(d / benchmark.unit, n)
+            e = _graded_evidence(d / SCORE_UNIT, n)
         return PairPath(along.order, n, gap, e[0], e[1], e[2], None, None, -log(spec.alpha), family)
     b, c, c_worst, b_best = along.counts()
     for_one = log_e_halves(b, c_worst, spec.mixture)[0]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import ONE, ZERO
+from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO
 from monitor.engine.state.pairs import Index, pair_index
 from stats.paired import moments, moments_from_sums
 
@@ -123,7 +123,7 @@ class PairCounts:
         codes = benchmark.item_codes()
         if benchmark.binary:
             return (codes == ONE).astype(np.float64), (codes >= ZERO).astype(np.float64)
-        return benchmark.item_values[codes] / benchmark.unit, (codes >= ZERO).astype(np.float64)
+        return benchmark.item_values[codes] / SCORE_UNIT, (codes >= ZERO).astype(np.float64)
 
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:

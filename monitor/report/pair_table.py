@@ -129,7 +129,7 @@ class PairTable(PairCounts):
             capital = benchmark.graded_pairs.capital[self.pair]
         else:
             first, second = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
-            capital, _ = capital_of(benchmark.item_codes(), benchmark.item_values, benchmark.unit, first, second)
+            capital, _ = capital_of(benchmark.item_codes(), benchmark.item_values, first, second)
         return np.where(self.flip[:, None, None], capital[:, ::-1], capital)
 
     @cached_property

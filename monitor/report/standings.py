@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs import Index
 from monitor.report.clusters import NEIGHBOURS, ClusterColumns, decisions, required_n_by_procedure
 from monitor.report.pair_counts import Flags, json_numbers
@@ -62,7 +63,7 @@ def model_reports(table: PairTable) -> list[ModelReport]:
     low, high = rank_intervals(better)
     groups = tie_groups(np.arange(size), better)
     scored = benchmark.scored[ranking]
-    total = benchmark.total[ranking] / benchmark.unit
+    total = benchmark.total[ranking] / SCORE_UNIT
     known = scored > 0
     bounds = np.full((2, size), np.nan)
     if known.any():

@@ -11,7 +11,7 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
                                    at (wall clock of the last commit)
 ``:rows:<b>``              STRING  one JSON line [item, repeat, cluster] per row, in order
 ``:models:<b>``            STRING  one JSON line [model, epoch] per contestant, in order
-``:values:<b>``            STRING  uint32 millionths per score value after 0 and 1: codes 4, 5, ...
+``:values:<b>``            STRING  int64 per score after 0 and 1, in units of 1e-12: codes 4, 5, ...
 ``:scores:<b>:<k>``        STRING  contestant k: one code (uint8, or uint32 where width is 4) per row; missing ones are absent
 ``:family:<b>``            STRING  uint32 pair indices in the order of joining
 ``:arrival:<b>``           STRING  four int64 per contestant, see `monitor.engine.state.arrival`
@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.delta import Contestant, PairSnapshot, RowKey
 
-SNAPSHOT_VERSION: Final = 1
+SNAPSHOT_VERSION: Final = 2
 STRINGS: Final = ("rows", "models", "values", "family", "arrival")
 """Kinds that are one string per benchmark and cannot be rebuilt from other keys."""
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from monitor.engine.state.codes import MILLION
+from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import PairSnapshot, Source, StoredBenchmark, StoredState
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.commit_times import CommitTimes
@@ -145,7 +145,7 @@ def _decode(replies: _Replies) -> StoredBenchmark:
         rows=replies.rows,
         contestants=replies.contestants,
         # The codes of 0 and 1 are fixed, so their values are not stored.
-        values=[0, MILLION, *np.frombuffer(replies.strings["values"], "<u4").tolist()],
+        values=[0, SCORE_UNIT, *np.frombuffer(replies.strings["values"], "<i8").tolist()],
         width=replies.width,
         columns=[np.frombuffer(column or b"", codes) for column in replies.columns],
         registered=np.frombuffer(replies.strings["family"], "<u4"),

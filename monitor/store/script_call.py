@@ -76,7 +76,7 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, at: floa
     appended = {
         "rows": pack_lines(delta.rows),
         "models": pack_lines(delta.contestants),
-        "values": np.array(delta.values, "<u4").tobytes(),
+        "values": np.array(delta.values, "<i8").tobytes(),
         "family": delta.registered.astype("<u4").tobytes(),
     }
     for kind, data in appended.items():

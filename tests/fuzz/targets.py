@@ -70,10 +70,10 @@ def message(data):
 
 
 def _scores(benchmark):
-    """Scores by item, model and epoch; they are kept in millionths."""
+    """Scores by item, model and epoch; they are kept in units of 1e-12."""
     matrix = benchmark.matrix()
     return {
-        (row.item, contestant.model, contestant.epoch): benchmark.values[code - 2] / 1e6
+        (row.item, contestant.model, contestant.epoch): benchmark.table.by_code[code] / 1e12
         for row, codes in zip(benchmark.rows, matrix.tolist(), strict=True)
         for contestant, code in zip(benchmark.contestants, codes, strict=True)
         if code >= 2 and row.repeat == 0

@@ -16,6 +16,7 @@ import pytest
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs import all_pairs
 from monitor.report.build import benchmark_report
 from stats.eprocess import log_completion_bound
@@ -104,12 +105,13 @@ def test_re_uploads_overwrite_nothing_and_are_counted():
     events = events_of("zeroeval/events_all_uploads.jsonl.gz")
     first = {}
     for e in events:
-        first.setdefault((e["benchmark"], e["item_id"], e["model"]), e["score"])
+        key = (e["benchmark"], e["item_id"], e["model"])
+        first[key] = first[key] if first.get(key) is not None else e["score"]  # a score fills an earlier null
     partition = fold(events)
     for name, benchmark in partition.benchmarks.items():
         codes = benchmark.item_codes()
         for k, contestant in enumerate(benchmark.contestants):
-            mine = benchmark.item_values[codes[:, k]] / benchmark.unit
+            mine = benchmark.item_values[codes[:, k]] / SCORE_UNIT
             for row, code, score in zip(benchmark.rows, codes[:, k].tolist(), mine.tolist(), strict=True):
                 assert first.get((name, row.item, contestant.model)) == (score if code >= 2 else None)
     total = {

@@ -150,7 +150,7 @@ def stored_state(benchmark):
     """What the service has stored of a benchmark, in the form of `PartitionFold.state`."""
     order = [tuple(contestant) for contestant in benchmark.contestants]
     members = [(order[i], order[j]) for j in range(len(order)) for i in range(j)]
-    codes = [None, None, *(value / 1_000_000 for value in benchmark.values)]
+    codes = [None, None, *(value / 10**12 for value in benchmark.table.code_of)]
     latches = {}
     for field, change in benchmark.changes.items():
         number, procedure, kind = field.split(":")

@@ -8,6 +8,7 @@ import numpy as np
 
 from monitor.engine.chunk import EventBatch
 from monitor.engine.latch.base import STATISTICS_VERSION, Crossing
+from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import BenchmarkDelta
 from monitor.engine.state.graded import GRADED_MIXTURE
 from monitor.engine.state.pair_state import PROCEDURES, PairState
@@ -101,7 +102,7 @@ def _describe(pairs: PairState, crossing: Crossing, ratio: float | None, identit
         n=crossing.n,
         b=None if graded else wins,
         c=None if graded else losses,
-        gap=(-1 if swap else 1) * crossing.lead / (crossing.n * (pairs.unit if graded else 1)),
+        gap=(-1 if swap else 1) * crossing.lead / (crossing.n * (SCORE_UNIT if graded else 1)),
         missing=crossing.missing,
         log_e=crossing.log_e,
         log_threshold=crossing.log_threshold,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.base import NEVER, SLACK, Crossing, NewScores, Trajectory, close, in_log_order
+from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.counts import Gains
 from monitor.engine.state.graded import BETS, Capital, Differences, GradedPairs, capital_gained, differences_of
 from monitor.engine.state.pair_state import PairState, Thresholds
@@ -47,7 +48,7 @@ def _enter_some(
     *,
     can_decide: bool,
 ) -> list[Crossing]:
-    gained, most = capital_gained(differences, pairs.unit)
+    gained, most = capital_gained(differences)
     pair = pair_index(*members)
     capital, lead = sums.capital[pair], sums.lead[pair]
     sums.capital[pair] += gained
@@ -93,7 +94,7 @@ def _replay(
     along = np.take_along_axis(differences, order, axis=1)
     happened = np.take_along_axis(joined, order, axis=1)
     distinct, index = np.unique(along, return_inverse=True)
-    steps = log_increments(distinct / pairs.unit)[index.reshape(along.shape)]
+    steps = log_increments(distinct / SCORE_UNIT)[index.reshape(along.shape)]
     capital = capital0[:, None] + np.cumsum(steps, axis=1)
     n = n0[:, None] + np.cumsum(happened, axis=1, dtype=np.int32)
     lead = lead0[:, None] + np.cumsum(along, axis=1)

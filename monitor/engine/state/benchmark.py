@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.arrival import Arrival, describe_finding
-from monitor.engine.state.codes import MILLION, NARROW, ONE, ZERO, Codes
+from monitor.engine.state.codes import NARROW, Codes, ScoreTable
 from monitor.engine.state.committed import Committed
 from monitor.engine.state.delta import BenchmarkDelta, PairSnapshot, RowKey
 from monitor.engine.state.graded import GradedPairs
@@ -32,13 +32,12 @@ class Benchmark(PairState):
         self.repeat_row_of: dict[tuple[str, int], int] = {}
         self.items = 0
         self.counts_row = np.zeros(0, bool)  # rows of repeat 0
-        self.values: list[int] = [0, MILLION]
-        self.value_code: dict[int, int] = {0: ZERO, MILLION: ONE}
+        self.table = ScoreTable()
         self.width = 1
         self.scores: Codes = np.zeros((0, 0), np.uint8)  # shape (rows or more, contestants or more)
         self.scored = np.zeros(0, np.int64)  # items that count, by contestant
         self.skipped = np.zeros(0, np.int64)
-        self.total = np.zeros(0, np.int64)  # sums of their scores, in `unit`
+        self.total = np.zeros(0, np.int64)  # sums of their scores, in units of `SCORE_UNIT`
         self.arrival = Arrival()
         self.mixed = False
         """Whether a score that counts was neither 0 nor 1, although graded scores were not declared."""
@@ -124,11 +123,10 @@ class Benchmark(PairState):
             self.items = self.repeats.items
         return index
 
-    def add_value(self, millionths: int) -> int:
-        """Add a distinct score and return its code."""
-        self.values.append(millionths)
-        code = self.value_code[millionths] = len(self.values) + 1
-        if len(self.values) > NARROW and self.width == 1:
+    def add_value(self, score: int) -> int:
+        """Add a distinct score, in units, and return its code."""
+        code = self.table.add(score)
+        if len(self.table) > NARROW and self.width == 1:
             self.width = 4
             self.scores = self.scores.astype(np.uint32)
         return code
@@ -160,9 +158,8 @@ class Benchmark(PairState):
 
     @property
     def item_values(self) -> NDArray[np.int64]:
-        """Score of each code of `item_codes`, in `unit`; 0 for absent and skipped."""
-        values = self.values if self.repeats is None else self.repeats.values
-        return np.array([0, 0, *values], np.int64)
+        """Score of each code of `item_codes`, in units; 0 for absent and skipped."""
+        return (self.table if self.repeats is None else self.repeats.table).by_code
 
     def item_clusters(self) -> list[str | None]:
         """Return the cluster of each item, in the order of `item_codes`."""

@@ -8,11 +8,42 @@ from numpy.typing import NDArray
 ABSENT, SKIPPED, ZERO, ONE = 0, 1, 2, 3
 """Code 2 + k is entry k of the score table, which starts with 0 and 1."""
 
-MILLION: Final = 1_000_000
-"""Scores are kept in millionths: sums are then exact integers in any order of adding."""
+SCORE_UNIT: Final = 10**12
+"""Scores are kept in fixed point, in multiples of 1e-12: sums are then exact integers in any order of adding."""
 
 NARROW: Final = 254
 """Distinct scores that fit into one byte, next to `ABSENT` and `SKIPPED`."""
 
 Codes = NDArray[np.uint8] | NDArray[np.uint32]
 Counts = NDArray[np.int32]
+
+
+class ScoreTable:
+    """Scores in units of `SCORE_UNIT` by code, and codes by score."""
+
+    def __init__(self) -> None:
+        self.code_of = {0: ZERO, SCORE_UNIT: ONE}
+        self._by_code = np.array([0, 0, 0, SCORE_UNIT], np.int64)
+
+    def __len__(self) -> int:
+        """Return the number of distinct scores; 0 and 1 are always among them."""
+        return len(self.code_of)
+
+    @property
+    def by_code(self) -> NDArray[np.int64]:
+        """Score of each code; 0 for absent and skipped."""
+        return self._by_code[: 2 + len(self.code_of)]
+
+    def add(self, score: int) -> int:
+        """Add a score, and return its code."""
+        code = self.code_of[score] = len(self.code_of) + 2
+        if code == self._by_code.size:
+            self._by_code = np.concatenate([self._by_code, np.zeros(code // 8 + 64, np.int64)])
+        self._by_code[code] = score
+        return code
+
+    def codes_of(self, scores: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the codes of scores; add those that are new."""
+        distinct, index = np.unique(scores, return_inverse=True)
+        codes = [self.code_of[score] if score in self.code_of else self.add(score) for score in distinct.tolist()]
+        return np.array(codes, np.int64)[index]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from schemas.changes import VerdictChange
 from stats.order import OrderFinding
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 """Version of the stored layout."""
 
 
@@ -72,7 +72,7 @@ class BenchmarkDelta:
     rows: list[RowKey] = field(default_factory=list)
     contestants: list[Contestant] = field(default_factory=list)
     values: list[int] = field(default_factory=list)
-    """New entries of the score table, in millionths; entry k has code 2 + k."""
+    """New entries of the score table, in units of `SCORE_UNIT`; entry k has code 2 + k."""
     cells: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]] | None = None
     """Row, contestant and code of the new scores, sorted by (contestant, row)."""
     width: int = 1

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import MILLION, Counts
+from monitor.engine.state.codes import Counts
 from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs import Index, Places, pair_count, pair_index, pair_members
 from schemas.changes import Kind, Procedure, VerdictChange
@@ -73,11 +73,6 @@ class PairState:
     def graded(self) -> bool:
         """Whether pairs bet on graded scores: declared, or means of several repeats."""
         return self.spec.scores == "graded" or self.spec.repeats > 1
-
-    @property
-    def unit(self) -> int:
-        """A score of 1 in sums of scores."""
-        return MILLION * self.spec.repeats
 
     def add_contestant(self, model: str, epoch: int) -> int:
         """Add a contestant and return its index; call `grow` before its scores are written."""

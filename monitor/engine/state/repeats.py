@@ -1,17 +1,29 @@
 """Declared repeats: the score of an item is the mean of its R repeats, once all of them are scored.
 
-Repeats of one item are correlated, so a single one is no bet. The items bet: their scores are sums of R scores in millionths, so a mean
-of 0/1 repeats is an exact multiple of 1/R.
+Repeats of one item are correlated, so a single one is no bet. The items bet: their scores are means in units of `SCORE_UNIT`, rounded
+half to even.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ABSENT, MILLION, ONE, SKIPPED, ZERO, Codes
+from monitor.engine.state.codes import ABSENT, SKIPPED, Codes, ScoreTable
 from monitor.engine.state.pairs import Index
 
 ItemCells = tuple[Index, Index, NDArray[np.uint32], Index]
 """Item, contestant, code and position of newly complete items, sorted by item."""
+
+
+def rounded_mean(total: NDArray[np.int64], count: NDArray[np.int64] | np.int64) -> NDArray[np.int64]:
+    """Return total / count, rounded half to even.
+
+    Examples
+    --------
+    >>> rounded_mean(np.array([7, 5, 6]), np.array([2, 2, 4])).tolist()
+    [4, 2, 2]
+    """
+    mean, rest = np.divmod(total, count)
+    return np.asarray(mean + ((2 * rest > count) | ((2 * rest == count) & (mean % 2 == 1))))
 
 
 class Repeats:
@@ -19,13 +31,11 @@ class Repeats:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.values = [0, count * MILLION]
-        """Sums of R scores in millionths; entry k has code 2 + k, and the first two are none and all right."""
+        self.table = ScoreTable()
         self.clusters: list[str | None] = []  # of the first row of each item
         self.codes: NDArray[np.uint32] = np.zeros((0, 0), np.uint32)
         """By item and contestant: ABSENT until all repeats are present, SKIPPED if any was skipped, else the code of their sum."""
         self.row_at = np.zeros((0, count), np.int64)  # row of each repeat of an item; -1 where it is absent
-        self._code = {0: ZERO, count * MILLION: ONE}
         self._item_of: dict[str, int] = {}
         self._item: list[int] = []
 
@@ -57,10 +67,10 @@ class Repeats:
             grown[:rows, :columns] = self.codes
             self.codes = grown
 
-    def completed(self, scores: Codes, values: list[int], row: Index, contestant: Index, position: Index) -> ItemCells:
+    def completed(self, scores: Codes, table: ScoreTable, row: Index, contestant: Index, position: Index) -> ItemCells:
         """Return the items that new cells complete, each at the position of its last cell.
 
-        `scores` is the score matrix with the new cells, `values` its score table in millionths.
+        `scores` is the score matrix with the new cells, `table` its scores.
         """
         item = np.array(self._item, np.int64)[row]
         inside = np.flatnonzero(item >= 0)
@@ -74,20 +84,9 @@ class Repeats:
         cells = np.where(rows >= 0, scores[rows, contestant[:, None]], ABSENT)
         whole = (cells != ABSENT).all(axis=1)
         item, contestant, position, cells = item[whole], contestant[whole], position[whole], cells[whole]
-        total = np.array([0, 0, *values], np.int64)[cells].sum(axis=1)
-        code = np.where((cells == SKIPPED).any(axis=1), SKIPPED, self._codes_of(total))
+        mean = rounded_mean(table.by_code[cells].sum(axis=1), np.int64(self.count))
+        code = np.where((cells == SKIPPED).any(axis=1), SKIPPED, self.table.codes_of(mean))
         return item, contestant, code.astype(np.uint32), position
-
-    def _codes_of(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
-        distinct, index = np.unique(total, return_inverse=True)
-        codes = []
-        for value in distinct.tolist():
-            code = self._code.get(value)
-            if code is None:
-                self.values.append(value)
-                code = self._code[value] = len(self.values) + 1
-            codes.append(code)
-        return np.array(codes, np.int64)[index]
 
     def matrix(self, contestants: int) -> NDArray[np.uint32]:
         """Return the codes without their spare room, shape (items, contestants)."""

@@ -22,8 +22,8 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
         benchmark.add_row(*row)
     for contestant in stored.contestants:
         benchmark.add_contestant(*contestant)
-    for millionths in stored.values[2:]:
-        benchmark.add_value(millionths)
+    for score in stored.values[2:]:
+        benchmark.add_value(score)
     benchmark.grow()
     benchmark.counts_row[: len(benchmark.rows)] = [row.repeat == 0 for row in benchmark.rows]
     for k, column in enumerate(stored.columns):
@@ -65,12 +65,12 @@ def _restore_items(benchmark: Benchmark) -> None:
     if benchmark.repeats is not None:
         matrix = benchmark.matrix()
         row, contestant = np.nonzero(matrix)
-        item, contestant, code, _ = benchmark.repeats.completed(matrix, benchmark.values, row, contestant, row)
+        item, contestant, code, _ = benchmark.repeats.completed(matrix, benchmark.table, row, contestant, row)
         benchmark.repeats.codes[item, contestant] = code
-    benchmark.mixed = not benchmark.graded and len(benchmark.values) > 2 and bool((benchmark.item_codes() > ONE).any())
+    benchmark.mixed = not benchmark.graded and len(benchmark.table) > 2 and bool((benchmark.item_codes() > ONE).any())
     if benchmark.graded_pairs is not None and benchmark.pairs:
         pairs = all_pairs(len(benchmark.contestants))
-        sums = capital_of(benchmark.item_codes(), benchmark.item_values, benchmark.unit, *pairs)
+        sums = capital_of(benchmark.item_codes(), benchmark.item_values, *pairs)
         benchmark.graded_pairs.capital, benchmark.graded_pairs.lead = sums
 
 

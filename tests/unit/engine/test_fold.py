@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from monitor.engine.limits import Limits
-from monitor.engine.state.codes import MILLION, NARROW
+from monitor.engine.state.codes import NARROW, SCORE_UNIT
 from tests.fold_log import FoldLog, counts_of, event
 
 
@@ -15,11 +15,11 @@ def counters(log, name="bench"):
 
 
 def score(log, item, model, *, repeat=0, epoch=0):
-    """The score that stands, in millionths; "skipped", or None."""
+    """The score that counts, in units; "skipped", or None."""
     benchmark = log.bench
     row = [(r.item, r.repeat) for r in benchmark.rows].index((str(item), repeat))
     code = int(benchmark.matrix()[row, [tuple(c) for c in benchmark.contestants].index((model, epoch))])
-    return [None, "skipped", *benchmark.values][code]
+    return [None, "skipped", *benchmark.table.code_of][code]
 
 
 def together_and_apart(records, *, limits=None):
@@ -42,9 +42,9 @@ def test_the_first_score_wins_and_the_rest_is_counted(chunks):
     records = [event(1, "m", 1), event(1, "m", 0), event(1, "m", 1.0), event(1, "m", 0), event(1, "m", None)]
     for part in np.array_split(np.arange(5), chunks):
         log.send(*(records[k] for k in part))
-    assert score(log, 1, "m") == MILLION
+    assert score(log, 1, "m") == SCORE_UNIT
     assert counters(log) == (5, 1, 3, 0)
-    assert (log.bench.scored[0], log.bench.total[0], log.bench.skipped[0]) == (1, MILLION, 0)
+    assert (log.bench.scored[0], log.bench.total[0], log.bench.skipped[0]) == (1, SCORE_UNIT, 0)
 
 
 def test_a_conflicting_score_moves_no_pair():
@@ -56,26 +56,44 @@ def test_a_conflicting_score_moves_no_pair():
     assert counters(log) == (4, 0, 2, 0)
 
 
-def test_a_skip_is_stored_takes_the_place_and_shares_nothing():
+def test_a_skip_is_stored_and_shares_nothing():
     log = FoldLog()
-    log.send(event(1, "a", None), event(1, "b", 1), event(1, "a", None), event(1, "a", 1))
+    log.send(event(1, "a", None), event(1, "b", 1), event(1, "a", None))
     assert score(log, 1, "a") == "skipped"
-    assert counters(log) == (4, 1, 1, 0)
+    assert counters(log) == (3, 1, 0, 0)
     assert (log.bench.skipped[0], log.bench.scored[0]) == (1, 0)
     assert counts_of(log.bench, "a", "b") == (0, 0, 0)
     assert log.bench.items == 1
+
+
+def test_a_score_after_a_skip_fills_it():
+    """A failed sample that is run again is neither a duplicate nor a conflict; a skip after a score is a conflict."""
+    records = [event(1, "b", 0), event(1, "a", None), event(1, "a", None), event(1, "a", 1), event(1, "a", None)]
+    for log in together_and_apart([*records, event(1, "a", 1), event(1, "a", 0)]):
+        assert score(log, 1, "a") == SCORE_UNIT
+        assert counters(log) == (7, 2, 2, 0)
+        assert (log.bench.skipped.tolist()[:2], log.bench.scored.tolist()[:2]) == ([0, 0], [1, 1])
+        assert counts_of(log.bench, "a", "b") == (1, 1, 0)
+        assert log.bench.arrival.state[:, 0].tolist() == [1, 1]
+
+
+def test_a_skip_of_a_committed_order_has_bet_and_stays():
+    declaration = {"declare": "bench", "order": {"policy": "committed", "seed": "s"}, "item_ids": ["1", "2"]}
+    for log in together_and_apart([declaration, event(1, "a", None), event(1, "a", 1), event(2, "a", 1)]):
+        assert score(log, 1, "a") == "skipped"
+        assert counters(log) == (3, 0, 1, 0)
 
 
 def test_true_one_and_one_point_nought_are_the_same_score():
     log = FoldLog()
     log.send(*(event(1, "m", x) for x in (True, 1, 1.0)), *(event(2, "m", x) for x in (0.0, False, 0)))
     assert counters(log) == (6, 4, 0, 0)
-    assert (score(log, 1, "m"), score(log, 2, "m")) == (MILLION, 0)
+    assert (score(log, 1, "m"), score(log, 2, "m")) == (SCORE_UNIT, 0)
     assert log.bench.binary
 
 
-@pytest.mark.parametrize("tiny", ["-0.0", "-0", "1e-320", "0.0000004", "0e5"])
-def test_what_is_nought_in_millionths_is_nought(tiny):
+@pytest.mark.parametrize("tiny", ["-0.0", "-0", "1e-320", "4e-13", "0e5"])
+def test_a_score_below_half_a_unit_is_0(tiny):
     log = FoldLog()
     log.send(json.dumps(event(1, "m", 0)).replace('"score": 0', f'"score": {tiny}').encode(), event(1, "m", 0))
     assert counters(log) == (2, 1, 0, 0)
@@ -83,13 +101,16 @@ def test_what_is_nought_in_millionths_is_nought(tiny):
     assert log.bench.binary
 
 
-def test_graded_scores_are_stored_in_millionths():
+def test_graded_scores_are_stored_with_twelve_decimals():
     log = FoldLog()
-    log.send(event(1, "m", 1 / 3), event(1, "m", 0.333333), event(1, "m", 0.333334), event(2, "m", 0.9999996))
-    assert (score(log, 1, "m"), score(log, 2, "m")) == (333_333, MILLION)
+    third = 333_333_333_333
+    log.send(event(1, "m", 1 / 3), event(1, "m", third / 1e12), event(1, "m", 0.333333), event(2, "m", 1 - 4e-13))
+    assert (score(log, 1, "m"), score(log, 2, "m")) == (third, SCORE_UNIT)
     assert counters(log) == (4, 1, 1, 0)
     assert not log.bench.binary
-    assert log.bench.total[0] == 1_333_333
+    assert log.bench.total[0] == SCORE_UNIT + third
+    log.restart()
+    assert (score(log, 1, "m"), score(log, 2, "m")) == (third, SCORE_UNIT)
 
 
 # --- repeats and epochs -----------------------------------------------------------------------------------------------------------------
@@ -103,7 +124,7 @@ def test_repeats_are_stored_and_do_not_bet():
     log.send(event(1, "a", 1), event(1, "b", 0), event(1, "a", 0, repeat=1))
     assert log.bench.items == 1
     assert counts_of(log.bench, "a", "b") == (1, 1, 0)
-    assert [score(log, 1, "a", repeat=k) for k in range(3)] == [MILLION, MILLION, 0]
+    assert [score(log, 1, "a", repeat=k) for k in range(3)] == [SCORE_UNIT, SCORE_UNIT, 0]
     assert log.bench.scored.tolist()[:2] == [1, 1]
     assert counters(log) == (7, 0, 1, 0)
 
@@ -148,8 +169,8 @@ def test_codes_become_wider_with_the_255th_score(restart):
     assert after.width == 4
     assert [x.tolist() for x in after.cells] == [[NARROW - 1], [0], [2 + NARROW]]
     for _ in range(2):
-        assert score(log, 0, "a") == 1_000
-        assert score(log, 900, "a") == score(log, 901, "a") == 900_100
+        assert score(log, 0, "a") == 1_000_000_000
+        assert score(log, 900, "a") == score(log, 901, "a") == 900_100_000_000
         assert counts_of(log.bench, "a", "b")[0] == NARROW - 1
         assert counters(log) == (2 * NARROW, 0, 1, 0)
         log.restart()
@@ -226,5 +247,5 @@ def test_a_refused_event_leaves_no_name_behind():
     log = FoldLog(limits=Limits(contestants=1))
     log.send(event(1, "a", 1), event("new", "b", 0.5), event("newer", "a", 2))
     assert [r.item for r in log.bench.rows] == ["1"]
-    assert log.bench.values == [0, MILLION]
+    assert list(log.bench.table.code_of) == [0, SCORE_UNIT]
     assert log.bench.items == 1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from monitor.engine.state.codes import MILLION
+from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.graded import capital_gained
 from schemas.events import Spec
 from stats.graded import graded_log_e_halves
@@ -12,7 +12,7 @@ from tests.fold_log import FoldLog, event
 
 def test_the_capital_of_the_reference_differences():
     d = [0.5, -0.25, 1, 0, 0.3, -1, 0.75, 0.2, 0.2, -0.1]
-    capital, most = capital_gained(np.rint(np.array([d]) * MILLION).astype(np.int64), MILLION)
+    capital, most = capital_gained(np.rint(np.array([d]) * SCORE_UNIT).astype(np.int64))
     plus, minus = graded_log_e_halves(capital[..., 3:])
     assert (np.exp(plus[0]), np.exp(minus[0])) == pytest.approx((1.1791990443, 0.3589772720), abs=1e-9)
     assert (most >= capital).all()
@@ -24,7 +24,7 @@ def test_an_item_of_several_repeats_bets_once_all_of_them_are_there():
     assert (log.bench.items, log.bench.n.tolist()[:1], log.bench.scored.tolist()[:2]) == (1, [0], [0, 1])
     log.send(event(1, "a", 1, repeat=1))
     assert log.bench.n[0] == 1
-    assert log.bench.graded_pairs.lead[0] == MILLION
+    assert log.bench.graded_pairs.lead[0] == SCORE_UNIT // 2
     log.send(event(2, "a", None), event(2, "b", 0), event(2, "b", 0, repeat=1), event(2, "a", 1, repeat=1))
     assert (log.bench.n[0], log.bench.skipped.tolist()[:2]) == (1, [1, 0])
     before = log.bench.graded_pairs.capital.copy()

@@ -1,0 +1,60 @@
+"""Decide between events of one key: the first score counts, and a score fills an earlier skip."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.codes import ABSENT, SKIPPED, ZERO
+
+Flags = NDArray[np.bool_]
+
+
+class Settled(NamedTuple):
+    """What becomes of each event; shape (events,) each."""
+
+    writes: Flags
+    """Its score (or skip) enters the matrix: at most one event a key."""
+    arrives: Flags
+    """It is the first event ever of its key."""
+    duplicate: Flags
+    """It repeats what was there at that event."""
+    conflict: Flags
+    """It differs from what was there, and does not fill a skip."""
+    winner: NDArray[np.uint32]
+    """Code that counts for its key after all of these events."""
+
+
+def settle(existing: NDArray[np.uint32], code: NDArray[np.uint32], first: Flags, *, fills: bool) -> Settled:
+    """Decide between events of the same keys, and with what was there before.
+
+    Parameters
+    ----------
+    existing : array of uint32
+        Code of the key of each event before these events.
+    code : array of uint32
+        Code of each event; the events of a key come together, in the order of the log.
+    first : array of bool
+        Whether an event is the first one of its key here.
+    fills : bool
+        Whether a score replaces a skip that came before it. Not so under a committed order, where the skip has bet.
+    """
+    start, group = np.flatnonzero(first), np.cumsum(first) - 1
+    before = existing[start]
+    arrives = first & (existing == ABSENT)
+    winner = np.where(before != ABSENT, before, code[start])
+    leads = arrives.copy()
+    early = np.zeros(code.size, bool)
+    if fills:
+        place = np.arange(code.size)
+        score_at = np.minimum.reduceat(np.where(code >= ZERO, place, code.size), start)
+        filled = np.flatnonzero((before < ZERO) & (score_at < code.size))
+        winner[filled] = code[score_at[filled]]
+        leads[start[filled]] = False
+        leads[score_at[filled]] = True
+        # Skips before the first score meet a skip, or nothing.
+        early = (before < ZERO)[group] & (code == SKIPPED) & (place < score_at[group])
+    against = winner[group].astype(np.uint32)
+    met = ~leads & ~arrives
+    conflict = met & (against != code) & ~early
+    return Settled(leads, arrives, met & ~conflict, conflict, against)

@@ -22,9 +22,10 @@ _BROKEN: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _NAMES: Final = tuple(map(attrgetter, ("benchmark", "item_id", "model", "cluster")))
 
 OUT_OF_RANGE: Final = "is out of range"
-_PERCENT: Final = (2, 100)
-"""A score above the first and up to the second is most likely on a scale from 0 to 100."""
+_SCALED: Final = 2
+"""A score above it, and up to the last of the scales, is most likely on another scale."""
 
+_SCALES: Final = (10, 100)
 _NAME: Final = "a string of 1 to 200 printable characters"
 _INDEX: Final = "a whole number from 0 to 2147483647, or omit it"
 _EXPECTED: Final = {
@@ -265,8 +266,9 @@ def describe_error(error: Mapping[str, Any], field: str | None = None) -> str:
     else:
         clause, remedy = _KINDS.get(kind, ("is not valid", ""))
         problem, remedy = f"{show_input(error)} {clause}", remedy.format_map(context) if expected is None else ""
-    if field == "score" and kind == "less_than_equal" and _PERCENT[0] < error["input"] <= _PERCENT[1]:
-        expected = f"{expected}; for files with scores from 0 to 100, add --scale 100"
+    if field == "score" and kind == "less_than_equal" and _SCALED < error["input"] <= _SCALES[-1]:
+        largest = next(scale for scale in _SCALES if error["input"] <= scale)
+        expected = f"{expected}; if scores go up to {largest}, read the files with --scale {largest}"
     return "; ".join(filter(None, (problem, f"use {expected}" if expected else remedy)))
 
 

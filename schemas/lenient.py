@@ -49,7 +49,7 @@ def read_score(value: object) -> object:
 
 
 def read_index(value: object) -> object:
-    """Return a repeat or an epoch as a whole number: text, a whole float, or null, which stands for 0; any other value unchanged.
+    """Return a repeat or an epoch as a whole number: text, a whole float, or null, which means 0; any other value unchanged.
 
     Examples
     --------

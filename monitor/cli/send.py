@@ -177,7 +177,7 @@ async def _send(
     from monitor.ingest.reject_limit import RejectLimit, UnreadableLine
     from monitor.send.sender import Delivery, Sender
 
-    start, lines, limit, first_run = monotonic(), UnreadableLines(), RejectLimit(max_rejected), not record.sources
+    start, lines, limit = monotonic(), UnreadableLines(), RejectLimit(max_rejected)
     reader = BatchReader(record.sources, declare=declare, known=record.benchmarks, blocks=_BLOCKS, opener=open_file)
 
     async def deliveries() -> "AsyncGenerator[Delivery, None]":
@@ -203,8 +203,7 @@ async def _send(
             try:
                 await _redeclare(deliver, record, changed)
                 await sender.run(deliveries())
-                if first_run:
-                    limit.finish()
+                limit.finish()
             except BaseException:
                 note(f"{_summary(sender)} before the stop")
                 raise

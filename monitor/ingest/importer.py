@@ -89,7 +89,14 @@ class Importer:
         return stream
 
     def _find(self, paths: Sequence[str | os.PathLike[str]], *, strict: bool) -> list[Path]:
-        return find_files(paths, strict=strict, suffixes=RESULT_SUFFIXES, accept=self._accept)
+        return find_files(
+            paths,
+            strict=strict,
+            suffixes=RESULT_SUFFIXES,
+            accept=self._accept,
+            follow=self.choices.follow_symlinks,
+            note=self._notices,
+        )
 
     def _accept(self, file: Path) -> bool:
         """Return whether a file in a folder holds results: folders hold other tables and JSON documents too."""

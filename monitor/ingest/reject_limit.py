@@ -7,6 +7,7 @@ from monitor.ingest.files.paths import show
 from schemas.packed import Reject
 
 _NAMED: Final = 3
+_HALF: Final = 0.5
 
 
 class UnreadableLine(NamedTuple):
@@ -84,6 +85,9 @@ class RejectLimit:
             raise TooManyRejected(f"{problem}; fix the files, or raise the limit with --max-rejected", self._first)
 
     def finish(self) -> None:
-        """Raise `TooManyRejected` if there are lines and none of them can be read."""
+        """Raise `TooManyRejected` if more than half of the lines, however few, cannot be read, unless `share` allows more; never all."""
         if self.lines and self.rejected == self.lines:
             raise TooManyRejected(f"no line can be read (rejected: {self.rejected:,}); fix the files", self._first)
+        if self.rejected > max(_HALF, self.share) * self.lines:
+            problem = f"{self.rejected:,} of {self.lines:,} lines cannot be read, more than half"
+            raise TooManyRejected(f"{problem}; fix the files, or raise the limit with --max-rejected", self._first)

@@ -68,7 +68,6 @@ class Tailer:
         self._paths, self._append = paths, append
         self._importer = importer or Importer()
         self._limit = limit or RejectLimit()
-        self._first_run = not sources
         self._poll_interval = poll_interval
         self._reader = BatchReader(sources, declare=declare, known=known, opener=self._importer.open)
         self._files: list[Path] | None = self._importer.find(paths)
@@ -92,8 +91,7 @@ class Tailer:
             await self._append_new(final=True)
         finally:
             self._reader.close()
-        if self._first_run:
-            self._limit.finish()
+        self._limit.finish()
 
     async def follow(self) -> None:
         """Read what is there and then what comes, until cancelled.

@@ -163,6 +163,14 @@ class ScoreOptions:
             "columns of a table, or fields of JSON lines, to read as model, item_id, score, ...; models=* for one column a model",
         ),
     ] = None
+    scale: Annotated[
+        list[str] | None,
+        _log_option("--scale", "N | NAME=N", "largest score: divide every score by N, for example 100 for percent"),
+    ] = None
+    follow_symlinks: Annotated[
+        bool,
+        typer.Option("--follow-symlinks", help="follow links that lead out of a folder", rich_help_panel="Logs"),
+    ] = False
     subtasks: Annotated[
         bool,
         typer.Option(

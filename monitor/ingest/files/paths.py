@@ -27,6 +27,8 @@ def find_files(
     strict: bool = True,
     suffixes: tuple[str, ...] = SUFFIXES,
     accept: Callable[[Path], bool] | None = None,
+    follow: bool = False,
+    note: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
     """List the files of results that paths name.
 
@@ -34,13 +36,17 @@ def find_files(
     ----------
     paths : iterable of path
         Files, and folders that are searched with all folders below them, for names that end with one of `suffixes`. Names with a leading
-        dot are skipped. Links to files are followed, links to folders only if they are a PATH.
+        dot are skipped. A link is followed if it is a PATH; inside a folder, a link to a file of the same folder is.
     strict : bool
         False skips paths that are missing, empty, special or unreadable: for paths that are already watched.
     suffixes : tuple of str
         How the names of results in a folder end.
     accept : callable, optional
         Returns whether a file in a folder is listed.
+    follow : bool
+        Whether links inside a folder are followed wherever they lead.
+    note : callable
+        Takes a sentence about a link that is not followed.
 
     Returns
     -------
@@ -61,7 +67,8 @@ def find_files(
     """
     files: dict[tuple[int, int], Path] = {}
     for path in paths:
-        for file in _files(Path(path), strict=strict, suffixes=suffixes, accept=accept):
+        walk = _FolderWalk(suffixes, follow=follow, note=note)
+        for file in _files(Path(path), strict=strict, walk=walk, accept=accept):
             try:
                 resolved = file.resolve(strict=True)
                 identity = resolved.stat()
@@ -82,9 +89,7 @@ def show(path: str | os.PathLike[str]) -> str:
     return printable(os.fsencode(path).decode("utf-8", "backslashreplace"))
 
 
-def _files(
-    path: Path, *, strict: bool, suffixes: tuple[str, ...], accept: Callable[[Path], bool] | None
-) -> Iterator[Path]:
+def _files(path: Path, *, strict: bool, walk: "_FolderWalk", accept: Callable[[Path], bool] | None) -> Iterator[Path]:
     try:
         mode = path.stat().st_mode
     except OSError as error:
@@ -97,9 +102,9 @@ def _files(
     elif stat.S_ISDIR(mode):
         if strict and not os.access(path, os.R_OK | os.X_OK):
             raise PathError(f"{show(path)} {UNREADABLE}, or omit it")
-        inside = [file for file in _walk(path, suffixes) if accept is None or accept(file)]
+        inside = [file for file in walk.files(path) if accept is None or accept(file)]
         if strict and not inside:
-            names = ", ".join(suffix for suffix in suffixes if not suffix.endswith(".gz"))
+            names = ", ".join(suffix for suffix in walk.suffixes if not suffix.endswith(".gz"))
             raise PathError(
                 f"{show(path)} has no files of results; use names that end with {names} (text also as .gz), or give one file and "
                 "its fields with --columns"
@@ -109,13 +114,47 @@ def _files(
         raise PathError(f"{show(path)} is neither a file nor a folder; use a file or a folder of results")
 
 
-def _walk(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [n for n in folders if not n.startswith(".") and not Path(parent, n, DATA_MARK).exists()]
-        for name in names:
-            file = Path(parent, name)
-            if name.endswith(suffixes) and not name.startswith(".") and file.is_file():
-                yield file
+class _FolderWalk:
+    """Walks through a folder for files of results."""
+
+    def __init__(self, suffixes: tuple[str, ...], *, follow: bool, note: Callable[[str], None]) -> None:
+        self.suffixes, self._follow, self._note = suffixes, follow, note
+
+    def files(self, folder: Path) -> Iterator[Path]:
+        """Yield the files of results in a folder and below it."""
+        top, walked = folder.resolve(), set[Path]()
+        for parent, folders, names in os.walk(folder, followlinks=self._follow):
+            if self._follow:
+                real = Path(parent).resolve()
+                if real in walked:
+                    folders.clear()  # a link led back
+                    continue
+                walked.add(real)
+            folders[:] = [
+                name
+                for name in folders
+                if not name.startswith(".")
+                and not Path(parent, name, DATA_MARK).exists()
+                and self._stays(Path(parent, name), top)
+            ]
+            for name in names:
+                file = Path(parent, name)
+                if (
+                    name.endswith(self.suffixes)
+                    and not name.startswith(".")
+                    and file.is_file()
+                    and self._stays(file, top)
+                ):
+                    yield file
+
+    def _stays(self, path: Path, top: Path) -> bool:
+        """Return whether a path is read: it is no link, or leads to a place below `top`, or links are followed."""
+        if self._follow or not path.is_symlink() or path.resolve().is_relative_to(top):
+            return True
+        self._note(
+            f"{show(path)} is skipped: it links to {show(path.resolve())}, outside the folder; add --follow-symlinks to read it"
+        )
+        return False
 
 
 def _check(file: Path) -> None:

@@ -1,5 +1,6 @@
 """Choices on the command line about how logs are read, the same for all commands."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
@@ -51,6 +52,10 @@ class Selection:
                 raise ChoiceError(f"{option} {entry}: a name is missing; use NAME or BENCHMARK=NAME")
             self._names[benchmark if equals else None] = name
 
+    def __bool__(self) -> bool:
+        """Return whether anything is chosen."""
+        return bool(self._names)
+
     def of(self, *benchmarks: str) -> str | None:
         """Return the name chosen for the first of some benchmarks that has one (a task, then its group), or None."""
         return next((self._names[name] for name in (*benchmarks, None) if name in self._names), None)
@@ -74,6 +79,10 @@ class Choices:
         From the fields of an event to the columns of a table, or the fields of a JSON object (dotted if nested).
     subtasks : bool
         Whether the subtasks of a group of lm-evaluation-harness are benchmarks of their own.
+    scale : Selection
+        The largest score: every number that is a score is divided by it.
+    follow_symlinks : bool
+        Whether links are followed out of a folder.
     """
 
     metric: Selection = field(default_factory=lambda: Selection("--metric"))
@@ -83,6 +92,8 @@ class Choices:
     benchmark: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     subtasks: bool = False
+    scale: Selection = field(default_factory=lambda: Selection("--scale"))
+    follow_symlinks: bool = False
 
     @classmethod
     def parse(
@@ -95,6 +106,8 @@ class Choices:
         benchmark: str | None = None,
         columns: Iterable[str] = (),
         subtasks: bool = False,
+        scale: Iterable[str] = (),
+        follow_symlinks: bool = False,
     ) -> Self:
         """Parse the options of the command line; raise `ChoiceError` if one is not valid."""
         return cls(
@@ -105,7 +118,26 @@ class Choices:
             benchmark,
             parse_columns(columns),
             subtasks,
+            parse_scale(scale),
+            follow_symlinks,
         )
+
+    def scaled(self, score: object, *benchmarks: object) -> object:
+        """Return a score on the scale from 0 to 1; any value that is not a number is returned unchanged.
+
+        Examples
+        --------
+        >>> choices = Choices.parse(scale=["100"])
+        >>> choices.scaled(85, "quiz"), choices.scaled(True, "quiz"), choices.scaled("?", "quiz")
+        (0.85, True, '?')
+        """
+        largest = self.scale.of(*(name for name in benchmarks if isinstance(name, str)))
+        if largest is None or isinstance(score, bool) or not isinstance(score, int | float):
+            return score
+        try:
+            return score / float(largest)
+        except OverflowError:
+            return math.inf
 
     def cluster_field(self, item: Mapping[str, object]) -> str | None:
         """Return the field of an item that holds its cluster, or None.
@@ -125,6 +157,26 @@ def cluster_of(item: object, field: str | None) -> str | None:
     """Return the cluster of an item, or None."""
     value = item.get(field) if isinstance(item, dict) and field is not None else None
     return str(value) if isinstance(value, str | int) and value != "" else None
+
+
+def parse_scale(entries: Iterable[str]) -> Selection:
+    """Parse ``N`` or ``BENCHMARK=N``, given any number of times.
+
+    Raises
+    ------
+    ChoiceError
+        If a number is not one from above 0.
+    """
+    entries = list(entries)
+    for entry in entries:
+        number = entry.rpartition("=")[2]
+        try:
+            good = 0 < float(number) < math.inf
+        except ValueError:
+            good = False
+        if not good:
+            raise ChoiceError(f"--scale {entry}: give the largest score, as N or NAME=N, for example --scale 100")
+    return Selection("--scale", entries)
 
 
 def parse_columns(entries: Iterable[str]) -> dict[str, str]:

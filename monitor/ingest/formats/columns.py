@@ -1,6 +1,7 @@
 """Match the columns of a table to the fields of an event."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -24,6 +25,11 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
 """Usual names of the columns in any case; the first of them in the table counts."""
 
 _NOTHING: Final = frozenset({"", "null", "none", "nan", "na", "n/a"})
+
+
+_SIDE: Final = re.compile(r"(?:.*[._ ])?(?:model|generator|system|output|answer)[_ ]?(?:a|b|x|y|1|2|left|right)")
+_OUTCOME: Final = re.compile(r".*(?:winner|preference).*")
+_SHOWN_MODELS: Final = 5
 
 
 class ColumnError(ValueError):
@@ -53,7 +59,10 @@ class Columns:
     """
 
     def __init__(self, names: Sequence[str], choices: Choices, model: str | None) -> None:
-        self._model, self._benchmark = model, choices.benchmark
+        battle = find_battle(names)
+        if battle:
+            raise ColumnError(battle)
+        self._model, self._choices, self._benchmark = model, choices, choices.benchmark
         self._columns = _find(names, choices)
         if model is not None:
             self._columns.pop("model", None)
@@ -83,17 +92,21 @@ class Columns:
         }
         if self._models is None:
             model = self._model if self._model is not None else read_name(data.get("model"))
-            yield _event({**common, "model": model, "score": read_score(_cell(data["score"]))})
+            yield _event({**common, "model": model, "score": self._score(data["score"], common["benchmark"])})
             return
         for model in self._models:
-            yield _event({**common, "model": model, "score": read_score(_cell(row.get(model)))})
+            yield _event({**common, "model": model, "score": self._score(row.get(model), common["benchmark"])})
+
+    def _score(self, value: object, benchmark: object) -> object:
+        return self._choices.scaled(read_score(_cell(value)), benchmark)
 
     def _require(self, names: Sequence[str]) -> None:
         missing = [field for field in ("item_id", "score") if field not in self._columns]
         if self._models is not None:
             missing = [field for field in missing if field != "score"]
         if missing:
-            raise _missing(" and ".join(missing), names, f"name it with --columns {missing[0]}=COLUMN")
+            remedy = f"name it with --columns {missing[0]}=COLUMN"
+            raise _missing(" and ".join(missing), names, self._wide_remedy(names) or remedy)
         if self._models is None and "model" not in self._columns and self._model is None:
             raise _missing("the model", names, "name it with --columns model=COLUMN, or the model with NAME=PATH")
         if self._models is not None and not self._models:
@@ -101,6 +114,45 @@ class Columns:
         if "benchmark" not in self._columns and self._benchmark is None:
             remedy = "name it with --columns benchmark=COLUMN, or the benchmark with --benchmark NAME"
             raise _missing("the benchmark", names, remedy)
+
+    def _wide_remedy(self, names: Sequence[str]) -> str | None:
+        """Return what to do if the table has a column for each model, or None if it has columns for a model or a score."""
+        used = set(self._columns.values())
+        models = [name for name in names if name not in used]
+        if self._model is not None or self._models is not None or len(models) < 2:
+            return None
+        if {"model", "score"} & self._columns.keys():
+            return None
+        missing = "" if "item_id" in self._columns else "item_id=COLUMN,"
+        flags = f"--columns '{missing}models=*'"
+        if "benchmark" not in self._columns and self._benchmark is None:
+            flags += " --benchmark NAME"
+        shown = ", ".join(map(shorten, models[:_SHOWN_MODELS]))
+        more = len(models) - _SHOWN_MODELS
+        shown += f" and {more:,} more" if more > 0 else ""
+        if missing:
+            return f"if every other column is a model, add {flags}; else name the columns with --columns item_id=COLUMN,score=COLUMN"
+        return f"if {shown} are models, add {flags}; else name the score with --columns score=COLUMN"
+
+
+def find_battle(names: Sequence[str]) -> str | None:
+    """Return why rows with these columns are not scores but battles of two models, or None.
+
+    Examples
+    --------
+    >>> find_battle(["question_id", "model_a", "model_b", "winner"])[:61]
+    'model_a, model_b and winner make a row a battle of two models'
+    >>> find_battle(["item_id", "model", "score"])
+    """
+    sides = [name for name in names if _SIDE.fullmatch(name.lower())]
+    outcome = next((name for name in names if _OUTCOME.fullmatch(name.lower())), None)
+    if len(sides) < 2 or outcome is None:
+        return None
+    named = f"{shorten(sides[0])}, {shorten(sides[1])} and {shorten(outcome)}"
+    return (
+        f"{named} make a row a battle of two models; rankwatch compares scores on the same items: write one row for each model and item, "
+        "with item_id, model and score (for example the grade of a judge)"
+    )
 
 
 def _missing(field: str, names: Sequence[str], remedy: str) -> ColumnError:

@@ -1,12 +1,14 @@
 """Choose a scorer of an Inspect log, and read its scores as numbers."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.formats.choices import Choices
 from schemas.decode import OUT_OF_RANGE, Fault
+from schemas.lenient import read_score
 from schemas.text import shorten
 
 LETTERS: Final[Mapping[str, float]] = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -24,8 +26,10 @@ class Scorer:
         Its name, and the other scorers.
     """
 
-    def __init__(self, name: str, key: str | None, others: Iterable[str], benchmark: str) -> None:
-        self._name, self._key, self._benchmark = name, key, benchmark
+    def __init__(
+        self, name: str, key: str | None, others: Iterable[str], benchmark: str, scaled: Callable[[object], object]
+    ) -> None:
+        self._name, self._key, self._benchmark, self._scaled = name, key, benchmark, scaled
         self._label = name if key is None else f"{name}.{key}"
         also = ", ".join(shorten(other) for other in others if other != self._label)
         self.description = f"scorer {shorten(self._label)}" + (f" (also available: {also})" if also else "")
@@ -37,11 +41,11 @@ class Scorer:
             value = value.get(self._key) if isinstance(value, dict) else None
         if value is None:
             return None
-        number = as_number(value)
+        number = as_number(self._scaled(read_score(value)))
         if number is None:
             return self._fault(value, "is not a score; use a number, C, I, P, N, yes or no, or another --scorer")
         if not math.isnan(number) and not 0 <= number <= 1:
-            return self._fault(value, f"{OUT_OF_RANGE}; use another --scorer, or rescale the score where it is made")
+            return self._fault(value, f"{OUT_OF_RANGE}; use another --scorer, or give the largest score with --scale")
         return number
 
     def _fault(self, value: object, problem: str) -> Fault:
@@ -96,18 +100,23 @@ def choose_scorer(
     labels = [label for name in names for label in _labels(name, scores[name])]
     choose = f"choose one of {', '.join(map(shorten, labels)) or 'none'} with --scorer {task}=SCORER"
     wanted = choices.scorer.of(task)
+    scaled = partial(_on_scale, choices, benchmark)
     if wanted is None:
         single = next((name for name in names if not isinstance(scores[name], dict | list)), None)
         if single is None:
             raise Refusal("scorer", "several values", f"every scorer gives several values; {choose}", benchmark)
-        return Scorer(single, None, labels, benchmark)
+        return Scorer(single, None, labels, benchmark, scaled)
     if wanted in scores and not isinstance(scores[wanted], dict):
-        return Scorer(wanted, None, labels, benchmark)
+        return Scorer(wanted, None, labels, benchmark, scaled)
     name, _, key = wanted.rpartition(".")
     if wanted in labels and name in scores:
-        return Scorer(name, key, labels, benchmark)
+        return Scorer(name, key, labels, benchmark, scaled)
     found = shorten(wanted)
     raise Refusal("scorer", found, f"there is no scorer {found} with one value; {choose}", benchmark)
+
+
+def _on_scale(choices: Choices, benchmark: str, value: object) -> object:
+    return choices.scaled(value, benchmark)
 
 
 def _labels(name: str, value: object) -> list[str]:

@@ -7,10 +7,11 @@ from typing import Any, Final
 from monitor.ingest.files.event_lines import RecordTranslator, Refusal, Translator
 from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import TranslatedStream
-from monitor.ingest.formats.columns import ColumnError, Columns, flatten
+from monitor.ingest.formats.columns import ColumnError, Columns, find_battle, flatten
 from monitor.ingest.formats.log_file import LogFile
-from schemas.decode import BOM, Fault, decode_message, decode_record
+from schemas.decode import BOM, Fault, decode_message, decode_record, read_object
 from schemas.events import Declaration, EventFields
+from schemas.lenient import read_name, read_score
 from schemas.text import shorten
 
 _EVENT: Final = ("benchmark", "item_id", "model", "score")
@@ -32,10 +33,13 @@ def _choose(first: bytes, log: LogFile) -> Translator | None:
         from monitor.ingest.formats.lm_eval import SampleTranslator  # noqa: PLC0415 - for start-up: most files are events
 
         return SampleTranslator(log)
+    names = list(flatten(record))
     if not choices.columns and ("declare" in record or all(field in record for field in _EVENT)):
-        return None if model is None else _ModelRenamer(model)
+        return None if model is None and not choices.scale else _EventTranslator(log)
+    if battle := find_battle(names):
+        return _Refused(battle)
     try:
-        columns = Columns(list(flatten(record)), choices, model)
+        columns = Columns(names, choices, model)
     except ColumnError as error:
         # Without columns or a model from the command line, the file holds events and the first line is a bad one.
         return _Refused(str(error)) if choices.columns or model is not None else None
@@ -55,20 +59,20 @@ class _Refused(RecordTranslator):
         raise Refusal("columns", shorten(line.decode("utf-8", "replace")), self._reason)
 
 
-class _ModelRenamer(RecordTranslator):
-    """Gives the events of one model its name on the command line."""
+class _EventTranslator(RecordTranslator):
+    """Gives the events of one model its name on the command line, and divides scores by the largest one."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, log: LogFile) -> None:
         super().__init__()
-        self._model = model
+        self._log, self._model = log, log.model
         self._original: str | None = None
 
     def events(self, line: bytes) -> Iterator[EventFields | Fault | bytes]:
-        """Rename the model of an event."""
-        record = decode_message(line)
+        """Rename the model of an event, and scale its score."""
+        record = self._record(line)
         if isinstance(record, Declaration):
             yield line + b"\n"
-        elif isinstance(record, EventFields):
+        elif isinstance(record, EventFields) and self._model is not None:
             self._original = self._original or record.model
             if record.model == self._original:
                 record.model = self._model
@@ -79,6 +83,18 @@ class _ModelRenamer(RecordTranslator):
                 yield Fault("model", name, reason, record.benchmark)
         else:
             yield record
+
+    def _record(self, line: bytes) -> EventFields | Declaration | Fault:
+        converted: set[str] = set()
+        data = _object(line) if self._log.choices.scale else None
+        if data is None or "score" not in data:
+            record = decode_message(line, converted)
+        else:
+            data["score"] = self._log.choices.scaled(read_score(data["score"]), read_name(data.get("benchmark")))
+            record = read_object(data, converted)
+        for clause in sorted(converted):
+            self._log.note(clause)
+        return record
 
 
 class _ObjectTranslator(RecordTranslator):

@@ -131,10 +131,11 @@ class _Task:
         self.filters.add(name)
         if name != self.filter:
             return None
-        value = _decoded(sample.get(self._metric))
+        value = self._choices.scaled(_decoded(sample.get(self._metric)), *self._names)
         fault = self._value_fault(value)
         if fault is not None:
             return fault
+        assert isinstance(value, int | float), "any other value has a fault"
         score = 1 - float(value) if self._lower else float(value)
         item = self._item_id(sample)
         if isinstance(item, Fault):
@@ -196,7 +197,9 @@ class _Task:
         elif value is None:
             reason = "the score is missing; choose another metric with --metric, or add the score"
         elif isinstance(value, int | float):
-            reason = f"{found} {OUT_OF_RANGE}; choose another metric with --metric, or rescale it in the log"
+            reason = (
+                f"{found} {OUT_OF_RANGE}; choose another metric with --metric, or give its largest value with --scale"
+            )
         else:
             reason = f"{found} is not a number; choose another metric with --metric"
         return Fault(metric, found, reason, self.benchmark)

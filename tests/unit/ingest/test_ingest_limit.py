@@ -32,8 +32,30 @@ def test_nothing_accepted_at_all_is_too_little():
     limit.add(2, [REJECT, REJECT])
     with pytest.raises(TooManyRejected, match=r"no line can be read \(rejected: 2\)"):
         limit.finish()
-    limit.add(1, [])
+    limit.add(2, [])
     limit.finish()
+
+
+@pytest.mark.parametrize(
+    ("share", "lines", "rejected", "stops"),
+    [
+        (0.1, 6, 4, True),
+        (0.1, 6, 3, False),
+        (0.1, 1, 1, True),
+        (0.0, 6, 4, True),
+        (0.8, 6, 4, False),
+        (0.8, 6, 5, True),
+        (1.0, 6, 6, True),
+    ],
+)
+def test_more_than_half_is_too_much_however_few_lines_there_are(share, lines, rejected, stops):
+    limit = RejectLimit(share)
+    limit.add(lines, [REJECT] * rejected)
+    if not stops:
+        limit.finish()
+        return
+    with pytest.raises(TooManyRejected, match=r"no line can be read|of 6 lines cannot be read, more than half"):
+        limit.finish()
 
 
 @pytest.mark.parametrize(("options", "name"), [({"share": 1.5}, "share is 1.5"), ({"at_least": -1}, "at_least is -1")])

@@ -39,6 +39,23 @@ def test_links_in_a_folder_do_not_lead_in_circles(tmp_path):
     assert find_files([tmp_path]) == [file]
 
 
+def test_a_link_is_not_followed_out_of_the_folder_unless_asked(tmp_path):
+    inside, outside = write(tmp_path / "in/a.jsonl"), write(tmp_path / "out/b.jsonl")
+    (tmp_path / "in/c.jsonl").symlink_to(outside)
+    (tmp_path / "in/d").symlink_to(tmp_path / "out")
+    (tmp_path / "in/up").symlink_to(tmp_path)
+    notes = []
+    assert find_files([tmp_path / "in"], note=notes.append) == [inside]
+    assert sorted(notes) == [
+        f"{tmp_path}/in/{name} is skipped: it links to {target}, outside the folder; add --follow-symlinks to read it"
+        for name, target in (("c.jsonl", outside), ("d", outside.parent), ("up", tmp_path))
+    ]
+    assert find_files([tmp_path / "in"], follow=True, note=notes.append) == [inside, outside]
+    # A link that is named is followed, and what it leads to is the folder.
+    assert find_files([tmp_path / "in/d"]) == [outside]
+    assert len(notes) == 3
+
+
 def test_a_missing_path_is_named(tmp_path):
     with pytest.raises(PathError, match=r"nothing\.jsonl does not exist; check the path"):
         find_files([tmp_path / "nothing.jsonl"])

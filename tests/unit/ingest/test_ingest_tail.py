@@ -284,7 +284,7 @@ def test_too_many_rejects_stop_the_run_after_they_were_appended(tmp_path):
     assert len(log.rejects) == 30
 
 
-def test_nothing_readable_at_all_is_an_error_only_where_nothing_was_read_before(tmp_path):
+def test_a_run_that_reads_mostly_bad_lines_is_an_error(tmp_path):
     path = tmp_path / "a.jsonl"
     log = Log()
     path.write_bytes(lines(b"{"))
@@ -292,9 +292,12 @@ def test_nothing_readable_at_all_is_an_error_only_where_nothing_was_read_before(
         once(log, path)
     path.write_bytes(lines(b"{", event(1)))
     once(log, path)
-    path.write_bytes(lines(b"{", event(1), b"{"))
+    path.write_bytes(lines(b"{", event(1), b"{", b"{", event(2)))
+    with pytest.raises(TooManyRejected, match="2 of 3 lines cannot be read, more than half"):
+        once(log, path)
     once(log, path)
-    assert len(log.rejects) == 2
+    assert len(log.rejects) == 3
+    assert log.counters()["events"] == 2
 
 
 def test_a_path_that_is_not_there_is_an_error_at_once(tmp_path):

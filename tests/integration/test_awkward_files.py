@@ -1,0 +1,87 @@
+"""What each command says of files that others refuse or misread: exit codes and messages."""
+
+import json
+
+import pytest
+
+from tests.commands import rankwatch, report, write
+
+MODELS = "ab"
+RECORDS = [
+    {"benchmark": "bench", "item_id": str(k), "model": model, "score": int((k + j) % 3 > 0)}
+    for k in range(30)
+    for j, model in enumerate(MODELS)
+]
+
+
+def run(command, path, tmp_path, *more, code=0):
+    """A command that reads files, with what it needs besides them."""
+    arguments = {
+        "report": ("report", path),
+        "gate": ("gate", path, "--pair", *MODELS),
+        "watch": ("watch", path, "--once", "--data-dir", tmp_path / "data"),
+    }[command]
+    return rankwatch(*arguments, *more, code=code)
+
+
+@pytest.mark.parametrize("command", ["report", "gate", "watch"])
+def test_most_lines_refused_is_exit_1_however_few_there_are(command, tmp_path):
+    path = write(tmp_path / "a.jsonl", [*RECORDS[:2], "{", "{", "{", "{"])
+    ended = run(command, path, tmp_path, code=1)
+    assert (
+        "4 of 6 lines cannot be read, more than half; fix the files, or raise the limit with --max-rejected"
+        in ended.stderr
+    )
+    assert ended.stdout == ""
+
+
+def test_a_larger_share_can_be_allowed(tmp_path):
+    path = write(tmp_path / "a.jsonl", [*RECORDS[:2], "{", "{", "{", "{"])
+    assert "2 events" in rankwatch("report", path, "--max-rejected", "0.7").stdout
+
+
+@pytest.mark.parametrize("command", ["report", "watch"])
+def test_conversions_are_said_once_and_change_no_result(command, tmp_path):
+    plain = write(tmp_path / "plain.jsonl", RECORDS)
+    odd = tmp_path / "odd.jsonl"
+    records = [{**r, "item_id": int(r["item_id"]), "score": str(r["score"])} for r in RECORDS]
+    odd.write_bytes(b"\xef\xbb\xbf" + b"".join(json.dumps(r).encode() + b"\r\n\r\n" for r in records))
+    expected, _ = report(plain)
+    ended = run(command, odd, tmp_path, "--format", "json", *(["--items", 30] if command == "watch" else []))
+    found = json.loads(ended.stdout)
+    assert found["benchmarks"][0]["models"] == expected["benchmarks"][0]["models"]
+    assert ended.stderr.count("odd.jsonl: item_id is a number and is read as text") == 1
+    assert ended.stderr.count("odd.jsonl: score is text and is read as the number or boolean that it writes") == 1
+
+
+def test_a_percent_scale_is_refused_with_the_flag_and_read_with_it(tmp_path):
+    path = write(tmp_path / "a.jsonl", [{**r, "score": 100 * r["score"]} for r in RECORDS])
+    ended = rankwatch("report", path, code=1)
+    assert "score: 100 is out of range" in ended.stderr
+    assert "if scores go up to 100, read the files with --scale 100" in ended.stderr
+    expected, _ = report(write(tmp_path / "b.jsonl", RECORDS))
+    assert report(path, "--scale", 100)[0] == expected
+    assert "give the largest score" in rankwatch("report", path, "--scale", "no", code=2).stderr
+
+
+def test_a_link_out_of_the_folder_is_followed_only_if_asked(tmp_path):
+    write(tmp_path / "in.jsonl", RECORDS[::2])
+    (tmp_path / "folder").mkdir()
+    write(tmp_path / "folder/a.jsonl", RECORDS[1::2])
+    (tmp_path / "folder/b.jsonl").symlink_to(tmp_path / "in.jsonl")
+    found, said = report(tmp_path / "folder")
+    assert found["benchmarks"][0]["events"] == 30
+    assert "b.jsonl is skipped: it links to" in said
+    found, said = report(tmp_path / "folder", "--follow-symlinks")
+    assert found["benchmarks"][0]["events"] == 60
+    assert "skipped" not in said
+
+
+def test_a_wide_table_and_battles_name_what_to_do(tmp_path):
+    (tmp_path / "wide.csv").write_text("question_id,gpt-4,llama\n1,1,0\n2,0,1\n")
+    ended = rankwatch("report", tmp_path / "wide.csv", code=1)
+    assert "add --columns 'models=*' --benchmark NAME" in ended.stderr
+    assert "2 models" in rankwatch("report", tmp_path / "wide.csv", "--columns", "models=*", "--benchmark", "q").stdout
+    (tmp_path / "arena.csv").write_text("id,model_a,model_b,winner\n1,x,y,1\n2,x,y,0\n")
+    columns = ("--columns", "item_id=id,model=model_a,score=winner", "--benchmark", "arena")
+    assert "a battle of two models" in rankwatch("report", tmp_path / "arena.csv", *columns, code=1).stderr

@@ -156,7 +156,7 @@ async def test_an_import_that_was_killed_is_no_state(servers, exported):
         if len(target.contents("{killed:*}:meta")) == 1
         else (0,)
     )
-    with pytest.raises(StateRefused, match="under way, or was killed"):
+    with pytest.raises(StateRefused, match="is unfinished; wait for it"):
         await load(target.url, "killed", marked)
     shown = rankwatch("state", "import", exported, "--redis-url", target.url, "--topic", "killed", code=1)
     assert "not overwritten" in shown.stderr

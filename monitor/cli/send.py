@@ -50,6 +50,7 @@ def send(
     Example: rankwatch send results/ --to kafka://localhost:9092/rankwatch.events --items 12032
     """
     import asyncio
+    import shlex
 
     from monitor.cli.shared.declarations import make_declarations
     from monitor.cli.shared.files import benchmarks_in, find_files, make_importer
@@ -59,7 +60,8 @@ def send(
     from monitor.send.send_record import SendRecord, default_folder
 
     settings = read_settings(data_dir=data_dir, max_rejected=max_rejected)
-    declare = make_declarations(declared, paths)
+    command = shlex.join(["rankwatch", "send", *map(str, paths), "--to", "NEW-TOPIC-OR-MONITOR"])
+    declare = make_declarations(declared, paths, live=command)
     destination = _destination(to, settings, token_file, packed=packed)
     importer = make_importer(logs)
     files = find_files(importer, paths)

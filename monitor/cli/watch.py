@@ -23,7 +23,7 @@ from monitor.cli.shared.options import (
 if TYPE_CHECKING:
     from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.declarations import Declarations
-    from monitor.cli.shared.live import EventRate, View
+    from monitor.cli.shared.live import EventRate, IfComplete, View
     from monitor.cli.shared.stopping import Stopping
     from monitor.ingest.importer import Importer
     from monitor.ingest.tail import Tailer
@@ -65,13 +65,16 @@ def watch(
         end_at_once()
     elif not paths:
         stop("watch --once: give the files or folders to read", USAGE)
+    import shlex
+
     from monitor.cli.shared.declarations import make_declarations
     from monitor.cli.shared.files import make_importer
     from monitor.cli.shared.process import log_to_terminal, run_to_end
     from monitor.cli.shared.settings import read_settings
 
     settings = read_settings(data_dir=data_dir, host=host, port=port, max_rejected=max_rejected)
-    declare = make_declarations(declared, paths or [])
+    command = shlex.join(["rankwatch", "watch", *map(str, paths or [])])
+    declare = make_declarations(declared, paths or [], live=f"{command} --data-dir NEW")
     log_to_terminal()
     importer = make_importer(logs)
     if once:
@@ -180,15 +183,15 @@ async def _show(monitor: "EmbeddedMonitor", tailer: "Tailer", view: "View", stop
     import asyncio
     from contextlib import suppress
 
-    from monitor.cli.shared.live import EventRate
+    from monitor.cli.shared.live import EventRate, IfComplete
 
     tasks = [asyncio.create_task(each) for each in (tailer.follow(), monitor.failed(), stopping.wait())]
-    rate = EventRate()
+    rate, if_complete = EventRate(), IfComplete()
     try:
         with view:
             done: set[asyncio.Task[None]] = set()
             while not done:
-                view.update(monitor.reports.report(), _status(monitor, tailer, rate))
+                view.update(monitor.reports.report(), _status(monitor, tailer, rate, if_complete))
                 done, _ = await asyncio.wait(tasks, timeout=_REFRESH_SECONDS, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in tasks:
@@ -201,20 +204,25 @@ async def _show(monitor: "EmbeddedMonitor", tailer: "Tailer", view: "View", stop
         await asyncio.wait_for(monitor.caught_up(), _DRAIN_SECONDS)
 
 
-def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate") -> "LiveStatus":
+def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate", if_complete: "IfComplete") -> "LiveStatus":
     from monitor.render.terminal.plain import LiveStatus
 
     progress = tailer.progress
-    events = sum(benchmark.counters["events"] for benchmark in monitor.reports.benchmarks().values())
+    benchmarks = monitor.reports.benchmarks()
+    events = sum(benchmark.counters["events"] for benchmark in benchmarks.values())
+    caught_up = progress.bytes_done >= progress.bytes_total and monitor.lag == 0
+    notes = [_unreadable(monitor.rejected, monitor)] if monitor.rejected else []
+    if caught_up and (result := if_complete.sentence(benchmarks)) is not None:
+        notes.append(result)
     return LiveStatus(
         events=events,
         events_per_second=rate.update(events),
         rejected=monitor.rejected,
         bytes_done=progress.bytes_done,
         bytes_total=progress.bytes_total,
-        caught_up=progress.bytes_done >= progress.bytes_total and monitor.lag == 0,
+        caught_up=caught_up,
         url=monitor.web.url if monitor.web else None,
-        note=_unreadable(monitor.rejected, monitor) if monitor.rejected else None,
+        note="; ".join(notes) or None,
     )
 
 

@@ -68,7 +68,7 @@ def facts(document: ReportDocument) -> list[tuple[str, str]]:
         ("Not counted", f"{b.duplicates:,} duplicates, {b.conflicts:,} conflicts, {b.rejected:,} rejected"),
         ("Skipped", f"{counted(sum(document.charts.skipped), 'item')} without a score, over all models"),
         ("Order", f"{b.order.policy}: {header.order_sentence(b)}"),
-        ("Family", header.family(b)),
+        ("Family", header.family(b) if (why := header.spending(b)) is None else f"{header.family(b)}. {why}"),
         ("Levels", header.levels(b)),
         ("Decided at", header.thresholds(b)),
         *([("Aliases", aliases)] if (aliases := header.aliases(b)) is not None else []),

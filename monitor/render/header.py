@@ -50,6 +50,24 @@ def thresholds(benchmark: BenchmarkReport) -> str:
     return f"ln e >= {pair:.2f} for a pair on its own, {rest}"
 
 
+def decided(benchmark: BenchmarkReport) -> str | None:
+    """Return how many of the listed pairs are decided family-wise; None where that is not computed."""
+    summary = benchmark.summary
+    undecided = summary.undecided.get("anytime_family")
+    return None if undecided is None else f"{summary.pairs - undecided:,} of {counted(summary.pairs, 'pair')} decided"
+
+
+def spending(benchmark: BenchmarkReport) -> str | None:
+    """Return why a report of the same files may decide other pairs; None if it cannot."""
+    if benchmark.family.policy != "spending" or benchmark.order.policy == "none":
+        return None
+    pairs = len(benchmark.models) * (len(benchmark.models) - 1) // 2
+    return (
+        "Alpha is spent in the order in which the pairs arrived, because more models may come. A report of complete files that declares "
+        f"nothing divides it by all {counted(pairs, 'pair')}, and may decide others."
+    )
+
+
 def aliases(benchmark: BenchmarkReport) -> str | None:
     """Return which models include the events of other names; None if none does."""
     named = [f"{model.model} includes {', '.join(model.aliases)}" for model in benchmark.models if model.aliases]

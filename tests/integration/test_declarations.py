@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.commands import events, rankwatch, report, watch_once, write
+from tests.commands import Watch, events, rankwatch, report, watch_once, write
 
 MODELS = {"strong": 0.9, "fair": 0.7, "weak": 0.4}
 
@@ -163,3 +163,43 @@ def test_an_alias_holds_in_every_command_and_for_benchmarks_that_have_begun(tmp_
     )
     late = rankwatch("watch", folder, "--once", "--data-dir", data, "--alias", "weak=fair", code=2)
     assert "--alias is refused for a benchmark that has begun" in late.stderr
+
+
+def test_a_published_size_counts_live_and_is_compared_in_a_report(tmp_path, records):
+    path = write(tmp_path / "a.jsonl", named(records, "AIME-2024", 25))
+    ended = rankwatch("watch", path, "--once", "--format", "json", "--data-dir", tmp_path / "data")
+    assert "AIME-2024: 30 items, the published size (https://huggingface.co/datasets/" in ended.stderr
+    assert "--items AIME-2024=N overrides it" in ended.stderr
+    (live,) = json.loads(ended.stdout)["benchmarks"]
+    assert (live["order"], live["models"][0]["coverage"]) == (
+        {"policy": "completion", "suspect": False, "reason": None},
+        pytest.approx(25 / 30),
+    )
+    again = rankwatch("watch", path, "--once", "--format", "json", "--data-dir", tmp_path / "data")
+    assert (again.stdout, again.stderr) == (ended.stdout, "")
+    found, said = report(path)
+    assert "AIME-2024: 25 items were read, and 30 are published" in said
+    assert found["benchmarks"][0]["order"]["reason"].startswith("asserted: the 25 items")
+    assert report(path, "--items", "30") == ({"benchmarks": [live]}, "")
+
+
+def test_a_benchmark_without_an_item_count_is_named_with_the_command_that_declares_it(tmp_path, records):
+    path = write(tmp_path / "a.jsonl", records)
+    with Watch(tmp_path / "data", path, RANKWATCH_POLL_SECONDS="0.05") as watch:
+        decided = watch.line(
+            r"bench: no item count is declared; `report` would print (\d of \d pairs decided) if these 60 items were all"
+        )
+        assert watch.stop() == 0
+    (said,) = [line for line in watch.errors if "neither declared nor published" in line]
+    assert f"start over: rankwatch watch {path} --data-dir NEW --items bench=N" in said
+    assert decided.group(1) in rankwatch("report", path).stdout
+
+
+def test_a_headline_under_spending_explains_what_a_report_of_complete_files_does(tmp_path, records):
+    path = write(tmp_path / "a.jsonl", records)
+    whole = rankwatch("report", path).stdout
+    declared = rankwatch("report", path, "--items", 60).stdout
+    live = rankwatch("watch", path, "--once", "--items", 60, "--data-dir", tmp_path / "data").stdout
+    assert "Alpha is spent" not in whole
+    assert declared == live
+    assert "declares nothing divides it by all 3 pairs, and may decide others" in " ".join(live.split())

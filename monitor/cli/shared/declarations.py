@@ -1,5 +1,6 @@
 """What is declared of benchmarks that begin: by flags, by each rankwatch.toml, and by the files themselves."""
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,7 +10,8 @@ from pydantic import ValidationError
 
 from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import DeclareOptions
-from monitor.engine.partition import FREE_TO_CHANGE
+from monitor.engine.partition import FREE_TO_CHANGE, Partition
+from monitor.ingest.catalogue import published
 from monitor.ingest.declaration_file import FILE, DeclaredError, read_declared
 from monitor.ingest.importer import named_path
 from schemas.decode import describe_error
@@ -20,13 +22,21 @@ Fields = dict[str, Any]
 """Fields of a declaration, as in an event, without the name."""
 
 
-def make_declarations(options: DeclareOptions, paths: Sequence[Path]) -> "Declarations":
-    """Return what the flags and each rankwatch.toml next to `paths` declare; a fault ends the command."""
+def make_declarations(options: DeclareOptions, paths: Sequence[Path], *, live: str | None = None) -> "Declarations":
+    """Return what the flags and each rankwatch.toml next to `paths` declare; a fault ends the command.
+
+    Parameters
+    ----------
+    options : DeclareOptions
+    paths : sequence of Path
+    live : str, optional
+        How the command begins whose results may go on arriving: there a benchmark needs an item count. None: the files are complete.
+    """
     try:
         tables = read_declared([named_path(path)[1] for path in paths])
     except DeclaredError as error:
         stop(str(error), USAGE)
-    return Declarations(tables, parse_flags(options))
+    return Declarations(tables, parse_flags(options), live)
 
 
 class Flags(NamedTuple):
@@ -123,10 +133,12 @@ class Declarations:
     tables : mapping of str to dict
         What each rankwatch.toml declares.
     flags : Flags
+    live : str, optional
+        As for `make_declarations`.
     """
 
-    def __init__(self, tables: Mapping[str, Fields], flags: Flags) -> None:
-        self._tables, self._flags = tables, flags
+    def __init__(self, tables: Mapping[str, Fields], flags: Flags, live: str | None = None) -> None:
+        self._tables, self._flags, self._live = tables, flags, live
         self._begun: dict[str, Fields] = {}
         for name in sorted({*tables, *flags.named()}) or ["benchmark"]:
             self._check(name)
@@ -177,8 +189,34 @@ class Declarations:
             note(
                 f"{shorten(benchmark)}: some scores are neither 0 nor 1; they count as graded, as with --scores graded"
             )
+        if self._live is not None and not fields.keys() & {"items", "item_ids", "order"}:
+            fields = self._count_published(benchmark, fields)
         self._begun[benchmark] = fields
         return fields
+
+    def _count_published(self, benchmark: str, fields: Fields) -> Fields:
+        """Add the published item count of a benchmark for which nothing else gives one; print what was added, or how to declare it."""
+        name, known = shorten(benchmark), published(benchmark)
+        if known is not None:
+            note(f"{name}: {known.items:,} items, the published size ({known.source}); --items {name}=N overrides it")
+            return {**fields, "items": known.items}
+        note(
+            f"{name}: the item count is neither declared nor published, so no pair is decided while results arrive; to declare it, start "
+            f"over: {self._live} --items {shlex.quote(f'{name}=')}N; until then, `rankwatch report` takes the items it reads for the whole "
+            "benchmark"
+        )
+        return fields
+
+    def note_published(self, partition: Partition) -> None:
+        """Print where complete files hold another number of items than was published."""
+        for name, benchmark in sorted(partition.benchmarks.items()):
+            known = published(name)
+            if known is None or benchmark.spec.items is not None or benchmark.items == known.items:
+                continue
+            note(
+                f"{shorten(name)}: {benchmark.items:,} items were read, and {known.items:,} are published ({known.source}); the items read "
+                f"count as the whole benchmark; --items {shorten(name)}={known.items} counts the others as missing"
+            )
 
     def resume(self, specs: Mapping[str, Spec], in_files: Callable[[], set[str]]) -> list[Fields]:
         """Keep benchmarks that have begun as they were declared; a flag or a table that changes one ends the command.

@@ -48,6 +48,7 @@ def read_results(
     if not limit.lines:
         stop_without_results(files)
     declarations.note_unused(partition.benchmarks)
+    declarations.note_published(partition)
     return partition
 
 

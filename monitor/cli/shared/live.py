@@ -1,16 +1,23 @@
 """What `watch` and `demo` show while they run."""
 
+from collections.abc import Mapping
 from time import monotonic
 from typing import Final, Protocol, Self
 
+from monitor.engine.state.benchmark import Benchmark
+from monitor.render import header as facts
+from monitor.render.numbers import safe
 from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus, PlainView
 from monitor.render.terminal.report import output_console
 from monitor.render.terminal.tables import Extra
+from monitor.report.build import benchmark_report
+from monitor.report.sentences import counted
 from schemas.changes import VerdictChange
 from schemas.report import Report
 
 _RATE_SECONDS: Final = 5.0
+_MAX_MODELS: Final = 300
 
 
 class View(Protocol):
@@ -31,6 +38,34 @@ def make_view(low_coverage: float = 0.0) -> View:
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveView(console, low_coverage=low_coverage)
     return PlainView()
+
+
+class IfComplete:
+    """What `report` would print of benchmarks whose item count nobody has declared: there is no live verdict on them."""
+
+    def __init__(self) -> None:
+        self._last: tuple[dict[str, int], str | None] = {}, None
+
+    def sentence(self, benchmarks: Mapping[str, Benchmark]) -> str | None:
+        """Return the result if the items read so far were all; None if every benchmark is declared."""
+        open_ended = {
+            name: benchmark
+            for name, benchmark in sorted(benchmarks.items())
+            if benchmark.spec.order.policy == "none" and len(benchmark.contestants) <= _MAX_MODELS
+        }
+        events = {name: benchmark.counters["events"] for name, benchmark in open_ended.items()}
+        if events != self._last[0]:
+            parts = (_if_complete(name, benchmark) for name, benchmark in open_ended.items())
+            self._last = events, "; ".join(filter(None, parts)) or None
+        return self._last[1]
+
+
+def _if_complete(name: str, benchmark: Benchmark) -> str | None:
+    decided = facts.decided(benchmark_report(benchmark, assert_complete=True))
+    items = counted(benchmark.items, "item")
+    return (
+        decided and f"{safe(name)}: no item count is declared; `report` would print {decided} if these {items} were all"
+    )
 
 
 class EventRate:

@@ -125,15 +125,12 @@ def _reason(pair: PairReport, glyphs: Glyphs) -> Text:
 
 
 def _headline(benchmark: BenchmarkReport) -> Text:
-    summary = benchmark.summary
-    undecided = summary.undecided.get("anytime_family")
-    if undecided is None:
+    decided = facts.decided(benchmark)
+    if decided is None:
         return Text()
-    decided = summary.pairs - undecided
-    return Text(
-        f"{decided:,} of {counted(summary.pairs, 'pair')} decided (anytime family: valid however often you look).",
-        style="bold",
-    )
+    text = Text(f"{decided} (anytime family: valid however often you look).", style="bold")
+    why = facts.spending(benchmark)
+    return text if why is None else text.append(f"\n{why}", "not bold")
 
 
 def _low_coverage(models: int, share: float) -> str:

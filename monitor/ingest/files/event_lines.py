@@ -43,9 +43,9 @@ class EventLineWriter:
                 return self.reject(fault, number, raw)
         return msgspec.json.encode(event) + b"\n"
 
-    def declare(self, benchmark: str, items: int) -> bytes:
-        """Write the declaration of an item count; a bad name is rejected when the line is read."""
-        return msgspec.json.encode({"declare": _replace_surrogates(benchmark), "items": items}) + b"\n"
+    def declare(self, benchmark: str, **counts: int) -> bytes:
+        """Write the declaration of an item count, or of repeats; a bad name is rejected when the line is read."""
+        return msgspec.json.encode({"declare": _replace_surrogates(benchmark), **counts}) + b"\n"
 
     def reject(self, fault: Fault, number: int, raw: bytes = b"") -> bytes:
         """Write that line `number` of the log cannot be read."""

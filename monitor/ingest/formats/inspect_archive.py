@@ -12,6 +12,9 @@ from monitor.ingest.files.zip_archive import Archive
 from schemas.events import MAX_INDEX
 from schemas.text import shorten
 
+_MOST_REPEATS: Final = 1_000
+"""Most repeats that can be declared."""
+
 _PLACE: Final = re.compile(r"`\$\.?(.+)`$|missing required field `(.+?)`$")
 
 
@@ -73,6 +76,13 @@ class Spec(msgspec.Struct):
         if self.config.get("limit") is not None or self.config.get("sample_id") is not None:
             return None
         return self.dataset.samples or None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many items the run covers, and how many epochs each has, if the log has the numbers: what it declares."""
+        epochs = self.config.get("epochs")
+        repeats = {"repeats": epochs} if isinstance(epochs, int) and 1 < epochs <= _MOST_REPEATS else {}
+        return ({} if self.items is None else {"items": self.items}) | repeats
 
 
 class Log(msgspec.Struct):

@@ -57,8 +57,8 @@ class _LogReader:
             return
         file, spec = self._file, self._log.eval
         file.runs.add_run(file.path, spec.task, self._model, spec.task_version, spec.task_id or file.path.name)
-        if spec.items is not None and file.declares_items:
-            yield self._writer.declare(self._benchmark, spec.items)
+        if spec.counts and file.declares_items:
+            yield self._writer.declare(self._benchmark, **spec.counts)
         scorers = [scorer.name for scorer in spec.scorers or ()]
         scorer = choose_scorer(spec.task, scorers, scores, file.choices, self._benchmark)
         self._cluster = file.choices.cluster_field(samples[0].metadata or {})

@@ -53,7 +53,7 @@ class SampleTranslator(RecordTranslator):
         if self._task is None:
             self._task = self._begin(sample)
             if self._task.items is not None and self._log.declares_items:
-                yield self._writer.declare(self._task.benchmark, self._task.items)
+                yield self._writer.declare(self._task.benchmark, items=self._task.items)
         if (event := self._task.event(sample)) is not None:
             yield event
 

@@ -6,6 +6,9 @@ import pytest
 
 from monitor.ingest.files.event_lines import Broken
 from monitor.ingest.files.zip_archive import Archive
+from monitor.ingest.fold_files import fold_files
+from monitor.ingest.reject_limit import RejectLimit
+from monitor.report.build import benchmark_report
 from tests.unit.ingest.memory_log import Log, look, once
 from tests.unit.ingest.native_logs import (
     DEFLATED,
@@ -353,3 +356,19 @@ def test_only_logs_are_taken_from_a_folder(tmp_path):
     assert [text for text in read.told if "is skipped" in text] == [
         f"{tmp_path / 'config.json'} is skipped: it does not look like results; give its path to read it"
     ]
+
+
+def test_the_epochs_of_a_log_are_declared_as_repeats_and_their_mean_is_the_score(tmp_path):
+    values = {1: "CCII", 2: "CCCC"}
+    samples = [
+        inspect_sample(f"q{k}", value, epoch=epoch) for epoch, row in values.items() for k, value in enumerate(row)
+    ]
+    inspect_json(tmp_path / "a.json", samples, items=4, config={"epochs": 2})
+    importer = Importer(Choices.parse())
+    partition = fold_files(
+        importer.find([tmp_path]), None, RejectLimit(), open_file=importer.open, on_unreadable=pytest.fail
+    )
+    benchmark = partition.benchmarks["quiz"]
+    assert (benchmark.spec.items, benchmark.spec.repeats) == (4, 2)
+    (model,) = benchmark_report(benchmark, assert_complete=True).models
+    assert (model.items, model.mean) == (4, 0.75)

@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.changes import VerdictChange
 from schemas.events import Spec
-from schemas.report import OrderReport, PairReport, Status
+from schemas.report import Conflict, OrderReport, PairReport, Status
 
 
 class _Answer(BaseModel):
@@ -52,6 +52,16 @@ class PairPage(_Answer):
 
     pairs: list[PairReport]
     total: int = Field(description="number of pairs that match the filters")
+    next_cursor: str | None = Field(description="`cursor` of the next page; null on the last page")
+
+
+class ConflictPage(_Answer):
+    """One page of the scores that contradict an earlier one, in log order; the first 10,000 of a benchmark are kept."""
+
+    benchmark: str
+    conflicts: list[Conflict]
+    total: int = Field(description="conflicts of the benchmark, or of the model asked for")
+    listed: int = Field(description="those that are kept one by one")
     next_cursor: str | None = Field(description="`cursor` of the next page; null on the last page")
 
 

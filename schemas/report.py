@@ -52,6 +52,7 @@ class ModelReport(StrictModel):
 
     model: str
     aliases: list[str] = Field(description="other names whose events count as this model's, as declared")
+    epoch: int = Field(description="newest epoch, whose scores are ranked")
     items: int
     coverage: float
     mean: float | None
@@ -61,6 +62,17 @@ class ModelReport(StrictModel):
     rank_low: int
     rank_high: int
     tie_group: int
+
+
+class Conflict(StrictModel):
+    """A score that contradicts the first one of its key; the first one counts."""
+
+    item_id: str
+    repeat: int
+    model: str
+    epoch: int
+    old_score: float | None = Field(description="the score that counts; null for a skipped item")
+    new_score: float | None = Field(description="the score that was refused; null for a skipped item")
 
 
 class Decided(StrictModel):
@@ -151,6 +163,8 @@ class BenchmarkReport(StrictModel):
     duplicates: int
     conflicts: int
     rejected: int
+    conflicts_by_model: dict[str, int] = Field(description="scores that contradict an earlier one, most first")
+    duplicates_by_model: dict[str, int] = Field(description="scores that came again, most first")
     order: OrderReport
     alpha: float
     power: float

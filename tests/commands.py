@@ -153,21 +153,23 @@ def events(rng, models, items, *, benchmark="bench", start=0, **more):
 
 
 class Counted:
-    """What events come to: first score wins, one dictionary look-up after the other."""
+    """What events come to: first score wins, one dictionary look-up after the other. A score fills a skip unless the order is committed."""
 
-    def __init__(self, records):
+    def __init__(self, records, *, fills=True):
         self.events = self.duplicates = self.conflicts = 0
+        self.conflicts_by_model = defaultdict(int)
         first = {}
         for e in records:
             self.events += 1
             key = (e["item_id"], e.get("repeat", 0), e["model"], e.get("epoch", 0))
             score = None if e["score"] is None else float(e["score"])
-            if key not in first:
+            if key not in first or (fills and first[key] is None and score is not None):
                 first[key] = score
             elif first[key] == score:
                 self.duplicates += 1
             else:
                 self.conflicts += 1
+                self.conflicts_by_model[e["model"]] += 1
         latest = defaultdict(int)
         for _, _, model, epoch in first:
             latest[model] = max(latest[model], epoch)

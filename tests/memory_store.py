@@ -55,6 +55,12 @@ class MemoryStore:
             contestants, state = change.arrival
             stored.arrival = np.pad(stored.arrival, ((0, len(stored.contestants) - len(stored.arrival)), (0, 0)))
             stored.arrival[contestants] = state
+        if change.conflicts is not None:
+            start, listed, contestants, again = change.conflicts
+            assert start == len(stored.listed), "a conflict is written once, at its place"
+            stored.listed = np.concatenate([stored.listed, listed])
+            stored.again = np.pad(stored.again, ((0, len(stored.contestants) - len(stored.again)), (0, 0)))
+            stored.again[contestants] = again
         for field, verdict in change.changes:
             assert field not in stored.changes, "a latch is written once"
             stored.changes[field] = verdict

@@ -61,6 +61,7 @@ def model(name="alpha", rank=1, **fields):
     values = {
         "model": name,
         "aliases": [],
+        "epoch": 0,
         "items": 12032,
         "coverage": 1.0,
         "mean": 0.7303,
@@ -82,6 +83,8 @@ def benchmark(pairs=None, models=None, **fields):
         "events": 24064,
         "duplicates": 0,
         "conflicts": 0,
+        "conflicts_by_model": {},
+        "duplicates_by_model": {},
         "rejected": 0,
         "order": OrderReport(policy="trusted", suspect=False, reason=None),
         "alpha": 0.05,

@@ -7,6 +7,7 @@ import tempfile
 
 import numpy as np
 
+from monitor.engine.state.conflicts import ConflictChanges
 from monitor.engine.state.delta import BenchmarkDelta, Contestant, Delta, RowKey, Source
 from monitor.engine.state.keys import benchmark_key
 from schemas.changes import Evidence, VerdictChange
@@ -64,6 +65,7 @@ class Evaluation:
         self.matrices = {}
         self.values = dict.fromkeys(NAMES, 2)
         self.latched = set()
+        self.listed = {}
 
     def delta(self):
         rng, start = self.random, self.off
@@ -120,6 +122,12 @@ class Evaluation:
             touched,
             np.array([[rng.randint(0, 2**60) for _ in range(4)] for _ in touched], np.int64).reshape(-1, 4),
         )
+        listed = np.array([[rng.getrandbits(32) for _ in range(4)] for _ in range(rng.choice([0, 0, 3]))], np.uint32)
+        who = np.array(sorted(rng.sample(range(grown.shape[1]), rng.randint(0, grown.shape[1]))), np.int64)
+        listed = listed.reshape(-1, 4)[: 3 * who.size]
+        again = np.array([[rng.randint(0, 2**60) for _ in range(2)] for _ in who], np.int64).reshape(-1, 2)
+        delta.conflicts = ConflictChanges(self.listed.get(name, 0), listed, who, again)
+        self.listed[name] = self.listed.get(name, 0) + len(listed)
         if rng.random() < 0.1:
             delta.finding = OrderFinding(1e-9, True, "item position", 3, 64, 0.75, 0.0)
         if wide and not was_wide:

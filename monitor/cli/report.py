@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from monitor.cli.shared.options import (
+    ConflictsOption,
     FamilyOptions,
     FormatOption,
     LogOptions,
@@ -28,6 +29,7 @@ def report(
             help="add second opinions: other families, bootstrap, cluster sensitivity (json, markdown, html)",
         ),
     ] = False,
+    conflicts: ConflictsOption = None,
     max_rejected: MaxRejectedOption = 0.1,
 ) -> None:
     """Report on results that are complete.
@@ -36,11 +38,14 @@ def report(
 
     Example: rankwatch report results/ --format html > report.html
     """
+    from monitor.cli.shared.conflicts import check_conflicts_file, save_conflicts
     from monitor.cli.shared.errors import USAGE, stop
     from monitor.cli.shared.files import read_results
     from monitor.cli.shared.output import print_report
 
     if second_opinions and form in {ReportFormat.table, ReportFormat.csv}:
         stop(f"--detail is not available with --format {form.value}; use json, markdown or html", USAGE)
+    check_conflicts_file(conflicts)
     partition = read_results(paths, max_rejected, logs, declared)
+    save_conflicts([partition], conflicts)
     print_report([partition], form, form.pairs(pairs), second_opinions=second_opinions)

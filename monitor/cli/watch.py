@@ -8,6 +8,7 @@ import typer
 
 from monitor.cli.shared.errors import USAGE, end_at_once, note, stop
 from monitor.cli.shared.options import (
+    ConflictsOption,
     DataDirOption,
     FamilyOptions,
     FormatOption,
@@ -49,6 +50,7 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="read everything, print the report and exit")] = False,
     form: FormatOption = ReportFormat.table,
     pairs: PairsOption = None,
+    conflicts: ConflictsOption = None,
     data_dir: DataDirOption = None,
     host: HostOption = None,
     port: PortOption = None,
@@ -67,20 +69,22 @@ def watch(
         stop("watch --once: give the files or folders to read", USAGE)
     import shlex
 
+    from monitor.cli.shared.conflicts import check_conflicts_file
     from monitor.cli.shared.declarations import make_declarations
     from monitor.cli.shared.files import make_importer
     from monitor.cli.shared.process import log_to_terminal, run_to_end
     from monitor.cli.shared.settings import read_settings
 
+    check_conflicts_file(conflicts)
     settings = read_settings(data_dir=data_dir, host=host, port=port, max_rejected=max_rejected)
     command = shlex.join(["rankwatch", "watch", *map(str, paths or [])])
     declare = make_declarations(declared, paths or [], live=f"{command} --data-dir NEW")
     log_to_terminal()
     importer = make_importer(logs)
     if once:
-        run_to_end(_read_once(paths or [], settings, declare, importer, form, form.pairs(pairs)))
+        run_to_end(_read_once(paths or [], settings, declare, importer, form, form.pairs(pairs), conflicts))
     else:
-        run_to_end(_follow(paths or [], settings, declare, importer))
+        run_to_end(_follow(paths or [], settings, declare, importer, conflicts))
 
 
 async def _read_once(
@@ -90,9 +94,11 @@ async def _read_once(
     importer: "Importer",
     form: ReportFormat,
     pairs: Pairs,
+    conflicts: Path | None,
 ) -> None:
     """Read the files to their end and print the report."""
     from monitor.app.embedded_monitor import EmbeddedMonitor
+    from monitor.cli.shared.conflicts import save_conflicts
     from monitor.cli.shared.files import find_files, stop_without_results
     from monitor.cli.shared.output import print_report
     from monitor.ingest.reject_limit import TooManyRejected
@@ -111,14 +117,22 @@ async def _read_once(
         declare.note_unused(monitor.reports.benchmarks())
         if monitor.dead_letters_written:
             note(_unreadable(monitor.dead_letters_written, monitor))
+        save_conflicts(monitor.reports.partitions, conflicts)
         print_report(monitor.reports.partitions, form, pairs)
 
 
-async def _follow(paths: Sequence[Path], settings: "Settings", declare: "Declarations", importer: "Importer") -> None:
+async def _follow(
+    paths: Sequence[Path],
+    settings: "Settings",
+    declare: "Declarations",
+    importer: "Importer",
+    conflicts: Path | None,
+) -> None:
     """Follow the files and serve until a signal or an error."""
     from contextlib import AsyncExitStack
 
     from monitor.app.embedded_monitor import EmbeddedMonitor
+    from monitor.cli.shared.conflicts import save_conflicts
     from monitor.cli.shared.files import find_files
     from monitor.cli.shared.live import make_view
     from monitor.cli.shared.stopping import Stopping
@@ -136,6 +150,7 @@ async def _follow(paths: Sequence[Path], settings: "Settings", declare: "Declara
         await stopping.unless_requested(start())
         if not stopping.requested:
             await _show(monitor, _make_tailer(paths, monitor, declare, importer), view, stopping)
+            save_conflicts(monitor.reports.partitions, conflicts)
 
 
 async def _resume(

@@ -16,7 +16,7 @@ from monitor.engine.latch.committed import crossings_along
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import enter_graded
 from monitor.engine.limits import Limits
-from monitor.engine.settle import settle
+from monitor.engine.settle import Settled, settle
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
 from monitor.engine.state.counts import CHUNK_CELLS, chunk_counts
@@ -214,8 +214,7 @@ def _apply(
     arrived = row, contestant, position
     if not (first & (existing == ABSENT)).all():
         keys = settle(existing, code, first, fills=benchmark.committed is None)
-        benchmark.counters["conflicts"] += int(np.count_nonzero(keys.conflict))
-        benchmark.counters["duplicates"] += int(np.count_nonzero(keys.duplicate))
+        _count_again(benchmark, (row, contestant, code, position), keys)
         arrived = row[keys.arrives], contestant[keys.arrives], position[keys.arrives]
         row, contestant, code, position = (x[keys.writes] for x in (row, contestant, code, position))
 
@@ -241,6 +240,18 @@ def _apply(
     if holds and refuted_at is not None and benchmark.order_refuted:
         invalidate(benchmark, piece, refuted_at, benchmark.invalidation_reason, delta)
     return row, contestant, code
+
+
+def _count_again(benchmark: Benchmark, cells: NewCells, keys: Settled) -> None:
+    """Count duplicates and conflicts, and list the conflicts in the order of the log."""
+    row, contestant, code, position = cells
+    conflict = np.flatnonzero(keys.conflict)
+    conflict = conflict[np.argsort(position[conflict])]
+    entries = np.stack([x[conflict].astype(np.uint32) for x in (row, contestant, keys.winner, code)], axis=1)
+    duplicates = contestant[keys.duplicate]
+    benchmark.counters["conflicts"] += conflict.size
+    benchmark.counters["duplicates"] += duplicates.size
+    benchmark.conflicts.add(entries, duplicates, len(benchmark.contestants))
 
 
 def _enter(

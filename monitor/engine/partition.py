@@ -270,6 +270,7 @@ class _Folding:
             record_cells(benchmark, delta, self.cells[name], widened=benchmark.width != self.widths[name])
             delta.counters = dict(benchmark.counters)
             delta.arrival = benchmark.arrival.changed()
+            delta.conflicts = benchmark.conflicts.changed()
             delta.off = benchmark.off = self.delta.off
             self.delta.benchmarks.append(delta)
         self.delta.counters = dict(self.partition.counters)

@@ -31,7 +31,7 @@ def render_csv(report: Report) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns())
     for benchmark in report.benchmarks:
-        head = [_cell(benchmark.benchmark), benchmark.order.policy]
+        head = [cell(benchmark.benchmark), benchmark.order.policy]
         writer.writerows([*head, *_cells(pair)] for pair in benchmark.pairs)
     return text.getvalue()
 
@@ -40,12 +40,13 @@ def _cells(pair: PairReport) -> Iterator[Any]:
     for name in PairReport.model_fields:
         value = getattr(pair, name)
         if name in _NESTED:
-            yield from (None if value is None else _cell(getattr(value, inner)) for inner in _NESTED[name].model_fields)
+            yield from (None if value is None else cell(getattr(value, inner)) for inner in _NESTED[name].model_fields)
         else:
-            yield _cell(value)
+            yield cell(value)
 
 
-def _cell(value: Any) -> Any:  # noqa: ANN401 - any value of a field
+def cell(value: Any) -> Any:  # noqa: ANN401 - any value of a field
+    """Return a value as a cell that no spreadsheet takes for a formula."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA) else value

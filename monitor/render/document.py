@@ -82,10 +82,9 @@ def notes(document: ReportDocument) -> list[str]:
     warning = header.order_warning(b)
     if warning is not None:
         warnings.append(f"Order of arrival: {warning}.")
-    if b.conflicts:
-        warnings.append(
-            f"{b.conflicts:,} scores contradict an earlier score of the same model on the same item. The first score counts."
-        )
+    conflicts = header.conflicts(b)
+    if conflicts is not None:
+        warnings.append(conflicts)
     if b.rejected:
         warnings.append(f"{b.rejected:,} records could not be read and are not counted.")
     low = [model for model in b.models if document.is_low(model)]

@@ -8,6 +8,9 @@ from schemas.report import ASSERTED, BenchmarkReport
 
 NO_RESULTS: Final = "No results: no score was read."
 
+_NAMED: Final = 3
+"""Models with conflicts that are named."""
+
 _ORDER: Final = {
     "completion": "declared: the item count; a verdict is given once the missing items cannot change it",
     "committed": "asserted: the items follow the permutation that was committed before the first score",
@@ -20,6 +23,21 @@ def counts(benchmark: BenchmarkReport) -> str:
     """Return how much was read."""
     b = benchmark
     return f"{counted(b.items, 'item')}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}"
+
+
+def conflicts(benchmark: BenchmarkReport) -> str | None:
+    """Return which models have scores that contradict earlier ones, and what to do; None without conflicts."""
+    b = benchmark
+    if not b.conflicts:
+        return None
+    most = list(b.conflicts_by_model.items())
+    names = "".join(f"{', ' if k else ': '}{model} ({count:,})" for k, (model, count) in enumerate(most[:_NAMED]))
+    rest = f" and {counted(len(most) - _NAMED, 'more model')}" if len(most) > _NAMED else ""
+    scores = "1 score contradicts" if b.conflicts == 1 else f"{b.conflicts:,} scores contradict"
+    return (
+        f"{scores} an earlier score of the same model on the same item{names}{rest}. The first score counts. --conflicts FILE lists them. "
+        "To replace the scores of a model, send all of them under a newer epoch (--epoch next)."
+    )
 
 
 def family(benchmark: BenchmarkReport) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.report.clusters import cluster_columns
+from monitor.report.conflict_rows import counts_by_model
 from monitor.report.pair_rows import pair_rows, superseded_rows
 from monitor.report.pair_table import PairTable
 from monitor.report.sentences import order_reason
@@ -65,10 +66,13 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
     displayed = np.arange(table.size) if pairs == "all" else np.flatnonzero(table.adjacent)
     clusters = cluster_columns(table, displayed)
     rows = pair_rows(table, clusters, displayed)
+    duplicates, conflicts = counts_by_model(benchmark)
     report = BenchmarkReport(
         benchmark=benchmark.name,
         items=benchmark.items,
         **benchmark.counters,
+        conflicts_by_model=conflicts,
+        duplicates_by_model=duplicates,
         order=order_report(benchmark, asserted=table.asserted),
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,

@@ -74,6 +74,7 @@ def model_reports(table: PairTable) -> list[ModelReport]:
         ModelReport(
             model=benchmark.contestants[k].model,
             aliases=benchmark.aliases_of(benchmark.contestants[k].model),
+            epoch=benchmark.contestants[k].epoch,
             items=int(scored[r]),
             coverage=min(1.0, scored[r] / items) if items else 0.0,
             mean=float(total[r] / scored[r]) if scored[r] else None,

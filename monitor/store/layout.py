@@ -15,6 +15,8 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 ``:scores:<b>:<k>``        STRING  contestant k: one code (uint8, or uint32 where width is 4) per row; missing ones are absent
 ``:family:<b>``            STRING  uint32 pair indices in the order of joining
 ``:arrival:<b>``           STRING  four int64 per contestant, see `monitor.engine.state.arrival`
+``:conflicts:<b>``         STRING  the first 10,000 conflicts, four uint32 each: row, contestant, code that counts, refused code
+``:again:<b>``             STRING  two int64 per contestant: duplicates and conflicts
 ``:verdicts:<b>``          HASH    <pair>:<procedure>:<kind> -> verdict change (JSON), set once
 ``:times:<b>``             HASH    <pair>:<procedure>:<kind> -> wall clock of the commit of that change, set once
 ``:pairs:<b>``             STRING  a snapshot, see `pack_snapshot`
@@ -37,7 +39,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.delta import Contestant, PairSnapshot, RowKey
 
 SNAPSHOT_VERSION: Final = 2
-STRINGS: Final = ("rows", "models", "values", "family", "arrival")
+STRINGS: Final = ("rows", "models", "values", "family", "arrival", "conflicts", "again")
 """Kinds that are one string per benchmark and cannot be rebuilt from other keys."""
 
 IMPORTING: Final = -1

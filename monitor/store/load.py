@@ -153,6 +153,8 @@ def _decode(replies: _Replies) -> StoredBenchmark:
         counters=json.loads(replies.spec[b"counters"]),
         pairs=_snapshot(replies.strings["pairs"], off),
         arrival=np.frombuffer(replies.strings["arrival"], "<i8").reshape(-1, 4),
+        listed=np.frombuffer(replies.strings["conflicts"], "<u4").reshape(-1, 4),
+        again=np.frombuffer(replies.strings["again"], "<i8").reshape(-1, 2),
         finding=OrderFinding(*json.loads(replies.spec[b"finding"])) if b"finding" in replies.spec else None,
     )
 

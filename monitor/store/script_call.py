@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.state.conflicts import ConflictChanges
 from monitor.engine.state.delta import BenchmarkDelta, Delta
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.layout import Keys, code_type, dump_json, pack_lines
@@ -53,6 +54,8 @@ def commit_call(keys: Keys, delta: Delta, at: float = 0.0) -> ScriptCall:
     for place, benchmark in enumerate(delta.benchmarks):
         call.add("HSETNX", keys.benchmarks, benchmark.key, dump_json([delta.off, place, benchmark.name]))
         _add_benchmark(call, keys, benchmark, at)
+        if benchmark.conflicts is not None:
+            _add_conflicts(call, keys, benchmark.key, benchmark.conflicts)
         for field, _ in benchmark.changes if at else ():
             call.add("HSETNX", keys.of("times", benchmark.key), field, repr(at))
     _add_changes(call, keys, delta.benchmarks)
@@ -83,7 +86,7 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, at: floa
         if data:
             call.add("APPEND", keys.of(kind, delta.key), data)
     if delta.arrival is not None and delta.arrival[0].size:
-        _add_arrival(call, keys, *delta.arrival, delta.key)
+        _add_by_contestant(call, keys.of("arrival", delta.key), *delta.arrival)
     if delta.columns is not None:
         for contestant, column in enumerate(delta.columns):
             call.add("SET", keys.score(delta.key, contestant), column.astype(code_type(delta.width)).tobytes())
@@ -91,9 +94,19 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, at: floa
         _add_cells(call, keys, delta, *delta.cells)
 
 
-def _add_arrival(call: ScriptCall, keys: Keys, contestant: NDArray[Any], state: NDArray[Any], benchmark: str) -> None:
-    """Write the arrival state of contestants that had new scores, in ranges of consecutive contestants."""
-    key = keys.of("arrival", benchmark)
+def _add_conflicts(call: ScriptCall, keys: Keys, benchmark: str, changes: ConflictChanges) -> None:
+    """Write the counts of contestants whose scores came again, and new conflicts at their places in the list."""
+    if changes.contestants.size:
+        _add_by_contestant(call, keys.of("again", benchmark), changes.contestants, changes.again)
+    key = keys.of("conflicts", benchmark)
+    data = changes.listed.astype("<u4").tobytes()
+    if data:
+        width = len(data) // len(changes.listed)
+        call.add("CELLS", key, np.array([call.key(key), width * changes.start, len(data)], "<u4").tobytes(), data)
+
+
+def _add_by_contestant(call: ScriptCall, key: str, contestant: NDArray[Any], state: NDArray[Any]) -> None:
+    """Write int64 columns of some contestants, in ranges of consecutive contestants."""
     starts = np.flatnonzero(np.diff(contestant, prepend=-2) != 1)
     ranges = np.empty((starts.size, 3), "<u4")
     ranges[:, 0] = call.key(key)

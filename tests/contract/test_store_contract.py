@@ -92,6 +92,9 @@ def assert_same(stored, expected):
         for name in ("key", "off", "spec", "rows", "contestants", "values", "width", "changes", "counters", "finding"):
             assert getattr(mine, name) == getattr(other, name), name
         np.testing.assert_array_equal(mine.registered, other.registered)
+        np.testing.assert_array_equal(mine.listed, other.listed)
+        np.testing.assert_array_equal(mine.again, other.again[: len(mine.again)])
+        assert not other.again[len(mine.again) :].any()
         known = mine.arrival.shape[0]
         np.testing.assert_array_equal(mine.arrival, other.arrival[:known])
         assert not other.arrival[known:].any()

@@ -7,7 +7,7 @@ zeroeval/events_all_uploads.jsonl.gz (60 models, every upload: repeats of what h
 import gzip
 import json
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import msgspec
@@ -19,6 +19,7 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs import all_pairs
 from monitor.report.build import benchmark_report
+from monitor.report.conflict_rows import conflict_rows
 from stats.eprocess import log_completion_bound
 from tests.memory_store import MemoryStore
 
@@ -123,12 +124,13 @@ def test_re_uploads_overwrite_nothing_and_are_counted():
 
 def test_uploads_as_epochs_supersede_what_was_decided():
     events = events_of("zeroeval/events_all_uploads.jsonl.gz")
-    epoch, first, items = {}, {}, defaultdict(set)
-    for e in events:
+    epoch, first, items, span = {}, {}, defaultdict(set), {}
+    for at, e in enumerate(events):
         uploads = epoch.setdefault((e["benchmark"], e["model"]), {})
         e["epoch"] = uploads.setdefault(e["timestamp"], len(uploads))
         first.setdefault((e["benchmark"], e["model"], e["epoch"]), {}).setdefault(e["item_id"], e["score"])
         items[e["benchmark"]].add(e["item_id"])
+        span.setdefault((e["benchmark"], e["model"], e["epoch"]), [at, at])[1] = at
     declarations = [{"declare": name, "items": len(ids)} for name, ids in sorted(items.items())]
     whole = fold(events, *declarations)
     cut = fold(events, *declarations, packed=30_011, restart=True)
@@ -151,10 +153,33 @@ def test_uploads_as_epochs_supersede_what_was_decided():
         model = np.array([x.model for x in benchmark.contestants])
         last = np.array([len(epoch[name, x.model]) - 1 == x.epoch for x in benchmark.contestants])
         decided = (bound >= np.log(20)) & (model[i] != model[j])
-        assert ((benchmark.latched["anytime"][: i.size] != 0) == decided).all()
+        latched = benchmark.latched["anytime"][: i.size] != 0
+        # A pair is judged until a newer upload of one of its models begins.
+        began, ended = np.array([span[name, x.model, x.epoch] for x in benchmark.contestants]).T
+        until = np.array([span.get((name, x.model, x.epoch + 1), [len(events)])[0] for x in benchmark.contestants])
+        until = np.minimum(until[i], until[j])
+        in_time = np.maximum(ended[i], ended[j]) < until
+        assert (latched[in_time] == decided[in_time]).all()
+        assert not latched[np.maximum(began[i], began[j]) > until].any()
+        decided &= latched
+        assert (decided == latched).all()
         rows = [pair for pair in told.pairs if pair.status == "superseded"]
         family = benchmark.latched["anytime_family"][: i.size] != 0
         assert len(rows) == int(((decided | family) & ~(last[i] & last[j])).sum())
         superseded += len(rows)
     print(f"{superseded} superseded")
     assert superseded
+
+
+def test_conflicts_by_model_are_those_of_a_dictionary():
+    events = events_of("zeroeval/events_all_uploads.jsonl.gz")
+    first, listed = {}, defaultdict(list)
+    for e in events:
+        key = e["benchmark"], e["item_id"], e["model"]
+        if first.setdefault(key, e["score"]) != e["score"]:
+            listed[e["benchmark"]].append((e["item_id"], e["model"], first[key], e["score"]))
+    for name, benchmark in fold(events).benchmarks.items():
+        rows = [(c.item_id, c.model, c.old_score, c.new_score) for c in conflict_rows(benchmark)]
+        assert rows == listed[name]
+        assert benchmark_report(benchmark).conflicts_by_model == Counter(model for _, model, _, _ in listed[name])
+    assert sum(map(len, listed.values())) == 504

@@ -1,5 +1,6 @@
 """`rankwatch report` on real files: its contract, its numbers beside plain dictionaries, and what it says of bad input."""
 
+import csv
 import gzip
 import json
 import math
@@ -390,3 +391,36 @@ def test_a_later_contradiction_is_refused_with_the_reason_and_counted(tmp_path):
     assert benchmark["rejected"] == 1
     assert benchmark["power"] == 0.9
     assert benchmark["pairs"][0]["decided_at_n"] == alone["pairs"][0]["decided_at_n"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_conflicts_are_written_to_a_file_and_their_models_named(tmp_path, suffix):
+    rows = events(random.Random(3), {"ada": 0.9, "=bob": 0.5, "cy": 0.2}, 40, benchmark="b")
+    again = [{**row, "score": 1 - row["score"]} for row in rows[::7]]
+    path = write(tmp_path / "results.jsonl", [*rows, *again])
+    out = tmp_path / f"conflicts{suffix}"
+    done = rankwatch("report", path, "--conflicts", out, "--format", "json")
+    (found,) = json.loads(done.stdout)["benchmarks"]
+    by_model = Counted([*rows, *again]).conflicts_by_model
+    assert found["conflicts_by_model"] == by_model
+    assert sum(by_model.values()) == found["conflicts"] == len(again)
+    assert f"{out}: {len(again)} conflicts written" in done.stderr
+    if suffix == ".csv":
+        with out.open(newline="") as file:
+            listed = list(csv.DictReader(file))
+        assert {row["model"] for row in listed} == {"ada", "'=bob", "cy"}
+    else:
+        listed = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(row["item_id"], row["model"].lstrip("'")) for row in listed] == [(e["item_id"], e["model"]) for e in again]
+    assert [float(row["old_score"]) for row in listed] == [1 - e["score"] for e in again]
+    assert [float(row["new_score"]) for row in listed] == [e["score"] for e in again]
+    table = rankwatch("report", path).stdout
+    most = max(by_model.values())
+    assert f"{next(m for m, n in by_model.items() if n == most)} ({most})" in table
+    assert "(--epoch next)" in table
+
+
+def test_a_conflicts_file_of_another_kind_is_refused(tmp_path):
+    path = write(tmp_path / "results.jsonl", events(random.Random(3), {"ada": 0.9}, 4, benchmark="b"))
+    done = rankwatch("report", path, "--conflicts", tmp_path / "x.xlsx", code=2)
+    assert "use a file name that ends in .csv, .jsonl or .ndjson" in done.stderr

@@ -121,6 +121,10 @@ MaxRejectedSetting = Annotated[
         "--max-rejected", min=0, max=1, help="largest share of unreadable lines; the first 20 are always allowed"
     ),
 ]
+ConflictsOption = Annotated[
+    Path | None,
+    option("--conflicts", "write the scores that contradict an earlier one to a file (.csv or .jsonl)", metavar="FILE"),
+]
 TopicOption = Annotated[str | None, option("--topic", "topic of the events  \\[default: rankwatch.events]")]
 DataDirOption = Annotated[Path | None, option("--data-dir", "data directory of `watch`  \\[default: rankwatch-data]")]
 HostOption = Annotated[str | None, option("--host", "address to serve on  \\[default: 127.0.0.1]")]

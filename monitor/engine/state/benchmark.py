@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.arrival import Arrival, describe_finding
 from monitor.engine.state.codes import NARROW, Codes, ScoreTable
 from monitor.engine.state.committed import Committed
+from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.delta import BenchmarkDelta, PairSnapshot, RowKey
 from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.keys import benchmark_key
@@ -39,6 +40,7 @@ class Benchmark(PairState):
         self.skipped = np.zeros(0, np.int64)
         self.total = np.zeros(0, np.int64)  # sums of their scores, in units of `SCORE_UNIT`
         self.arrival = Arrival()
+        self.conflicts = Conflicts()
         self.mixed = False
         """Whether a score that counts was neither 0 nor 1, although graded scores were not declared."""
         self.counters = dict.fromkeys(_COUNTERS, 0)

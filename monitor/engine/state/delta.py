@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.state.conflicts import ConflictChanges
 from schemas.changes import VerdictChange
 from stats.order import OrderFinding
 
@@ -88,6 +89,7 @@ class BenchmarkDelta:
     """Contestants with new scores, and their state in `monitor.engine.state.arrival`."""
     finding: OrderFinding | None = None
     """The finding against the arrival order, if made in this chunk."""
+    conflicts: ConflictChanges | None = None
 
 
 @dataclass
@@ -145,6 +147,10 @@ class StoredBenchmark:
     arrival: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 4), np.int64))
     """Four numbers a contestant: see `monitor.engine.state.arrival`; shorter than the number of contestants where the rest is 0."""
     finding: OrderFinding | None = None
+    listed: NDArray[np.uint32] = field(default_factory=lambda: np.zeros((0, 4), np.uint32))
+    """The first conflicts: see `monitor.engine.state.conflicts`."""
+    again: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """Duplicates and conflicts of each contestant; shorter than the number of contestants where the rest is 0."""
 
 
 @dataclass

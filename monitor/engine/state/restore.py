@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.arrival import Arrival
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ONE, SKIPPED, ZERO
+from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.counts import matrix_counts
 from monitor.engine.state.delta import StoredBenchmark
 from monitor.engine.state.graded import capital_of
@@ -35,6 +36,7 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     for field, change in stored.changes.items():
         benchmark.record(int(field.split(":")[0]), change)
     benchmark.arrival = Arrival(stored.arrival, stored.finding)
+    benchmark.conflicts = Conflicts(stored.listed, stored.again)
     _restore_latches(benchmark)
     _restore_items(benchmark)
     sums = _sums_from_rows(benchmark) if stored.pairs is None else stored.pairs.arrays

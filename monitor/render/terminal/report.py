@@ -81,6 +81,9 @@ def header(benchmark: BenchmarkReport) -> list[Text]:
     warning = facts.order_warning(b)
     if warning is not None:
         lines.append(Text(f"order: {safe(warning)}", style=HELD if b.order.suspect else ""))
+    conflicts = facts.conflicts(b)
+    if conflicts is not None:
+        lines.append(Text(f"conflicts: {safe(conflicts)}", style=HELD))
     return lines
 
 

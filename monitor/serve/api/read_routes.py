@@ -7,12 +7,13 @@ import numpy as np
 from fastapi import APIRouter, Query
 from numpy.typing import NDArray
 
+from monitor.report.conflict_rows import conflict_rows, counts_by_model, listed_conflicts
 from monitor.report.evidence_path import pair_path
 from monitor.report.live_pairs import LivePairs, Procedure, Sort
 from monitor.report.pair_rows import STATUSES
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.report_cache import ReportCache
-from schemas.api import BenchmarkSummary, Matrix, PairPage, PathReport
+from schemas.api import BenchmarkSummary, ConflictPage, Matrix, PairPage, PathReport
 from schemas.names import MAX_NAME_LENGTH
 from schemas.report import PairReport, Report, Status
 
@@ -62,6 +63,28 @@ def _add_reports(routes: APIRouter, reports: ReportCache) -> None:
     async def benchmarks(pairs: Literal["adjacent", "all"] = "adjacent") -> Report:
         """Report every benchmark, in the structure of `rankwatch report --format json`."""
         return reports.report(pairs)
+
+    @routes.get("/benchmarks/{name:path}/conflicts")
+    async def conflicts(
+        name: str,
+        model: Annotated[Name | None, Query(description="only conflicts of this model")] = None,
+        limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000,
+        cursor: Cursor = None,
+    ) -> ConflictPage:
+        """List the scores that contradict an earlier one, page by page: item, model, the score that counts and the refused one."""
+        benchmark = reports.benchmarks().get(name)
+        if benchmark is None:
+            raise unknown_benchmark(name)
+        start, listed = int(cursor or 0), listed_conflicts(benchmark, model)
+        end = start + limit
+        _, by_model = counts_by_model(benchmark)
+        return ConflictPage(
+            benchmark=name,
+            conflicts=list(conflict_rows(benchmark, model, start, end)),
+            total=benchmark.counters["conflicts"] if model is None else by_model.get(model, 0),
+            listed=listed,
+            next_cursor=str(end) if end < listed else None,
+        )
 
     @routes.get("/benchmarks/{name:path}")
     async def benchmark(name: str, pairs: Literal["adjacent", "all"] = "adjacent") -> Report:

@@ -292,3 +292,33 @@ def test_what_is_asked_follows_the_state(server):
     before = served.get(f"pairs?{query()}").json["pairs"][0]["n"]
     served.post([{"benchmark": NAME, "item_id": "new", "model": m, "score": 1} for m in "ab"])
     assert served.get(f"pairs?{query()}").json["pairs"][0]["n"] == before + 1
+
+
+def test_conflicts_come_page_by_page_and_by_model(server):
+    made = records(21, 60)
+    again = [{**event, "score": 1 - event["score"]} for event in made[::4]]
+    served = server.hold(folded([*made, *again], items=60))
+    path = f"benchmarks/{quote(NAME, safe='')}/conflicts"
+    found, cursor = [], ""
+    while cursor is not None:
+        page = served.get(f"{path}?limit=7{cursor and f'&cursor={cursor}'}").json
+        assert (page["benchmark"], page["total"], page["listed"]) == (NAME, len(again), len(again))
+        assert 0 < len(page["conflicts"]) <= 7
+        found += page["conflicts"]
+        cursor = page["next_cursor"]
+    expected = [
+        {
+            "item_id": e["item_id"],
+            "repeat": 0,
+            "model": e["model"],
+            "epoch": 0,
+            "old_score": 1 - e["score"],
+            "new_score": e["score"],
+        }
+        for e in again
+    ]
+    assert found == expected
+    of_model = served.get(f"{path}?{urlencode({'model': 'm 01'})}").json
+    assert of_model["conflicts"] == [row for row in expected if row["model"] == "m 01"]
+    assert of_model["total"] == len(of_model["conflicts"])
+    assert served.get("benchmarks/nobody/conflicts").status == 404

@@ -22,6 +22,7 @@ export function render(b) {
     ...heading(b.benchmark, "Data quality", "The data and the declaration that the verdicts rest on."),
     trouble && notice(trouble),
     h("div", { class: "columns" }, counts(b), declared(b)),
+    conflicts(b),
     h("h3", {}, "Coverage"),
     h("p", { class: "about" }, "The share of the items that a model has a score for, lowest first. A pair is compared on its shared items."),
     models(b),
@@ -38,6 +39,22 @@ function counts(b) {
     fact("Duplicates", count(b.duplicates), "repeated scores, counted once"),
     fact("Conflicts", count(b.conflicts), "a different score for an existing key; the first score counts", odd(b.conflicts)),
     fact("Rejected", count(b.rejected), "unreadable records, kept as dead letters", odd(b.rejected)));
+}
+
+const NAMED = 10;
+
+/** Name the models with most conflicts, and how to replace their scores. */
+function conflicts(b) {
+  const models = Object.entries(b.conflicts_by_model);
+  if (!models.length) return null;
+  const rest = models.length - NAMED;
+  return [
+    h("h3", {}, "Conflicts"),
+    h("p", { class: "about" }, "Scores that contradict an earlier score of the same model on the same item. The first score counts. To replace the scores of a model, send all of them under a newer epoch (--epoch next)."),
+    h("dl", { class: "list" }, models.slice(0, NAMED).map(([model, n]) => fact(name(model), count(n)))),
+    h("p", { class: "about" }, rest > 0 && `${plural(rest, "more model")}. `,
+      h("a", { href: `/api/v1/benchmarks/${encodeURIComponent(b.benchmark)}/conflicts` }, "Each conflict as JSON")),
+  ];
 }
 
 function declared(b) {

@@ -18,7 +18,7 @@ from tests.kafka.records import fresh_topic, read_all
 
 pytestmark = pytest.mark.kafka
 
-NAMES = ["mmlu-pro", "gsm8k", "größe 模型", "b", "bench/5 shot", "gpqa"]
+NAMES = ["grades", "m-pro", "größe 模型", "b", "bench/5 shot", "gpqa"]
 PARTITIONS = 5
 
 
@@ -74,7 +74,10 @@ def test_a_second_run_sends_what_is_new_and_again_means_again(kafka, topic, tmp_
     with path.open("ab") as file:
         file.write(lines[0] + b"\n")
     assert "1 event of 1 benchmark sent" in rankwatch("send", path, *to, "--items", "20", **env).stdout
-    assert "its first events were sent with" in rankwatch("send", path, *to, "--items", "30", code=2, **env).stderr
+    stays = rankwatch("send", path, *to, "--items", "30", **env)
+    assert "stays as it was declared" in stays.stderr
+    changed = rankwatch("send", path, *to, "--items", f"{NAMES[0]}=30", code=2, **env)
+    assert "items is 20 since its first score and cannot become 30" in changed.stderr
     assert len(sent_to(kafka, topic)) == len(lines) + len(NAMES) + 1, "each benchmark is declared once"
     rankwatch("send", path, *to, "--again", **env)
     assert len(sent_to(kafka, topic)) == 2 * len(lines) + len(NAMES) + 2

@@ -139,6 +139,7 @@ class Declarations:
 
     def __init__(self, tables: Mapping[str, Fields], flags: Flags, live: str | None = None) -> None:
         self._tables, self._flags, self._live = tables, flags, live
+        self._undeclared_noted = False
         self._begun: dict[str, Fields] = {}
         for name in sorted({*tables, *flags.named()}) or ["benchmark"]:
             self._check(name)
@@ -200,9 +201,14 @@ class Declarations:
         if known is not None:
             note(f"{name}: {known.items:,} items, the published size ({known.source}); --items {name}=N overrides it")
             return {**fields, "items": known.items}
+        command = f"{self._live} --items {shlex.quote(f'{name}=')}N"
+        if self._undeclared_noted:
+            note(f"{name}: the item count is neither declared nor published: {command}")
+            return fields
+        self._undeclared_noted = True
         note(
             f"{name}: the item count is neither declared nor published, so no pair is decided while results arrive; to declare it, start "
-            f"over: {self._live} --items {shlex.quote(f'{name}=')}N; until then, `rankwatch report` takes the items it reads for the whole "
+            f"over: {command}; until then, `rankwatch report` takes the items it reads for the whole "
             "benchmark"
         )
         return fields

@@ -3,6 +3,7 @@
 RANKWATCH_DATA names a folder with native/lm_eval and native/inspect: logs that these programs wrote in several versions.
 """
 
+import json
 import os
 from pathlib import Path
 
@@ -62,11 +63,29 @@ def native():
 
 
 def test_lm_eval_runs_of_two_models(native):
-    read = Read(native / "lm_eval" / "pyfade")
+    read = Read(native / "lm_eval" / "pyfade", subtasks=True)
     assert read.by_model() == GSM8K | PRO_PLUS
     assert read.declared == {(benchmark, 100) for benchmark, _ in GSM8K | PRO_PLUS}
     assert {e.cluster for e in read.events} == {None, "chemistry", "health", "psychology"}
     assert not read.found
+
+
+def test_the_subtasks_of_an_lm_eval_group_are_one_benchmark(native):
+    read = Read(native / "lm_eval" / "pyfade")
+    assert read.declared == {("gsm8k", 100), ("mmlu_pro_plus", 1_400)}
+    scores = {(e.model, e.cluster, int(e.item_id.rpartition("/")[2].partition("-")[0])): e.score for e in read.events}
+    of_subtasks = {(model, task, doc): s for (task, model), row in PRO_PLUS.items() for doc, s in row.items()}
+    assert {key: score for key, score in scores.items() if key[1]} == of_subtasks
+
+
+def test_the_mean_of_an_lm_eval_group_is_its_own_accuracy(native):
+    folder = native / "lm_eval_groups" / "made"
+    read = Read(folder / "out_a", folder / "out_b")
+    assert read.declared == {("mini_mmlu", 18), ("mini_gen_rep", 5)}
+    for results in folder.glob("out_*/*/results_*.json"):
+        run = json.loads(results.read_text())
+        scores = [e.score for e in read.events if (e.benchmark, e.model) == ("mini_mmlu", run["model_name"])]
+        assert sum(scores) / len(scores) == pytest.approx(run["groups"]["mini_mmlu"]["acc,none"])
 
 
 def test_lm_eval_with_repeats_filters_and_corpus_metrics(native):

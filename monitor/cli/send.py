@@ -56,11 +56,12 @@ def send(
     from monitor.cli.shared.files import benchmarks_in, find_files, make_importer
     from monitor.cli.shared.process import log_to_terminal
     from monitor.cli.shared.settings import read_settings
+    from monitor.ingest.importer import show_argument
     from monitor.ingest.reject_limit import TooManyRejected
     from monitor.send.send_record import SendRecord, default_folder
 
     settings = read_settings(data_dir=data_dir, max_rejected=max_rejected)
-    command = shlex.join(["rankwatch", "send", *map(str, paths), "--to", "NEW-TOPIC-OR-MONITOR"])
+    command = shlex.join(["rankwatch", "send", *map(show_argument, paths), "--to", "NEW-TOPIC-OR-MONITOR"])
     declare = make_declarations(declared, paths, live=command)
     destination = _destination(to, settings, token_file, packed=packed)
     importer = make_importer(logs)
@@ -175,6 +176,7 @@ async def _send(
     from monitor.cli.shared.files import UnreadableLines
     from monitor.cli.shared.progress import progress_bar
     from monitor.ingest.batches import BatchReader
+    from monitor.ingest.files.paths import is_copy
     from monitor.ingest.files.paths import show as show_path
     from monitor.ingest.reject_limit import RejectLimit, UnreadableLine
     from monitor.send.sender import Delivery, Sender
@@ -214,6 +216,8 @@ async def _send(
     lines.print_rest()
     declare.note_unused(record.benchmarks)
     for path in sender.changed:
+        if is_copy(path):
+            continue  # it need not be the same input as the last time
         note(f"{show_path(path)} has changed since it was sent; it was sent again from the start")
     if limit.rejected:
         note(f"lines not sent because they could not be read: {limit.rejected:,}")

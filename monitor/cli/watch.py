@@ -39,7 +39,7 @@ def watch(
     declared: FamilyOptions,
     logs: LogOptions,
     paths: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(
             metavar="PATH",
             help="files or folders, as for report; without any, watch reads what is posted over HTTP",
@@ -67,6 +67,7 @@ def watch(
         end_at_once()
     elif not paths:
         stop("watch --once: give the files or folders to read", USAGE)
+    _refuse_remote([] if once else paths or [])
     import shlex
 
     from monitor.cli.shared.conflicts import check_conflicts_file
@@ -74,10 +75,11 @@ def watch(
     from monitor.cli.shared.files import make_importer
     from monitor.cli.shared.process import log_to_terminal, run_to_end
     from monitor.cli.shared.settings import read_settings
+    from monitor.ingest.importer import show_argument
 
     check_conflicts_file(conflicts)
     settings = read_settings(data_dir=data_dir, host=host, port=port, max_rejected=max_rejected)
-    command = shlex.join(["rankwatch", "watch", *map(str, paths or [])])
+    command = shlex.join(["rankwatch", "watch", *map(show_argument, paths or [])])
     declare = make_declarations(declared, paths or [], live=f"{command} --data-dir NEW")
     log_to_terminal()
     importer = make_importer(logs)
@@ -87,8 +89,19 @@ def watch(
         run_to_end(_follow(paths or [], settings, declare, importer, conflicts))
 
 
+def _refuse_remote(paths: Sequence[str]) -> None:
+    """End the command if a path cannot be followed."""
+    from monitor.ingest.files.paths import is_remote
+    from monitor.ingest.importer import named_path
+    from schemas.text import mask_url
+
+    for path in paths:
+        if is_remote(place := named_path(path)[1]):
+            stop(f"{mask_url(place)}: watch follows files and folders; read standard input and URLs with --once", USAGE)
+
+
 async def _read_once(
-    paths: Sequence[Path],
+    paths: Sequence[str],
     settings: "Settings",
     declare: "Declarations",
     importer: "Importer",
@@ -122,7 +135,7 @@ async def _read_once(
 
 
 async def _follow(
-    paths: Sequence[Path],
+    paths: Sequence[str],
     settings: "Settings",
     declare: "Declarations",
     importer: "Importer",
@@ -154,7 +167,7 @@ async def _follow(
 
 
 async def _resume(
-    paths: Sequence[Path], monitor: "EmbeddedMonitor", declare: "Declarations", importer: "Importer"
+    paths: Sequence[str], monitor: "EmbeddedMonitor", declare: "Declarations", importer: "Importer"
 ) -> None:
     """Take up the benchmarks that have begun; end the command if a flag contradicts how one was declared."""
     import json
@@ -176,7 +189,7 @@ async def _resume(
 
 
 def _make_tailer(
-    paths: Sequence[Path], monitor: "EmbeddedMonitor", declare: "Declarations", importer: "Importer"
+    paths: Sequence[str], monitor: "EmbeddedMonitor", declare: "Declarations", importer: "Importer"
 ) -> "Tailer":
     from monitor.ingest.reject_limit import RejectLimit
     from monitor.ingest.tail import Tailer

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from monitor.engine.state.delta import Source
 from monitor.ingest.declare import Declare, begin
 from monitor.ingest.files.blocks import BlockReader
+from monitor.ingest.files.paths import origin
 from monitor.ingest.files.segments import decode
 from monitor.ingest.files.streams import OpenStream, open_stream
 from monitor.ingest.files.watched import WatchedFile
@@ -151,7 +152,7 @@ class BatchReader:
 
     def _next(self, file: WatchedFile, *, final: bool) -> Batch | None:
         with self._lock:
-            source = self._sources.get(str(file.path))
+            source = self._sources.get(origin(file.path))
             reader = file.reader(source, final=final)
             if reader is None:
                 return None
@@ -164,7 +165,7 @@ class BatchReader:
             if not parts:
                 return None
             batch = Batch(file.path, parts)
-            self._sources[str(file.path)] = batch.source
+            self._sources[origin(file.path)] = batch.source
             return batch
 
     def _read_block(self, file: WatchedFile, reader: BlockReader, parts: list[Part], *, final: bool) -> bool:

@@ -5,20 +5,28 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from monitor.ingest.files.paths import SUFFIXES, UNREADABLE, PathError, find_files, show
-from monitor.ingest.files.streams import Stream
+from monitor.ingest.files.copies import Copies
+from monitor.ingest.files.paths import SUFFIXES, UNREADABLE, PathError, find_files, is_remote, show
+from monitor.ingest.files.streams import Stream, is_utf16
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.formats.detect import Format, format_of, looks_like_results
 from monitor.ingest.formats.log_file import LogFile, Notices, RunRegistry
+from schemas.text import mask_url
 
 RESULT_SUFFIXES: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 """How the names of results in a folder end; a file given as a PATH may have any name."""
 
 
-def named_path(path: str | os.PathLike[str]) -> tuple[str | None, Path]:
-    """Split ``NAME=PATH`` into a model and a path; a path that exists has no model."""
-    model, _, rest = os.fspath(path).partition("=")
-    return (None, Path(path)) if not rest or Path(path).exists() else (model, Path(rest))
+def named_path(path: str | os.PathLike[str]) -> tuple[str | None, str]:
+    """Split ``NAME=PATH`` into a model and a path; a path that exists, and a URL, has no model."""
+    text = os.fspath(path)
+    model, _, rest = text.partition("=")
+    return (None, text) if not rest or is_remote(text) or Path(text).exists() else (model, rest)
+
+
+def show_argument(path: str) -> str:
+    """Return a PATH argument as a message may repeat it: a URL without its secrets."""
+    return mask_url(path) if is_remote(named_path(path)[1]) else path
 
 
 class Importer:
@@ -36,6 +44,7 @@ class Importer:
         self._notices = Notices(report)
         self._runs = RunRegistry(self._notices)
         self._models: dict[Path, str] = {}
+        self._copies = Copies()
 
     def find(self, paths: Sequence[str | os.PathLike[str]], *, strict: bool = True) -> list[Path]:
         """List the files of results that paths name, as `find_files` does.
@@ -43,7 +52,8 @@ class Importer:
         Parameters
         ----------
         paths : sequence of path
-            Files and folders; ``NAME=PATH`` names the model of the files there. A path that exists is never split.
+            Files, folders, ``-`` for standard input, and URLs, which are copied; ``NAME=PATH`` names the model of the files there. A path
+            that exists is never split.
         strict : bool
             As for `find_files`.
 
@@ -51,13 +61,17 @@ class Importer:
         ------
         PathError
             As for `find_files`, and if a file gets two names.
+        CopyError
+            If standard input or a URL cannot be copied.
         """
         files: set[Path] = set()
         plain: list[str | os.PathLike[str]] = []
         for path in paths:
             model, place = named_path(path)
+            if is_remote(place):
+                place = str(self._copies.file(place))
             if model is None:
-                plain.append(path)
+                plain.append(place)
                 continue
             for file in self._find([place], strict=strict):
                 files.add(file)
@@ -86,6 +100,8 @@ class Importer:
                 from monitor.ingest.formats.json_lines import open_log  # noqa: PLC0415 - start-up: one format a file
         stream = open_log(log)
         stream.note = log.note
+        if not stream.whole and is_utf16(path):
+            log.note("the text is UTF-16 and is read as UTF-8")
         return stream
 
     def _find(self, paths: Sequence[str | os.PathLike[str]], *, strict: bool) -> list[Path]:

@@ -18,6 +18,7 @@ from monitor.crash_points import crash_point
 from monitor.engine.state.delta import Source
 from monitor.ingest.batches import BatchReader, Part, Progress
 from monitor.ingest.declare import Declare
+from monitor.ingest.files.paths import origin
 from monitor.ingest.importer import Importer
 from monitor.ingest.reject_limit import RejectLimit
 from schemas.packed import SourceSpan, encode_span
@@ -118,7 +119,7 @@ class Tailer:
             files = await asyncio.to_thread(self._importer.find, self._paths, strict=False)
         async with aclosing(self._reader.read(files, final=final)) as batches:
             async for batch in batches:
-                await self._append([_record(str(batch.path), part) for part in batch.parts])
+                await self._append([_record(origin(batch.path), part) for part in batch.parts])
                 crash_point("import")
                 self._limit.add(batch.line_count, batch.rejects)
 

@@ -30,6 +30,11 @@ class Delivery(NamedTuple):
     source: Source
     segments: Sequence[Segment]
 
+    @property
+    def origin(self) -> str:
+        """The file that is recorded: what the path is a copy of, or the path."""
+        return self.segments[0].path or str(self.path)
+
 
 class Sender:
     """Delivers what is read of files, and records what was delivered.
@@ -81,7 +86,7 @@ class Sender:
                 self._acknowledge(delivery, {message.benchmark for message in messages})
 
     def _acknowledge(self, delivery: Delivery, benchmarks: set[str]) -> None:
-        sources, path = self._record.sources, str(delivery.path)
+        sources, path = self._record.sources, delivery.origin
         if path in sources and sources[path].generation != delivery.source.generation:
             self.changed.append(delivery.path)
         sources[path] = delivery.source

@@ -1,10 +1,13 @@
 """What each command says of files that others refuse or misread: exit codes and messages."""
 
+import gzip
 import json
+import subprocess
 
 import pytest
 
-from tests.commands import rankwatch, report, write
+from tests.commands import RANKWATCH, environment, rankwatch, report, write
+from tests.served import Served
 
 MODELS = "ab"
 RECORDS = [
@@ -85,3 +88,55 @@ def test_a_wide_table_and_battles_name_what_to_do(tmp_path):
     (tmp_path / "arena.csv").write_text("id,model_a,model_b,winner\n1,x,y,1\n2,x,y,0\n")
     columns = ("--columns", "item_id=id,model=model_a,score=winner", "--benchmark", "arena")
     assert "a battle of two models" in rankwatch("report", tmp_path / "arena.csv", *columns, code=1).stderr
+
+
+def piped(data, *arguments, code=0):
+    """A command that reads standard input."""
+    ended = subprocess.run(
+        [RANKWATCH, *map(str, arguments)], env=environment(), input=data, capture_output=True, check=False, timeout=120
+    )
+    assert ended.returncode == code, ended.stderr.decode()
+    assert b"Traceback" not in ended.stderr
+    return ended.stdout.decode(), ended.stderr.decode()
+
+
+def test_standard_input_is_a_path(tmp_path):
+    path = write(tmp_path / "a.jsonl", RECORDS)
+    data = path.read_bytes()
+    expected, _ = report(path)
+    assert json.loads(piped(data, "report", "-", "--format", "json")[0]) == expected
+    assert json.loads(piped(gzip.compress(data), "report", "-", "--format", "json")[0]) == expected
+    assert "undecided" in "".join(piped(data, "gate", "-", "--pair", *MODELS, code=3))
+    for _ in range(2):  # the same input again is nothing new
+        arguments = ("watch", "-", "--once", "--items", 30, "--format", "json", "--data-dir", tmp_path / "data")
+        found = json.loads(piped(data, *arguments)[0])["benchmarks"][0]
+        assert (found["events"], found["duplicates"]) == (60, 0)
+    assert "standard input:1: record" in piped(b"{\n" + data, "report", "-")[1]
+    assert "read standard input and URLs with --once" in piped(data, "watch", "-", code=2)[1]
+    assert "standard input: no results" in piped(b"", "report", "-", code=1)[1]
+
+
+def test_standard_input_is_sent(tmp_path):
+    data = write(tmp_path / "a.jsonl", RECORDS).read_bytes()
+    with Served() as served:
+        arguments = ("send", "-", "--to", served.url, "--data-dir", tmp_path / "sent")
+        assert "60 events of 1 benchmark sent" in piped(data, *arguments)[0]
+        assert "nothing new sent" in piped(data, *arguments)[0]
+        assert served.get("benchmarks").json["benchmarks"][0]["events"] == 60
+
+
+def test_utf16_text_is_read_and_said(tmp_path):
+    path = write(tmp_path / "a.jsonl", RECORDS)
+    expected, _ = report(path)
+    for name, encoding in (("b.jsonl", "utf-16"), ("c.jsonl", "utf-16-be")):
+        text = path.read_text()
+        data = (text if encoding == "utf-16" else "\ufeff" + text).encode(encoding)
+        (tmp_path / name).write_bytes(data)
+        found, said = report(tmp_path / name)
+        assert found == expected
+        assert said.count("the text is UTF-16 and is read as UTF-8") == 1
+    (tmp_path / "d.jsonl.gz").write_bytes(gzip.compress(data))
+    assert report(tmp_path / "d.jsonl.gz")[0] == expected
+    table = "id\tmodel\ttask\tscore\n1\tä\tquiz\t1\n1\tb\tquiz\t0\n"
+    (tmp_path / "e.tsv").write_bytes(table.encode("utf-16"))
+    assert [m["model"] for m in report(tmp_path / "e.tsv")[0]["benchmarks"][0]["models"]] == ["ä", "b"]

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 from pydantic import ValidationError
@@ -13,6 +12,7 @@ from monitor.cli.shared.options import DeclareOptions
 from monitor.engine.partition import FREE_TO_CHANGE, Partition
 from monitor.ingest.catalogue import published
 from monitor.ingest.declaration_file import FILE, DeclaredError, read_declared
+from monitor.ingest.files.paths import is_remote
 from monitor.ingest.importer import named_path
 from schemas.decode import describe_error
 from schemas.events import Declaration, Spec
@@ -22,18 +22,18 @@ Fields = dict[str, Any]
 """Fields of a declaration, as in an event, without the name."""
 
 
-def make_declarations(options: DeclareOptions, paths: Sequence[Path], *, live: str | None = None) -> "Declarations":
+def make_declarations(options: DeclareOptions, paths: Sequence[str], *, live: str | None = None) -> "Declarations":
     """Return what the flags and each rankwatch.toml next to `paths` declare; a fault ends the command.
 
     Parameters
     ----------
     options : DeclareOptions
-    paths : sequence of Path
+    paths : sequence of str
     live : str, optional
         How the command begins whose results may go on arriving: there a benchmark needs an item count. None: the files are complete.
     """
     try:
-        tables = read_declared([named_path(path)[1] for path in paths])
+        tables = read_declared([place for path in paths if not is_remote(place := named_path(path)[1])])
     except DeclaredError as error:
         stop(str(error), USAGE)
     return Declarations(tables, parse_flags(options), live)

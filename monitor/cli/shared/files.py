@@ -10,6 +10,7 @@ from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions, given
 from monitor.cli.shared.progress import progress_bar
 from monitor.engine.partition import Partition
+from monitor.ingest.files.copies import CopyError
 from monitor.ingest.files.paths import PathError, show
 from monitor.ingest.files.read import read_files
 from monitor.ingest.fold_files import fold_files
@@ -21,7 +22,7 @@ _PRINTED_LINES: Final = 20
 
 
 def read_results(
-    paths: Sequence[Path], max_rejected: float, logs: ScoreOptions | None = None, declared: DeclareOptions | None = None
+    paths: Sequence[str], max_rejected: float, logs: ScoreOptions | None = None, declared: DeclareOptions | None = None
 ) -> Partition:
     """Fold the results in `paths` under what the flags, the files next to them and they themselves declare; an error ends the command."""
     gc.disable()  # folding creates no cycles, and the process ends with the report
@@ -60,12 +61,14 @@ def make_importer(logs: ScoreOptions) -> Importer:
         stop(str(error), USAGE)
 
 
-def find_files(importer: Importer, paths: Sequence[Path]) -> list[Path]:
+def find_files(importer: Importer, paths: Sequence[str]) -> list[Path]:
     """Return the files of results in `paths`; a path that cannot be read ends the command."""
     try:
         return importer.find(paths)
     except PathError as error:
         stop(str(error), USAGE)
+    except CopyError as error:
+        stop(str(error))
 
 
 def benchmarks_in(files: Sequence[Path], importer: Importer) -> set[str]:

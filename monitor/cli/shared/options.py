@@ -88,11 +88,11 @@ def option(flag: str, text: str, **more: Any) -> Any:  # noqa: ANN401 - what typ
 
 
 Paths = Annotated[
-    list[Path],
+    list[str],
     typer.Argument(
         metavar="PATH",
-        help="files or folders: events (.jsonl), lm-eval samples, Inspect logs (.eval, .json), tables (.csv, .parquet); NAME=PATH names "
-        "the model of a path",
+        help="files or folders: events (.jsonl), lm-eval samples, Inspect logs (.eval, .json), tables (.csv, .parquet); - for standard "
+        "input, or a URL; NAME=PATH names the model of a path",
         show_default=False,
         readable=False,  # the reader of the file reports it in its own words
     ),

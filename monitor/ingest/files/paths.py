@@ -1,6 +1,7 @@
 """Find the files that the PATH arguments of a command name."""
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -15,6 +16,13 @@ DATA_MARK: Final = ".rankwatch"
 """A file in every data directory, so that a folder above it can be watched: the files of a monitor are not results."""
 
 UNREADABLE: Final = "is not readable for this user; change its permissions"
+
+
+STDIN: Final = "-"
+"""The PATH argument that means standard input."""
+
+_URL: Final = re.compile(r"https?://", re.IGNORECASE)
+_ORIGINS: Final[dict[str, str]] = {}
 
 
 class PathError(ValueError):
@@ -84,9 +92,31 @@ def find_files(
     return sorted(files.values())
 
 
+def is_remote(path: str | os.PathLike[str]) -> bool:
+    """Return whether a PATH argument is standard input or a URL, which are read from a copy."""
+    text = os.fspath(path)
+    return text == STDIN or _URL.match(text) is not None
+
+
+def name_copy(file: Path, origin: str) -> None:
+    """Record what a file is a copy of, without secrets: it is shown and stored in place of its path."""
+    _ORIGINS[str(file)] = origin
+
+
+def is_copy(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is a copy of standard input or of a URL."""
+    return os.fspath(path) in _ORIGINS
+
+
+def origin(path: str | os.PathLike[str]) -> str:
+    """Return what a file is a copy of, or its path."""
+    text = os.fspath(path)
+    return _ORIGINS.get(text, text)
+
+
 def show(path: str | os.PathLike[str]) -> str:
     """Show a path on one line, with unprintable characters escaped."""
-    return printable(os.fsencode(path).decode("utf-8", "backslashreplace"))
+    return printable(os.fsencode(origin(path)).decode("utf-8", "backslashreplace"))
 
 
 def _files(path: Path, *, strict: bool, walk: "_FolderWalk", accept: Callable[[Path], bool] | None) -> Iterator[Path]:

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from monitor.ingest.files.blocks import Block
 from monitor.ingest.files.event_lines import REJECT_START, read_reject
+from monitor.ingest.files.paths import origin
 from schemas.decode import BOM, Checker, Fault, decode_block, decode_record, plain_text
 from schemas.events import Declaration, EventFields
 from schemas.packed import Reject, Segment
@@ -51,7 +52,7 @@ def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = N
     """
     if block.fault is not None:
         reject = _reject(block.fault, path, block.first_line, block.data, benchmark)
-        return DecodedBlock([Segment([], [], [reject], block.end, block.first_line, str(path))], benchmark)
+        return DecodedBlock([Segment([], [], [reject], block.end, block.first_line, origin(path))], benchmark)
     data = block.data
     events = _decode_good(data, checker)
     if events is None and (cleaned := _clean(block)) != data:
@@ -60,7 +61,7 @@ def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = N
     if events is None:
         return _LineDecoder(block, path, checker, benchmark).decode()
     line = block.first_line + block.data.count(b"\n") - 1
-    return DecodedBlock([Segment([], events, [], block.end, line, str(path), raw=data)], events[-1].benchmark)
+    return DecodedBlock([Segment([], events, [], block.end, line, origin(path), raw=data)], events[-1].benchmark)
 
 
 def _decode_good(data: bytes, checker: Checker) -> list[EventFields] | None:
@@ -77,7 +78,7 @@ def _clean(block: Block) -> bytes:
 
 def _reject(fault: Fault, path: Path, line: int, data: bytes, benchmark: str | None) -> Reject:
     return {
-        "source": str(path),
+        "source": origin(path),
         "line": line,
         "field": shorten(fault.field, _TEXT_LENGTH),  # the name of an unknown field has any length and any characters
         "found": fault.found,
@@ -156,7 +157,7 @@ class _LineDecoder:
         self.without_benchmark = []
 
     def _new_segment(self) -> Segment:
-        return Segment([], [], [], 0, 0, str(self.path))
+        return Segment([], [], [], 0, 0, origin(self.path))
 
     def _close_segment(self, end: int, line: int) -> None:
         self.segments.append(self.segment._replace(end=end, line=line, declared_at=tuple(self.declared_at)))

@@ -1,5 +1,6 @@
 """Read the bytes of a file that may still be written, plain or gunzipped."""
 
+import codecs
 import json
 import os
 import zlib
@@ -169,14 +170,64 @@ def _salvage(inflate: "zlib._Decompress", raw: bytes, size: int) -> bytes:
     return data
 
 
+class Utf16Stream(Stream):
+    """The contents of a stream of UTF-16 text, as UTF-8 without a byte order mark."""
+
+    def __init__(self, inner: Stream) -> None:
+        self.note, self.file, self.inner = inner.note, inner.file, inner
+        self._decoder = codecs.getincrementaldecoder("utf-16")()
+        self._damage: str | None = None
+
+    @property
+    def position(self) -> int:  # type: ignore[override]
+        """How many bytes of the file have been read."""
+        return self.inner.position
+
+    @property
+    def damage(self) -> str | None:  # type: ignore[override]
+        """Why nothing more can be read, or None."""
+        return self._damage or self.inner.damage
+
+    @property
+    def unfinished(self) -> str | None:
+        """What is missing at the end of the file, or None."""
+        inside = self._decoder.getstate()[0]
+        return self.inner.unfinished or ("the UTF-16 text breaks off inside a character" if inside else None)
+
+    def read(self, size: int) -> bytes:
+        """Read about `size` bytes of the contents; none if there are no more for now, or ever (`damage`)."""
+        while self._damage is None and (data := self.inner.read(size)):
+            try:
+                text = self._decoder.decode(data)
+            except UnicodeDecodeError as error:
+                text = error.object[: error.start].decode(error.encoding)
+                self._damage = f"the UTF-16 text is damaged before byte {self.position:,} of the file"
+            if text:
+                return text.encode()
+        return b""
+
+
+def is_utf16(path: Path) -> bool:
+    """Return whether the contents of a file begin with a byte order mark of UTF-16."""
+    stream = _open_bytes(path)
+    try:
+        return stream.read(len(codecs.BOM_UTF16)) in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}
+    finally:
+        stream.close()
+
+
 def open_stream(path: Path) -> Stream:
-    """Open a file; gunzip it if its name ends with .gz or its first two bytes are those of gzip.
+    """Open a file; gunzip it if its name or its first two bytes are those of gzip, and decode UTF-16 if it has a byte order mark.
 
     Raises
     ------
     OSError
         If it cannot be opened.
     """
+    return Utf16Stream(_open_bytes(path)) if is_utf16(path) else _open_bytes(path)
+
+
+def _open_bytes(path: Path) -> Stream:
     if path.name.endswith(".gz"):
         return GzipStream(path)
     stream = Stream(path)

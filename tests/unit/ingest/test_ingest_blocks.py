@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from monitor.ingest.files.blocks import BlockReader, new_hash
 from monitor.ingest.files.read import prefetch
+from monitor.ingest.files.streams import open_stream
 from schemas.events import MAX_LINE_BYTES
 from tests.unit.ingest.result_lines import blocks, event, lines, read_blocks
 
@@ -255,3 +256,26 @@ def test_gzip_that_is_written_piece_by_piece_is_read_as_it_comes(tmp_path):
             while (block := reader.next(final=False)) is not None:
                 got += block.data
     assert got == SHUFFLED
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-be"])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
+def test_utf16_in_any_pieces_is_the_same_text(tmp_path, codec, size):
+    """A character may be cut anywhere, and a file may end inside one."""
+    text = "\ufeff" * (codec != "utf-16") + "".join(f'{{"item": "ü😀{k}"}}\n' for k in range(20))
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(text.encode(codec) + b"\n")
+    stream = open_stream(path)
+    data = b"".join(iter(lambda: stream.read(size), b""))
+    assert data.decode() == text.lstrip("\ufeff")
+    assert stream.unfinished == "the UTF-16 text breaks off inside a character"
+    stream.close()
+
+
+def test_damaged_utf16_is_read_up_to_the_damage(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes("good\n".encode("utf-16") + b"\x00\xdcx\x00\n\x00")
+    stream = open_stream(path)
+    assert b"".join(iter(lambda: stream.read(4), b"")) == b"good\n"
+    assert "the UTF-16 text is damaged" in stream.damage
+    stream.close()

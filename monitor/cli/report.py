@@ -6,6 +6,7 @@ import typer
 
 from monitor.cli.shared.options import (
     ConflictsOption,
+    EpochOption,
     FamilyOptions,
     FormatOption,
     LogOptions,
@@ -29,6 +30,7 @@ def report(
             help="add second opinions: other families, bootstrap, cluster sensitivity (json, markdown, html)",
         ),
     ] = False,
+    epoch: EpochOption = None,
     conflicts: ConflictsOption = None,
     max_rejected: MaxRejectedOption = 0.1,
 ) -> None:
@@ -39,6 +41,7 @@ def report(
     Example: rankwatch report results/ --format html > report.html
     """
     from monitor.cli.shared.conflicts import check_conflicts_file, save_conflicts
+    from monitor.cli.shared.epochs import parse_epoch
     from monitor.cli.shared.errors import USAGE, stop
     from monitor.cli.shared.files import read_results
     from monitor.cli.shared.output import print_report
@@ -46,6 +49,6 @@ def report(
     if second_opinions and form in {ReportFormat.table, ReportFormat.csv}:
         stop(f"--detail is not available with --format {form.value}; use json, markdown or html", USAGE)
     check_conflicts_file(conflicts)
-    partition = read_results(paths, max_rejected, logs, declared)
+    partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch))
     save_conflicts([partition], conflicts)
     print_report([partition], form, form.pairs(pairs), second_opinions=second_opinions)

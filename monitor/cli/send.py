@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.cli.shared.options import FamilyOptions, LogOptions, MaxRejectedSetting, Paths, option
+from monitor.cli.shared.options import EpochOption, FamilyOptions, LogOptions, MaxRejectedSetting, Paths, option
 
 if TYPE_CHECKING:
     from monitor.cli.shared.declarations import Declarations
+    from monitor.ingest.epochs import Epochs, Newest
     from monitor.ingest.files.streams import OpenStream
     from monitor.send.messages import Outgoing
     from monitor.send.send_record import SendRecord
@@ -35,6 +36,7 @@ def send(
     token_file: Annotated[
         Path | None, option("--token-file", "file with the bearer token  \\[default: $RANKWATCH_TOKEN]")
     ] = None,
+    epoch: EpochOption = None,
     again: Annotated[bool, typer.Option("--again", help="send everything, including what was sent before")] = False,
     data_dir: Annotated[
         Path | None,
@@ -64,6 +66,7 @@ def send(
     command = shlex.join(["rankwatch", "send", *map(show_argument, paths), "--to", "NEW-TOPIC-OR-MONITOR"])
     declare = make_declarations(declared, paths, live=command)
     destination = _destination(to, settings, token_file, packed=packed)
+    epochs = _epochs(epoch, destination)
     importer = make_importer(logs)
     files = find_files(importer, paths)
     log_to_terminal()
@@ -72,7 +75,17 @@ def send(
         record = SendRecord.load(destination.url, folder, forget=again)
         changed = declare.resume(record.specs(), lambda: benchmarks_in(files, importer))
         asyncio.run(
-            _send(files, importer.open, destination, settings.max_rejected, record, declare, changed, packed=packed)
+            _send(
+                files,
+                importer.open,
+                destination,
+                settings.max_rejected,
+                record,
+                declare,
+                changed,
+                epochs,
+                packed=packed,
+            )
         )
     except TooManyRejected as error:
         stop(error.problem)
@@ -90,11 +103,27 @@ class _Destination(NamedTuple):
 
     url: str
     open: "Callable[[], AbstractAsyncContextManager[Deliver]]"
+    newest: "Newest | None" = None
+    """Asks a server for the newest epochs of a benchmark; None for a topic."""
+
+
+def _epochs(text: str | None, destination: _Destination) -> "Epochs | None":
+    from monitor.cli.shared.epochs import parse_epoch
+    from monitor.ingest.epochs import NEXT, Epochs
+
+    epoch = parse_epoch(text)
+    if epoch is None:
+        return None
+    if destination.newest is None:
+        if epoch == NEXT:
+            stop("--epoch next: a topic does not report the newest epoch of a model; give the number, --epoch N", USAGE)
+        return Epochs(epoch)
+    return Epochs(epoch, newest=destination.newest)
 
 
 def _destination(to: str, settings: "Settings", token_file: Path | None, *, packed: bool) -> _Destination:
     from monitor.logs.kafka_settings import split_url
-    from monitor.send.http import checked_url
+    from monitor.send.http import checked_url, newest_epochs
     from schemas.text import mask_url, shorten
 
     scheme = to.partition("://")[0].lower()
@@ -103,7 +132,7 @@ def _destination(to: str, settings: "Settings", token_file: Path | None, *, pack
             if packed:
                 stop("--packed is for topics; over HTTP each request carries many events already", USAGE)
             url, token = checked_url(to), _token(settings, token_file)
-            return _Destination(url, lambda: _http(url, token))
+            return _Destination(url, lambda: _http(url, token), lambda name: newest_epochs(url, token, name))
         addresses, url_topic = split_url(to)
     except ValueError as error:
         if scheme in {"kafka", "http", "https"}:
@@ -168,6 +197,7 @@ async def _send(
     record: "SendRecord",
     declare: "Declarations",
     changed: Sequence[dict[str, Any]],
+    epochs: "Epochs | None",
     *,
     packed: bool,
 ) -> None:
@@ -182,7 +212,9 @@ async def _send(
     from monitor.send.sender import Delivery, Sender
 
     start, lines, limit = monotonic(), UnreadableLines(), RejectLimit(max_rejected)
-    reader = BatchReader(record.sources, declare=declare, known=record.benchmarks, blocks=_BLOCKS, opener=open_file)
+    reader = BatchReader(
+        record.sources, declare=declare, known=record.benchmarks, epochs=epochs, blocks=_BLOCKS, opener=open_file
+    )
 
     async def deliveries() -> "AsyncGenerator[Delivery, None]":
         async with aclosing(reader.read(files, final=True)) as batches:

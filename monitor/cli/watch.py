@@ -10,6 +10,7 @@ from monitor.cli.shared.errors import USAGE, end_at_once, note, stop
 from monitor.cli.shared.options import (
     ConflictsOption,
     DataDirOption,
+    EpochOption,
     FamilyOptions,
     FormatOption,
     HostOption,
@@ -50,6 +51,7 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="read everything, print the report and exit")] = False,
     form: FormatOption = ReportFormat.table,
     pairs: PairsOption = None,
+    epoch: EpochOption = None,
     conflicts: ConflictsOption = None,
     data_dir: DataDirOption = None,
     host: HostOption = None,
@@ -72,21 +74,23 @@ def watch(
 
     from monitor.cli.shared.conflicts import check_conflicts_file
     from monitor.cli.shared.declarations import make_declarations
+    from monitor.cli.shared.epochs import parse_epoch
     from monitor.cli.shared.files import make_importer
     from monitor.cli.shared.process import log_to_terminal, run_to_end
     from monitor.cli.shared.settings import read_settings
     from monitor.ingest.importer import show_argument
 
     check_conflicts_file(conflicts)
+    generation = parse_epoch(epoch)
     settings = read_settings(data_dir=data_dir, host=host, port=port, max_rejected=max_rejected)
     command = shlex.join(["rankwatch", "watch", *map(show_argument, paths or [])])
     declare = make_declarations(declared, paths or [], live=f"{command} --data-dir NEW")
     log_to_terminal()
     importer = make_importer(logs)
     if once:
-        run_to_end(_read_once(paths or [], settings, declare, importer, form, form.pairs(pairs), conflicts))
+        run_to_end(_read_once(paths or [], settings, declare, importer, form, form.pairs(pairs), conflicts, generation))
     else:
-        run_to_end(_follow(paths or [], settings, declare, importer, conflicts))
+        run_to_end(_follow(paths or [], settings, declare, importer, conflicts, generation))
 
 
 def _refuse_remote(paths: Sequence[str]) -> None:
@@ -108,6 +112,7 @@ async def _read_once(
     form: ReportFormat,
     pairs: Pairs,
     conflicts: Path | None,
+    epoch: int | str | None,
 ) -> None:
     """Read the files to their end and print the report."""
     from monitor.app.embedded_monitor import EmbeddedMonitor
@@ -120,7 +125,7 @@ async def _read_once(
     async with EmbeddedMonitor(settings, serve=False, declare=declare) as monitor:
         await _resume(paths, monitor, declare, importer)
         try:
-            await _make_tailer(paths, monitor, declare, importer).run_once()
+            await _make_tailer(paths, monitor, declare, importer, epoch).run_once()
         except TooManyRejected as error:
             await monitor.caught_up()
             stop(str(error))
@@ -140,6 +145,7 @@ async def _follow(
     declare: "Declarations",
     importer: "Importer",
     conflicts: Path | None,
+    epoch: int | str | None,
 ) -> None:
     """Follow the files and serve until a signal or an error."""
     from contextlib import AsyncExitStack
@@ -162,7 +168,7 @@ async def _follow(
 
         await stopping.unless_requested(start())
         if not stopping.requested:
-            await _show(monitor, _make_tailer(paths, monitor, declare, importer), view, stopping)
+            await _show(monitor, _make_tailer(paths, monitor, declare, importer, epoch), view, stopping)
             save_conflicts(monitor.reports.partitions, conflicts)
 
 
@@ -189,8 +195,13 @@ async def _resume(
 
 
 def _make_tailer(
-    paths: Sequence[str], monitor: "EmbeddedMonitor", declare: "Declarations", importer: "Importer"
+    paths: Sequence[str],
+    monitor: "EmbeddedMonitor",
+    declare: "Declarations",
+    importer: "Importer",
+    epoch: int | str | None,
 ) -> "Tailer":
+    from monitor.cli.shared.epochs import after_state
     from monitor.ingest.reject_limit import RejectLimit
     from monitor.ingest.tail import Tailer
 
@@ -200,6 +211,7 @@ def _make_tailer(
         monitor.partition.sources,
         declare=declare,
         known=set(monitor.reports.benchmarks()),
+        epochs=after_state(epoch, monitor.reports.benchmarks()),
         limit=RejectLimit(monitor.settings.max_rejected),
         poll_interval=monitor.settings.poll_seconds,
         importer=importer,

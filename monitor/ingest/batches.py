@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from monitor.engine.state.delta import Source
 from monitor.ingest.declare import Declare, begin
+from monitor.ingest.epochs import Epochs
 from monitor.ingest.files.blocks import BlockReader
 from monitor.ingest.files.paths import origin
 from monitor.ingest.files.segments import decode
@@ -72,6 +73,8 @@ class BatchReader:
         Returns what to declare of a benchmark that begins. Called in another thread.
     known : iterable of str
         Benchmarks that need no such declaration.
+    epochs : Epochs, optional
+        Gives events an epoch where they carry none. Called in another thread.
     blocks : int
         Most blocks of lines in a batch.
     opener : callable
@@ -88,12 +91,13 @@ class BatchReader:
         *,
         declare: Declare | None = None,
         known: Iterable[str] = (),
+        epochs: Epochs | None = None,
         blocks: int = 8,
         opener: OpenStream = open_stream,
     ) -> None:
         self.progress = Progress()
         self._sources = dict(sources)
-        self._declare, self._known = declare, set(known)
+        self._declare, self._known, self._epochs = declare, set(known), epochs
         self._blocks, self._opener = blocks, opener
         self._checker = Checker()
         self._files: dict[Path, WatchedFile] = {}
@@ -185,7 +189,8 @@ class BatchReader:
                 prefix.update(block.data[start - block.start : segment.end - block.start])
             assert prefix is not None, "a watched file is hashed"
             source = Source(file.generation, segment.end, prefix.hexdigest(), segment.line)
-            parts.append(Part(begin(segment, self._known, self._declare), start, source))
+            dated = segment if self._epochs is None else self._epochs(segment, start)
+            parts.append(Part(begin(dated, self._known, self._declare), start, source))
             start = segment.end
         return True
 

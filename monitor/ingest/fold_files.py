@@ -8,6 +8,7 @@ from pathlib import Path
 from monitor.engine.partition import Partition
 from monitor.engine.state.counts import CHUNK_CELLS
 from monitor.ingest.declare import Declare, begin
+from monitor.ingest.epochs import Epochs
 from monitor.ingest.files.read import read_files
 from monitor.ingest.files.streams import OpenStream, open_stream
 from monitor.ingest.reject_limit import RejectLimit, UnreadableLine
@@ -25,6 +26,7 @@ def fold_files(
     declare: Declare | None,
     limit: RejectLimit,
     *,
+    epochs: Epochs | None = None,
     open_file: OpenStream = open_stream,
     on_unreadable: Callable[[UnreadableLine], None],
     on_progress: Callable[[int, int], None] | None = None,
@@ -36,6 +38,8 @@ def fold_files(
     files : sequence of Path
     declare : callable, optional
         Returns what to declare of a benchmark that begins.
+    epochs : Epochs, optional
+        Gives events an epoch where they carry none.
     limit : RejectLimit
     open_file : callable
         Opens a file as a stream of events.
@@ -53,7 +57,8 @@ def fold_files(
     """
     partition = Partition()
     known: set[str] = set()
-    for joined, starts in join_segments(read_files(files, on_progress, open_file)):
+    segments = read_files(files, on_progress, open_file)
+    for joined, starts in join_segments(segments if epochs is None else map(epochs, segments)):
         first, segment = partition.off, begin(joined, known, declare)
         begun = [Declaration.model_validate(each) for each in segment.begun.values() if each is not None]
         delta = partition.fold_events(

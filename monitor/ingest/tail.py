@@ -18,6 +18,7 @@ from monitor.crash_points import crash_point
 from monitor.engine.state.delta import Source
 from monitor.ingest.batches import BatchReader, Part, Progress
 from monitor.ingest.declare import Declare
+from monitor.ingest.epochs import Epochs
 from monitor.ingest.files.paths import origin
 from monitor.ingest.importer import Importer
 from monitor.ingest.reject_limit import RejectLimit
@@ -41,6 +42,8 @@ class Tailer:
         Returns what to declare of a benchmark that begins. Called in another thread.
     known : iterable of str
         The benchmarks of that state.
+    epochs : Epochs, optional
+        Gives events an epoch where they carry none. Called in another thread.
     limit : RejectLimit, optional
         Stops the run when too many lines are rejected. They have been appended by then.
     poll_interval : float
@@ -62,6 +65,7 @@ class Tailer:
         *,
         declare: Declare | None = None,
         known: Iterable[str] = (),
+        epochs: Epochs | None = None,
         limit: RejectLimit | None = None,
         poll_interval: float = 0.5,
         importer: Importer | None = None,
@@ -70,7 +74,7 @@ class Tailer:
         self._importer = importer or Importer()
         self._limit = limit or RejectLimit()
         self._poll_interval = poll_interval
-        self._reader = BatchReader(sources, declare=declare, known=known, opener=self._importer.open)
+        self._reader = BatchReader(sources, declare=declare, known=known, epochs=epochs, opener=self._importer.open)
         self._files: list[Path] | None = self._importer.find(paths)
 
     @property

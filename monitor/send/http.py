@@ -5,9 +5,12 @@ import gzip
 import http.client
 import json
 from collections.abc import Callable, Iterator, Sequence
+from http import HTTPStatus
 from itertools import chain
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.error import HTTPError
+from urllib.parse import quote, urlsplit
+from urllib.request import Request, urlopen
 
 from monitor.retries import RetryPolicy
 from monitor.send.messages import Outgoing
@@ -173,3 +176,30 @@ def _detail(answer: bytes) -> str:
     except (ValueError, KeyError, TypeError):
         text = answer.decode("utf-8", "replace")
     return shorten(text, _DETAIL_LENGTH)
+
+
+def newest_epochs(url: str, token: str | None, benchmark: str) -> dict[str, int]:
+    """Ask a server for the newest epoch of each model of a benchmark; empty for a benchmark without events there.
+
+    Raises
+    ------
+    DeliveryError
+        If the server does not answer, or answers with an error.
+    """
+    address = f"{checked_url(url)}/api/v1/benchmarks/{quote(benchmark, safe='')}"
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    try:
+        with urlopen(Request(address, headers=headers), timeout=_TIMEOUT_SECONDS) as response:  # noqa: S310 - checked
+            (report,) = json.load(response)["benchmarks"]
+    except HTTPError as error:
+        if error.code == HTTPStatus.NOT_FOUND:
+            return {}
+        raise DeliveryError(
+            f"{url}: the newest epochs of {shorten(benchmark)} are refused (HTTP {error.code})"
+        ) from error
+    except OSError as error:
+        raise DeliveryError(
+            f"{url}: the newest epochs of {shorten(benchmark)} cannot be read; start the server"
+        ) from error
+    newest = {model["model"]: model["epoch"] for model in report["models"]}
+    return newest | {alias: model["epoch"] for model in report["models"] for alias in model["aliases"]}

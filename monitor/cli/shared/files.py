@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from monitor.cli.shared.declarations import make_declarations
+from monitor.cli.shared.epochs import by_path
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions, given
 from monitor.cli.shared.progress import progress_bar
@@ -22,13 +23,19 @@ _PRINTED_LINES: Final = 20
 
 
 def read_results(
-    paths: Sequence[str], max_rejected: float, logs: ScoreOptions | None = None, declared: DeclareOptions | None = None
+    paths: Sequence[str],
+    max_rejected: float,
+    logs: ScoreOptions | None = None,
+    declared: DeclareOptions | None = None,
+    epoch: int | str | None = None,
 ) -> Partition:
     """Fold the results in `paths` under what the flags, the files next to them and they themselves declare; an error ends the command."""
     gc.disable()  # folding creates no cycles, and the process ends with the report
     declarations = make_declarations(declared or DeclareOptions(), paths)
     importer = make_importer(logs or LogOptions())
-    files = find_files(importer, paths)
+    files, epochs = find_files(importer, paths), None
+    if epoch is not None:
+        files, epochs = by_path(epoch, importer, paths)
     limit = RejectLimit(max_rejected)
     unreadable = UnreadableLines()
     try:
@@ -37,6 +44,7 @@ def read_results(
                 files,
                 declarations,
                 limit,
+                epochs=epochs,
                 open_file=importer.open,
                 on_unreadable=unreadable.print,
                 on_progress=None if update is None else lambda done, total: update(completed=done, total=total),

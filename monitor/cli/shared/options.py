@@ -121,6 +121,14 @@ MaxRejectedSetting = Annotated[
         "--max-rejected", min=0, max=1, help="largest share of unreadable lines; the first 20 are always allowed"
     ),
 ]
+EpochOption = Annotated[
+    str | None,
+    option(
+        "--epoch",
+        "epoch of events that carry none: a number, or next for one above the newest epoch of each model",
+        metavar="N | next",
+    ),
+]
 ConflictsOption = Annotated[
     Path | None,
     option("--conflicts", "write the scores that contradict an earlier one to a file (.csv or .jsonl)", metavar="FILE"),

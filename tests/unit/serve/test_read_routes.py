@@ -10,6 +10,7 @@ from monitor.report.build import benchmark_report
 from monitor.report.evidence_path import AS_STORED
 from monitor.report.live_pairs import LivePairs
 from monitor.report.pair_rows import STATUSES
+from monitor.send.http import newest_epochs
 from schemas.report import DECISION_PROCEDURES
 from stats.confidence import gap_interval
 from stats.graded import LAMBDAS
@@ -322,3 +323,10 @@ def test_conflicts_come_page_by_page_and_by_model(server):
     assert of_model["conflicts"] == [row for row in expected if row["model"] == "m 01"]
     assert of_model["total"] == len(of_model["conflicts"])
     assert served.get("benchmarks/nobody/conflicts").status == 404
+
+
+def test_a_sender_learns_the_newest_epochs(server):
+    server.hold(SITUATIONS["second epochs"])
+    newest = newest_epochs(server.url, None, NAME)
+    assert newest == {name: int(name == "m 00") for name in SKILLS}
+    assert newest_epochs(server.url, None, "nobody") == {}

@@ -28,7 +28,8 @@ def records(rng, first, last):
         for event in events(rng, MODELS, last - first, benchmark=name, start=first)
     ]
     made += [event | {"score": rng.choice([0, 1])} for event in rng.sample(made, 60)]
-    made += [event | {"epoch": 1} for event in rng.sample(made, 60)]
+    # One model only: a newer epoch supersedes every decision on its model.
+    made += [event | {"epoch": 1} for event in rng.sample([e for e in made if e["model"] == "cy"], 60)]
     rng.shuffle(made)
     return [{"declare": name, **spec} for name, spec in SPECS.items() if spec and not first] + made
 

@@ -205,7 +205,7 @@ def test_a_full_server_ends_it_and_nothing_is_lost(tmp_path):
         sent.more()
         assert sent.watch.ended() == 1
         message = "".join(sent.watch.errors)
-        assert "is full, and nothing was written: give it more memory" in message
+        assert "is full, and nothing was written; give it more memory" in message
         assert "Traceback" not in message
         sent.command("CONFIG", "SET", "maxmemory", "0")
         sent.start()

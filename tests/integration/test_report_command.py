@@ -22,10 +22,13 @@ HYPOTHESES = 6
 """The pairs of the four models found: a file asserts one family, whatever epochs stand in it."""
 
 # The contract of the report, in words of its own.
-BENCHMARK = "benchmark items events duplicates conflicts rejected order alpha power mixture family models summary pairs"
-MODEL = "model items coverage mean mean_low mean_high rank rank_low rank_high tie_group"
+BENCHMARK = (
+    "benchmark items events duplicates conflicts rejected conflicts_by_model duplicates_by_model "
+    "order alpha power mixture family models summary pairs"
+)
+MODEL = "model aliases epoch items coverage mean mean_low mean_high rank rank_low rank_high tie_group"
 PAIR = (
-    "model_a model_b adjacent n b c gap p_a p_b rho sd p_chi2 p_exact p_mid p_clustered required_n resolution_ratio mde "
+    "model_a model_b epoch_a epoch_b adjacent n b c gap p_a p_b rho sd p_chi2 p_exact p_mid p_clustered required_n resolution_ratio mde "
     "log_e log_e_a log_e_b gap_low gap_high gap_family_low gap_family_high status reason decided_at_n items_to_decision "
     "decided resolved cluster"
 )
@@ -233,7 +236,7 @@ BAD = {
     "infinite": (json.dumps(GOOD | {"score": -math.inf}), "score", "-inf is out of range", "use a number from 0 to 1, true, false or null"),
     "too much": (json.dumps(GOOD | {"score": 1.2}), "score", "1.2 is out of range", "use a number from 0 to 1, true, false or null"),
     "negative": (json.dumps(GOOD | {"score": -0.1}), "score", "-0.1 is out of range", "use a number from 0 to 1, true, false or null"),
-    "text": (json.dumps(GOOD | {"score": "1"}), "score", '"1" is not a number', "use a number from 0 to 1, true, false or null"),
+    "text": (json.dumps(GOOD | {"score": "good"}), "score", '"good" is not a number', "use a number from 0 to 1, true, false or null"),
     "no model": ('{"benchmark":"bench","item_id":"x","score":1}', "model", "is missing", "add a string"),
     "no benchmark": ('{"item_id":"x","model":"m","score":1}', "benchmark", "is missing", "add a string"),
     "no score": ('{"benchmark":"bench","item_id":"x","model":"m"}', "score", "is missing", "add a number"),
@@ -241,7 +244,7 @@ BAD = {
     "not utf-8": (b'{"benchmark":"bench","item_id":"\xff","model":"m","score":1}', "record", "0xff", "write the file as UTF-8"),
     "array": ("[1]", "record", "[1] is not an object", "use a JSON object with benchmark, item_id, model and score"),
     "bidi": (json.dumps(GOOD | {"model": "evil\u202e"}), "model", "U+202E", "use a string of 1 to 200"),
-    "number": (json.dumps(GOOD | {"item_id": 5}), "item_id", "5 is not a string", "use a string"),
+    "number": (json.dumps(GOOD | {"item_id": [5]}), "item_id", "[5] is not a string", "use a string"),
     "epoch": (json.dumps(GOOD | {"epoch": -1}), "epoch", "-1 is out of range", "use a whole number from 0"),
     "declaration": ('{"declare":"bench","alpha":2}', "alpha", "2 is out of range", "below 0.5"),
 }  # fmt: skip

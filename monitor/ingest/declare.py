@@ -25,14 +25,19 @@ def begin(segment: Segment, known: set[str], declare: Declare | None) -> Segment
         Asked once for each benchmark without a declaration in the file, and for each declaration in the file.
     """
     names = set(map(_benchmark, segment.events))
-    declarations = segment.declarations
-    if declare is not None and declarations:
-        declarations = [_replaced(each, segment.events, declare) for each in declarations]
-    known.update(declaration.declare for declaration in declarations)
+    segment = with_own_declarations(segment, declare)
+    known.update(declaration.declare for declaration in segment.declarations)
     fresh = names - known
     known |= fresh
     begun = {name: declare(name, None, has_graded(segment.events, name)) if declare else None for name in sorted(fresh)}
-    return segment._replace(declarations=declarations, begun=begun)
+    return segment._replace(begun=begun)
+
+
+def with_own_declarations(segment: Segment, declare: Declare | None) -> Segment:
+    """Return a segment with what is declared in place of the declarations in its file."""
+    if declare is None or not segment.declarations:
+        return segment
+    return segment._replace(declarations=[_replaced(each, segment.events, declare) for each in segment.declarations])
 
 
 def has_graded(events: Iterable[EventFields], benchmark: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from monitor.engine.partition import Partition
 from monitor.engine.state.counts import CHUNK_CELLS
-from monitor.ingest.declare import Declare, begin
+from monitor.ingest.declare import Declare, begin, with_own_declarations
 from monitor.ingest.epochs import Epochs
 from monitor.ingest.files.read import read_files
 from monitor.ingest.files.streams import OpenStream, open_stream
@@ -27,6 +27,7 @@ def fold_files(
     limit: RejectLimit,
     *,
     epochs: Epochs | None = None,
+    declare_all: bool = True,
     open_file: OpenStream = open_stream,
     on_unreadable: Callable[[UnreadableLine], None],
     on_progress: Callable[[int, int], None] | None = None,
@@ -38,6 +39,8 @@ def fold_files(
     files : sequence of Path
     declare : callable, optional
         Returns what to declare of a benchmark that begins.
+    declare_all : bool
+        False asks it only about benchmarks that the files declare.
     epochs : Epochs, optional
         Gives events an epoch where they carry none.
     limit : RejectLimit
@@ -59,7 +62,9 @@ def fold_files(
     known: set[str] = set()
     segments = read_files(files, on_progress, open_file)
     for joined, starts in join_segments(segments if epochs is None else map(epochs, segments)):
-        first, segment = partition.off, begin(joined, known, declare)
+        # Collecting the names of all events takes 4 % of the time, so it is done only if something may be declared of one.
+        segment = begin(joined, known, declare) if declare_all else with_own_declarations(joined, declare)
+        first = partition.off
         begun = [Declaration.model_validate(each) for each in segment.begun.values() if each is not None]
         delta = partition.fold_events(
             [*segment.declarations, *begun],

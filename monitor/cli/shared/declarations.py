@@ -155,6 +155,11 @@ class Declarations:
                 stop("--order completion: needs the item count; add --items N", USAGE)
             stop(describe_error(error.errors(include_url=False)[0]), USAGE)
 
+    @property
+    def given_any(self) -> bool:
+        """Whether a flag or a rankwatch.toml declares anything."""
+        return bool(self._tables or self._flags.values or self._flags.aliases)
+
     def given(self, benchmark: str) -> Fields:
         """Return the fields that the flags and a rankwatch.toml declare of a benchmark."""
         return _override(self._tables.get(benchmark, {}), self._flags.of(benchmark))

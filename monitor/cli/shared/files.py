@@ -45,6 +45,7 @@ def read_results(
                 declarations,
                 limit,
                 epochs=epochs,
+                declare_all=declarations.given_any,
                 open_file=importer.open,
                 on_unreadable=unreadable.print,
                 on_progress=None if update is None else lambda done, total: update(completed=done, total=total),

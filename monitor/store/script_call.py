@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.conflicts import ConflictChanges
-from monitor.engine.state.delta import BenchmarkDelta, Delta
+from monitor.engine.state.delta import BenchmarkDelta, ConflictChanges, Delta
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.layout import Keys, code_type, dump_json, pack_lines
 from monitor.store.versions import VERSIONS

@@ -1,32 +1,14 @@
 """Scores that contradict an earlier one: each of the first 10,000, and how many scores of each contestant came again."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from monitor.engine.state.delta import Again, ConflictChanges, Listed
 from monitor.engine.state.pairs import Index
 
 MOST_LISTED: Final = 10_000
 """Conflicts of a benchmark that are kept one by one; further ones are only counted."""
-
-Listed = NDArray[np.uint32]
-"""Row, contestant, the code that counts and the refused one of each conflict, shape (conflicts, 4)."""
-
-Again = NDArray[np.int64]
-"""Duplicates and conflicts of each contestant, shape (contestants, 2)."""
-
-
-class ConflictChanges(NamedTuple):
-    """What a chunk adds."""
-
-    start: int
-    """Place of the first new entry in the list."""
-    listed: Listed
-    contestants: Index
-    """The contestants whose counts have changed, ascending."""
-    again: Again
-    """Their counts."""
 
 
 class Conflicts:

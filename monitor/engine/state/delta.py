@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.conflicts import ConflictChanges
 from schemas.changes import VerdictChange
 from stats.order import OrderFinding
 
@@ -59,6 +58,25 @@ class Misrouted(NamedTuple):
     place: int
     benchmark: str
     payload: bytes
+
+
+Listed = NDArray[np.uint32]
+"""Row, contestant, the code that counts and the refused one of each conflict, shape (conflicts, 4)."""
+
+Again = NDArray[np.int64]
+"""Duplicates and conflicts of each contestant, shape (contestants, 2)."""
+
+
+class ConflictChanges(NamedTuple):
+    """What a chunk adds."""
+
+    start: int
+    """Place of the first new entry in the list."""
+    listed: Listed
+    contestants: NDArray[np.int64]
+    """The contestants whose counts have changed, ascending."""
+    again: Again
+    """Their counts."""
 
 
 @dataclass

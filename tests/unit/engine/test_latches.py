@@ -289,13 +289,13 @@ def test_a_declared_pair_has_its_place_whoever_comes_first():
     assert decided["1:anytime_family:decided"].evidence.log_threshold == pytest.approx(math.log(20))
 
 
-def test_a_new_epoch_is_a_new_hypothesis_with_the_next_place():
+def test_a_new_epoch_is_a_new_hypothesis_with_the_first_place_of_its_family():
     log = FoldLog({"declare": "bench", "order": "trusted"})
     log.send(packed(paired(20, 0), "ab"), *(event(k, "b", 0, epoch=1) for k in range(20)))
     assert log.bench.registered.total() == 2
     first, second = (log.bench.changes[f"{pair}:anytime_family:decided"].evidence for pair in (0, 1))
     assert first.log_threshold == pytest.approx(-math.log(spending_alpha(1)))
-    assert second.log_threshold == pytest.approx(-math.log(spending_alpha(2)))
+    assert second.log_threshold == pytest.approx(-math.log(spending_alpha(1)))
     assert log.bench.changes["1:anytime_family:decided"].epoch_b == 1
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from pydantic import ValidationError
 
-from schemas.events import MAX_LINE_BYTES, Declaration, Event, EventFields
+from schemas.events import MAX_LINE_BYTES, Declaration, Ended, Event, EventFields
 from schemas.lenient import convert
 from schemas.names import name_fault
 from schemas.text import printable, shorten
@@ -46,7 +46,10 @@ _EXPECTED: Final = {
     "items": "a whole number from 1 to 1000000000",
     "item_ids": f"a list, each item id {_NAME}",
     "scores": "binary or graded",
-    "repeats": "a whole number from 1 to 1000",
+    "repeats": "a whole number from 1 to 1000, or all",
+    "missing": "worst or ignorable",
+    "ended": _NAME,
+    "base": _INDEX,
 }
 """What each field may be, as an error names it."""
 
@@ -78,6 +81,10 @@ _KINDS: Final = {
     "json_invalid": ("is not valid JSON", "send valid JSON"),
 }
 """By pydantic's kind of error: what is wrong with the value, and what to do about a field that `_EXPECTED` does not list."""
+
+
+Decoded = EventFields | Declaration | Ended
+"""What a record may be."""
 
 
 class Fault(NamedTuple):
@@ -136,13 +143,13 @@ def is_blank(record: bytes) -> bool:
     return not record.removeprefix(BOM).strip()
 
 
-def decode_message(record: bytes, converted: set[str] | None = None) -> EventFields | Declaration | Fault:
+def decode_message(record: bytes, converted: set[str] | None = None) -> Decoded | Fault:
     """Decode one message, first as `decode_records` does: its meaning must not depend on the messages around it."""
     events = decode_records([record])
     return decode_record(record, converted) if events is None else events[0]
 
 
-def decode_record(record: bytes, converted: set[str] | None = None) -> EventFields | Declaration | Fault:
+def decode_record(record: bytes, converted: set[str] | None = None) -> Decoded | Fault:
     """Decode one record by the whole rule: an event, a declaration, or a fault.
 
     A value of another type whose meaning is certain is converted (`schemas.lenient`), with a clause added to `converted`.
@@ -175,7 +182,7 @@ def not_utf8(error: UnicodeDecodeError) -> Fault:
     return Fault("record", found, f"{found} is not valid UTF-8; write the file as UTF-8")
 
 
-def read_object(data: object, converted: set[str] | None = None) -> EventFields | Declaration | Fault:
+def read_object(data: object, converted: set[str] | None = None) -> Decoded | Fault:
     """Check one decoded JSON value as `decode_message` checks a message."""
     try:
         return msgspec.convert(data, EventFields)
@@ -183,7 +190,7 @@ def read_object(data: object, converted: set[str] | None = None) -> EventFields 
         return check_object(data, converted)
 
 
-def check_object(data: object, converted: set[str] | None = None) -> EventFields | Declaration | Fault:
+def check_object(data: object, converted: set[str] | None = None) -> Decoded | Fault:
     """Check one decoded JSON value by the whole rule, as `decode_record` does."""
     if not isinstance(data, dict):
         found = shorten(data)
@@ -192,6 +199,8 @@ def check_object(data: object, converted: set[str] | None = None) -> EventFields
     try:
         if "declare" in data:
             return Declaration.model_validate(data)
+        if "ended" in data and "item_id" not in data:
+            return Ended.model_validate(data)
         fields, clauses = convert(data)
         event = (_quick_event(fields) if clauses else None) or _whole_event(fields)
     except ValidationError as error:
@@ -220,7 +229,7 @@ def _whole_event(fields: dict[str, Any]) -> EventFields:
 
 
 def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
-    named = data.get("benchmark", data.get("declare"))
+    named = data.get("benchmark", data.get("declare", data.get("ended")))
     benchmark = named if isinstance(named, str) and name_fault(named) is None else None
     first = error.errors(include_url=False)[0]
     field = str(first["loc"][0]) if first["loc"] else "record"

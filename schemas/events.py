@@ -163,9 +163,13 @@ class Spec(BaseModel):
     scores: Literal["binary", "graded"] = Field(
         "binary", description="binary: scores are 0 or 1; graded: any number between; pairs bet accordingly"
     )
-    repeats: Annotated[StrictInt, Field(ge=1, le=1000)] = Field(
+    repeats: Annotated[StrictInt, Field(ge=1, le=1000)] | Literal["all"] = Field(
         1,
-        description="scores of one item by one model whose mean makes one bet; later ones are stored and do not count",
+        description="scored repeats of an item with which it bets, of any labels; all: every one that comes until the run ends",
+    )
+    missing: Literal["worst", "ignorable"] = Field(
+        "worst",
+        description="items that a pair of ended runs lacks: counted against the leader, or ignored",
     )
     margin: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         None, description="equivalence margin, in score units: a gap whose interval is inside it is a tie"
@@ -199,7 +203,7 @@ class Spec(BaseModel):
             raise ValueError(
                 "order policy 'committed' needs the items, to permute them; declare item_ids, which `rankwatch order --format json` writes"
             )
-        if self.scores == "graded" or self.repeats > 1:
+        if self.scores == "graded" or self.repeats != 1:
             if self.order.policy == "committed":
                 raise ValueError(
                     "order policy 'committed' needs 0/1 scores and one repeat; declare 'completion' for graded scores and repeats"
@@ -236,3 +240,30 @@ class Declaration(Spec):
     def spec(self) -> Spec:
         """Return the specification without the name."""
         return Spec.model_validate(self.model_dump(exclude={"declare"}))
+
+
+class Ended(BaseModel):
+    """The end of a run in the log: nothing more of it will come.
+
+    Without a model it is the end of every run that has scores, or of every one of that epoch. With `base`, cells that the epoch lacks are
+    copied from that older epoch of the model first.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, title="End of a run")
+
+    ended: Name = Field(description="the benchmark")
+    model: Name | None = None
+    epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] | None = Field(
+        None, description="epoch of the model, 0 by default"
+    )
+    base: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] | None = Field(
+        None, description="the older epoch whose scores the run inherits where it has none"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.base is not None and self.base >= (self.epoch or 0):
+            raise ValueError(
+                f"base {self.base} is not older than epoch {self.epoch or 0}; give the epoch of the run too"
+            )
+        return self

@@ -9,13 +9,14 @@ from pydantic.json_schema import JsonSchemaMode
 
 from schemas.changes import VerdictChange
 from schemas.detail import DetailedReport
-from schemas.events import Declaration, Event
+from schemas.events import Declaration, Ended, Event
 from schemas.report import Report
 
 FOLDER = Path(__file__).parent / "json"
 MODELS: dict[str, type[BaseModel]] = {
     "event": Event,
     "declaration": Declaration,
+    "ended": Ended,
     "verdict-change": VerdictChange,
     "report": Report,
     "report-detail": DetailedReport,
@@ -26,7 +27,7 @@ def render() -> dict[str, str]:
     """Return the text of each generated file by its name."""
     texts = {}
     for name, model in MODELS.items():
-        mode: JsonSchemaMode = "validation" if name in {"event", "declaration"} else "serialization"
+        mode: JsonSchemaMode = "validation" if name in {"event", "declaration", "ended"} else "serialization"
         schema = model.model_json_schema(mode=mode)
         schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
         texts[f"{name}.schema.json"] = json.dumps(schema, indent=2, ensure_ascii=False, sort_keys=True) + "\n"

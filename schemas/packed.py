@@ -7,7 +7,7 @@ import msgspec
 from pydantic_core import from_json, to_json
 from typing_extensions import TypedDict
 
-from schemas.events import Declaration, EventFields
+from schemas.events import Declaration, Ended, EventFields
 
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _MOST_NESTED: Final = 150
@@ -52,12 +52,14 @@ class Packed(msgspec.Struct, gc=False):
     declare: list[dict[str, Any]] = []
     declared_at: list[int] = []
     rejected: list[Reject] = []
+    ended: list[dict[str, Any]] = []
+    """Ends of runs; they hold after the events."""
     item_id: Any = msgspec.UNSET
     """Set: the record is one event, and its field `events` has no meaning."""
 
 
 class Segment(NamedTuple):
-    """Consecutive lines of a file: declarations, the events for which they hold, and the lines that cannot be read.
+    """Consecutive lines of a file: declarations, the events for which they hold, ends of runs, and the lines that cannot be read.
 
     Attributes
     ----------
@@ -74,6 +76,8 @@ class Segment(NamedTuple):
         The lines as they are in the file, if all of them are events.
     begun : dict
         The benchmarks that begin here, with the declaration of each from the command line, if there is one.
+    ended : sequence of Ended
+        Ends of runs, after the events.
     """
 
     declarations: list[Declaration]
@@ -85,11 +89,12 @@ class Segment(NamedTuple):
     declared_at: tuple[int, ...] = ()
     raw: bytes | None = None
     begun: dict[str, dict[str, Any] | None] = {}  # noqa: RUF012 - never changed in place
+    ended: Sequence[Ended] = ()
 
     @property
     def line_count(self) -> int:
         """How many lines the segment has, without blank ones."""
-        return len(self.declarations) + len(self.events) + len(self.rejects)
+        return len(self.declarations) + len(self.events) + len(self.rejects) + len(self.ended)
 
 
 _DECODER: Final = msgspec.json.Decoder(Packed)
@@ -127,6 +132,7 @@ def encode_events(events: Sequence[EventFields]) -> bytes:
 def encode_span(segment: Segment, source: SourceSpan, start: int) -> bytes:
     """Write a packed record of a segment of a watched file, which begins at byte `start` of its (decompressed) contents."""
     given = [declaration for declaration in segment.begun.values() if declaration is not None]
+    ended = [each.model_dump(mode="json", exclude_none=True) for each in segment.ended]
     rest = to_json(
         {
             "source": msgspec.structs.asdict(source),
@@ -135,6 +141,7 @@ def encode_span(segment: Segment, source: SourceSpan, start: int) -> bytes:
             "declare": [*given, *(declaration.model_dump(mode="json") for declaration in segment.declarations)],
             "declared_at": [0] * len(given) + list(segment.declared_at),
             "rejected": segment.rejects,
+            **({"ended": ended} if ended else {}),
         }
     )
     raw = segment.raw

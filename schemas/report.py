@@ -47,6 +47,14 @@ class FamilyReport(StrictModel):
     )
 
 
+class RepeatsReport(StrictModel):
+    """Scored repeats an item of a model, over its scored items."""
+
+    min: int
+    mean: float
+    max: int
+
+
 class ModelReport(StrictModel):
     """One model of the ranking; its mean is over its own items."""
 
@@ -62,6 +70,8 @@ class ModelReport(StrictModel):
     rank_low: int
     rank_high: int
     tie_group: int
+    repeats: RepeatsReport | None = Field(description="scored repeats an item; null without a score")
+    run_ended: bool = Field(description="nothing more of this run will come")
 
 
 class Conflict(StrictModel):

@@ -14,11 +14,14 @@ ASSUMPTIONS: Final = {
 RESCORED: Final = "scores were replaced for reasons that do not depend on who was ahead"
 """What a verdict on replaced scores assumes besides."""
 
+IGNORED: Final = "what is missing does not depend on the scores, and that the run was not ended because of its scores"
+"""What a verdict on shared items alone also assumes, where items are missing."""
+
 SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise"}
 """The comparisons over which each anytime procedure controls the error rate."""
 
 
-def assumption(policy: str, items: int | None = None, *, rescored: bool = False) -> str | None:
+def assumption(policy: str, items: int | None = None, *, rescored: bool = False, ignored: bool = False) -> str | None:
     """Return what verdicts assume under an order policy; None under policy `none`.
 
     Parameters
@@ -28,6 +31,8 @@ def assumption(policy: str, items: int | None = None, *, rescored: bool = False)
         The number of items read, if these are taken for the whole benchmark and no policy was declared.
     rescored : bool
         Whether the scores replace those of an older epoch.
+    ignored : bool
+        Whether missing items are ignored.
 
     Examples
     --------
@@ -35,11 +40,21 @@ def assumption(policy: str, items: int | None = None, *, rescored: bool = False)
     'the 12,032 items read are the whole benchmark'
     """
     of_items = ASSUMPTIONS.get(policy) if items is None else f"the {items:,} items read are the whole benchmark"
-    return f"{of_items}, and that {RESCORED}" if of_items and rescored else of_items
+    if of_items is None:
+        return None
+    return ", and that ".join([of_items, *[RESCORED] * rescored, *[IGNORED] * ignored])
 
 
 def decided(
-    better: str, worse: str, benchmark: str, procedure: str, policy: str, evidence: Evidence, *, rescored: bool = False
+    better: str,
+    worse: str,
+    benchmark: str,
+    procedure: str,
+    policy: str,
+    evidence: Evidence,
+    *,
+    rescored: bool = False,
+    ignored: bool = False,
 ) -> str:
     """Return the sentence of a decision."""
     if evidence.b is None or evidence.c is None:
@@ -52,7 +67,7 @@ def decided(
         rest = f"the 1 {kind} item" if evidence.missing == 1 else f"all {evidence.missing:,} {kind} items"
         outcome += f", even if {rest} went the other way"
     scope = SCOPES[procedure]
-    assumed = assumption(policy, rescored=rescored)
+    assumed = assumption(policy, rescored=rescored, ignored=ignored)
     return f"{better} is better than {worse} on {benchmark}, decided {scope}: {outcome}. Assumes that {assumed}."
 
 

@@ -51,6 +51,9 @@ class MemoryStore:
         stored.registered = np.concatenate([stored.registered, change.registered])
         stored.counters = dict(change.counters)
         stored.finding = change.finding or stored.finding
+        if change.undeclared is not None:
+            stored.undeclared, stored.mixed = change.undeclared
+        stored.ended = stored.ended if change.ended is None else change.ended
         if change.arrival is not None:
             contestants, state = change.arrival
             stored.arrival = np.pad(stored.arrival, ((0, len(stored.contestants) - len(stored.arrival)), (0, 0)))

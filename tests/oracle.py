@@ -77,12 +77,15 @@ class Oracle:
         seed=None,
         scores="binary",
         repeats=1,
+        missing="worst",
     ):
         self.alpha, self.policy, self.items_declared, self.capacity = alpha, policy, items, capacity
         self.family_pairs = None if family_pairs is None else {frozenset(pair) for pair in family_pairs}
-        self.graded, self.repeats, self.mixed = scores == "graded" or repeats > 1, repeats, False
+        self.graded, self.repeats, self.mixed = scores == "graded" or repeats != 1, repeats, False
         self.differences = defaultdict(list)
         self.item_scores = {}
+        self.missing, self.held, self.ended = missing, False, set()
+        self.rows, self.of_item, self.repeat_scores = {}, defaultdict(set), defaultdict(list)
         self.scores = {}
         self.items = {}
         self.models = {}
@@ -109,40 +112,57 @@ class Oracle:
 
     def event(self, event, place):
         """`place` is (record offset, index in the record)."""
-        if self.places is not None and event["item_id"] not in self.places:
-            self.rejected += 1
-            return
-        self.events += 1
         item, repeat, score = event["item_id"], event.get("repeat", 0), event["score"]
         model = (event["model"], event.get("epoch", 0))
         score = None if score is None else float(score)
-        if repeat < self.repeats:
-            self.items.setdefault(item, len(self.items))
-        if repeat == 0:
-            self.clusters.setdefault(item, event.get("cluster"))
+        key = (item, repeat, model)
+        new = key not in self.scores or (self.scores[key] is None and score is not None and not self.permutation)
+        if (self.places is not None and item not in self.places) or (new and model in self.ended):
+            self.rejected += 1
+            return
+        self.events += 1
+        self.items.setdefault(item, len(self.items))
+        self.rows.setdefault((item, repeat), len(self.rows))
+        self.clusters.setdefault(item, event.get("cluster"))
         if model not in self.models:
             self.models[model] = len(self.models)
             self.new_epoch(model, place)
         if self.policy == "completion" and len(self.items) > self.items_declared:
             self.stop(place)
-        key = (item, repeat, model)
-        if key in self.scores and not (self.scores[key] is None and score is not None and not self.permutation):
-            if self.scores[key] == score:
-                self.duplicates += 1
-            else:
-                self.conflicts += 1
+        if new:
+            self.cell(item, repeat, model, score, place)
+        elif self.scores[key] == score:
+            self.duplicates += 1
+        else:
+            self.conflicts += 1
+
+    def cell(self, item, repeat, model, score, place):
+        """A new score, or skip."""
+        first = model not in self.of_item[item]
+        self.of_item[item].add(model)
+        self.scores[item, repeat, model] = score
+        if self.held:
             return
-        arrives = key not in self.scores
-        self.scores[key] = score
-        if repeat >= self.repeats:
+        has_bet = (item, model) in self.item_scores
+        repeats = self.repeat_scores[item, model]
+        if score is not None and (len(repeats) == self.repeats or (self.permutation and has_bet)):
+            self.held = True
+            self.stop(place)
             return
-        self.mixed |= not self.graded and score not in {None, 0.0, 1.0}
-        if repeat == 0 and arrives:
+        if first:
             self.arrival(model, item, place)
-        parts = [self.scores.get((item, k, model), "absent") for k in range(self.repeats)]
-        if "absent" in parts:
-            return
-        score = None if None in parts else sum(map(Fraction, parts)) / self.repeats
+        if score is not None:
+            self.mixed |= not self.graded and score not in {0.0, 1.0}
+            repeats.append(score)
+            if len(repeats) == self.repeats:
+                self.bet(item, model, place)
+        elif self.permutation and not has_bet:
+            self.bet(item, model, place)
+
+    def bet(self, item, model, place):
+        """Bet on an item of a model: on the mean of its repeats so far, or on a skip."""
+        repeats = self.repeat_scores[item, model]
+        score = sum(map(Fraction, repeats)) / len(repeats) if repeats else None
         self.item_scores[item, model] = score
         others = [other for other in sorted(self.models, key=self.models.get) if other != model]
         for other in others if score is not None else ():
@@ -154,6 +174,49 @@ class Oracle:
             self.pair((first, second), mine[first], mine[second], place)
         for other in others if self.permutation and self.betting and not self.mixed else ():
             self.walk(tuple(sorted((model, other), key=self.models.get)), place)
+
+    def end(self, record, place):
+        """End runs: copy what they inherit, bet on what is incomplete, judge pairs of ended runs."""
+        model, epoch, base = record.get("model"), record.get("epoch"), record.get("base")
+        runs = [
+            run for run in self.models if model in {None, run[0]} and (epoch or 0 if model else epoch) in {None, run[1]}
+        ]
+        if not runs or (model and base is not None and (model, base) not in self.models):
+            self.rejected += 1
+            return
+        fresh = [run for run in runs if run not in self.ended]
+        for run in fresh:
+            for item, repeat in list(self.rows) if base is not None else ():
+                older = (item, repeat, (run[0], base))
+                if older not in self.scores or (item, repeat, run) in self.scores:
+                    continue
+                bets = len(self.repeat_scores[item, run]) + (
+                    self.permutation is not None and (item, run) in self.item_scores
+                )
+                if self.held or self.scores[older] is None or self.repeats == "all" or bets < self.repeats:
+                    self.cell(item, repeat, run, self.scores[older], place)
+            for item in self.items:
+                if not self.held and self.repeat_scores[item, run] and (item, run) not in self.item_scores:
+                    self.bet(item, run, place)
+        self.ended.update(fresh)
+        if self.missing == "ignorable" and self.policy != "trusted" and self.betting and not self.mixed:
+            order = sorted(self.models, key=self.models.get)
+            for second in order:
+                for first in order[: self.models[second]]:
+                    if {first, second} <= self.ended and {first, second} & set(fresh) and first[0] != second[0]:
+                        self.judge((first, second), place)
+
+    def judge(self, pair, place):
+        """Judge a pair on the items it shares."""
+        n, b, c = self.counts[pair]
+        if not n or self.superseded & set(pair):
+            return
+        if self.graded:
+            differences = self.differences[pair]
+            self.latch(pair, (n, None, None), max(log_graded_halves(differences, 0)), place, sum(differences))
+        else:
+            both = log_e(b, c) if self.permutation else max(log_half_e_plus(b, c), log_half_e_plus(c, b))
+            self.latch(pair, (n, b, c), both, place)
 
     def new_epoch(self, model, place):
         """Only the newest epoch of a model is compared: every decision on an older one ends with the first event of the newer one."""
@@ -224,9 +287,9 @@ class Oracle:
         sums = self.prefixes[pair]
         while sums[0] < len(self.permutation):
             item = self.permutation[sums[0]]
-            if (item, 0, first) not in self.scores or (item, 0, second) not in self.scores:
+            if (item, first) not in self.item_scores or (item, second) not in self.item_scores:
                 return
-            x, y = self.scores[item, 0, first], self.scores[item, 0, second]
+            x, y = self.item_scores[item, first], self.item_scores[item, second]
             (x_low, x_high), (y_low, y_high) = ((0, 1) if z is None else (z, z) for z in (x, y))
             low, high = x_low - y_high, x_high - y_low
             sums[0] += 1

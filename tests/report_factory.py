@@ -71,6 +71,8 @@ def model(name="alpha", rank=1, **fields):
         "rank_low": 1,
         "rank_high": 2,
         "tie_group": 1,
+        "repeats": {"min": 1, "mean": 1.0, "max": 1},
+        "run_ended": True,
     }
     return ModelReport(**{**values, **fields})
 

@@ -13,7 +13,7 @@ from monitor.logs.file_log import FileLog
 from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.serve.api.intake import IntakeError, Submission
-from schemas.events import EventFields
+from schemas.events import Ended, EventFields
 
 _log = structlog.get_logger()
 
@@ -40,7 +40,7 @@ class FileIntake:
         """Append the request; return its end offset."""
         declarations = [*self._defaults(submission), *_declared(submission)]
         try:
-            end = await self._log.append([_packed(submission.events, declarations)])
+            end = await self._log.append([_packed(submission.events, declarations, submission.ended)])
         except OSError as error:
             _log.error("the log accepted no events", reason=str(error))
             raise IntakeError(
@@ -100,9 +100,14 @@ def _declared(submission: Submission) -> list[dict[str, Any]]:
     return [declaration.model_dump(mode="json") for declaration in submission.declarations]
 
 
-def _packed(events: Sequence[EventFields], declarations: Sequence[dict[str, Any]] = ()) -> bytes:
-    """Return a packed record: the declarations hold before the events."""
-    return b'{"declare":' + msgspec.json.encode(declarations) + b',"events":' + msgspec.json.encode(events) + b"}"
+def _packed(
+    events: Sequence[EventFields], declarations: Sequence[dict[str, Any]] = (), ended: Sequence[Ended] = ()
+) -> bytes:
+    """Return a packed record: the declarations hold before the events, the ends of runs after them."""
+    record = {"declare": declarations, "events": events}
+    if ended:
+        record["ended"] = [each.model_dump(mode="json", exclude_none=True) for each in ended]
+    return msgspec.json.encode(record)
 
 
 def _messages(submission: Submission) -> Iterator[tuple[str, bytes]]:
@@ -115,6 +120,8 @@ def _messages(submission: Submission) -> Iterator[tuple[str, bytes]]:
     for name, events in by_name.items():
         for start in range(0, len(events), _MESSAGE_EVENTS):
             yield from ((name, value) for value in _split(events[start : start + _MESSAGE_EVENTS]))
+    for ended in submission.ended:
+        yield ended.ended, ended.model_dump_json(exclude_none=True).encode()
 
 
 def _split(events: Sequence[EventFields]) -> Iterator[bytes]:

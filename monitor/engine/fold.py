@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, repeat
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +16,17 @@ from monitor.engine.latch.changes import announce, invalidate, supersede
 from monitor.engine.latch.committed import crossings_along
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import enter_graded
+from monitor.engine.latch.run_ends import crossings_at_end
 from monitor.engine.limits import Limits
 from monitor.engine.settle import Settled, settle
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
 from monitor.engine.state.counts import CHUNK_CELLS, chunk_counts
 from monitor.engine.state.delta import BenchmarkDelta
-from monitor.engine.state.pairs import Index, chosen, pair_members
+from monitor.engine.state.pairs import Index, chosen, pair_index, pair_members, pairs_of
+from monitor.engine.state.repeats import Undeclared
 from schemas.decode import Fault
-from schemas.events import EventFields, Spec
+from schemas.events import Ended, EventFields, Spec
 from schemas.names import name_fault
 from schemas.text import shorten
 from stats.graded import MAX_ITEMS
@@ -64,15 +67,13 @@ def fold_batch(
         located, faults = _locate(benchmark, piece.events, delta, limits)
         refused += [(start + position, fault) for position, fault in faults]
         benchmark.grow()
-        rows = len(benchmark.rows)
-        benchmark.counts_row[rows - len(delta.rows) : rows] = [row.repeat == 0 for row in delta.rows]
         # An item too many ends all decisions, and a newer epoch those on the older one: fold events before and after them separately.
         for low, high in pairwise(sorted({0, located.cut, *located.newer, len(piece.events)})):
             if low in located.newer:
                 supersede(benchmark, piece, low, located.newer[low], delta)
-            if held_before and low == located.cut:
+            if held_before and low == located.cut and not (benchmark.order_refuted or benchmark.undeclared):
                 invalidate(benchmark, piece, low, located.invalidation_reason, delta)
-            holds = held_before and low < located.cut and not benchmark.order_refuted
+            holds = held_before and low < located.cut and not (benchmark.order_refuted or benchmark.undeclared)
             cells.append(_apply(benchmark, piece, located, slice(low, high), delta, holds=holds))
     benchmark.counters["events"] += len(batch.events) - len(refused)
     return refused
@@ -116,6 +117,9 @@ def _locate(
             cut, reason = position, benchmark.invalidation_reason
     if unknown.size:
         row, contestant = np.fromiter(rows, np.int64, size), np.fromiter(contestants, np.int64, size)
+    if benchmark.ended:
+        benchmark.grow()
+        faults += _refuse_ended(benchmark, events, row, contestant, codes)
     return _Cells(row, contestant, codes.astype(np.uint32), cut, reason, newer), faults
 
 
@@ -144,7 +148,8 @@ def _place(
     units = None if event.score is None else round(event.score * SCORE_UNIT)
     code = SKIPPED if units is None else benchmark.table.code_of.get(units)
     fault = (
-        (row is None and _row_fault(benchmark, event, limits))
+        (contestant in benchmark.ended and _ended_fault(benchmark, event, row, contestant))
+        or (row is None and _row_fault(benchmark, event, limits))
         or (contestant is None and _contestant_fault(benchmark, event, limits))
         or (code is None and _limit_fault(benchmark, "score", event.score, len(benchmark.table), limits.values))
     )
@@ -163,6 +168,31 @@ def _place(
     return row, contestant, code
 
 
+def _ended_fault(benchmark: Benchmark, event: EventFields, row: int | None, contestant: int | None) -> Fault | None:
+    """Return why a score of an ended run is refused; None if the run has that cell, so that it is a duplicate or a conflict."""
+    existing = ABSENT if row is None or row >= len(benchmark.scores) else benchmark.scores[row, contestant]
+    if not _is_new(benchmark, existing, SKIPPED if event.score is None else ONE):
+        return None
+    model = shorten(event.model)
+    return Fault("model", model, f"the run of {model} has ended; send changed scores under a new epoch", benchmark.name)
+
+
+def _refuse_ended(
+    benchmark: Benchmark, events: Sequence[EventFields], row: Index, contestant: Index, codes: Index
+) -> list[tuple[int, Fault]]:
+    """Refuse new cells of ended runs: set their codes to ABSENT."""
+    inside = np.flatnonzero((codes != ABSENT) & np.isin(contestant, list(benchmark.ended)))
+    inside = inside[_is_new(benchmark, benchmark.scores[row[inside], contestant[inside]], codes[inside])]
+    codes[inside] = ABSENT
+    faults = ((k, _ended_fault(benchmark, events[k], int(row[k]), int(contestant[k]))) for k in inside.tolist())
+    return [(k, fault) for k, fault in faults if fault is not None]
+
+
+def _is_new(benchmark: Benchmark, existing: Any, code: Any) -> Any:  # noqa: ANN401 - a code, or an array of codes
+    """Return whether a code would enter the matrix where another one is."""
+    return (existing == ABSENT) | ((existing == SKIPPED) & (code != SKIPPED) & benchmark.skips_wait)
+
+
 def _row_fault(benchmark: Benchmark, event: EventFields, limits: Limits) -> Fault | None:
     # The first event of a row sets its cluster; the fold ignores later ones, however the log is chunked.
     fault = _name_fault(benchmark, "item_id", event.item_id) or _name_fault(benchmark, "cluster", event.cluster)
@@ -174,8 +204,9 @@ def _row_fault(benchmark: Benchmark, event: EventFields, limits: Limits) -> Faul
             "declare the list under another benchmark name"
         )
         return Fault("item_id", shorten(event.item_id), reason, benchmark.name)
-    most = min(limits.rows, MAX_ITEMS * benchmark.spec.repeats) if benchmark.graded else limits.rows
-    return _limit_fault(benchmark, "item_id", event.item_id, len(benchmark.rows), most)
+    if benchmark.graded and not benchmark.has_item(event.item_id):
+        fault = _limit_fault(benchmark, "item_id", event.item_id, benchmark.items, MAX_ITEMS)
+    return fault or _limit_fault(benchmark, "item_id", event.item_id, len(benchmark.rows), limits.rows)
 
 
 def _contestant_fault(benchmark: Benchmark, event: EventFields, limits: Limits) -> Fault | None:
@@ -208,25 +239,23 @@ def _apply(
     key = located.row[position] * len(benchmark.contestants) + located.contestant[position]
     position = position[np.argsort(key, kind="stable")]
     row, contestant, code = located.row[position], located.contestant[position], located.code[position]
-    existing = benchmark.scores[row, contestant].astype(np.uint32)
-    first = np.ones(row.size, bool)
-    first[1:] = (row[1:] != row[:-1]) | (contestant[1:] != contestant[:-1])
-    arrived = row, contestant, position
-    if not (first & (existing == ABSENT)).all():
-        keys = settle(existing, code, first, fills=benchmark.committed is None)
-        _count_again(benchmark, (row, contestant, code, position), keys)
-        arrived = row[keys.arrives], contestant[keys.arrives], position[keys.arrives]
-        row, contestant, code, position = (x[keys.writes] for x in (row, contestant, code, position))
-
-    counts = benchmark.counts_row[arrived[0]]
-    refuted_at = benchmark.arrival.observe(
-        benchmark.rows, benchmark.declared_items, benchmark.scores, tuple(x[counts] for x in arrived)
-    )
-    counts = benchmark.counts_row[row]
+    (row, contestant, code, position), arrived = _settle(benchmark, (row, contestant, code, position))
+    written = row, contestant, code
+    if benchmark.undeclared:
+        benchmark.scores[row, contestant] = code
+        return written
+    beyond = None
+    if benchmark.repeats is not None:
+        beyond = benchmark.repeats.first_undeclared(row, contestant, code, position)
+        if beyond is not None:
+            row, contestant, code, position = (x[position < beyond.position] for x in (row, contestant, code, position))
+            arrived = _before(arrived, beyond.position)
+        arrived = benchmark.repeats.first_of_items(*arrived)
+    refuted_at = benchmark.arrival.observe(benchmark.item_keys, benchmark.declared_items, benchmark.present, arrived)
     can_decide = holds and not benchmark.mixed
-    graded = position[counts & (code > ONE)] if benchmark.binary else position[:0]
+    graded = position[code > ONE] if benchmark.binary else position[:0]
     benchmark.mixed |= graded.size > 0
-    until = graded.min(initial=len(piece.events))
+    until = graded.min(initial=len(piece.offsets))
     if refuted_at is not None:
         delta.finding = benchmark.arrival.finding
         if benchmark.order_refuted:
@@ -239,7 +268,54 @@ def _apply(
             _enter(benchmark, piece, cells, delta, can_decide=decides)
     if holds and refuted_at is not None and benchmark.order_refuted:
         invalidate(benchmark, piece, refuted_at, benchmark.invalidation_reason, delta)
-    return row, contestant, code
+    if beyond is not None:
+        _hold_repeats(benchmark, piece, beyond, delta, holds=holds)
+        benchmark.scores[written[0], written[1]] = written[2]
+    return written
+
+
+def _settle(benchmark: Benchmark, cells: NewCells) -> tuple[NewCells, tuple[Index, Index, Index]]:
+    """Count duplicates and conflicts; return the cells that are written, and (row, contestant, position) of those that arrive first."""
+    row, contestant, code, position = cells
+    existing = benchmark.scores[row, contestant].astype(np.uint32)
+    first = np.ones(row.size, bool)
+    first[1:] = (row[1:] != row[:-1]) | (contestant[1:] != contestant[:-1])
+    arrived = row, contestant, position
+    if not (first & (existing == ABSENT)).all():
+        keys = settle(existing, code, first, fills=benchmark.skips_wait)
+        _count_again(benchmark, cells, keys)
+        arrived = row[keys.arrives], contestant[keys.arrives], position[keys.arrives]
+        writes = keys.writes
+        return (row[writes], contestant[writes], code[writes], position[writes]), arrived
+    return cells, arrived
+
+
+def _before(arrived: tuple[Index, Index, Index], position: int) -> tuple[Index, Index, Index]:
+    early = arrived[2] < position
+    return arrived[0][early], arrived[1][early], arrived[2][early]
+
+
+def _hold_repeats(
+    benchmark: Benchmark, piece: EventBatch, beyond: Undeclared, delta: BenchmarkDelta, *, holds: bool
+) -> None:
+    """Stop the betting at an undeclared repeat; decisions so far no longer count."""
+    reason = _undeclared(benchmark, beyond)
+    delta.undeclared = reason, benchmark.mixed
+    if holds and not benchmark.order_refuted:
+        invalidate(benchmark, piece, beyond.position, reason, delta)
+    benchmark.hold_repeats(reason)
+
+
+def _undeclared(benchmark: Benchmark, beyond: Undeclared) -> str:
+    """Return why a repeat holds the benchmark, and what to do."""
+    declared, model = benchmark.spec.repeats, benchmark.contestants[beyond.contestant].model
+    assert isinstance(declared, int)
+    item = shorten(benchmark.item_keys[beyond.item].item)
+    verb = "is" if declared == 1 else "are"
+    return (
+        f"{model} has {declared + 1:,} repeats of item {item}, and {declared:,} {verb} declared; declare repeats (--repeats "
+        f"{declared + 1} or --repeats all) in a new data directory"
+    )
 
 
 def _count_again(benchmark: Benchmark, cells: NewCells, keys: Settled) -> None:
@@ -258,26 +334,32 @@ def _enter(
     benchmark: Benchmark, piece: EventBatch, cells: NewCells, delta: BenchmarkDelta, *, can_decide: bool
 ) -> None:
     """Write new cells (sorted by row) to the matrix, add those that count to the sums, and close latches."""
-    contestants = len(benchmark.contestants)
-    rows, at = _write(benchmark.scores, contestants, cells)
-    row, contestant, code, position = cells
-    counts = benchmark.counts_row[row]
-    if benchmark.repeats is not None:
-        cells = benchmark.repeats.completed(benchmark.scores, benchmark.table, row, contestant, position)
-        rows, at = _write(benchmark.repeats.codes, contestants, cells)
+    matrix, repeats = benchmark.scores, benchmark.repeats
+    if repeats is not None:
         row, contestant, code, position = cells
-        counts = np.ones(row.size, bool)
-    if counts.any():
-        filled = rows[0][at, contestant] == SKIPPED
-        _add_sums(benchmark, contestant[counts], code[counts], filled[counts])
-        scored = counts & (code >= ZERO)
-        events = (at[scored], contestant[scored], code[scored], position[scored])
-        _enter_pairs(benchmark, piece, rows, events, delta, can_decide=can_decide and benchmark.committed is None)
-        if benchmark.committed is not None:
-            counting = (row[counts], contestant[counts], position[counts])
-            advance = benchmark.committed.advance(benchmark.rows, benchmark.matrix(), counting)
-            if advance is not None and can_decide:
-                announce(benchmark, piece, crossings_along(benchmark, benchmark.committed, advance), delta)
+        matrix[row, contestant] = code
+        cells, lost = repeats.enter(row, contestant, code, position, benchmark.table.by_code)
+        benchmark.skipped[: len(benchmark.contestants)] -= np.bincount(lost, minlength=len(benchmark.contestants))
+        matrix = repeats.codes
+    if cells[0].size:
+        _enter_items(benchmark, piece, matrix, cells, delta, can_decide=can_decide)
+
+
+def _enter_items(
+    benchmark: Benchmark, piece: EventBatch, matrix: Codes, cells: NewCells, delta: BenchmarkDelta, *, can_decide: bool
+) -> None:
+    """Write new items (sorted by item) to their matrix, add them to the sums, and close latches."""
+    rows, at = _write(matrix, len(benchmark.contestants), cells)
+    item, contestant, code, position = cells
+    _add_sums(benchmark, contestant, code, rows[0][at, contestant] == SKIPPED)
+    scored = code >= ZERO
+    events = (at[scored], contestant[scored], code[scored], position[scored])
+    committed = benchmark.committed
+    _enter_pairs(benchmark, piece, rows, events, delta, can_decide=can_decide and committed is None)
+    if committed is not None:
+        advance = committed.advance(benchmark.item_keys, benchmark.item_codes(), (item, contestant, position))
+        if advance is not None and can_decide:
+            announce(benchmark, piece, crossings_along(benchmark, committed, advance), delta)
 
 
 def _write(matrix: Codes, contestants: int, cells: NewCells) -> tuple[tuple[Codes, Codes], Index]:
@@ -357,6 +439,95 @@ def _evidence(spec: Spec) -> Evidence:
         assert spec.items is not None
         return CompletionEvidence(spec.items, spec.mixture)
     return ArrivalEvidence(spec.alpha, spec.mixture)
+
+
+# --- the end of runs ----------------------------------------------------------------------------------------------------------------------
+
+
+def end_runs(
+    benchmark: Benchmark, ended: Ended, place: tuple[int, int], delta: BenchmarkDelta, cells: list[Cells]
+) -> Fault | None:
+    """End runs at an event: what they inherit is copied, and their incomplete items bet; return why there is no such run.
+
+    `place` is the offset and index of the event in the log. A run that has ended already is unchanged.
+    """
+    runs = _runs(benchmark, ended)
+    if isinstance(runs, Fault):
+        return runs
+    fresh = [run for run in runs if run not in benchmark.ended]
+    for run in fresh:
+        base = benchmark.epoch_contestant_of.get((benchmark.contestants[run].model, ended.base or 0))
+        if ended.base is not None and base is not None:
+            _inherit(benchmark, run, base, place, delta, cells)
+        if benchmark.repeats is not None and not benchmark.undeclared:
+            item, code = benchmark.repeats.pending(run)
+            for part in _parts(item.size):
+                new = item[part], np.full(item[part].size, run), code[part], np.arange(item[part].size)
+                piece = _at_once(benchmark, place, item[part].size)
+                _enter_items(benchmark, piece, benchmark.repeats.codes, new, delta, can_decide=benchmark.can_decide)
+    if fresh:
+        benchmark.ended.update(fresh)
+        delta.ended = sorted(benchmark.ended)
+        _judge_ended(benchmark, fresh, place, delta)
+    return None
+
+
+def _runs(benchmark: Benchmark, ended: Ended) -> list[int] | Fault:
+    """Return the contestants whose runs end."""
+    if ended.model is None:
+        every = enumerate(benchmark.contestants)
+        runs = [k for k, contestant in every if ended.epoch is None or contestant.epoch == ended.epoch]
+        if runs:
+            return runs
+        name, reason = shorten(benchmark.name), "has no scores yet, so no run of it can end; send the scores first"
+        return Fault("ended", name, f"{name} {reason}", benchmark.name)
+    model, epoch = shorten(ended.model), ended.epoch or 0
+    run = benchmark.epoch_contestant_of.get((ended.model, epoch))
+    if run is None:
+        reason = f"{model} has no scores in epoch {epoch}, so no run of it can end; correct the name or the epoch"
+        return Fault("model", model, reason, benchmark.name)
+    if ended.base is not None and (ended.model, ended.base) not in benchmark.epoch_contestant_of:
+        reason = f"{model} has no scores in epoch {ended.base} to inherit; give an epoch that has, or omit base"
+        return Fault("base", str(ended.base), reason, benchmark.name)
+    return [run]
+
+
+def _inherit(
+    benchmark: Benchmark, run: int, base: int, place: tuple[int, int], delta: BenchmarkDelta, cells: list[Cells]
+) -> None:
+    """Copy the cells that a run lacks from an older epoch, in the order of the rows."""
+    matrix = benchmark.matrix()
+    row = np.flatnonzero((matrix[:, run] == ABSENT) & (matrix[:, base] != ABSENT))
+    code = matrix[row, base].astype(np.uint32)
+    if benchmark.repeats is not None and not benchmark.undeclared and row.size:
+        keep = benchmark.repeats.within_declared(row, run, code)
+        row, code = row[keep], code[keep]
+    for part in _parts(row.size):
+        size = row[part].size
+        located = _Cells(row[part], np.full(size, run), code[part], size, "", {})
+        piece = _at_once(benchmark, place, size)
+        cells.append(_apply(benchmark, piece, located, slice(0, size), delta, holds=benchmark.assumption_holds))
+
+
+def _judge_ended(benchmark: Benchmark, fresh: list[int], place: tuple[int, int], delta: BenchmarkDelta) -> None:
+    """Judge the pairs of ended runs with nothing missing, if that was declared ignorable."""
+    ignorable = benchmark.spec.missing == "ignorable" and benchmark.spec.order.policy != "trusted"
+    if not ignorable or not benchmark.can_decide or len(benchmark.ended) < 2:
+        return
+    i, j = pairs_of(np.array(fresh), len(benchmark.contestants))
+    ended = benchmark.ended_flags()
+    pair = pair_index(i, j)[ended[i] & ended[j]]
+    closed = crossings_at_end(benchmark, benchmark.graded_pairs, pair)
+    announce(benchmark, _at_once(benchmark, place, 1), closed, delta, ignored=True)
+
+
+def _parts(size: int) -> list[slice]:
+    return [slice(start, start + CHUNK_CELLS) for start in range(0, size, CHUNK_CELLS)]
+
+
+def _at_once(benchmark: Benchmark, place: tuple[int, int], size: int) -> EventBatch:
+    """Return a batch of steps that one event of the log takes."""
+    return EventBatch(benchmark.name, [], [place[0]] * size, [place[1]] * size)
 
 
 def record_cells(benchmark: Benchmark, delta: BenchmarkDelta, parts: list[Cells], *, widened: bool) -> None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch
-from monitor.engine.fold import Cells, fold_batch, record_cells
+from monitor.engine.fold import Cells, end_runs, fold_batch, record_cells
 from monitor.engine.limits import Limits
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Source, StoredState
@@ -18,13 +18,14 @@ from monitor.engine.steps import (
     Decoder,
     FileLine,
     Republished,
+    RunEnded,
     SpanRead,
     SpanSkipped,
     Step,
     dead_letter,
 )
 from schemas.decode import Fault, check_object
-from schemas.events import Declaration, EventFields, Spec
+from schemas.events import Declaration, Ended, EventFields, Spec
 from schemas.text import shorten
 
 _AT_ONCE: Final = 2_000
@@ -33,6 +34,10 @@ _AT_ONCE: Final = 2_000
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
 FREE_TO_CHANGE: Final = ("power", "margin", "aliases")
 """Declared fields that no latch depends on."""
+
+
+_LATER_FIELDS: Final[dict[str, Any]] = {"aliases": {}, "missing": "worst"}
+"""Declared fields that are stored only where they are not the default."""
 
 
 class Partition:
@@ -88,8 +93,9 @@ class Partition:
         rejected: Sequence[str | None],
         end: int,
         places: Sequence[FileLine] = (),
+        ended: Sequence[Ended] = (),
     ) -> Delta:
-        """Fold declarations, then events, read straight from files; their offsets are counted from the current one up to `end`.
+        """Fold declarations, events and ends of runs, read straight from files; offsets are counted from the current one up to `end`.
 
         `rejected` has the benchmark of each rejected record, `places` the file and line of each declaration.
         """
@@ -99,9 +105,16 @@ class Partition:
         for step in folding.decoder.batches(events, range(self.off, self.off + len(events))):
             folding.take(step)
         folding.flush()
+        for each in ended:
+            folding.take(folding.decoder.run_ended(each, end - 1, len(events)))
         for benchmark in rejected:
             folding.count_reject(benchmark)
         return folding.finish()
+
+    def end_all_runs(self) -> Delta:
+        """End every run: nothing more will come."""
+        ended = [Ended(ended=name) for name, benchmark in self.benchmarks.items() if benchmark.contestants]
+        return self.fold_events([], [], [], self.off + 1, ended=ended)
 
     def is_ours(self, benchmark: str) -> bool:
         """Return whether this partition owns a benchmark."""
@@ -171,6 +184,8 @@ class _Folding:
                 self.pending.setdefault(step.benchmark, []).append(step)
             case Declared():
                 self._declare(step)
+            case RunEnded():
+                self._end_runs(step)
             case DeadLetter():
                 self._reject(step)
             case Misrouted():
@@ -241,10 +256,26 @@ class _Folding:
                 # The second log of a harness declares the item count again, and an alias is permanent.
                 spec = spec.model_copy(update={"aliases": {**benchmark.spec.aliases, **spec.aliases}})
             benchmark.declare(spec)
-            self._delta(benchmark).spec = spec.model_dump_json(exclude=None if spec.aliases else {"aliases"})
+            unused = {name for name, default in _LATER_FIELDS.items() if getattr(spec, name) == default}
+            self._delta(benchmark).spec = spec.model_dump_json(exclude=unused)
         if fault is not None:
             raw = step.declaration.model_dump_json().encode()
             self._reject(dead_letter(fault, step.offset, step.place, raw, step.source))
+
+    def _end_runs(self, step: RunEnded) -> None:
+        """End runs, or reject the record if there are none."""
+        self.flush()
+        benchmark = self.partition.benchmarks.get(step.ended.ended)
+        if benchmark is None:
+            name = shorten(step.ended.ended)
+            reason = f"{name} has no scores yet, so no run of it can end; send the scores first"
+            fault: Fault | None = Fault("ended", name, reason)
+        else:
+            delta = self._delta(benchmark)
+            fault = end_runs(benchmark, step.ended, (step.offset, step.place), delta, self.cells[benchmark.name])
+        if fault is not None:
+            raw = step.ended.model_dump_json(exclude_none=True).encode()
+            self._reject(dead_letter(fault, step.offset, step.place, raw))
 
     def _reject(self, letter: DeadLetter) -> None:
         self.delta.dead_letters.append(letter)

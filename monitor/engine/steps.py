@@ -8,8 +8,8 @@ import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch, Origin
 from monitor.engine.state.delta import DeadLetter, Misrouted, Source
-from schemas.decode import Fault, check_object, decode_message, decode_records, read_object
-from schemas.events import Declaration, EventFields
+from schemas.decode import Decoded, Fault, check_object, decode_message, decode_records, read_object
+from schemas.events import Declaration, Ended, EventFields
 from schemas.packed import decode_packed, decode_packed_loosely
 
 _RAW_LENGTH: Final = 2_000
@@ -25,6 +25,14 @@ class Declared(NamedTuple):
     offset: int
     place: int
     source: FileLine | None = None
+
+
+class RunEnded(NamedTuple):
+    """The end of runs, and its place in the log."""
+
+    ended: Ended
+    offset: int
+    place: int
 
 
 class SpanRead(NamedTuple):
@@ -44,7 +52,7 @@ class Republished(NamedTuple):
     origin: Origin
 
 
-Step = EventBatch | Declared | DeadLetter | Misrouted | SpanRead | SpanSkipped | Republished
+Step = EventBatch | Declared | RunEnded | DeadLetter | Misrouted | SpanRead | SpanSkipped | Republished
 
 
 def dead_letter(fault: Fault, offset: int, index: int, raw: bytes, source: FileLine | None = None) -> DeadLetter:
@@ -119,6 +127,12 @@ class Decoder:
             return self._misrouted(offset, declaration.declare, declaration.model_dump_json().encode())
         return Declared(declaration, offset, index, source)
 
+    def run_ended(self, ended: Ended, offset: int, index: int) -> RunEnded | Misrouted:
+        """Return the step of the end of runs."""
+        if self._is_ours is not None and not self._is_ours(ended.ended):
+            return self._misrouted(offset, ended.ended, ended.model_dump_json(exclude_none=True).encode())
+        return RunEnded(ended, offset, index)
+
     def _misrouted(self, offset: int, benchmark: str, payload: bytes) -> Misrouted:
         last, place = self._last_misrouted
         self._last_misrouted = (offset, place + 1 if last == offset else 0)
@@ -136,7 +150,7 @@ class Decoder:
 
     def _one(
         self,
-        decoded: EventFields | Declaration | Fault,
+        decoded: Decoded | Fault,
         offset: int,
         index: int,
         raw: bytes,
@@ -144,6 +158,8 @@ class Decoder:
     ) -> Iterator[Step]:
         if isinstance(decoded, Declaration):
             yield self.declared(decoded, offset, index, source)
+        elif isinstance(decoded, Ended):
+            yield self.run_ended(decoded, offset, index)
         elif isinstance(decoded, Fault):
             yield dead_letter(decoded, offset, index, raw, source)
         else:
@@ -169,7 +185,9 @@ class Decoder:
         events = packed.events
         if events:
             yield from self.batches(events, [offset] * len(events), range(len(events)))
-        for index, reject in enumerate(packed.rejected, start=len(events)):
+        for index, ended in enumerate(packed.ended, start=len(events)):
+            yield from self._one(check_object(ended), offset, index, record)
+        for index, reject in enumerate(packed.rejected, start=len(events) + len(packed.ended)):
             raw = reject.get("raw", "")[:_RAW_LENGTH]
             columns = (reject["source"], reject["line"], reject["field"], reject["found"], reject["reason"])
             yield DeadLetter(offset, index, *columns, reject.get("benchmark"), raw)
@@ -185,6 +203,9 @@ class Decoder:
             yield from self._one(check_object(item), offset, 0, repr(item).encode())
         for index, item in enumerate(data["events"]):
             yield from self._one(read_object(item), offset, index, repr(item).encode())
+        ended = data.get("ended")
+        for index, item in enumerate(ended if isinstance(ended, list) else (), start=len(data["events"])):
+            yield from self._one(check_object(item), offset, index, repr(item).encode())
 
     def _continues(self, path: str, generation: int, start: int | None) -> bool:
         """Return whether a span of a watched file starts where the last one ended, or starts a newer generation."""

@@ -32,7 +32,7 @@ def fold_files(
     on_unreadable: Callable[[UnreadableLine], None],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Partition:
-    """Fold files into a partition.
+    """Fold files into a partition; their end is the end of every run.
 
     Parameters
     ----------
@@ -72,6 +72,7 @@ def fold_files(
             [reject.get("benchmark") for reject in segment.rejects],
             first + max(len(segment.events), 1),
             [(segment.path, line) for line in segment.declared_at],
+            segment.ended,
         )
         for reject in segment.rejects:
             on_unreadable(UnreadableLine.of(reject))
@@ -83,6 +84,7 @@ def fold_files(
             on_unreadable(UnreadableLine(source, letter.line, letter.field, letter.reason))
         limit.add(segment.line_count, segment.rejects)
     limit.finish()
+    partition.end_all_runs()
     return partition
 
 
@@ -91,7 +93,9 @@ def join_segments(segments: Iterable[Segment]) -> Iterator[tuple[Segment, FileSt
     joined: Segment | None = None
     starts: FileStarts = []
     for segment in segments:
-        if joined is not None and (segment.declarations or len(joined.events) + len(segment.events) > CHUNK_CELLS):
+        if joined is not None and (
+            segment.declarations or joined.ended or len(joined.events) + len(segment.events) > CHUNK_CELLS
+        ):
             yield joined, starts
             joined = None
         if joined is None:
@@ -100,5 +104,6 @@ def join_segments(segments: Iterable[Segment]) -> Iterator[tuple[Segment, FileSt
             starts.append((len(joined.events), segment.path))
             joined.events.extend(segment.events)
             joined.rejects.extend(segment.rejects)
+            joined = joined._replace(ended=segment.ended)
     if joined is not None:
         yield joined, starts

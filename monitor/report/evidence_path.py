@@ -11,6 +11,7 @@ from monitor.engine.latch.committed import item_steps, prefix_log_e
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT, ZERO, Codes
 from monitor.engine.state.pairs import Index, pair_index
+from monitor.report.item_means import described
 from monitor.report.pair_counts import Floats
 from monitor.report.pair_table import PairTable
 from stats.confidence import gap_interval
@@ -69,6 +70,7 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
     points : int
         Points to keep at most, evenly spaced in n, the last item included.
     """
+    benchmark = described(benchmark)
     along = _walk(benchmark, one, other, points)
     n, kept = along.kept, along.kept - 1
     spec = benchmark.spec
@@ -112,7 +114,7 @@ class _Walk(NamedTuple):
 def _walk(benchmark: Benchmark, one: int, other: int, points: int) -> _Walk:
     committed = benchmark.committed if benchmark.binary else None
     if committed is not None:
-        order, scores = COMMITTED, benchmark.matrix()[committed.rows(one, other)][:, [one, other]]
+        order, scores = COMMITTED, benchmark.item_codes()[committed.items(one, other)][:, [one, other]]
     else:
         order, scores = AS_STORED, benchmark.item_codes()[:, [one, other]]
         scores = scores[(scores >= ZERO).all(axis=1)]

@@ -74,7 +74,8 @@ def _items_to_decision(table: PairTable, at: Index) -> Floats:
     n, wins, losses, _, _ = (column[some] for column in table.evidence)
     items[placed] = expected_items_to_decision(n, wins, losses, threshold, mixture)
     if table.missing is not None and table.benchmark.spec.order.policy not in {"committed", "trusted"}:
-        left = table.missing[some]
+        assert table.left is not None
+        left = table.left[some]
         within = items_to_completion_decision(n, wins, losses, left, threshold, mixture)
         items[placed] = np.where(np.isfinite(within), within, np.maximum(items[placed], left + 1))
     return items
@@ -88,7 +89,11 @@ def equivalent(table: PairTable, at: Index) -> Flags:
     if margin is None or table.hold_reason is not None or not table.bets:
         return near
     lasting = not table.asserted and spec.order.policy in {"committed", "trusted"}
-    near = np.isfinite(table.log_family_threshold[at]) & (table.n[at] > 0) & (lasting | table.complete[at])
+    near = (
+        np.isfinite(table.log_family_threshold[at])
+        & (table.n[at] > 0)
+        & (lasting | table.complete[at] | (table.ignored[at] > 0))
+    )
     if table.benchmark.binary:
         n, b, c, _, _ = (column[at] for column in table.evidence)
         near &= np.abs(b - c) < margin * n  # the interval contains the gap

@@ -44,7 +44,7 @@ class MetricsView:
     changes : dict of (str, str) to int
         Verdict changes by procedure and kind: all kinds, from 0 on, since an increase needs a first value.
     exhausted : int
-        Pairs that share every item and are not decided family-wise.
+        Pairs that are not decided family-wise and share every item, or whose runs have ended.
     beyond_capacity : int
         Pairs that came after the declared family was full.
     adjacent_undecided, adjacent_unresolved : dict of str to int
@@ -116,7 +116,9 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
             for procedure in PROCEDURES
             for kind in get_args(Kind)
         },
-        exhausted=int(np.count_nonzero((latched["anytime_family"] == 0) & table.complete & (table.n > 0))),
+        exhausted=int(
+            np.count_nonzero((latched["anytime_family"] == 0) & (table.complete | table.ended) & (table.n > 0))
+        ),
         beyond_capacity=0 if capacity is None else int((benchmark.family_index[table.pair] > capacity).sum()),
         adjacent_undecided=count_undecided(table, clusters, adjacent),
         adjacent_unresolved=count_unresolved(table, clusters, adjacent),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO
 from monitor.engine.state.pairs import Index, pair_index
+from monitor.report.item_means import described
 from stats.paired import moments, moments_from_sums
 
 Floats = NDArray[np.float64]
@@ -43,6 +44,7 @@ class PairCounts:
     adjacent: Flags = field(init=False)
 
     def __post_init__(self) -> None:
+        self.benchmark = described(self.benchmark)
         if self.superseded is not None:
             self.a, self.b = self.superseded
             self.adjacent = np.zeros(self.a.size, bool)
@@ -140,6 +142,33 @@ class PairCounts:
             return self.benchmark.committed.size - self.benchmark.committed.prefix(self.a, self.b)
         items = self.assumed_items if self.assumed_items is not None else self.benchmark.spec.items
         return None if items is None else np.maximum(items - self.n, 0)
+
+    @cached_property
+    def ended(self) -> Flags:
+        """Whether the runs of both models have ended; files that are taken as complete hold whole runs."""
+        if self.asserted:
+            return np.ones(self.size, bool)
+        flags = self.benchmark.ended_flags()
+        return flags[self.a] & flags[self.b]
+
+    @cached_property
+    def ignored(self) -> Index:
+        """Missing items of pairs of ended runs that the declaration ignores; 0 elsewhere."""
+        spec = self.benchmark.spec
+        if self.missing is None or spec.missing == "worst" or (spec.order.policy == "trusted" and not self.asserted):
+            return np.zeros(self.size, np.int64)
+        lacking = self.missing if spec.items is None else np.maximum(spec.items - self.n, 0)
+        return np.where(self.ended, lacking, 0)
+
+    @cached_property
+    def counted_missing(self) -> Index | None:
+        """Missing items that verdicts count against the leader."""
+        return None if self.missing is None else np.where(self.ignored > 0, 0, self.missing)
+
+    @cached_property
+    def left(self) -> Index | None:
+        """Items that may still come."""
+        return None if self.missing is None else np.where(self.ended, 0, self.missing)
 
     @cached_property
     def complete(self) -> Flags:

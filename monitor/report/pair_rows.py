@@ -57,7 +57,7 @@ def status_codes(table: PairTable, at: Index) -> NDArray[np.int8]:
         "decided": decided,
         "equivalent": equivalent(table, at),
         "held": table.hold_reason is not None,
-        "exhausted": table.complete[at],
+        "exhausted": table.complete[at] | table.ended[at],
         "collecting": True,
     }
     flags = [np.broadcast_to(applies[status], at.shape) for status in STATUSES]
@@ -169,9 +169,13 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     """Return the reason of each pair, and the shared items at which it was decided family-wise."""
     benchmark = table.benchmark
     policy = "completion" if table.asserted else benchmark.spec.order.policy
-    assumed = {rescored: assumption(policy, table.assumed_items, rescored=rescored) for rescored in (False, True)}
+    items = None if benchmark.spec.items else table.assumed_items
     sides = {name: side_names(table.anytime_decisions[name], at) for name in PROCEDURES}
-    missing = [None] * at.size if table.missing is None else table.missing[at].tolist()
+    missing, left = (
+        [None] * at.size if counts is None else counts[at].tolist() for counts in (table.counted_missing, table.left)
+    )
+    ended, ignored = table.ended[at].tolist(), table.ignored[at].tolist()
+    if_ignored = side_names(table.decided_if_ignored, at)
     reasons, decided_at = [], []
     for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
@@ -192,11 +196,15 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             side=side,
             pair_side=sides["anytime"][r],
             missing=missing[r],
+            left=left[r],
+            ignored=ignored[r],
+            ended=ended[r],
+            side_if_ignored=if_ignored[r],
             turned_at=_latched_at(benchmark, pair, "reversed"),
             outside_family=_outside_family(table, q),
             hold_reason=table.hold_reason,
             policy=policy,
-            assumption=assumed[max(epochs) > 0],
+            assumption=assumption(policy, items, rescored=max(epochs) > 0, ignored=ignored[r] > 0),
             epochs=epochs,
         )
         reasons.append(reason(facts))

@@ -61,8 +61,8 @@ class PairTable(PairCounts):
     @classmethod
     def of(cls, benchmark: Benchmark, *, assert_complete: bool = False) -> Self:
         """Build the table; `assert_complete` takes the items read as the whole benchmark where no order policy was declared."""
-        assumed = assert_complete and benchmark.spec.order.policy == "none"
-        return cls(benchmark, benchmark.items if assumed else None)
+        assumed = assert_complete and (benchmark.spec.order.policy == "none" or bool(benchmark.undeclared))
+        return cls(benchmark, (benchmark.spec.items or benchmark.items) if assumed else None)
 
     # --- whether decisions count ------------------------------------------------------------------------------------------------------
 
@@ -285,13 +285,29 @@ class PairTable(PairCounts):
         """Anytime decisions made so far, in force or not: the latches, or the completion bound where completeness is asserted."""
         benchmark = self.benchmark
         if self.asserted:
-            assert self.missing is not None
-            if benchmark.binary:
-                for_a, for_b = log_completion_bound(self.wins, self.losses, self.missing, benchmark.spec.mixture)
-            else:
-                for_a, for_b = graded_completion_bound(self.capital, self.missing)
-            bound, side = np.maximum(for_a, for_b), np.where(for_a >= for_b, 1, -1)
-            thresholds = {"anytime": -log(benchmark.spec.alpha), "anytime_family": self.log_family_threshold}
+            assert self.counted_missing is not None
+            thresholds: dict[str, float | Floats] = {
+                "anytime": -log(benchmark.spec.alpha),
+                "anytime_family": self.log_family_threshold,
+            }
+            bound, side = self._bound(self.counted_missing)
             return {name: np.where(bound >= limit, side, 0).astype(np.int8) for name, limit in thresholds.items()}
         sign = np.where(self.flip, -1, 1)
         return {name: (np.sign(latch[self.pair]) * sign).astype(np.int8) for name, latch in benchmark.latched.items()}
+
+    def _bound(self, missing: Index) -> tuple[Floats, Sides]:
+        """Return the completion bound of each pair with some missing items, and the side it is for."""
+        if self.benchmark.binary:
+            for_a, for_b = log_completion_bound(self.wins, self.losses, missing, self.benchmark.spec.mixture)
+        else:
+            for_a, for_b = graded_completion_bound(self.capital, missing)
+        return np.maximum(for_a, for_b), np.where(for_a >= for_b, 1, -1).astype(np.int8)
+
+    @cached_property
+    def decided_if_ignored(self) -> Sides:
+        """Family-wise decisions that pairs of ended runs would have if what is missing were ignored."""
+        counted, policy = self.counted_missing, self.benchmark.spec.order.policy
+        if counted is None or not self.in_force or (policy in {"none", "trusted"} and not self.asserted):
+            return np.zeros(self.size, np.int8)
+        bound, side = self._bound(np.zeros(self.size, np.int64))
+        return np.where(self.ended & (counted > 0) & (bound >= self.log_family_threshold), side, 0).astype(np.int8)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from monitor.engine.state.benchmark import Benchmark
+from monitor.report.item_means import described, repeats_of
 from schemas.report import ASSERTED, Side, Status
 from schemas.sentences import SCOPES, assumption
 
@@ -17,9 +18,11 @@ def hold_reason(benchmark: Benchmark) -> str | None:
     """Return why no further anytime verdict is given on the benchmark, or None."""
     spec = benchmark.spec
     if spec.order.policy == "none":
-        return NO_ORDER
+        return f"{NO_ORDER}; {benchmark.undeclared}" if benchmark.undeclared else NO_ORDER
     if benchmark.order_refuted:
         return f"{benchmark.suspicion}, and the order was declared trusted"
+    if benchmark.undeclared:
+        return benchmark.undeclared
     if benchmark.too_many_items:
         return (
             f"{benchmark.items:,} items arrived and {spec.items:,} were declared, so the declared item count was wrong"
@@ -34,12 +37,24 @@ def hold_reason(benchmark: Benchmark) -> str | None:
 
 def order_reason(benchmark: Benchmark, *, asserted: bool) -> str | None:
     """Return why verdicts are held, what is asserted, and what is suspect in the arrival order; None if nothing is."""
-    state = f"{ASSERTED}{assumption('completion', benchmark.items)}" if asserted else hold_reason(benchmark)
+    state = hold_reason(benchmark)
+    if asserted:
+        items = None if benchmark.spec.items else benchmark.items
+        state = f"{ASSERTED}{assumption('completion', items)}{_repeats(benchmark)}"
     if benchmark.suspicion is None or benchmark.order_refuted:
         return state
     harmless = asserted or benchmark.spec.order.policy in {"completion", "committed"}
     warning = benchmark.suspicion + ("; this order policy does not depend on it" if harmless else "")
     return warning if state is None else f"{state}; {warning}"
+
+
+def _repeats(benchmark: Benchmark) -> str:
+    """Return how many repeats the items have, where it is not one each."""
+    counts = repeats_of(described(benchmark), slice(None, len(benchmark.contestants)))
+    if counts is None or counts.most == 1:
+        return ""
+    number = f"{counts.mean:.0f}" if counts.mean >= 10 or counts.mean == round(counts.mean) else f"{counts.mean:.1f}"
+    return f"; {number} repeats an item on average, {counts.least:,} to {counts.most:,}: a score is their mean"
 
 
 @dataclass(frozen=True)
@@ -61,6 +76,15 @@ class PairFacts:
     pair_side: Side | None
     """What is decided for this pair only."""
     missing: int | None
+    """Items that count against the leader."""
+    left: int | None
+    """Items that may still come."""
+    ignored: int
+    """Missing items that the declaration ignores."""
+    ended: bool
+    """Whether both runs have ended."""
+    side_if_ignored: Side | None
+    """What would be decided family-wise if missing items were ignored."""
     turned_at: int | None
     """Shared items at which the gap first turned against the decision."""
     outside_family: str | None
@@ -86,7 +110,7 @@ def reason(facts: PairFacts) -> str:
     For an undecided pair these include what the interval rules out, the informative items, and how many more it needs.
     """
     if facts.n == 0:
-        return f"{facts.model_a} and {facts.model_b} share no items yet."
+        return f"{facts.model_a} and {facts.model_b} share no items{'' if facts.ended else ' yet'}."
     if facts.status == "superseded":
         return _superseded(facts)
     if facts.status == "decided":
@@ -128,6 +152,8 @@ def _decided(facts: PairFacts, side: Side) -> list[str]:
         verdict += f": of {facts.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
     if facts.missing and facts.policy == "completion":
         verdict += f"; the {counted(facts.missing, 'missing item')} cannot change that"
+    if facts.ignored:
+        verdict += f"; {counted(facts.ignored, 'missing item')} ignored"
     parts = [f"{verdict}."]
     if facts.gap is not None and (facts.gap < 0 if side == "a" else facts.gap > 0):
         parts.append(f"The gap has turned since: {worse} now leads. The decision is not withdrawn; check what changed.")
@@ -146,7 +172,7 @@ def _not_decided(facts: PairFacts) -> str:
         "invalidated": f"A decision was made and no longer counts: {facts.hold_reason}.",
         "held": f"Held: {facts.hold_reason}.",
         "equivalent": "A tie: the gap is smaller than the declared margin in either direction.",
-        "exhausted": "Every item is scored, and the evidence does not decide which model is better.",
+        "exhausted": _exhausted(facts),
     }
     if facts.status in sentences:
         return sentences[facts.status]
@@ -156,17 +182,33 @@ def _not_decided(facts: PairFacts) -> str:
     return "Undecided: the evidence so far does not show which model is better."
 
 
+def _exhausted(facts: PairFacts) -> str:
+    if not facts.missing and not facts.ignored:
+        return "Every item is scored, and the evidence does not decide which model is better."
+    if not facts.missing:
+        return "The runs have ended, and the evidence does not decide which model is better."
+    verb = "is missing for this pair and counts" if facts.missing == 1 else "are missing for this pair and count"
+    return f"Undecided after the end of the runs: {counted(facts.missing, 'item')} {verb} against the leader.{_if_ignored(facts)}"
+
+
+def _if_ignored(facts: PairFacts) -> str:
+    if facts.side_if_ignored is None:
+        return ""
+    better, _ = facts.ordered(facts.side_if_ignored)
+    return f" It would be decided for {better} if missing items were ignored (--missing ignorable)."
+
+
 def _pair_only(facts: PairFacts, side: Side) -> str:
     better, worse = facts.ordered(side)
     exhausted = facts.status == "exhausted"
-    verdict = (
-        f"{'Every item is scored. ' if exhausted else ''}Decided {SCOPES['anytime']}: {better} is better than {worse}."
-    )
+    end = "The runs have ended. " if facts.missing or facts.ignored else "Every item is scored. "
+    verdict = f"{end if exhausted else ''}Decided {SCOPES['anytime']}: {better} is better than {worse}."
     if facts.outside_family:
         return verdict
     yet = "" if exhausted else " yet"
     return (
         f"{verdict} Not decided family-wise{yet}: among this many pairs, chance alone often makes one look like this."
+        f"{_if_ignored(facts)}"
     )
 
 
@@ -193,7 +235,7 @@ def _prospect(facts: PairFacts) -> list[str]:
     """Return how many more items a decision needs; nothing for graded scores, where that is not estimated."""
     if facts.status not in {"collecting", "exhausted", "held"} or facts.low is None or facts.wins is None:
         return []
-    more, left = facts.items_to_decision, facts.missing
+    more, left = facts.items_to_decision, facts.left
     if more is None:
         return ["At the current estimate no number of items decides it."]
     if more < 1:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs import Index
 from monitor.report.clusters import NEIGHBOURS, ClusterColumns, decisions, required_n_by_procedure
+from monitor.report.item_means import repeats_report
 from monitor.report.pair_counts import Flags, json_numbers
 from monitor.report.pair_table import PairTable, is_resolved
 from schemas.report import DECISION_PROCEDURES, ModelReport
@@ -84,6 +85,8 @@ def model_reports(table: PairTable) -> list[ModelReport]:
             rank_low=int(low[r]),
             rank_high=int(high[r]),
             tie_group=int(groups[r]),
+            repeats=repeats_report(benchmark, k),
+            run_ended=table.asserted or k in benchmark.ended,
         )
         for r, k in enumerate(ranking.tolist())
     ]

@@ -47,6 +47,9 @@ def write_messages(segments: Iterable[Segment], *, packed: bool = False) -> list
                 open_packs.setdefault(event.benchmark, []).append(event)
         else:
             ready += map(Outgoing, (event.benchmark for event in segment.events), _lines(segment))
+        for ended in segment.ended:
+            ready += _pack(ended.ended, open_packs.pop(ended.ended, []))
+            ready.append(Outgoing(ended.ended, ended.model_dump_json(exclude_none=True).encode()))
     for name, events in open_packs.items():
         ready += _pack(name, events)
     return ready

@@ -8,6 +8,7 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
                                    source:<digest of path> (JSON: path, generation, position, prefix, line)
 ``:benchmarks``            HASH    <b> -> JSON [off of the first chunk, place in that chunk, name]
 ``:spec:<b>``              HASH    name, off, spec (JSON), width, counters (JSON), finding (JSON, see `OrderFinding`),
+                                   undeclared (JSON, why a repeat holds it), ended (JSON, contestants whose runs have ended),
                                    at (wall clock of the last commit)
 ``:rows:<b>``              STRING  one JSON line [item, repeat, cluster] per row, in order
 ``:models:<b>``            STRING  one JSON line [model, epoch] per contestant, in order

@@ -136,6 +136,7 @@ def _slices(benchmarks: list[_Replies]) -> Iterator[list[tuple[_Replies, int]]]:
 
 
 def _decode(replies: _Replies) -> StoredBenchmark:
+    undeclared, mixed = json.loads(replies.spec.get(b"undeclared", b'["", false]'))
     off, codes = int(replies.spec[b"off"]), code_type(replies.width)
     return StoredBenchmark(
         key=replies.key,
@@ -155,6 +156,9 @@ def _decode(replies: _Replies) -> StoredBenchmark:
         arrival=np.frombuffer(replies.strings["arrival"], "<i8").reshape(-1, 4),
         listed=np.frombuffer(replies.strings["conflicts"], "<u4").reshape(-1, 4),
         again=np.frombuffer(replies.strings["again"], "<i8").reshape(-1, 2),
+        undeclared=undeclared,
+        mixed=mixed,
+        ended=json.loads(replies.spec.get(b"ended", b"[]")),
         finding=OrderFinding(*json.loads(replies.spec[b"finding"])) if b"finding" in replies.spec else None,
     )
 

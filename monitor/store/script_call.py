@@ -70,8 +70,8 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, at: floa
     }
     if delta.spec is not None:
         spec["spec"] = delta.spec
-    if delta.finding is not None:
-        spec["finding"] = dump_json(delta.finding)
+    once = {"finding": delta.finding, "undeclared": delta.undeclared, "ended": delta.ended}
+    spec |= {name: dump_json(value) for name, value in once.items() if value is not None}
     if at:
         spec["at"] = repr(at)
     call.add("HSET", keys.of("spec", delta.key), *chain.from_iterable(spec.items()))

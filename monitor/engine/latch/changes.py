@@ -21,11 +21,13 @@ _CODE_BITS: Final = 3
 _KINDS: Final[tuple[Kind, ...]] = ("decided", "reversed", "invalidated", "superseded")
 
 
-def announce(pairs: PairState, batch: EventBatch, crossings: Sequence[Crossing], delta: BenchmarkDelta) -> None:
-    """Record the verdict changes of closed latches in the state and the delta."""
+def announce(
+    pairs: PairState, batch: EventBatch, crossings: Sequence[Crossing], delta: BenchmarkDelta, *, ignored: bool = False
+) -> None:
+    """Record the verdict changes of closed latches in the state and the delta; `ignored`: what is missing was ignored."""
     for crossing, ratio in zip(crossings, _resolution_ratios(pairs, crossings), strict=True):
         identity = _identity(batch, crossing.position, crossing.pair, crossing.procedure, crossing.kind)
-        delta.changes.append(pairs.record(crossing.pair, _describe(pairs, crossing, ratio, identity)))
+        delta.changes.append(pairs.record(crossing.pair, _describe(pairs, crossing, ratio, identity, ignored=ignored)))
 
 
 def invalidate(pairs: PairState, batch: EventBatch, position: int, reason: str, delta: BenchmarkDelta) -> None:
@@ -89,7 +91,9 @@ def _resolution_ratios(pairs: PairState, crossings: Sequence[Crossing]) -> list[
     return [q if q > 0 and isfinite(q) else None for q in ratios.tolist()]
 
 
-def _describe(pairs: PairState, crossing: Crossing, ratio: float | None, identity: str) -> VerdictChange:
+def _describe(
+    pairs: PairState, crossing: Crossing, ratio: float | None, identity: str, *, ignored: bool
+) -> VerdictChange:
     """Return a crossing as a verdict change, its pair in name order."""
     first, second = pairs.contestants[crossing.i], pairs.contestants[crossing.j]
     swap = first > second
@@ -126,7 +130,14 @@ def _describe(pairs: PairState, crossing: Crossing, ratio: float | None, identit
         statistics_version=STATISTICS_VERSION,
         evidence=evidence,
         sentence=sentences.decided(
-            leader, trailer, pairs.name, crossing.procedure, policy, evidence, rescored=max(a.epoch, b.epoch) > 0
+            leader,
+            trailer,
+            pairs.name,
+            crossing.procedure,
+            policy,
+            evidence,
+            rescored=max(a.epoch, b.epoch) > 0,
+            ignored=ignored and crossing.n < (pairs.spec.items or 0),
         )
         if decided
         else sentences.reversed_after(leader, trailer, pairs.name, crossing.procedure, evidence),

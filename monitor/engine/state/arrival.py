@@ -7,14 +7,13 @@ The place of an item is its place in the declared list. Without a list that test
 substitute, since for the first model it is the arrival itself, and a second model may follow the same random order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ABSENT, Codes
 from monitor.engine.state.delta import RowKey
 from monitor.engine.state.pairs import Index
 from stats.order import FIRST_LOOK, OrderFinding, arrival_correlation, inverse_share, order_test, succession_p
@@ -22,7 +21,7 @@ from stats.order import FIRST_LOOK, OrderFinding, arrival_correlation, inverse_s
 ALPHA: Final = 0.01
 """Probability of ever suspecting a good order, over the whole life of a benchmark."""
 
-_REPEAT, _CLUSTER = attrgetter("repeat"), attrgetter("cluster")
+_CLUSTER = attrgetter("cluster")
 
 SEEN, LAST, SAME, MOMENT = range(4)
 """Columns of the state: items seen, cluster label + 1 of the last one, same-cluster successions, sum of arrival x place."""
@@ -49,7 +48,7 @@ class Arrival:
         self.state = (state if finding is None else _NOTHING).reshape(-1, 4).copy()
         self.finding = finding
         self._touched: set[int] = set()
-        self._label = np.zeros(0, np.int64)  # cluster label + 1 of each row; 0 for a row that does not count
+        self._label = np.zeros(0, np.int64)  # cluster label + 1 of each item
         self._place = np.zeros(0, np.int64)
         self._labels: dict[str | None, int] = {}
         self._labelled = 0
@@ -62,47 +61,45 @@ class Arrival:
 
     def observe(
         self,
-        rows: Sequence[RowKey],
+        items: Sequence[RowKey],
         declared_items: dict[str, int] | None,
-        scores: Codes,
+        present: Callable[[int], NDArray[np.bool_]],
         cells: tuple[Index, Index, Index],
     ) -> int | None:
         """Add new cells, and test the order at the looks they reach; return the position of the event that first refutes it, or None.
 
-        `rows` are all rows, `scores` the matrix before these cells, `cells` the (row, contestant, position) of new cells that count,
-        including skipped ones.
+        `items` are all items, `present` returns which of them a contestant had before, `cells` are the (item, contestant, position) of the
+        first cell of each item, skipped ones included.
         """
         if self.finding is not None or cells[0].size == 0:
             return None
-        self._enter(rows, declared_items)
-        row, contestant, position = cells
+        self._enter(items, declared_items)
+        item, contestant, position = cells
         if len(self._labels) == 1 and not self._place.size:
             self._advance_in_one_cluster(contestant)
             return None
         order = np.argsort(contestant * (int(position.max()) + 1) + position)  # by contestant, then by arrival
-        row = row[order]
-        looks = self._worth_testing(self._advance(row, contestant[order]))
+        item = item[order]
+        looks = self._worth_testing(self._advance(item, contestant[order]))
         if not looks:
             return None
         looks.sort(key=lambda look: int(position[order[look.end - 1]]))
-        suspect = self._test(looks, row, scores)
+        suspect = self._test(looks, item, present)
         return None if suspect is None else int(position[order[suspect.end - 1]])
 
-    def _enter(self, rows: Sequence[RowKey], declared_items: dict[str, int] | None) -> None:
-        """Label new rows with their cluster and place."""
-        fresh = rows[self._labelled :]
+    def _enter(self, items: Sequence[RowKey], declared_items: dict[str, int] | None) -> None:
+        """Label new items with their cluster and place."""
+        fresh = items[self._labelled :]
         if not fresh:
             return
-        self._labelled = len(rows)
-        counts = np.array(list(map(_REPEAT, fresh))) == 0
-        clusters = list(map(_CLUSTER, fresh)) if counts.all() else [row.cluster for row in fresh if row.repeat == 0]
+        self._labelled = len(items)
+        clusters = list(map(_CLUSTER, fresh))
         for cluster in dict.fromkeys(clusters):
             self._labels.setdefault(cluster, len(self._labels) + 1)
-        label = np.zeros(len(fresh), np.int64)
-        label[counts] = list(map(self._labels.__getitem__, clusters))
+        label = np.array(list(map(self._labels.__getitem__, clusters)), np.int64)
         self._label = np.concatenate([self._label, label])
         if declared_items is not None:
-            self._place = np.concatenate([self._place, np.array([declared_items[row.item] for row in fresh], np.int64)])
+            self._place = np.concatenate([self._place, np.array([declared_items[key.item] for key in fresh], np.int64)])
 
     def _advance_in_one_cluster(self, contestant: Index) -> None:
         """Do the work of `_advance` where every item has the same label and no place: all orders look alike."""
@@ -115,12 +112,12 @@ class Arrival:
         self.state[who, SAME] += new[who] - (before == 0)
         self._touched.update(who.tolist())
 
-    def _advance(self, row: Index, contestant: Index) -> list[_Look]:
+    def _advance(self, item: Index, contestant: Index) -> list[_Look]:
         """Add cells, sorted by contestant, to the state, and return the looks they reach."""
         contestants = int(contestant[-1]) + 1
         if self.state.shape[0] < contestants:
             self.state = np.pad(self.state, ((0, contestants - self.state.shape[0]), (0, 0)))
-        label = self._label[row]
+        label = self._label[item]
         first = np.ones(contestant.size, bool)
         np.not_equal(contestant[1:], contestant[:-1], out=first[1:])
         start = np.flatnonzero(first)
@@ -135,7 +132,7 @@ class Arrival:
         moments = None
         if self._place.size:
             arrival = np.arange(label.size) + np.repeat(seen + 1 - start, end - start)
-            moments = arrival * self._place[row]
+            moments = arrival * self._place[item]
 
         looks = []
         for g in np.flatnonzero(_next_look(seen) <= seen + end - start).tolist():
@@ -182,23 +179,23 @@ class Arrival:
         each, rest = np.divmod(items, len(self._labels))
         return np.asarray(len(self._labels) * (each * (each - 1) // 2) + rest * each)
 
-    def _counted(self, look: _Look, row: Index, scores: Codes) -> tuple[int, float]:
+    def _counted(self, look: _Look, item: Index, present: Callable[[int], NDArray[np.bool_]]) -> tuple[int, float]:
         """Count the pairs of items of one cluster at a look, and correlate arrival with place."""
-        had = scores[: self._labelled, look.contestant] != ABSENT
-        fresh = row[look.start : look.end]
+        had = present(look.contestant)[: self._labelled]
+        fresh = item[look.start : look.end]
         size = len(self._labels) + 1
         counts = np.bincount(self._label[had], minlength=size) + np.bincount(self._label[fresh], minlength=size)
         counts = counts[1:]
         like_pairs = int((counts * (counts - 1) // 2).sum())
         if not self._place.size:
             return like_pairs, 0.0
-        place = np.concatenate([self._place[had & (self._label > 0)], self._place[fresh]])
+        place = np.concatenate([self._place[had], self._place[fresh]])
         return like_pairs, float(arrival_correlation(look.items, place.sum(), (place * place).sum(), look.moment))
 
-    def _test(self, looks: list[_Look], row: Index, scores: Codes) -> _Look | None:
+    def _test(self, looks: list[_Look], item: Index, present: Callable[[int], NDArray[np.bool_]]) -> _Look | None:
         """Test looks in the order of the log; keep the first finding, and return its look."""
         contestant, items, same = np.array([look[:3] for look in looks]).T
-        like_pairs, correlation = np.array([self._counted(look, row, scores) for look in looks]).T
+        like_pairs, correlation = np.array([self._counted(look, item, present) for look in looks]).T
         p = np.stack(order_test(contestant, items, same, like_pairs, correlation))
         suspects = np.flatnonzero(p.min(axis=0) <= ALPHA)
         if suspects.size == 0:

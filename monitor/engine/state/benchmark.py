@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.arrival import Arrival, describe_finding
-from monitor.engine.state.codes import NARROW, Codes, ScoreTable
+from monitor.engine.state.codes import ABSENT, NARROW, Codes, ScoreTable
 from monitor.engine.state.committed import Committed
 from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.delta import BenchmarkDelta, PairSnapshot, RowKey
@@ -21,7 +21,8 @@ _PAIR_SUMS, _MODEL_SUMS = ("n", "b", "c"), ("scored", "skipped", "total")
 class Benchmark(PairState):
     """Everything that the verdicts of one benchmark are made of.
 
-    Rows are (item, repeat), in the order of their first event; columns are contestants.
+    Rows are (item, repeat), in the order of their first event; columns are contestants. While each item has one row, rows are items;
+    with the first item of two rows, or declared repeats, `repeats` holds the items.
     """
 
     def __init__(self, name: str, spec: Spec | None = None) -> None:
@@ -32,7 +33,6 @@ class Benchmark(PairState):
         self.row_of: dict[str, int] = {}  # of repeat 0
         self.repeat_row_of: dict[tuple[str, int], int] = {}
         self.items = 0
-        self.counts_row = np.zeros(0, bool)  # rows of repeat 0
         self.table = ScoreTable()
         self.width = 1
         self.scores: Codes = np.zeros((0, 0), np.uint8)  # shape (rows or more, contestants or more)
@@ -43,6 +43,11 @@ class Benchmark(PairState):
         self.conflicts = Conflicts()
         self.mixed = False
         """Whether a score that counts was neither 0 nor 1, although graded scores were not declared."""
+        self.undeclared = ""
+        """Which repeat came beyond those declared, and what to declare; empty without one. From there on only scores are kept."""
+        self.ended: set[int] = set()
+        """Contestants whose runs have ended."""
+        self._other_labels: set[str] = set()  # items whose row is not of repeat 0, while rows are items
         self.counters = dict.fromkeys(_COUNTERS, 0)
         self.declared = False
         self.declare(spec or Spec())
@@ -57,7 +62,7 @@ class Benchmark(PairState):
             return  # what has been built from the scores stays: after them only fields on which nothing rests may change
         self.declared_items = None if spec.item_ids is None else {item: k for k, item in enumerate(spec.item_ids)}
         """Place of each item in the declared list."""
-        self.repeats = Repeats(spec.repeats) if spec.repeats > 1 else None
+        self.repeats = None if spec.repeats == 1 else Repeats(None if spec.repeats == "all" else spec.repeats)
         self.graded_pairs = GradedPairs() if self.graded and spec.order.policy != "none" else None
         self.committed = None
         if spec.order.policy == "committed":
@@ -93,6 +98,8 @@ class Benchmark(PairState):
         """Reason why no decision counts any more, in words that later events do not change; empty without one."""
         if self.order_refuted:
             return self.suspicion or ""
+        if self.undeclared:
+            return self.undeclared
         if self.too_many_items:
             return (
                 f"more items have arrived than the {self.spec.items:,} declared, so the declared item count was wrong"
@@ -102,28 +109,66 @@ class Benchmark(PairState):
     @property
     def assumption_holds(self) -> bool:
         """Whether an order policy is declared and nothing has refuted its assumption: anytime decisions count."""
-        return self.spec.order.policy != "none" and not self.too_many_items and not self.order_refuted
+        refuted = self.too_many_items or self.order_refuted or self.undeclared
+        return self.spec.order.policy != "none" and not refuted
 
     @property
     def can_decide(self) -> bool:
         """Whether an anytime procedure may decide pairs now."""
         return self.assumption_holds and not self.mixed
 
+    @property
+    def skips_wait(self) -> bool:
+        """Whether a score fills an earlier skip: under a committed order the skip has bet."""
+        return self.spec.order.policy != "committed"
+
     # --- names and sizes ---
 
     def add_row(self, item: str, repeat: int, cluster: str | None) -> int:
         """Add a row and return its index; call `grow` before its scores are written."""
-        index = len(self.rows)
-        self.rows.append(RowKey(item, repeat, cluster))
+        index, key = len(self.rows), RowKey(item, repeat, cluster)
+        if self.repeats is None and self.has_item(item):
+            self._separate_items()
+        self.rows.append(key)
         if repeat == 0:
             self.row_of[item] = index
-            self.items += self.repeats is None
         else:
             self.repeat_row_of[item, repeat] = index
-        if self.repeats is not None:
-            self.repeats.add_row(item, repeat, cluster)
-            self.items = self.repeats.items
+        if self.repeats is None:
+            self.items += 1
+            if repeat:
+                self._other_labels.add(item)
+        else:
+            self.repeats.add_row(key)
+            self.items = len(self.repeats.keys)
         return index
+
+    def has_item(self, item: str) -> bool:
+        """Return whether an item has a row."""
+        if self.repeats is not None:
+            return item in self.repeats
+        return item in self.row_of or item in self._other_labels
+
+    def _separate_items(self) -> None:
+        """Hold the items apart from the rows: an item is about to have a second row."""
+        self.grow()
+        repeats = Repeats(1, skips_bet=self.committed is not None)
+        for key in self.rows:
+            repeats.add_row(key)
+        repeats.rebuild(self.matrix(), self.table.by_code, self.ended_flags())
+        self.repeats = repeats
+
+    def hold_repeats(self, reason: str) -> None:
+        """Stop everything that bets, since a repeat was not declared: sums are 0 from here on, and readers compute them from the rows."""
+        self.undeclared, self.graded_pairs, self.committed = reason, None, None
+        for name in (*_PAIR_SUMS, *_MODEL_SUMS):
+            getattr(self, name)[:] = 0
+
+    def ended_flags(self) -> NDArray[np.bool_]:
+        """Return for each contestant whether its run has ended."""
+        flags = np.zeros(len(self.contestants), bool)
+        flags[sorted(self.ended)] = True
+        return flags
 
     def add_value(self, score: int) -> int:
         """Add a distinct score, in units, and return its code."""
@@ -137,12 +182,12 @@ class Benchmark(PairState):
         """Make room for all rows and contestants."""
         rows, contestants = len(self.rows), len(self.contestants)
         self.scores = grown(self.scores, rows, contestants)
-        self.counts_row = grown(self.counts_row, rows)
         for name in _MODEL_SUMS:
             setattr(self, name, grown(getattr(self, name), contestants))
         self.grow_pairs()
-        if self.repeats is not None:
-            self.repeats.grow(contestants)
+        if self.repeats is not None and not self.undeclared:
+            for name in Repeats.MATRICES:
+                setattr(self.repeats, name, grown(getattr(self.repeats, name), self.items, contestants))
         if self.graded_pairs is not None:
             self.graded_pairs.grow(contestants)
 
@@ -153,10 +198,19 @@ class Benchmark(PairState):
         return self.scores[: len(self.rows), : len(self.contestants)]
 
     def item_codes(self) -> Codes:
-        """Return the scores that count, shape (items, contestants): of repeat 0, or of the repeats together."""
+        """Return the scores that count, shape (items, contestants)."""
+        return self.matrix() if self.repeats is None else self.repeats.matrix(len(self.contestants))
+
+    @property
+    def item_keys(self) -> list[RowKey]:
+        """The first row of each item, in the order of `item_codes`."""
+        return self.rows if self.repeats is None else self.repeats.keys
+
+    def present(self, contestant: int) -> NDArray[np.bool_]:
+        """Return for each item whether a contestant has a score or a skip of it."""
         if self.repeats is not None:
-            return self.repeats.matrix(len(self.contestants))
-        return self.matrix()[self.counts_row[: len(self.rows)]]
+            return self.repeats.present(contestant)
+        return np.asarray(self.scores[:, contestant] != ABSENT)
 
     @property
     def item_values(self) -> NDArray[np.int64]:
@@ -165,9 +219,7 @@ class Benchmark(PairState):
 
     def item_clusters(self) -> list[str | None]:
         """Return the cluster of each item, in the order of `item_codes`."""
-        if self.repeats is not None:
-            return self.repeats.clusters
-        return [row.cluster for row, counts in zip(self.rows, self.counts_row, strict=False) if counts]
+        return [key.cluster for key in self.item_keys]
 
     def snapshot(self) -> PairSnapshot:
         """Copy the pair sums, so that a restart need not compute them."""

@@ -69,7 +69,7 @@ class Committed:
     def __init__(self, seed: str, item_ids: Sequence[str]) -> None:
         self.size = len(item_ids)
         self._rank_of = {item_ids[k]: rank for rank, k in enumerate(committed_order(seed, item_ids).tolist())}
-        self._row_at = np.full(self.size, -1, np.int64)
+        self._item_at = np.full(self.size, -1, np.int64)
         self._rank = np.zeros(0, np.int64)
         self.reached = np.zeros(0, np.int64)
         """Length of each contestant's own complete prefix; a pair's is the smaller one."""
@@ -79,29 +79,29 @@ class Committed:
         """Return the prefix length of pairs."""
         return np.minimum(self.reached[i], self.reached[j])
 
-    def rows(self, one: int, other: int) -> Index:
-        """Return the rows of the prefix of a pair, in the committed order."""
-        return self._row_at[: int(np.minimum(self.reached[one], self.reached[other]))]
+    def items(self, one: int, other: int) -> Index:
+        """Return the items of the prefix of a pair, in the committed order."""
+        return self._item_at[: int(np.minimum(self.reached[one], self.reached[other]))]
 
-    def rebuild(self, rows: Sequence[RowKey], scores: Codes) -> None:
+    def rebuild(self, items: Sequence[RowKey], scores: Codes) -> None:
         """Compute all prefixes from a score matrix."""
         contestants = np.arange(scores.shape[1])
-        self._enter(rows, contestants.size)
+        self._enter(items, contestants.size)
         self._move(scores, contestants)
         if contestants.size < 2:
             return
         ranks = np.arange(int(self.reached.max()))
         i, j = all_pairs(contestants.size)
         nowhere = np.zeros_like(self.reached)
-        self.sums = self._gained(scores[self._row_at[ranks]], ranks, nowhere, contestants, (i, j))
+        self.sums = self._gained(scores[self._item_at[ranks]], ranks, nowhere, contestants, (i, j))
 
-    def advance(self, rows: Sequence[RowKey], scores: Codes, cells: tuple[Index, Index, Index]) -> Advance | None:
-        """Advance the prefixes by new cells (row, contestant, position) of rows that count; return None if no pair's prefix has grown.
+    def advance(self, items: Sequence[RowKey], scores: Codes, cells: tuple[Index, Index, Index]) -> Advance | None:
+        """Advance the prefixes by new cells (item, contestant, position); return None if no pair's prefix has grown.
 
-        `rows` and `scores` are the whole matrix with the new cells, which include skipped ones.
+        `items` and `scores` are the whole matrix with the new cells, which include skipped ones.
         """
-        self._enter(rows, scores.shape[1])
-        row, contestant, position = cells
+        self._enter(items, scores.shape[1])
+        item, contestant, position = cells
         before = self.reached.copy()
         self._move(scores, np.unique(contestant))
         moved = np.flatnonzero(self.reached > before)
@@ -111,7 +111,7 @@ class Committed:
         np.add.at(gone, before[moved], 1)
         np.add.at(gone, self.reached[moved], -1)
         ranks = np.flatnonzero(np.cumsum(gone))
-        codes = scores[self._row_at[ranks]]
+        codes = scores[self._item_at[ranks]]
 
         i, j = pairs_of(moved, scores.shape[1])
         old = np.minimum(before[i], before[j])
@@ -123,21 +123,20 @@ class Committed:
         sums = {name: values[pair] for name, values in self.sums.items()}
         for name, gained in self._gained(codes, ranks, before, moved, (i, j)).items():
             self.sums[name][pair] += gained
-        step = np.searchsorted(ranks, self._rank[row])
+        step = np.searchsorted(ranks, self._rank[item])
         step[step == ranks.size] = 0
-        inside = ranks[step] == self._rank[row]
+        inside = ranks[step] == self._rank[item]
         return Advance(
             i, j, np.searchsorted(ranks, old), np.searchsorted(ranks, self.prefix(i, j)), sums, ranks, codes,
             (before, self.reached.copy()), (step[inside], contestant[inside], position[inside]),
         )  # fmt: skip
 
-    def _enter(self, rows: Sequence[RowKey], contestants: int) -> None:
-        """Look up the ranks of new rows, and make room for new contestants."""
+    def _enter(self, items: Sequence[RowKey], contestants: int) -> None:
+        """Look up the ranks of new items, and make room for new contestants."""
         known = self._rank.size
-        fresh = [self._rank_of[row.item] if row.repeat == 0 else -1 for row in rows[known:]]
+        fresh = [self._rank_of[key.item] for key in items[known:]]
         self._rank = np.concatenate([self._rank, np.array(fresh, np.int64)])
-        index = known + np.flatnonzero(self._rank[known:] >= 0)
-        self._row_at[self._rank[index]] = index
+        self._item_at[self._rank[known:]] = np.arange(known, self._rank.size)
         self.reached = np.pad(self.reached, (0, contestants - self.reached.size))
         pairs = pair_count(contestants)
         if self.sums["n"].size < pairs:
@@ -148,7 +147,7 @@ class Committed:
         ahead = _FIRST_LOOK_AHEAD
         while contestants.size:
             ranks = self.reached[contestants][:, None] + np.arange(ahead)
-            rows = self._row_at[np.minimum(ranks, self.size - 1)]
+            rows = self._item_at[np.minimum(ranks, self.size - 1)]
             there = (ranks < self.size) & (rows >= 0) & (scores[rows, contestants[:, None]] != ABSENT)
             complete = there.all(axis=1)
             self.reached[contestants] += np.where(complete, ahead, there.argmin(axis=1))

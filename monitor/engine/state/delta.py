@@ -108,6 +108,10 @@ class BenchmarkDelta:
     finding: OrderFinding | None = None
     """The finding against the arrival order, if made in this chunk."""
     conflicts: ConflictChanges | None = None
+    undeclared: tuple[str, bool] | None = None
+    """Why an undeclared repeat of this chunk holds the benchmark, and whether graded scores had ended the betting before."""
+    ended: list[int] | None = None
+    """All contestants whose runs have ended, if any ended in this chunk."""
 
 
 @dataclass
@@ -169,6 +173,10 @@ class StoredBenchmark:
     """The first conflicts: see `monitor.engine.state.conflicts`."""
     again: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     """Duplicates and conflicts of each contestant; shorter than the number of contestants where the rest is 0."""
+    undeclared: str = ""
+    mixed: bool = False
+    """Whether graded scores had ended the betting before the undeclared repeat."""
+    ended: list[int] = field(default_factory=list)
 
 
 @dataclass

@@ -72,7 +72,7 @@ class PairState:
     @property
     def graded(self) -> bool:
         """Whether pairs bet on graded scores: declared, or means of several repeats."""
-        return self.spec.scores == "graded" or self.spec.repeats > 1
+        return self.spec.scores == "graded" or self.spec.repeats != 1
 
     def add_contestant(self, model: str, epoch: int) -> int:
         """Add a contestant and return its index; call `grow` before its scores are written."""

@@ -1,17 +1,48 @@
-"""Declared repeats: the score of an item is the mean of its R repeats, once all of them are scored.
+"""Items with several repeats: the score of an item is the mean of its repeats.
 
-Repeats of one item are correlated, so a single one is no bet. The items bet: their scores are means in units of `SCORE_UNIT`, rounded
-half to even.
+Repeats of one item are correlated, so a single one is no bet: the items bet. An item of a model bets when as many of its repeats are scored
+as were declared, of any labels, or when the run of the model ends. Until a repeat comes beyond those declared, everything here
+follows from the rows and the ended runs, in any order of the log.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ABSENT, SKIPPED, Codes, ScoreTable
+from monitor.engine.state.codes import ABSENT, SKIPPED, ZERO, Codes, ScoreTable
+from monitor.engine.state.delta import RowKey
 from monitor.engine.state.pairs import Index
 
 ItemCells = tuple[Index, Index, NDArray[np.uint32], Index]
-"""Item, contestant, code and position of newly complete items, sorted by item."""
+"""Item, contestant, code and position of items that bet now, sorted by item."""
+
+_SLAB_CELLS = 4_000_000
+
+
+class Undeclared(NamedTuple):
+    """The first repeat beyond those declared."""
+
+    position: int
+    item: int
+    contestant: int
+
+
+class _Arrivals(NamedTuple):
+    """New cells by item, contestant and position."""
+
+    order: Index
+    item: Index
+    contestant: Index
+    code: NDArray[np.uint32]
+    position: Index
+    start: Index
+    """The first cell of each item and contestant."""
+    group: Index
+    counts: NDArray[np.bool_]
+    """Whether a cell is a repeat that counts: a score, or the first skip where skips bet."""
+    number: Index
+    """How many repeats the item has with each cell."""
 
 
 def rounded_mean(total: NDArray[np.int64], count: NDArray[np.int64] | np.int64) -> NDArray[np.int64]:
@@ -27,67 +58,169 @@ def rounded_mean(total: NDArray[np.int64], count: NDArray[np.int64] | np.int64) 
 
 
 class Repeats:
-    """The items of a benchmark of R repeats."""
+    """The items of a benchmark in which some item has, or may have, more than one row.
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    Attributes
+    ----------
+    needed : int or None
+        Repeats of an item with which it bets; None: all that come until the run ends.
+    skips_bet : bool
+        Whether a skip bets at once, as under a committed order.
+    keys : list of RowKey
+        The first row of each item.
+    item : array of int64, shape (rows or more,)
+        Item of each row.
+    codes : array of uint32, shape (items or more, contestants or more)
+        ABSENT until an item bets, SKIPPED while it has only skips, else the code of its score in `table`.
+    count, total : arrays of the same shape
+        Scored repeats of each item, and the sum of their scores.
+    """
+
+    MATRICES = ("codes", "count", "total")
+
+    def __init__(self, needed: int | None, *, skips_bet: bool = False) -> None:
+        self.needed, self.skips_bet = needed, skips_bet
         self.table = ScoreTable()
-        self.clusters: list[str | None] = []  # of the first row of each item
-        self.codes: NDArray[np.uint32] = np.zeros((0, 0), np.uint32)
-        """By item and contestant: ABSENT until all repeats are present, SKIPPED if any was skipped, else the code of their sum."""
-        self.row_at = np.zeros((0, count), np.int64)  # row of each repeat of an item; -1 where it is absent
+        self.keys: list[RowKey] = []
+        self.item = np.zeros(0, np.int64)
+        self._rows = 0
         self._item_of: dict[str, int] = {}
-        self._item: list[int] = []
+        self.codes: NDArray[np.uint32] = np.zeros((0, 0), np.uint32)
+        self.count = np.zeros((0, 0), np.int32)
+        self.total = np.zeros((0, 0), np.int64)
 
-    @property
-    def items(self) -> int:
-        """Number of items with at least one of their R repeats."""
-        return len(self.clusters)
+    def __contains__(self, item: str) -> bool:
+        """Return whether an item has a row."""
+        return item in self._item_of
 
-    def add_row(self, item: str, repeat: int, cluster: str | None) -> None:
-        """Add the next row; a repeat beyond the R declared belongs to no item."""
-        row = len(self._item)
-        if repeat >= self.count:
-            self._item.append(-1)
-            return
-        index = self._item_of.setdefault(item, len(self.clusters))
-        if index == len(self.clusters):
-            self.clusters.append(cluster)
-            if index == len(self.row_at):
-                spare = np.full((len(self.row_at) // 8 + 64, self.count), -1, np.int64)
-                self.row_at = np.concatenate([self.row_at, spare])
-        self._item.append(index)
-        self.row_at[index, repeat] = row
-
-    def grow(self, contestants: int) -> None:
-        """Make room for all items and contestants."""
-        rows, columns = self.codes.shape
-        if rows < self.items or columns < contestants:
-            grown = np.zeros((max(rows, len(self.row_at)), max(columns, contestants)), np.uint32)
-            grown[:rows, :columns] = self.codes
-            self.codes = grown
-
-    def completed(self, scores: Codes, table: ScoreTable, row: Index, contestant: Index, position: Index) -> ItemCells:
-        """Return the items that new cells complete, each at the position of its last cell.
-
-        `scores` is the score matrix with the new cells, `table` its scores.
-        """
-        item = np.array(self._item, np.int64)[row]
-        inside = np.flatnonzero(item >= 0)
-        inside = inside[np.lexsort((position[inside], contestant[inside], item[inside]))]
-        item, contestant, position = item[inside], contestant[inside], position[inside]
-        last = np.ones(item.size, bool)
-        last[:-1] = (item[1:] != item[:-1]) | (contestant[1:] != contestant[:-1])
-        item, contestant, position = item[last], contestant[last], position[last]
-
-        rows = self.row_at[item]
-        cells = np.where(rows >= 0, scores[rows, contestant[:, None]], ABSENT)
-        whole = (cells != ABSENT).all(axis=1)
-        item, contestant, position, cells = item[whole], contestant[whole], position[whole], cells[whole]
-        mean = rounded_mean(table.by_code[cells].sum(axis=1), np.int64(self.count))
-        code = np.where((cells == SKIPPED).any(axis=1), SKIPPED, self.table.codes_of(mean))
-        return item, contestant, code.astype(np.uint32), position
+    def add_row(self, key: RowKey) -> None:
+        """Add the next row."""
+        index = self._item_of.setdefault(key.item, len(self.keys))
+        if index == len(self.keys):
+            self.keys.append(key)
+        if self._rows == self.item.size:
+            self.item = np.concatenate([self.item, np.zeros(self._rows // 8 + 64, np.int64)])
+        self.item[self._rows] = index
+        self._rows += 1
 
     def matrix(self, contestants: int) -> NDArray[np.uint32]:
         """Return the codes without their spare room, shape (items, contestants)."""
-        return self.codes[: self.items, :contestants]
+        return self.codes[: len(self.keys), :contestants]
+
+    def present(self, contestant: int) -> NDArray[np.bool_]:
+        """Return for each item whether a contestant has any repeat of it, skipped ones included."""
+        return np.asarray((self.codes[:, contestant] != ABSENT) | (self.count[:, contestant] > 0))
+
+    def first_of_items(self, row: Index, contestant: Index, position: Index) -> tuple[Index, Index, Index]:
+        """Return (item, contestant, position) of the cells that are the first one of their item, of any repeat."""
+        item = self.item[row]
+        order = np.lexsort((position, contestant, item))
+        item, contestant, position = item[order], contestant[order], position[order]
+        first = np.ones(item.size, bool)
+        first[1:] = (item[1:] != item[:-1]) | (contestant[1:] != contestant[:-1])
+        first &= (self.codes[item, contestant] == ABSENT) & (self.count[item, contestant] == 0)
+        return item[first], contestant[first], position[first]
+
+    def first_undeclared(
+        self, row: Index, contestant: Index, code: NDArray[np.uint32], position: Index
+    ) -> Undeclared | None:
+        """Return the first of new cells that is a scored repeat beyond those declared, or None."""
+        if self.needed is None or not row.size:
+            return None
+        new = self._arrivals(row, contestant, code, position)
+        beyond = np.flatnonzero((new.code >= ZERO) & (new.number > self.needed))
+        if not beyond.size:
+            return None
+        at = beyond[new.position[beyond].argmin()]
+        return Undeclared(int(new.position[at]), int(new.item[at]), int(new.contestant[at]))
+
+    def _arrivals(self, row: Index, contestant: Index, code: NDArray[np.uint32], position: Index) -> _Arrivals:
+        item = self.item[row]
+        order = np.lexsort((position, contestant, item))
+        item, contestant, code, position = item[order], contestant[order], code[order], position[order]
+        first = np.ones(item.size, bool)
+        first[1:] = (item[1:] != item[:-1]) | (contestant[1:] != contestant[:-1])
+        start, group = np.flatnonzero(first), np.cumsum(first) - 1
+        before = self.count[item, contestant]
+        counts = code >= ZERO
+        if self.skips_bet:
+            counts |= first & (before == 0)
+        number = before + _running(counts.astype(np.int64), start, group)
+        return _Arrivals(order, item, contestant, code, position, start, group, counts, number)
+
+    def enter(
+        self, row: Index, contestant: Index, code: NDArray[np.uint32], position: Index, scores: NDArray[np.int64]
+    ) -> tuple[ItemCells, Index]:
+        """Add new cells, none of them undeclared; return the items that bet or are skipped now, and contestants that lost a skip.
+
+        `scores` are the scores of the codes. The codes of the items returned are not written yet.
+        """
+        new = self._arrivals(row, contestant, code, position)
+        values = np.where(new.code >= ZERO, scores[new.code], 0)
+        item, who = new.item[new.start], new.contestant[new.start]
+        sums = self.total[new.item, new.contestant] + _running(values, new.start, new.group)
+        last = np.append(new.start[1:], new.item.size) - 1
+        had = self.codes[item, who]
+        added = np.add.reduceat(new.counts.astype(np.int32), new.start)
+        self.total[item, who] = sums[last]
+        self.count[item, who] += added
+
+        bets = np.flatnonzero(new.counts & (new.number == self.needed))
+        code_of = self.table.codes_of(rounded_mean(sums[bets], np.int64(self.needed or 1)))
+        code_of = np.where(new.code[bets] == SKIPPED, SKIPPED, code_of)
+        has_bet = np.zeros(item.size, bool)
+        has_bet[new.group[bets]] = True
+        skips = np.flatnonzero((self.count[item, who] == 0) & (had == ABSENT))
+        lost = np.flatnonzero((had == SKIPPED) & (added > 0) & ~has_bet)
+        self.codes[item[lost], who[lost]] = ABSENT
+
+        at = np.concatenate([bets, new.start[skips]])
+        codes = np.concatenate([code_of, np.full(skips.size, SKIPPED)]).astype(np.uint32)
+        order = np.lexsort((new.contestant[at], new.item[at]))
+        at = at[order]
+        return (new.item[at], new.contestant[at], codes[order], new.position[at]), who[lost]
+
+    def pending(self, contestant: int) -> tuple[Index, NDArray[np.uint32]]:
+        """Return the items of a contestant that have scored repeats and have not bet, with the code of the mean of these."""
+        count, codes = self.count[: len(self.keys), contestant], self.codes[: len(self.keys), contestant]
+        item = np.flatnonzero((count > 0) & (codes == ABSENT))
+        mean = rounded_mean(self.total[item, contestant], count[item].astype(np.int64))
+        return item, self.table.codes_of(mean).astype(np.uint32)
+
+    def within_declared(self, row: Index, contestant: int, code: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Return which of new cells of a contestant, taken by row, stay within the declared repeats."""
+        new = self._arrivals(row, np.full(row.size, contestant), code, row)
+        keep = np.ones(row.size, bool)
+        if self.needed is not None:
+            keep[new.order] = (new.code < ZERO) | (new.number <= self.needed)
+        return keep
+
+    def rebuild(self, matrix: Codes, scores: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
+        """Compute everything from the rows, shape (rows, contestants), and the contestants whose runs have ended."""
+        rows, contestants = matrix.shape
+        shape = len(self.keys), contestants
+        self.codes = np.zeros(shape, np.uint32)
+        self.count, self.total = np.zeros(shape, np.int32), np.zeros(shape, np.int64)
+        if not rows or not contestants:
+            return
+        order = np.argsort(self.item[:rows], kind="stable")
+        start = np.flatnonzero(np.diff(self.item[order], prepend=-1))
+        step = max(1, _SLAB_CELLS // rows)
+        for low in range(0, contestants, step):
+            part = slice(low, low + step)
+            cells = matrix[:, part][order]
+            count = np.add.reduceat((cells >= ZERO).astype(np.int32), start, axis=0)
+            total = np.add.reduceat(scores[cells], start, axis=0)
+            skipped = (count == 0) & (np.add.reduceat((cells == SKIPPED).astype(np.int32), start, axis=0) > 0)
+            bets = (count > 0) & (ended[part] | (count >= self.needed if self.needed is not None else False))
+            codes = np.where(skipped, SKIPPED, ABSENT)
+            codes[bets] = self.table.codes_of(rounded_mean(total[bets], count[bets].astype(np.int64)))
+            if self.skips_bet:
+                count[skipped] = 1
+            self.codes[:, part], self.count[:, part], self.total[:, part] = codes, count, total
+
+
+def _running(values: NDArray[np.int64], start: Index, group: Index) -> NDArray[np.int64]:
+    """Add up values within each group, up to and with each of them."""
+    along = np.cumsum(values)
+    return np.asarray(along - (along - values)[start][group])

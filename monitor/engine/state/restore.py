@@ -26,7 +26,6 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     for score in stored.values[2:]:
         benchmark.add_value(score)
     benchmark.grow()
-    benchmark.counts_row[: len(benchmark.rows)] = [row.repeat == 0 for row in benchmark.rows]
     for k, column in enumerate(stored.columns):
         benchmark.scores[: column.size, k] = column
     benchmark.counters |= stored.counters
@@ -37,13 +36,18 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
         benchmark.record(int(field.split(":")[0]), change)
     benchmark.arrival = Arrival(stored.arrival, stored.finding)
     benchmark.conflicts = Conflicts(stored.listed, stored.again)
+    benchmark.ended = set(stored.ended)
     _restore_latches(benchmark)
+    if stored.undeclared:
+        benchmark.hold_repeats(stored.undeclared)
+        benchmark.mixed = stored.mixed
+        return benchmark
     _restore_items(benchmark)
-    sums = _sums_from_rows(benchmark) if stored.pairs is None else stored.pairs.arrays
+    sums = sums_of_items(benchmark) if stored.pairs is None else stored.pairs.arrays
     for name in ("n", "b", "c", "scored", "skipped", "total"):
         getattr(benchmark, name)[: sums[name].size] = sums[name]
     if benchmark.committed is not None:
-        benchmark.committed.rebuild(benchmark.rows, benchmark.matrix())
+        benchmark.committed.rebuild(benchmark.item_keys, benchmark.item_codes())
     return benchmark
 
 
@@ -65,18 +69,18 @@ def _side(benchmark: Benchmark, pair: int, change: VerdictChange) -> int:
 def _restore_items(benchmark: Benchmark) -> None:
     """Compute the items of several repeats, and the capital of graded pairs, from the rows."""
     if benchmark.repeats is not None:
-        matrix = benchmark.matrix()
-        row, contestant = np.nonzero(matrix)
-        item, contestant, code, _ = benchmark.repeats.completed(matrix, benchmark.table, row, contestant, row)
-        benchmark.repeats.codes[item, contestant] = code
-    benchmark.mixed = not benchmark.graded and len(benchmark.table) > 2 and bool((benchmark.item_codes() > ONE).any())
+        benchmark.repeats.rebuild(benchmark.matrix(), benchmark.table.by_code, benchmark.ended_flags())
+    benchmark.mixed = (
+        not benchmark.graded and benchmark.item_values.size > 4 and bool((benchmark.item_codes() > ONE).any())
+    )
     if benchmark.graded_pairs is not None and benchmark.pairs:
         pairs = all_pairs(len(benchmark.contestants))
         sums = capital_of(benchmark.item_codes(), benchmark.item_values, *pairs)
         benchmark.graded_pairs.capital, benchmark.graded_pairs.lead = sums
 
 
-def _sums_from_rows(benchmark: Benchmark) -> dict[str, NDArray[np.generic]]:
+def sums_of_items(benchmark: Benchmark) -> dict[str, NDArray[np.generic]]:
+    """Return the sums of pairs and contestants from the items."""
     codes, values = benchmark.item_codes(), benchmark.item_values
     n, b, c = matrix_counts(codes)
     return {

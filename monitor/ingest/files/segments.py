@@ -8,7 +8,7 @@ from monitor.ingest.files.blocks import Block
 from monitor.ingest.files.event_lines import REJECT_START, read_reject
 from monitor.ingest.files.paths import origin
 from schemas.decode import BOM, Checker, Fault, decode_block, decode_record, plain_text
-from schemas.events import Declaration, EventFields
+from schemas.events import Declaration, Ended, EventFields
 from schemas.packed import Reject, Segment
 from schemas.text import shorten
 
@@ -97,6 +97,7 @@ class _LineDecoder:
         self.without_benchmark: list[Reject] = []
         self.segment = self._new_segment()
         self.declared_at: list[int] = []
+        self.ended: list[Ended] = []
         self.converted: set[str] = set()
 
     def decode(self) -> DecodedBlock:
@@ -108,6 +109,8 @@ class _LineDecoder:
             group = lines[start : start + _GROUP]
             events = _decode_good(b"\n".join(group) + b"\n", self.checker)
             if events is not None:
+                if self.ended:
+                    self._close_segment(position, block.first_line + start - 1)
                 self._name_benchmark(events[0].benchmark)
                 self.segment.events.extend(events)
                 self.benchmark = events[-1].benchmark
@@ -132,13 +135,18 @@ class _LineDecoder:
         record = good[0] if good is not None else decode_record(line, self.converted)
         if isinstance(record, Fault):
             self._add_reject(record, line, number)
+        elif isinstance(record, Ended):
+            self.ended.append(record)
+            self._name_benchmark(record.ended)
         elif isinstance(record, Declaration):
-            if self.segment.events:
+            if self.segment.events or self.ended:
                 self._close_segment(position, number - 1)
             self.segment.declarations.append(record)
             self.declared_at.append(number)
             self._name_benchmark(record.declare)
         else:
+            if self.ended:
+                self._close_segment(position, number - 1)
             self.segment.events.append(record)
             self._name_benchmark(record.benchmark)
 
@@ -160,5 +168,7 @@ class _LineDecoder:
         return Segment([], [], [], 0, 0, origin(self.path))
 
     def _close_segment(self, end: int, line: int) -> None:
-        self.segments.append(self.segment._replace(end=end, line=line, declared_at=tuple(self.declared_at)))
-        self.segment, self.declared_at = self._new_segment(), []
+        self.segments.append(
+            self.segment._replace(end=end, line=line, declared_at=tuple(self.declared_at), ended=tuple(self.ended))
+        )
+        self.segment, self.declared_at, self.ended = self._new_segment(), [], []

@@ -8,7 +8,7 @@ from monitor.engine.state.delta import Source
 from monitor.ingest.files.blocks import BlockReader
 from monitor.ingest.files.streams import OpenStream, open_stream
 from schemas.decode import Fault, decode_record
-from schemas.events import Declaration
+from schemas.events import Declaration, Ended
 
 _MARK_BYTES: Final = 1 << 10
 
@@ -158,8 +158,8 @@ def _identity(status: os.stat_result) -> tuple[int, int, int, int]:
 def _last_benchmark(lines: bytes) -> str | None:
     for line in reversed(lines.split(b"\n")):
         record = decode_record(line) if line.strip() else None
-        if isinstance(record, Declaration):
-            return record.declare
+        if isinstance(record, Declaration | Ended):
+            return record.declare if isinstance(record, Declaration) else record.ended
         if record is not None and (record.benchmark is not None or not isinstance(record, Fault)):
             return record.benchmark
     return None

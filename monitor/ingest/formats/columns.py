@@ -9,7 +9,7 @@ import msgspec
 
 from monitor.ingest.formats.choices import FIELDS, NONE, Choices
 from schemas.decode import Fault, check_object
-from schemas.events import Declaration, EventFields
+from schemas.events import Declaration, Ended, EventFields
 from schemas.lenient import read_index, read_name, read_score
 from schemas.text import shorten
 
@@ -211,5 +211,5 @@ def _event(data: dict[str, object]) -> EventFields | Fault:
         return msgspec.convert(data, EventFields)
     except (msgspec.ValidationError, UnicodeError, OverflowError):
         record = check_object(data)
-        assert not isinstance(record, Declaration), "no field is called `declare`"
+        assert not isinstance(record, Declaration | Ended), "no field is called `declare`, and one `item_id`"
         return record

@@ -9,8 +9,8 @@ from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import TranslatedStream
 from monitor.ingest.formats.columns import ColumnError, Columns, find_battle, flatten
 from monitor.ingest.formats.log_file import LogFile
-from schemas.decode import BOM, Fault, decode_message, decode_record, read_object
-from schemas.events import Declaration, EventFields
+from schemas.decode import BOM, Decoded, Fault, decode_message, decode_record, read_object
+from schemas.events import Declaration, Ended, EventFields
 from schemas.lenient import read_name, read_score
 from schemas.text import shorten
 
@@ -72,6 +72,9 @@ class _EventTranslator(RecordTranslator):
         record = self._record(line)
         if isinstance(record, Declaration):
             yield line + b"\n"
+        elif isinstance(record, Ended):
+            renamed = record if self._model is None else record.model_copy(update={"model": self._model})
+            yield renamed.model_dump_json(exclude_none=True).encode() + b"\n"
         elif isinstance(record, EventFields) and self._model is not None:
             self._original = self._original or record.model
             if record.model == self._original:
@@ -84,7 +87,7 @@ class _EventTranslator(RecordTranslator):
         else:
             yield record
 
-    def _record(self, line: bytes) -> EventFields | Declaration | Fault:
+    def _record(self, line: bytes) -> Decoded | Fault:
         converted: set[str] = set()
         data = _object(line) if self._log.choices.scale else None
         if data is None or "score" not in data:

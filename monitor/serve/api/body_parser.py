@@ -8,8 +8,18 @@ import msgspec
 from monitor.serve.api.intake import Submission
 from monitor.serve.api.problems import ProblemError, fault_detail
 from schemas.api import RecordError
-from schemas.decode import BOM, Checker, Fault, check_object, decode_message, decode_records, is_blank, read_object
-from schemas.events import Declaration, EventFields
+from schemas.decode import (
+    BOM,
+    Checker,
+    Decoded,
+    Fault,
+    check_object,
+    decode_message,
+    decode_records,
+    is_blank,
+    read_object,
+)
+from schemas.events import Declaration, Ended, EventFields
 
 MAX_ERRORS: Final = 100
 """Bad records in one response; parsing stops there."""
@@ -19,7 +29,7 @@ _EVENTS: Final = msgspec.json.Decoder(list[EventFields])
 _VALUES: Final = msgspec.json.Decoder(list[Any])
 _DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
-NumberedRecord = tuple[int, EventFields | Declaration | Fault]
+NumberedRecord = tuple[int, Decoded | Fault]
 
 
 def parse_body(body: bytes, media_type: str) -> Submission:
@@ -36,7 +46,7 @@ def parse_body(body: bytes, media_type: str) -> Submission:
     ProblemError
         422 with the bad records, by line or by position in the array.
     """
-    submission, errors, checker = Submission([], []), list[RecordError](), Checker()
+    submission, errors, checker = Submission([], [], []), list[RecordError](), Checker()
     converted: set[str] = set()
     body = body.removeprefix(BOM)
     blocks = _array(body, converted) if media_type == "application/json" else _line_blocks(body, converted)
@@ -53,6 +63,8 @@ def parse_body(body: bytes, media_type: str) -> Submission:
                     raise _refusal(errors)
             elif isinstance(record, Declaration):
                 submission.declarations.append(record)
+            elif isinstance(record, Ended):
+                submission.ended.append(record)
             else:
                 submission.events.append(record)
     if errors:

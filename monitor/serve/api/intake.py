@@ -2,14 +2,15 @@
 
 from typing import NamedTuple, Protocol
 
-from schemas.events import Declaration, EventFields
+from schemas.events import Declaration, Ended, EventFields
 
 
 class Submission(NamedTuple):
-    """The events and declarations of one request, and a clause for each kind of value that was converted."""
+    """The events, declarations and ends of runs of one request, and a clause for each kind of value that was converted."""
 
     events: list[EventFields]
     declarations: list[Declaration]
+    ended: list[Ended]
     converted: frozenset[str] = frozenset()
 
 
@@ -21,7 +22,7 @@ class Intake(Protocol):
     """Appends requests to the log."""
 
     async def append(self, submission: Submission) -> str:
-        """Append the declarations, then the events; return their position once all of it is durable.
+        """Append the declarations, then the events and the ends of runs; return their position once all of it is durable.
 
         Raises
         ------

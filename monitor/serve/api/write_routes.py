@@ -79,7 +79,7 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, bodies:
             submission = parse_body(body, media_type)
         for declaration in submission.declarations:
             _check(reports, declaration)
-        if submission.events or submission.declarations:
+        if submission.events or submission.declarations or submission.ended:
             await _append(intake, submission)
         return Accepted(
             accepted=len(submission.events),
@@ -116,7 +116,7 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, b
             raise validation_problem(error.errors()) from error
         declaration = Declaration.model_validate(spec.model_dump() | {"declare": benchmark})
         _check(reports, declaration)
-        place = await _append(intake, Submission([], [declaration]))
+        place = await _append(intake, Submission([], [declaration], []))
         return DeclarationTaken(
             benchmark=benchmark, place=place, in_force=await _wait_until_folded(reports, declaration), spec=spec
         )

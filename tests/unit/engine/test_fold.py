@@ -116,19 +116,6 @@ def test_graded_scores_are_stored_with_twelve_decimals():
 # --- repeats and epochs -----------------------------------------------------------------------------------------------------------------
 
 
-def test_repeats_are_stored_and_do_not_bet():
-    log = FoldLog()
-    log.send(*(event(1, model, k % 2, repeat=k) for k in (2, 1) for model in "ab"))
-    assert log.bench.items == 0
-    assert counts_of(log.bench, "a", "b") == (0, 0, 0)
-    log.send(event(1, "a", 1), event(1, "b", 0), event(1, "a", 0, repeat=1))
-    assert log.bench.items == 1
-    assert counts_of(log.bench, "a", "b") == (1, 1, 0)
-    assert [score(log, 1, "a", repeat=k) for k in range(3)] == [SCORE_UNIT, SCORE_UNIT, 0]
-    assert log.bench.scored.tolist()[:2] == [1, 1]
-    assert counters(log) == (7, 0, 1, 0)
-
-
 def test_an_epoch_of_a_model_is_a_contestant_and_the_latest_is_current():
     log = FoldLog()
     log.send(event(1, "a", 1), event(1, "b", 0), event(1, "a", 0, epoch=2), event(1, "a", 1, epoch=1))

@@ -18,20 +18,6 @@ def test_the_capital_of_the_reference_differences():
     assert (most >= capital).all()
 
 
-def test_an_item_of_several_repeats_bets_once_all_of_them_are_there():
-    log = FoldLog({"declare": "bench", "repeats": 2, "items": 3})
-    log.send(event(1, "a", 1), event(1, "b", 0), event(1, "b", 1, repeat=1), event(1, "a", 1, repeat=2))
-    assert (log.bench.items, log.bench.n.tolist()[:1], log.bench.scored.tolist()[:2]) == (1, [0], [0, 1])
-    log.send(event(1, "a", 1, repeat=1))
-    assert log.bench.n[0] == 1
-    assert log.bench.graded_pairs.lead[0] == SCORE_UNIT // 2
-    log.send(event(2, "a", None), event(2, "b", 0), event(2, "b", 0, repeat=1), event(2, "a", 1, repeat=1))
-    assert (log.bench.n[0], log.bench.skipped.tolist()[:2]) == (1, [1, 0])
-    before = log.bench.graded_pairs.capital.copy()
-    log.restart()
-    assert (log.bench.graded_pairs.capital == before).all()
-
-
 def test_a_conflicting_graded_score_stops_nothing():
     log = FoldLog({"declare": "bench", "order": "trusted"})
     log.send(event(1, "a", 1), event(1, "b", 0), event(1, "a", 0.5))

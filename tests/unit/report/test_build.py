@@ -344,13 +344,13 @@ def test_two_models_that_share_nothing_are_said_to(complete):
     log = FoldLog()
     log.send(event(1, "a", 1), event(2, "b", 0), event(2, "a", None))
     pair = only(log, assert_complete=complete)
-    assert pair.reason == "a and b share no items yet."
+    assert pair.reason == ("a and b share no items." if complete else "a and b share no items yet.")
     values = pair.model_dump(
         exclude={"model_a", "model_b", "adjacent", "n", "b", "c", "status", "reason", "resolved", "decided"}
     )
     assert (values.pop("epoch_a"), values.pop("epoch_b")) == (0, 0)
     assert set(values.values()) == {None}
-    assert (pair.n, pair.b, pair.c, pair.status) == (0, 0, 0, "collecting" if complete else "held")
+    assert (pair.n, pair.b, pair.c, pair.status) == (0, 0, 0, "exhausted" if complete else "held")
     assert set(pair.decided.model_dump().values()) == {None}
     assert True not in pair.resolved.model_dump().values()
 
@@ -417,8 +417,23 @@ def test_asserted_completeness_counts_unshared_items_against_the_leader():
     scores = paired(60, 5, 35).astype(float)
     scores[65:, 1] = np.nan  # the ties are no longer shared: 35 items are missing for the pair
     pair = only(of(scores), assert_complete=True)
-    assert (pair.n, pair.status, pair.decided.anytime) == (65, "collecting", None)
-    assert "35 items are still missing for this pair" in pair.reason
+    assert (pair.n, pair.status, pair.decided.anytime) == (65, "exhausted", None)
+    assert "35 items are missing for this pair and count against the leader." in pair.reason
+    assert "It would be decided for a if missing items were ignored (--missing ignorable)." in pair.reason
+
+
+def test_ignorable_missing_items_are_left_aside_and_the_sentence_says_so():
+    scores = paired(60, 5, 35).astype(float)
+    scores[65:, 1] = np.nan
+    log = FoldLog({"declare": "bench", "missing": "ignorable"})
+    log.send(packed(scores, "ab"))
+    pair = only(log, assert_complete=True)
+    assert (pair.n, pair.status, pair.decided.anytime_family) == (65, "decided", "a")
+    assert "35 missing items ignored" in pair.reason
+    assert (
+        "Assumes that the 100 items read are the whole benchmark, and that what is missing does not depend on"
+        in pair.reason
+    )
 
 
 # --- graded and clustered ---------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,58 @@
+"""Items of a benchmark that an undeclared repeat holds: each is the mean of all its repeats, computed from the rows."""
+
+from copy import copy
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.codes import ONE
+from monitor.engine.state.repeats import Repeats
+from monitor.engine.state.restore import sums_of_items
+from schemas.report import RepeatsReport
+
+_views: WeakKeyDictionary[Benchmark, tuple[tuple[int, int], Benchmark]] = WeakKeyDictionary()
+
+
+class RepeatCounts(NamedTuple):
+    """Scored repeats an item, over the items that have any."""
+
+    least: int
+    mean: float
+    most: int
+
+
+def described(benchmark: Benchmark) -> Benchmark:
+    """Return a benchmark for its figures: itself, or a view whose items are means if an undeclared repeat holds it."""
+    if not benchmark.undeclared:
+        return benchmark
+    version = benchmark.off, benchmark.counters["events"]
+    known = _views.get(benchmark)
+    if known is not None and known[0] == version:
+        return known[1]
+    view = copy(benchmark)
+    view.repeats = Repeats(None)
+    for key in benchmark.rows:
+        view.repeats.add_row(key)
+    view.repeats.rebuild(benchmark.matrix(), benchmark.table.by_code, np.ones(len(benchmark.contestants), bool))
+    view.mixed = not view.graded and bool((view.item_codes() > ONE).any())
+    for name, values in sums_of_items(view).items():
+        setattr(view, name, values)
+    _views[benchmark] = version, view
+    return view
+
+
+def repeats_of(benchmark: Benchmark, contestants: Any) -> RepeatCounts | None:  # noqa: ANN401 - an index of any kind
+    """Return how many scored repeats the items of some contestants have; None without a score."""
+    if benchmark.repeats is None:
+        return RepeatCounts(1, 1.0, 1) if benchmark.scored[contestants].sum() else None
+    count = benchmark.repeats.count[: len(benchmark.item_keys), contestants]
+    count = count[count > 0]
+    return RepeatCounts(int(count.min()), float(count.mean()), int(count.max())) if count.size else None
+
+
+def repeats_report(benchmark: Benchmark, contestant: int) -> RepeatsReport | None:
+    """Report how many scored repeats the items of a model have."""
+    counts = repeats_of(benchmark, contestant)
+    return None if counts is None else RepeatsReport(min=counts.least, mean=counts.mean, max=counts.most)

@@ -135,8 +135,12 @@ async def _read_once(
         declare.note_unused(monitor.reports.benchmarks())
         if monitor.dead_letters_written:
             note(_unreadable(monitor.dead_letters_written, monitor))
-        save_conflicts(monitor.reports.partitions, conflicts)
-        print_report(monitor.reports.partitions, form, pairs)
+        partitions = monitor.reports.partitions
+    # Everything is stored. For this report alone, the end of the files is the end of every run; a later run may add to them.
+    for partition in partitions:
+        partition.end_all_runs()
+    save_conflicts(partitions, conflicts)
+    print_report(partitions, form, pairs)
 
 
 async def _follow(

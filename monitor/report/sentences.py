@@ -53,6 +53,8 @@ def _repeats(benchmark: Benchmark) -> str:
     counts = repeats_of(described(benchmark), slice(None, len(benchmark.contestants)))
     if counts is None or counts.most == 1:
         return ""
+    if counts.least == counts.most:
+        return f"; {counts.most:,} repeats an item: a score is their mean"
     number = f"{counts.mean:.0f}" if counts.mean >= 10 or counts.mean == round(counts.mean) else f"{counts.mean:.1f}"
     return f"; {number} repeats an item on average, {counts.least:,} to {counts.most:,}: a score is their mean"
 

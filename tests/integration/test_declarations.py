@@ -120,6 +120,20 @@ def test_graded_scores_are_recognised_or_declared(tmp_path, records):
     assert "--scores graded" in held["order"]["reason"]
 
 
+def test_missing_items_count_against_the_leader_or_not(tmp_path, records):
+    absent = [
+        e | {"score": None} if e["model"] == records[0]["model"] and k % 5 == 0 else e for k, e in enumerate(records)
+    ]
+    path = write(tmp_path / "a.jsonl", absent)
+    worst, ignored = (report(path, "--missing", kind)[0]["benchmarks"][0]["pairs"] for kind in ("worst", "ignorable"))
+    assert report(path)[0]["benchmarks"][0]["pairs"] == worst
+    assert {row["status"] for row in worst} <= {"decided", "exhausted"}
+    assert any("It would be decided for" in row["reason"] for row in worst)
+    assert {row["status"] for row in ignored} <= {"decided", "exhausted"}
+    assert [row["status"] for row in ignored].count("decided") > [row["status"] for row in worst].count("decided")
+    assert any("does not depend on the scores" in row["reason"] for row in ignored)
+
+
 @pytest.mark.parametrize(
     ("flags", "advice"),
     [
@@ -128,6 +142,7 @@ def test_graded_scores_are_recognised_or_declared(tmp_path, records):
         (["--order", "random"], "--order random: use completion, committed or trusted"),
         (["--family", "capacity"], "--family capacity: use spending, or capacity:M"),
         (["--repeats", "none"], "--repeats none: give a number of repeats"),
+        (["--missing", "best"], "--missing best: use worst or ignorable"),
         (["--items", "=5"], "the name of the benchmark is missing"),
     ],
 )

@@ -44,7 +44,7 @@ def counted(records):
 
 @pytest.fixture(scope="module")
 def records():
-    """One benchmark with duplicates, conflicts, skips and later repeats in it."""
+    """One benchmark with duplicates, conflicts and skips in it."""
     rng = random.Random(11)
     found = events(rng, SKILLS, ITEMS)
     for event in list(found):
@@ -52,8 +52,6 @@ def records():
             found.insert(rng.randrange(len(found)), event | {"score": rng.choice([0, 1])})
         if rng.random() < 0.02:
             event["score"] = None
-        if rng.random() < 0.02:
-            found.append(event | {"repeat": 1})
     return found
 
 

@@ -90,6 +90,10 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def _repeats(text: str) -> int | str:
+    return text if text == "all" else _whole(text)
+
+
 def _family(text: str) -> Fields:
     policy, colon, size = text.partition(":")
     if (policy, colon) == ("spending", ""):
@@ -102,12 +106,16 @@ def _family(text: str) -> Fields:
 _PARSERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "items": (_whole, "give an item count from 1, as N or NAME=N"),
     "alpha": (float, "give an error rate above 0 and below 0.5, as ALPHA or NAME=ALPHA"),
-    "repeats": (_whole, "give a number of repeats from 1, as R or NAME=R"),
+    "repeats": (_repeats, "give a number of repeats from 1, or all, as R or NAME=R"),
     "family": (_family, "use spending, or capacity:M for M pairs that share alpha"),
 }
 """By flag: what parses its value, and what to do about one that cannot be right."""
 
-_CHOICES: Final = {"order": "completion, committed or trusted", "scores": "binary or graded"}
+_CHOICES: Final = {
+    "order": "completion, committed or trusted",
+    "scores": "binary or graded",
+    "missing": "worst or ignorable",
+}
 """By flag: the words it takes."""
 
 

@@ -231,7 +231,17 @@ class DeclareOptions:
     ] = None
     repeats: Annotated[
         list[str] | None,
-        _declare_option("--repeats", "R", "repeats of an item whose mean is its score  \\[default: 1]"),
+        _declare_option(
+            "--repeats", "R", "repeats of an item whose mean is its score, or all until the run ends  \\[default: 1]"
+        ),
+    ] = None
+    missing: Annotated[
+        list[str] | None,
+        _declare_option(
+            "--missing",
+            "KIND",
+            "worst: missing items count against the leader; ignorable: after the end of both runs they do not count  \\[default: worst]",
+        ),
     ] = None
     alias: Annotated[
         list[str] | None,

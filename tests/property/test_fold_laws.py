@@ -313,12 +313,13 @@ def test_chunking_and_restarts_change_nothing(stream, sizes, cuts, restart, at_o
 @given(streams(), SIZES, CHUNKINGS)
 def test_replaying_the_whole_log_only_adds_duplicates(stream, sizes, cuts):
     spec, events = stream
-    # An end without a model ends what has begun by then, so it may end more when it comes again.
-    events = [event for event in events if "ended" not in event or "model" in event]
     records, _, end = log_of(spec, events, sizes)
     partition, store = fold(records, end, cuts, restart=False)
     once = essence(partition)
-    again = [(offset + end, record) for offset, record in records[1:]]
+    # An end may find more runs when it comes again: it ends what has begun by then.
+    events = [event for event in events if "ended" not in event]
+    repeated, _, _ = log_of(spec, events, sizes)
+    again = [(offset + end, record) for offset, record in repeated[1:]]
     chunk = Chunk(0, end, 2 * end, [o for o, _ in again], [r for _, r in again])
     store.commit(partition.fold(chunk))
     twice = essence(partition)
@@ -328,7 +329,7 @@ def test_replaying_the_whole_log_only_adds_duplicates(stream, sizes, cuts):
     fresh = counters["events"] - counters["duplicates"] - counters["conflicts"]
     again = [twice["counters"][name] - 2 * counters[name] for name in ("duplicates", "conflicts")]
     assert sum(again) == fresh
-    assert again[1] <= sum("ended" not in event and event["score"] is None for event in events)
+    assert again[1] <= sum(event["score"] is None for event in events)
     kept = once.keys() - {"counters", "conflicts"}
     assert {k: once[k] for k in kept} == {k: twice[k] for k in kept}
     assert once["conflicts"][0] == twice["conflicts"][0][: len(once["conflicts"][0])]

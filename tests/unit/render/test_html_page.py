@@ -98,7 +98,7 @@ def test_one_model_graded_scores_and_nothing_at_all():
     )
     text = read_html(render_html([document_of(log[name], detail=True) for name in ("bench", "graded", "apart")])).text
     assert "There is no pair to compare." in text
-    assert "share no items yet" in text
+    assert "share no items." in text
     assert "No results" in read_html(render_html([])).text
 
 

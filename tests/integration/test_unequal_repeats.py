@@ -1,11 +1,15 @@
-"""Boards whose items have 1 to 96 repeats, against numpy: `report` and `watch --once` take the mean of all of them."""
+"""Boards whose items have 1 to 96 repeats, against numpy: `report`, `watch --once` and `run` take the mean of all of them."""
 
+import asyncio
 import json
+from itertools import permutations
 
 import numpy as np
 import pytest
 
-from tests.commands import report, watch_once, write
+from tests.commands import get, rankwatch, report, until, watch_once, write
+from tests.kafka.run_worker import Workers
+from tests.redis_server import RedisServer
 
 BOARDS = 200
 
@@ -33,10 +37,9 @@ def expected(runs):
             means.setdefault(model, {})[item] = np.mean([score for _, score in repeats])
     found = {model: float(np.mean(list(own.values()))) for model, own in means.items()}
     pairs = {}
-    for a in means:
-        for b in means.keys() - {a}:
-            gaps = np.array([means[a][item] - means[b][item] for item in means[a].keys() & means[b].keys()])
-            pairs[a, b] = (gaps.size, float(gaps.mean()) if gaps.size else None)
+    for (a, one), (b, other) in permutations(means.items(), 2):
+        gaps = np.array([one[item] - other[item] for item in one.keys() & other.keys()])
+        pairs[a, b] = (gaps.size, float(gaps.mean()) if gaps.size else None)
     return found, pairs
 
 
@@ -77,3 +80,30 @@ def test_report_takes_the_mean_of_all_repeats(boards, path):
 def test_watch_takes_the_mean_of_all_repeats_at_the_end(boards, path, tmp_path):
     check(boards, json.loads(watch_once(tmp_path / "one", path))["benchmarks"])
     check(boards, json.loads(watch_once(tmp_path / "two", path, "--repeats", "all"))["benchmarks"])
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("declared", [True, False], ids=["declared", "undeclared"])
+def test_a_worker_takes_the_mean_of_all_repeats_of_a_topic(kafka, topic, boards, path, tmp_path, declared):
+    """Declared, items bet when their runs end; undeclared, the benchmark is held, and its figures are the same."""
+    asyncio.run(kafka.create_topic(topic, 2))
+    declarations = [{"declare": name, "repeats": "all", "order": "trusted"} for name in boards] if declared else []
+    ends = [{"ended": name} for name in boards]
+    lines = [*declarations, *map(json.loads, path.read_text().splitlines()), *ends]
+    sent = write(tmp_path / "sent.jsonl", lines)
+    rankwatch("send", sent, "--to", kafka.url(topic), "--data-dir", tmp_path / "positions")
+    env = {"RANKWATCH_GROUP": topic, "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts"}
+    with RedisServer(tmp_path) as redis, Workers(kafka.url(topic), redis.url, tmp_path, **env) as workers:
+        url = workers.start().url()
+
+        def held():
+            benchmarks = json.loads(get(f"{url}/api/v1/benchmarks?pairs=all")[1])["benchmarks"]
+            whole = len(benchmarks) == BOARDS and all(m["run_ended"] for b in benchmarks for m in b["models"])
+            return benchmarks if whole else None
+
+        benchmarks = until(held, workers.said())
+        check(boards, benchmarks)
+        reasons = [benchmark["order"]["reason"] for benchmark in benchmarks]
+        assert all("--repeats all" in reason for reason in reasons if not declared)
+        assert not any(reason for reason in reasons if declared)
+        workers.stop()

@@ -61,7 +61,8 @@ class PairTable(PairCounts):
     @classmethod
     def of(cls, benchmark: Benchmark, *, assert_complete: bool = False) -> Self:
         """Build the table; `assert_complete` takes the items read as the whole benchmark where no order policy was declared."""
-        assumed = assert_complete and (benchmark.spec.order.policy == "none" or bool(benchmark.undeclared))
+        unknown = benchmark.spec.order.policy == "none" or bool(benchmark.undeclared)
+        assumed = assert_complete and unknown and not benchmark.too_many_items
         return cls(benchmark, (benchmark.spec.items or benchmark.items) if assumed else None)
 
     # --- whether decisions count ------------------------------------------------------------------------------------------------------

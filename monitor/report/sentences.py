@@ -21,12 +21,12 @@ def hold_reason(benchmark: Benchmark) -> str | None:
         return f"{NO_ORDER}; {benchmark.undeclared}" if benchmark.undeclared else NO_ORDER
     if benchmark.order_refuted:
         return f"{benchmark.suspicion}, and the order was declared trusted"
-    if benchmark.undeclared:
-        return benchmark.undeclared
     if benchmark.too_many_items:
         return (
             f"{benchmark.items:,} items arrived and {spec.items:,} were declared, so the declared item count was wrong"
         )
+    if benchmark.undeclared:
+        return benchmark.undeclared
     if benchmark.mixed:
         return (
             "some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare graded scores (--scores graded) before the first "

@@ -71,6 +71,15 @@ def test_the_first_repeat_alone_does_not_name_the_better_model():
     assert "4 repeats an item: a score is their mean" in report.order.reason
 
 
+def test_more_items_than_declared_hold_a_report_with_undeclared_repeats_too():
+    log = FoldLog({"declare": "bench", "items": 20})
+    log.send(*(event(item, model, int(model == "a"), repeat=k) for item in range(30) for model in "ab" for k in (0, 1)))
+    log.partition.end_all_runs()
+    report = benchmark_report(log.bench, pairs="all", assert_complete=True)
+    assert report.order.reason.startswith("30 items arrived and 20 were declared")
+    assert report.pairs[0].decided.anytime_family is None
+
+
 def test_labels_are_names():
     log = FoldLog({"declare": "bench", "repeats": 2, "items": 3})
     log.send(

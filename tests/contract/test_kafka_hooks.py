@@ -125,5 +125,5 @@ def test_an_application_for_kafka_has_settings_and_chunks_by_bytes():
 
 
 def test_a_url_that_is_none_is_refused():
-    with pytest.raises(ValueError, match="give kafka://host:port"):
+    with pytest.raises(ValueError, match="use kafka://host:port"):
         make_app("kafka:///events", "events", app_id="group")

@@ -166,7 +166,7 @@ def stored_state(benchmark):
     return {
         "counters": benchmark.counters,
         "contestants": order,
-        "items": [row.item for row in benchmark.rows if row.repeat == 0],
+        "items": [key.item for key in benchmark.item_keys],
         "scores": {
             (row.item, row.repeat, contestant): codes[code]
             for row, line in zip(benchmark.rows, benchmark.matrix().tolist(), strict=True)

@@ -62,7 +62,8 @@ class PairTable(PairCounts):
     def of(cls, benchmark: Benchmark, *, assert_complete: bool = False) -> Self:
         """Build the table; `assert_complete` takes the items read as the whole benchmark where no order policy was declared."""
         unknown = benchmark.spec.order.policy == "none" or bool(benchmark.undeclared)
-        assumed = assert_complete and unknown and not benchmark.too_many_items
+        refuted = benchmark.too_many_items or benchmark.order_refuted
+        assumed = assert_complete and unknown and not refuted
         return cls(benchmark, (benchmark.spec.items or benchmark.items) if assumed else None)
 
     # --- whether decisions count ------------------------------------------------------------------------------------------------------

@@ -56,6 +56,23 @@ def test_files_read_as_complete_use_the_mean_of_all_repeats(seed):
     assert "repeats an item on average" in report.order.reason
 
 
+@pytest.mark.parametrize(
+    ("declaration", "items", "reason"),
+    [({"items": 30}, 40, "40 items arrived and 30 were declared"), ({"order": "trusted"}, 600, "order is suspect")],
+    ids=["too many items", "suspect order"],
+)
+def test_an_undeclared_repeat_does_not_undo_what_refutes_the_declaration(declaration, items, reason):
+    log = FoldLog({"declare": "bench", **declaration})
+    events = [event(k, m, int(m == "a"), cluster=f"c{k // 100}") for k in range(items) for m in "ab"]
+    for more in ([], [event(5, "b", 1, repeat=1)]):
+        log.send({"events": events + more})
+        events = []
+        report = benchmark_report(log.bench, pairs="all", assert_complete=True)
+        assert report.order.policy == log.bench.spec.order.policy
+        assert [pair.status for pair in report.pairs] == ["invalidated"]
+        assert reason in report.order.reason
+
+
 def test_the_first_repeat_alone_does_not_name_the_better_model():
     """Means .75 and .25 on four repeats, of which the first is wrong for the better model."""
     events = [

@@ -26,7 +26,7 @@ BENCHMARK = (
     "benchmark items events duplicates conflicts rejected conflicts_by_model duplicates_by_model "
     "order alpha power mixture family models summary pairs"
 )
-MODEL = "model aliases epoch items coverage mean mean_low mean_high rank rank_low rank_high tie_group"
+MODEL = "model aliases epoch items coverage mean mean_low mean_high rank rank_low rank_high tie_group repeats run_ended"
 PAIR = (
     "model_a model_b epoch_a epoch_b adjacent n b c gap p_a p_b rho sd p_chi2 p_exact p_mid p_clustered required_n resolution_ratio mde "
     "log_e log_e_a log_e_b gap_low gap_high gap_family_low gap_family_high status reason decided_at_n items_to_decision "
@@ -44,8 +44,6 @@ def messy(seed, **more):
     for event in list(records):
         if rng.random() < 0.05:
             records.append(event | {"score": rng.choice([0, 1, True, False, 0.0, 1.0])})
-        if rng.random() < 0.05:
-            records.append(event | {"repeat": 1, "score": rng.choice([0, 1])})
         if rng.random() < 0.03:
             event["score"] = None
         if event["model"] == "charlie" and rng.random() < 0.4:
@@ -348,9 +346,9 @@ def test_a_declared_item_count_holds_the_missing_items_against_the_leader(tmp_pa
     assert pair["decided_at_n"] < 60
     assert most["models"][0]["coverage"] == pytest.approx(60 / 70)
     (pair,) = declared(tmp_path, {"items": 600}, records)[0]["pairs"]
-    assert pair["status"] == "collecting"
+    assert pair["status"] == "exhausted"
     assert pair["decided"]["anytime"] is None
-    assert "540 items are still missing for this pair" in pair["reason"]
+    assert "540 items are missing for this pair and count against the leader" in pair["reason"]
 
 
 def test_a_trusted_order_decides_as_the_items_come(tmp_path):

@@ -186,6 +186,6 @@ def comes_back_empty(scene):
 
 def ended(worker):
     """What a worker says last, that ends by itself with exit 1."""
-    assert worker.process.wait(PATIENCE) == 1, worker.told
-    assert "Traceback" not in worker.told, worker.told
-    return worker.told.strip().splitlines()[-1]
+    assert worker.process.wait(PATIENCE) == 1, worker.log_text
+    assert "Traceback" not in worker.log_text, worker.log_text
+    return worker.log_text.strip().splitlines()[-1]

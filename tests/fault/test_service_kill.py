@@ -76,7 +76,7 @@ class Service:
         end = time.monotonic() + seconds
         while not reached():
             assert time.monotonic() < end, f"waited {seconds} s in vain for {what}\n" + "\n".join(
-                w.told[-1500:] for w in self.slots
+                w.log_text[-1500:] for w in self.slots
             )
             time.sleep(0.02)
 
@@ -84,8 +84,8 @@ class Service:
         """Start again what has ended by itself, as a supervisor does."""
         for slot, worker in enumerate(self.slots):
             if worker.code is not None:
-                assert "Traceback" not in worker.told, worker.told[-3000:]
-                self.unasked.append((worker.code, worker.told.strip().splitlines()[-1][:300]))
+                assert "Traceback" not in worker.log_text, worker.log_text[-3000:]
+                self.unasked.append((worker.code, worker.log_text.strip().splitlines()[-1][:300]))
                 self.say(f"worker {worker.number} had ended by itself with {self.unasked[-1]}")
                 self.start(slot)
 
@@ -100,14 +100,14 @@ class Service:
         began = time.monotonic()
         code = old.process.wait(PATIENCE)
         self.say(f"worker {old.number} was asked to end: {code} after {time.monotonic() - began:.1f} s")
-        assert code == 0, old.told[-3000:]
+        assert code == 0, old.log_text[-3000:]
         worker = self.start(slot, f"{point}:{self.rng.randint(1, 4) if point != 'before-relay' else 1}")
         self.ready(slot)
         end = time.monotonic() + PATIENCE
         while worker.code is None and time.monotonic() < end:
             self.feeder.trickle(20)
             time.sleep(0.1)
-        assert worker.code == -signal.SIGKILL, f"{point}: {worker.code}\n{worker.told[-3000:]}"
+        assert worker.code == -signal.SIGKILL, f"{point}: {worker.code}\n{worker.log_text[-3000:]}"
         self.kills += 1
         self.say(f"kill {self.kills}: worker {worker.number} at {point}")
         self.start(slot)
@@ -139,7 +139,7 @@ class Service:
         finally:
             frozen.signal(signal.SIGCONT)
         self.wait(lambda: frozen.assigned() > before or frozen.code is not None, "the zombie to come back")
-        stale = frozen.told.count("another writer moved the stored state")
+        stale = frozen.log_text.count("another writer moved the stored state")
         self.say(
             f"worker {frozen.number} frozen; the other had its partitions after {took:.1f} s; it came back "
             f"(exit {frozen.code}, {stale} of its writes refused)"
@@ -180,7 +180,7 @@ class Service:
         codes = [worker.process.wait(PATIENCE) for worker in self.slots]
         took = time.monotonic() - begin
         self.say(f"both workers ended {took:.1f} s after SIGTERM with {codes}")
-        assert codes == [0, 0], "\n".join(worker.told[-3000:] for worker in self.slots)
+        assert codes == [0, 0], "\n".join(worker.log_text[-3000:] for worker in self.slots)
         assert took < 20
 
     def finish(self):
@@ -189,7 +189,7 @@ class Service:
         self.retire()
         self.start(0)
         self.start(1)
-        said = lambda: "\n".join(worker.told[-2000:] for worker in self.slots)  # noqa: E731
+        said = lambda: "\n".join(worker.log_text[-2000:] for worker in self.slots)  # noqa: E731
         count = asyncio.run(caught_up(self.cluster, self.redis, TOPIC, PARTITIONS, said))
         self.say(f"caught up: {count:,} records")
         self.retire()

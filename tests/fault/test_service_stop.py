@@ -82,8 +82,8 @@ def stops(worker, code=0, within=DRAIN_SECONDS):
     worker.signal(signal.SIGTERM)
     found = worker.process.wait(PATIENCE)
     took = time.monotonic() - begin
-    assert found == code, f"exit {found} after {took:.1f} s\n{worker.told}"
-    assert "Traceback" not in worker.told, worker.told
+    assert found == code, f"exit {found} after {took:.1f} s\n{worker.log_text}"
+    assert "Traceback" not in worker.log_text, worker.log_text
     assert took < within
     print(f"ended after {took:.1f} s")
 
@@ -110,7 +110,7 @@ def test_while_no_broker_answers(scene):
 def test_while_redis_hangs_as_the_state_is_loaded(scene):
     scene.redis.freeze()
     worker = scene.worker()
-    until(lambda: "topic created" in worker.told, "the worker to come to the server")
+    until(lambda: "topic created" in worker.log_text, "the worker to come to the server")
     time.sleep(1)
     stops(worker)
 
@@ -124,7 +124,7 @@ def test_idle_and_ready(scene):
 def test_while_partitions_move(scene):
     first = scene.idle()
     second = scene.worker()
-    until(lambda: "rebalancing" in first.told, "a rebalance")
+    until(lambda: "rebalancing" in first.log_text, "a rebalance")
     stops(first)
     until(lambda: second.holds() == PARTITIONS, "the other worker to take over")
     stops(second)

@@ -47,9 +47,9 @@ def redis_off(start, topic):
 
 def ended(worker):
     """What a worker says last, that ends by itself with exit 1."""
-    assert worker.process.wait(PATIENCE) == 1, worker.told
-    assert "Traceback" not in worker.told
-    return worker.told.strip().splitlines()[-1]
+    assert worker.process.wait(PATIENCE) == 1, worker.log_text
+    assert "Traceback" not in worker.log_text
+    return worker.log_text.strip().splitlines()[-1]
 
 
 async def config(kafka, name):
@@ -104,15 +104,15 @@ async def test_a_log_that_is_not_the_one_of_the_state_is_refused(kafka, topic, s
     worker = start()
     until(lambda: redis_off(start, topic) == 2, "both records to be folded")
     worker.process.terminate()
-    assert worker.process.wait(PATIENCE) == 0, worker.told
-    for partitions, values, told in (
+    assert worker.process.wait(PATIENCE) == 0, worker.log_text
+    for partitions, values, message in (
         (1, (b"one", b"other"), "holds another record at offset 1, where the last record was folded"),
         (1, (b"one",), "holds nothing at offset 1"),
         (2, (b"one", b"two"), "belongs to another log"),
     ):
         await kafka.delete_topic(topic)
         await make(partitions, *values)
-        assert told in ended(start(linger_seconds="0.5"))
+        assert message in ended(start(linger_seconds="0.5"))
         assert redis_off(start, topic) == 2, "the state is as it was"
 
 

@@ -19,7 +19,7 @@ class RunWorker:
             self.process = forked.start(command, fresh=fresh, env=environment(**quick), stdout=log, stderr=log)
 
     @property
-    def told(self):
+    def log_text(self):
         """Its log until now."""
         return self.path.read_text(errors="replace")
 
@@ -30,11 +30,11 @@ class RunWorker:
 
     def assigned(self):
         """How often it was given partitions."""
-        return self.told.count("partitions assigned")
+        return self.log_text.count("partitions assigned")
 
     def lines(self, event):
         """What it has logged of an event."""
-        found = [line for line in self.told.splitlines() if f'"{event}"' in line and line.endswith("}")]
+        found = [line for line in self.log_text.splitlines() if f'"{event}"' in line and line.endswith("}")]
         return [json.loads(line) for line in found]
 
     def partitions(self):
@@ -48,7 +48,7 @@ class RunWorker:
 
     def url(self):
         """Where it serves, once it does."""
-        return until(lambda: self.lines("started"), f"the worker to start: {self.told}")[0]["url"]
+        return until(lambda: self.lines("started"), f"the worker to start: {self.log_text}")[0]["url"]
 
     def signal(self, number):
         """Send a signal."""
@@ -82,17 +82,17 @@ class Workers:
         return [worker for worker in self.all if worker.code is None]
 
     def shares(self, *workers):
-        """The partitions of each of some workers, of all that run unless told."""
+        """The partitions of each of some workers, of all that run by default."""
         return [worker.partitions() for worker in workers or self.running]
 
     def said(self):
         """The last of what they have logged."""
         return "\n".join(
-            f"--- worker {worker.number}, exit {worker.code}\n{worker.told[-2000:]}" for worker in self.all
+            f"--- worker {worker.number}, exit {worker.code}\n{worker.log_text[-2000:]}" for worker in self.all
         )
 
     def stop(self, *workers):
-        """Ask some to end, all that run unless told; each has to end with exit 0."""
+        """Ask some to end, all that run by default; each has to end with exit 0."""
         workers = workers or self.running
         for worker in workers:
             worker.signal(signal.SIGTERM)

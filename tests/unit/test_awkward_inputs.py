@@ -34,24 +34,23 @@ def between(record):
     return b"\n".join((first, record, last)) + b"\n"
 
 
-def from_report(record, path):
-    path.write_bytes(between(record))
+def read_file(path):
     events, rejects, notes = [], [], []
     importer = Importer(report=notes.append)
     for segment in read_files(importer.find([path]), opener=importer.open):
         events += segment.events
         rejects += segment.rejects
     return [fields(e) for e in events], [(r["field"], r["reason"]) for r in rejects], notes
+
+
+def from_report(record, path):
+    path.write_bytes(between(record))
+    return read_file(path)
 
 
 def from_gzip(record, path):
     path.write_bytes(gzip.compress(between(record)))
-    events, rejects, notes = [], [], []
-    importer = Importer(report=notes.append)
-    for segment in read_files(importer.find([path]), opener=importer.open):
-        events += segment.events
-        rejects += segment.rejects
-    return [fields(e) for e in events], [(r["field"], r["reason"]) for r in rejects], notes
+    return read_file(path)
 
 
 def from_watch(record, path):

@@ -15,11 +15,11 @@ STORED, DEFLATED, ZSTANDARD = 0, 8, 93
 
 
 class Read:
-    """What files come to: events, declarations and rejects, and what was told."""
+    """What files come to: events, declarations and rejects, and its notes."""
 
     def __init__(self, *paths, **choices):
-        self.told = []
-        importer = Importer(Choices.parse(**choices), self.told.append)
+        self.notes = []
+        importer = Importer(Choices.parse(**choices), self.notes.append)
         segments = list(read_files(importer.find(paths), opener=importer.open))
         self.events = [event for segment in segments for event in segment.events]
         self.declared = [(d.declare, d.items) for segment in segments for d in segment.declarations]

@@ -56,7 +56,7 @@ def test_values_are_counted_as_inspect_counts_them(path):
     samples = [inspect_sample(k, value) for k, value in enumerate(VALUES)]
     read = Read(write(path, samples))
     assert read.scores == expected(samples)
-    assert read.told == ["quiz: scorer match; clusters by category"]
+    assert read.notes == ["quiz: scorer match; clusters by category"]
     assert {e.cluster for e in read.events} == {"b"}
     assert not read.rejects
 
@@ -88,7 +88,7 @@ def test_a_scorer_is_chosen_by_name_and_key(path):
     write(path, [inspect_sample("q", "C", multi=several, other=0.5)], scorers=[{"name": "other"}, {"name": "match"}])
     read = Read(path)
     assert [e.score for e in read.events] == [0.5]
-    assert read.told == ["quiz: scorer other (also available: match, multi.a, multi.b); clusters by category"]
+    assert read.notes == ["quiz: scorer other (also available: match, multi.a, multi.b); clusters by category"]
     assert [e.score for e in Read(path, scorer=["match"]).events] == [1.0]
     assert [e.score for e in Read(path, scorer=["quiz=multi.b"]).events] == [0.25]
     for wrong in ("multi", "multi.c", "nope"):
@@ -143,7 +143,7 @@ def test_a_run_that_did_not_finish_leaves_open_what_failed(path, status):
     samples = [inspect_sample("a", "C"), inspect_sample("b", None, error="out of memory"), inspect_sample("c", None)]
     read = Read(write(path, samples, status=status))
     assert [(e.item_id, e.score) for e in read.events] == [("a", 1.0)]
-    assert any("2 of 3 samples failed or have no score; the run did not finish" in text for text in read.told)
+    assert any("2 of 3 samples failed or have no score; the run did not finish" in text for text in read.notes)
 
 
 def test_a_log_without_scores_is_refused_once_it_is_finished(path):
@@ -161,7 +161,7 @@ def test_an_early_log_has_one_score_without_a_name(tmp_path):
     del old["scores"]
     read = Read(inspect_json(tmp_path / "a.json", [old]))
     assert [e.score for e in read.events] == [1.0]
-    assert "scorer score" in read.told[0]
+    assert "scorer score" in read.notes[0]
 
 
 def test_samples_that_no_summary_knows_are_read_themselves(tmp_path):
@@ -333,7 +333,7 @@ def test_versions_of_a_task_are_not_mixed(tmp_path):
 def test_other_questions_under_the_same_id_are_told_of(tmp_path):
     inspect_json(tmp_path / "a.json", scored(2), model="one")
     inspect_json(tmp_path / "b.json", [s | {"input": "another"} for s in scored(2)], model="two")
-    assert any("differs from the one in" in text for text in Read(tmp_path).told)
+    assert any("differs from the one in" in text for text in Read(tmp_path).notes)
 
 
 def test_a_retry_is_no_second_run(tmp_path):
@@ -342,7 +342,7 @@ def test_a_retry_is_no_second_run(tmp_path):
     read = Read(tmp_path)
     assert read.scores["quiz", "z", 0, "m"] == 1.0
     assert len(read.events) == 5
-    assert not any("both hold" in text for text in read.told)
+    assert not any("both hold" in text for text in read.notes)
 
 
 def test_only_logs_are_taken_from_a_folder(tmp_path):
@@ -353,7 +353,7 @@ def test_only_logs_are_taken_from_a_folder(tmp_path):
     read = Read(tmp_path)
     assert {e.model for e in read.events} == {"m", "other"}
     assert not read.rejects
-    assert [text for text in read.told if "is skipped" in text] == [
+    assert [text for text in read.notes if "is skipped" in text] == [
         f"{tmp_path / 'config.json'} is skipped: it does not look like results; give its path to read it"
     ]
 

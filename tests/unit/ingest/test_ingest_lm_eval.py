@@ -33,7 +33,7 @@ def test_runs_of_two_models_share_items(tmp_path):
     }
     assert [e.cluster for e in read.events] == ["law", "math"] * 4
     assert read.declared == [("quiz", 4)] * 2
-    assert read.told == ["quiz: metric acc; filter none; clusters by subject"]
+    assert read.notes == ["quiz: metric acc; filter none; clusters by subject"]
     assert not read.rejects
 
 
@@ -42,7 +42,7 @@ def test_one_filter_counts_and_not_all(tmp_path):
     lm_eval_run(tmp_path, "m", lines, filters=("strict", "flexible"))
     first, chosen = Read(tmp_path), Read(tmp_path, filter=["flexible"])
     assert [e.score for e in first.events] == [0.0] * 3
-    assert "filter strict (also available: flexible)" in first.told[0]
+    assert "filter strict (also available: flexible)" in first.notes[0]
     assert [e.score for e in chosen.events] == [1.0] * 3
     assert chosen.declared == [("quiz", 3)]
     (refused,) = Read(tmp_path, filter=["quiz=lenient"]).faults
@@ -68,12 +68,12 @@ def test_the_first_metric_with_a_number_of_which_more_is_better_counts(tmp_path)
     lm_eval_run(tmp_path, "m", [sample(0, metrics=metrics)], better={"f1": True, "perplexity": False, "acc": True})
     read = Read(tmp_path)
     assert [e.score for e in read.events] == [0.25]
-    assert "metric acc (also available: f1, perplexity, acc_norm)" in read.told[0]
+    assert "metric acc (also available: f1, perplexity, acc_norm)" in read.notes[0]
     assert [e.score for e in Read(tmp_path, metric=["acc_norm"]).events] == [0.75]
     assert [e.score for e in Read(tmp_path, metric=["other=acc_norm"]).events] == [0.25]
     lower = Read(tmp_path, metric=["quiz=perplexity:lower"])
     assert [e.score for e in lower.events] == [0.5]
-    assert "metric perplexity (less is better)" in lower.told[0]
+    assert "metric perplexity (less is better)" in lower.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_without_results_the_folder_names_the_model(tmp_path):
     read = Read(tmp_path)
     assert [(e.benchmark, e.model) for e in read.events] == [("a_b", "acme__one")]
     assert not read.declared
-    assert any("no results file is next to it" in text for text in read.told)
+    assert any("no results file is next to it" in text for text in read.notes)
     assert [e.model for e in Read(f"mine={tmp_path}").events] == ["mine"]
 
 
@@ -164,7 +164,7 @@ def test_equal_numbers_of_different_documents_are_different_items(tmp_path):
     lm_eval_run(tmp_path / "b", "two", [sample(0), sample(1, doc_hash="f" * 64)])
     read = Read(tmp_path)
     assert [e.item_id for e in read.events] == [*ids(2), ids(1)[0], "1-ffffffffffff"]
-    assert any("item 1 in" in text and "differs from the one in" in text for text in read.told)
+    assert any("item 1 in" in text and "differs from the one in" in text for text in read.notes)
     assert [e.item_id for e in Read(tmp_path, columns=["item_id=doc_id"]).events] == ["0", "1", "0", "1"]
     assert [e.item_id for e in Read(tmp_path, columns=["item_id=doc.question"]).events] == ["0?", "1?"] * 2
 
@@ -172,10 +172,10 @@ def test_equal_numbers_of_different_documents_are_different_items(tmp_path):
 def test_two_runs_of_one_model_are_told_of_and_can_be_named(tmp_path):
     lm_eval_run(tmp_path / "a", "m", [sample(0)])
     lm_eval_run(tmp_path / "b", "m", [sample(0, 0.0)], time="2026-02-02T03-04-05.5")
-    assert any("both hold scores of m" in text for text in Read(tmp_path).told)
+    assert any("both hold scores of m" in text for text in Read(tmp_path).notes)
     named = Read(f"before={tmp_path / 'a'}", f"after={tmp_path / 'b'}")
     assert {e.model: e.score for e in named.events} == {"before": 1.0, "after": 0.0}
-    assert not any("both" in text for text in named.told)
+    assert not any("both" in text for text in named.notes)
 
 
 def test_clusters_can_be_chosen_and_left_out(tmp_path):
@@ -258,7 +258,7 @@ def test_the_subtasks_of_a_group_are_one_benchmark_with_a_cluster_each(tmp_path)
     assert {e.benchmark for e in read.events} == {"board", "alone"}, (
         "a group without a metric names a list of benchmarks"
     )
-    assert [t for t in read.told if "--subtasks" in t] == [
+    assert [t for t in read.notes if "--subtasks" in t] == [
         "board: the group's subtasks (3) are one benchmark, and each is a cluster; --subtasks keeps them apart"
     ]
     assert not read.rejects

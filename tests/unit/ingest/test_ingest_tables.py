@@ -46,7 +46,7 @@ def test_usual_columns_are_known(tmp_path, name, separator):
     read = Read(tmp_path)
     assert read.scores == SCORES
     assert {e.item_id: e.cluster for e in read.events} == {str(k): "ab"[k % 2] for k in range(6)}
-    assert read.told == [
+    assert read.notes == [
         "columns: benchmark = task, item_id = question_id, model = model, score = correct, cluster = category"
     ]
 
@@ -103,7 +103,7 @@ def test_a_column_a_model(tmp_path):
         ("quiz", "2", 0, "one"): None,
         ("quiz", "2", 0, "two"): 0.5,
     }
-    assert "models = one, two" in read.told[0]
+    assert "models = one, two" in read.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_tables_that_are_no_results_are_passed_over_in_a_folder(tmp_path):
     read = Read(tmp_path)
     assert read.scores == SCORES
     assert not read.rejects
-    assert sum("is skipped" in text for text in read.told) == 2
+    assert sum("is skipped" in text for text in read.notes) == 2
 
 
 def test_bad_rows_are_named_with_their_line_and_the_rest_is_read(tmp_path):
@@ -207,7 +207,7 @@ def test_a_last_row_without_newline_is_read_if_it_reaches_the_last_column(tmp_pa
     (tmp_path / "a.csv").write_text("id,task,model,score\n1,quiz,m,1\n2,quiz,")
     read = Read(tmp_path)
     assert len(read.events) == 1
-    assert any("half-written" in text for text in read.told)
+    assert any("half-written" in text for text in read.notes)
 
 
 def test_json_lines_under_other_names(tmp_path):
@@ -241,7 +241,7 @@ def test_events_stay_as_they_stand(tmp_path):
     assert read.declared == [("bench", 9)]
     assert [e.item_id for e in read.events] == ["1", "2"]
     assert [line for line, *_ in read.faults] == [3]
-    assert not read.told
+    assert not read.notes
 
 
 def test_json_lines_may_be_called_anything(tmp_path):

@@ -217,27 +217,27 @@ def test_what_is_told_is_what_the_report_says(state):
     benchmark = STATES[state]().benchmarks["bench"]
     report = benchmark_report(benchmark, pairs="all")
     rows = {(pair.model_a, pair.model_b): pair for pair in report.pairs}
-    told = metrics_view(benchmark)
-    assert told.models == report.models
-    assert told.pairs == len(rows)
-    assert told.decided["anytime_family"] == sum(int(latch != 0) for latch in benchmark.latched["anytime_family"])
+    view = metrics_view(benchmark)
+    assert view.models == report.models
+    assert view.pairs == len(rows)
+    assert view.decided["anytime_family"] == sum(int(latch != 0) for latch in benchmark.latched["anytime_family"])
     counted = Counter((change.procedure, change.kind) for change in benchmark.changes.values())
-    assert {key: count for key, count in told.changes.items() if count} == counted
-    assert len(told.changes) == 8
-    for place, names in enumerate(told.names):
+    assert {key: count for key, count in view.changes.items() if count} == counted
+    assert len(view.changes) == 8
+    for place, names in enumerate(view.names):
         pair = rows[names]
-        assert told.statuses[place] == pair.status
-        assert told.n[place] == pair.n
-        for name, values in told.columns.items():
+        assert view.statuses[place] == pair.status
+        assert view.n[place] == pair.n
+        for name, values in view.columns.items():
             expected = getattr(pair, name)
             assert values[place] == expected if expected is not None else not np.isfinite(values[place])
         for procedure, side in pair.decided:
-            assert told.sides[procedure][place] == {"a": 1, None: 0, "b": -1}[side]
-        q = told.resolution.get("clustered", np.full(len(told.names), np.nan))[place]
+            assert view.sides[procedure][place] == {"a": 1, None: 0, "b": -1}[side]
+        q = view.resolution.get("clustered", np.full(len(view.names), np.nan))[place]
         expected = None if pair.cluster is None else pair.cluster.resolution_ratio
         assert q == expected if expected is not None else not np.isfinite(q)
     adjacent = benchmark_report(benchmark, pairs="adjacent")
-    for some in (told, metrics_view(benchmark, cap=1)):  # counts are of all adjacent pairs, whatever the cap
+    for some in (view, metrics_view(benchmark, cap=1)):  # counts are of all adjacent pairs, whatever the cap
         assert some.adjacent_undecided == adjacent.summary.undecided
         assert some.adjacent_unresolved == adjacent.summary.unresolved
 

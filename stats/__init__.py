@@ -137,6 +137,7 @@ if TYPE_CHECKING:
     from stats.simultaneous import SimultaneousIntervals as SimultaneousIntervals
     from stats.simultaneous import max_t_intervals as max_t_intervals
     from stats.ttest import paired_t as paired_t
+    from stats.ttest import paired_t_from_moments as paired_t_from_moments
 
 _EXPORTS = {
     "bootstrap": ("BootstrapInterval", "bootstrap_power", "paired_bootstrap_delta", "required_n_interval"),
@@ -246,7 +247,7 @@ _EXPORTS = {
         "paired_bernoulli",
     ),
     "simultaneous": ("SimultaneousIntervals", "max_t_intervals"),
-    "ttest": ("paired_t",),
+    "ttest": ("paired_t", "paired_t_from_moments"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 

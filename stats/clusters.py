@@ -15,13 +15,13 @@ A single pair may be given as vectors of length G. Below, G is the number of a p
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from stats.checks import FloatArray, aligned, finite
 from stats.resolution import z_sum
 from stats.special import stdtr
 
-# Sums of graded scores carry rounding: a spread between clusters below this share of its own scale is none at all.
+# Sums of graded scores carry rounding: a spread below this share of its own scale is none at all.
 _NOISE = 1e-12
 
 
@@ -46,8 +46,13 @@ class Anova(NamedTuple):
             msb = np.maximum(self.between - self.sum_d**2 / self.items, 0) / (self.clusters - 1)
             msw = np.maximum(self.sum_d2 - self.between, 0) / (self.items - self.clusters)
             spread = msb + (n0 - 1) * msw
-            icc = np.where(spread > 0, (msb - msw) / spread, 0.0)
+            icc = np.where((spread > 0) & ~self.constant(), (msb - msw) / spread, 0.0)
         return np.where((self.clusters >= 2) & (self.items > self.clusters), icc, np.nan)
+
+    def constant(self) -> NDArray[np.bool_]:
+        """Return whether D is the same on every item, up to the rounding of sums."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.sum_d2 - self.sum_d**2 / self.items <= _NOISE * self.sum_d2)
 
     def mean_size(self) -> FloatArray:
         """Return the mean cluster size N / G; nan where there is no cluster."""
@@ -194,7 +199,7 @@ def iid_required_n(totals: Anova, alpha: float, power: float) -> FloatArray:
     """Return N* of each pair as if items were independent, (z_(1-alpha/2) + z_power)^2 Var(D) / gap^2; inf at gap 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         required = z_sum(alpha, power) ** 2 * (totals.items * totals.sum_d2 / totals.sum_d**2 - 1)
-    return np.where(totals.sum_d != 0, np.maximum(required, 0.0), np.inf)
+    return np.where(totals.sum_d != 0, np.where(totals.constant(), 0.0, np.maximum(required, 0.0)), np.inf)
 
 
 def cluster_required_n(

@@ -10,6 +10,9 @@ import numpy.typing as npt
 from stats.checks import FloatArray, aligned, between, finite, non_negative, paired_counts
 from stats.slabs import slabbed
 
+# Sums of graded differences carry rounding: a variance below this share of the mean square is none at all.
+_ROUNDING = 1e-12
+
 
 @slabbed
 def moments(n: npt.ArrayLike, b: npt.ArrayLike, c: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -57,8 +60,9 @@ def moments_from_sums(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike) ->
     if (np.abs(total) > items).any() or (squares > items).any() or (squares < 0).any():
         raise ValueError("s1 and s2 must be sums of n differences in [-1, 1]: |s1| <= n and 0 <= s2 <= n")
     items = np.maximum(items, 1)
-    gap = total / items
-    return gap, np.sqrt(np.maximum(squares / items - gap**2, 0))
+    gap, square = total / items, squares / items
+    variance = square - gap**2
+    return gap, np.sqrt(np.where(variance > _ROUNDING * square, variance, 0))
 
 
 def difference_variance(p_a: npt.ArrayLike, p_b: npt.ArrayLike, rho: npt.ArrayLike) -> FloatArray:

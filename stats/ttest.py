@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from stats.checks import FloatArray
+from stats.checks import FloatArray, aligned, finite, non_negative
 from stats.paired import moments_from_sums
 from stats.special import stdtr
 
@@ -31,11 +31,29 @@ def paired_t(n: npt.ArrayLike, s1: npt.ArrayLike, s2: npt.ArrayLike) -> tuple[Fl
     (1.7321, 0.1817)
 
     """
-    gap, sd = moments_from_sums(n, s1, s2)
-    items = np.broadcast_to(np.asarray(n, dtype=np.float64), gap.shape)
+    return paired_t_from_moments(n, *moments_from_sums(n, s1, s2))
+
+
+def paired_t_from_moments(n: npt.ArrayLike, gap: npt.ArrayLike, sd: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return the t statistic and two-sided p-value from the mean and standard deviation of D; see `paired_t`.
+
+    Parameters
+    ----------
+    n : array_like
+        Shared items.
+    gap, sd : array_like
+        Mean of D, and its standard deviation with divisor n.
+
+    Examples
+    --------
+    >>> t, p = paired_t_from_moments(4, 0.25, 0.25)
+    >>> round(float(t), 4), round(float(p), 4)
+    (1.7321, 0.1817)
+
+    """
+    aligned(n=n, gap=gap, sd=sd)
+    (gap,), (items, sd) = finite(gap=gap), non_negative(n=n, sd=sd)
     degrees = np.maximum(items - 1, 1)
-    # A spread that is rounding of the squared mean is no spread.
-    sd = np.where(sd <= 1e-8 * np.abs(gap), 0.0, sd)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(gap == 0, 0.0, gap * np.sqrt(degrees) / sd)
     t = np.where(items < 2, 0.0, t)

@@ -157,10 +157,9 @@ class PairTable(PairCounts):
         if self.benchmark.binary:
             return self.p_exact
         # Only graded scores need scipy's t distribution, which takes long to load.
-        from stats.ttest import paired_t  # noqa: PLC0415
+        from stats.ttest import paired_t_from_moments  # noqa: PLC0415
 
-        _, _, s1, s2 = self.sums
-        return paired_t(self.n, s1, np.maximum(s2, 0))[1]
+        return paired_t_from_moments(self.n, *self.moments)[1]
 
     @cached_property
     def evidence(self) -> tuple[Index, Index, Index, Index, Index]:

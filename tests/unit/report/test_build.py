@@ -519,6 +519,37 @@ def test_a_gap_without_spread_resolves_nothing(items):
     assert (pair.decided.fixed_n == "a") == (items > 5)
 
 
+@pytest.mark.parametrize("difference", [0.001, 0.07, 0.1, 0.3])
+@pytest.mark.parametrize("clusters", [None, 7])
+def test_a_constant_difference_of_graded_scores_has_no_spread(difference, clusters):
+    rng = np.random.default_rng(4)
+    lower = np.round(rng.uniform(0, 0.6, 300), 3)
+    log = FoldLog()
+    log.send(
+        *(
+            event(k, model, round(x + extra, 3), **({} if clusters is None else {"cluster": str(k % clusters)}))
+            for k, x in enumerate(lower.tolist())
+            for model, extra in (("a", difference), ("z", 0))
+        )
+    )
+    pair = only(log, assert_complete=True)
+    assert (pair.gap, pair.sd) == (pytest.approx(difference), 0)
+    assert (pair.required_n, pair.resolution_ratio, pair.mde) == (0, None, 0)
+    assert (pair.resolved.fixed_n, pair.decided.fixed_n) == (False, "a")
+    if clusters is not None:
+        assert (pair.cluster.icc, pair.cluster.design_effect, pair.cluster.required_n) == (0, 1, 0)
+        assert pair.cluster.resolution_ratio is None
+
+
+def test_a_small_spread_of_graded_scores_is_kept():
+    rng = np.random.default_rng(5)
+    lower = np.round(rng.uniform(0, 0.6, 300), 3)
+    extra = 0.1 + 1e-9 * rng.integers(0, 9, 300)
+    pair = only(of(np.column_stack([np.round(lower + extra, 12), lower])), assert_complete=True)
+    assert pair.sd == pytest.approx(extra.std(), rel=1e-3)
+    assert pair.required_n == pytest.approx(7.848880 * (extra.std() / 0.1) ** 2, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("make", "assumption"),
     [

@@ -37,6 +37,7 @@ CALLS = {
     "correlation": {"n": 28, "b": 5, "c": 3, "right_a": 15, "right_b": 13},
     "hoeffding_bounds": {"p_a": 0.6, "p_b": 0.5},
     "paired_t": {"n": 100, "s1": 5, "s2": 8},
+    "paired_t_from_moments": {"n": 100, "gap": 0.05, "sd": 0.3},
     "wald_power": {"n": 100, "gap": 0.1, "sd": 0.5, "alpha": 0.05},
     "items_to_decision": {"n": 100, "b": 20, "c": 10, "threshold_log": 3.0},
     "expected_items_to_decision": {"n": 100, "b": 20, "c": 10, "threshold_log": 3.0},

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from schemas.catalogue import published
 from schemas.changes import Evidence
 
 ASSUMPTIONS: Final = {
@@ -43,6 +44,39 @@ def assumption(policy: str, items: int | None = None, *, rescored: bool = False,
     if of_items is None:
         return None
     return ", and that ".join([of_items, *[RESCORED] * rescored, *[IGNORED] * ignored])
+
+
+def too_many_items(benchmark: str, items: int, arrived: int | None = None) -> str:
+    """Return that more items have arrived than the item count of a benchmark, and whether that count is the published size.
+
+    Parameters
+    ----------
+    benchmark : str
+    items : int
+        The item count.
+    arrived : int, optional
+        How many items have arrived; None in a sentence that later items must not change.
+
+    Examples
+    --------
+    >>> too_many_items("my-bench", 50)
+    'more items have arrived than the 50 declared, so the declared item count was wrong'
+    >>> too_many_items("gsm8k", 1_319)
+    'more items have arrived than the published size of 1,319, so that size does not fit these results'
+    """
+    known = published(benchmark)
+    if known is None or known.items != items:
+        fault = "so the declared item count was wrong"
+        if arrived is None:
+            return f"more items have arrived than the {items:,} declared, {fault}"
+        return f"{arrived:,} items arrived and {items:,} were declared, {fault}"
+    fault = "so that size does not fit these results"
+    if arrived is None:
+        return f"more items have arrived than the published size of {items:,}, {fault}"
+    return (
+        f"{arrived:,} items arrived and the published size is {items:,}, {fault}; declare the item count (--items N) in a new data "
+        "directory"
+    )
 
 
 def decided(

@@ -6,7 +6,7 @@ from math import floor, log10
 from monitor.engine.state.benchmark import Benchmark
 from monitor.report.item_means import described, repeats_of
 from schemas.report import ASSERTED, Side, Status
-from schemas.sentences import SCOPES, assumption
+from schemas.sentences import SCOPES, assumption, too_many_items
 
 NO_ORDER = (
     "no order policy is declared, so no anytime verdict is given; before the first score, declare the item count (policy completion) or "
@@ -22,9 +22,7 @@ def hold_reason(benchmark: Benchmark) -> str | None:
     if benchmark.order_refuted:
         return f"{benchmark.suspicion}, and the order was declared trusted"
     if benchmark.too_many_items:
-        return (
-            f"{benchmark.items:,} items arrived and {spec.items:,} were declared, so the declared item count was wrong"
-        )
+        return too_many_items(benchmark.name, spec.items or 0, benchmark.items)
     if benchmark.undeclared:
         return benchmark.undeclared
     if benchmark.mixed:
@@ -245,7 +243,7 @@ def _prospect(facts: PairFacts) -> list[str]:
     needs = f"{'' if more >= 1e6 else 'about '}{rounded(more)} more items"
     if left is None or more <= left:
         return [f"At the current estimate it needs {needs}."]
-    rest = "none are left" if not left else "1 is left" if left == 1 else f"{left:,} are left"
+    rest = "no more will come" if not left else "1 is left" if left == 1 else f"{left:,} are left"
     return [f"The benchmark is too small to decide a gap of this size family-wise: it needs {needs}; {rest}."]
 
 

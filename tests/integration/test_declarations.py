@@ -218,3 +218,25 @@ def test_a_headline_under_spending_explains_what_a_report_of_complete_files_does
     assert "Alpha is spent" not in whole
     assert declared == live
     assert "declares nothing divides it by all 3 pairs, and may decide others" in " ".join(live.split())
+
+
+def test_a_published_size_that_is_too_small_is_not_called_declared(tmp_path):
+    """`copa` has 100 published items."""
+    path = write(
+        tmp_path / "a.jsonl",
+        [
+            {"benchmark": "copa", "item_id": str(k), "model": model, "score": score}
+            for k in range(130)
+            for model, score in (("a", 1), ("b", 0))
+        ],
+    )
+    ended = rankwatch("watch", path, "--once", "--data-dir", tmp_path / "data", "--format", "json")
+    assert "copa: 100 items, the published size (" in ended.stderr
+    (benchmark,) = json.loads(ended.stdout)["benchmarks"]
+    (pair,) = benchmark["pairs"]
+    for sentence in (benchmark["order"]["reason"], pair["reason"]):
+        assert "130 items arrived and the published size is 100, so that size does not fit these results" in sentence
+        assert "were declared" not in sentence
+    changes = [json.loads(line) for line in (tmp_path / "data" / "verdicts.jsonl").read_text().splitlines()]
+    kinds = {change["kind"]: change["sentence"] for change in changes}
+    assert "more items have arrived than the published size of 100" in kinds["invalidated"]

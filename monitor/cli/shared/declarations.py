@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import DeclareOptions
 from monitor.engine.partition import FREE_TO_CHANGE, Partition
-from monitor.ingest.catalogue import published
 from monitor.ingest.declaration_file import FILE, DeclaredError, read_declared
 from monitor.ingest.files.paths import is_remote
 from monitor.ingest.importer import named_path
+from schemas.catalogue import published
 from schemas.decode import describe_error
 from schemas.events import Declaration, Spec
 from schemas.text import shorten

@@ -13,6 +13,7 @@ from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pair_state import PairState, grown
 from monitor.engine.state.repeats import Repeats
 from schemas.events import Spec
+from schemas.sentences import too_many_items
 
 _COUNTERS = ("events", "duplicates", "conflicts", "rejected")
 _PAIR_SUMS, _MODEL_SUMS = ("n", "b", "c"), ("scored", "skipped", "total")
@@ -101,9 +102,7 @@ class Benchmark(PairState):
         if self.undeclared:
             return self.undeclared
         if self.too_many_items:
-            return (
-                f"more items have arrived than the {self.spec.items:,} declared, so the declared item count was wrong"
-            )
+            return too_many_items(self.name, self.spec.items or 0)
         return ""
 
     @property

@@ -181,6 +181,7 @@ def test_an_undecided_pair_is_told_what_would_settle_it():
     assert small.items_to_decision > 1
     assert "too small to decide a gap of this size family-wise: it needs about" in small.reason
     assert "; 1 is left." in small.reason
+    assert "; no more will come." in only(of(CLOSE, items=100)).reason
     even = only(of(mixed(20, 20), order="trusted"))
     assert even.items_to_decision is None
     assert "At the current estimate no number of items decides it." in even.reason

@@ -2,7 +2,7 @@
 
 import pytest
 
-from monitor.ingest.catalogue import CATALOGUE, published
+from schemas.catalogue import CATALOGUE, published
 
 
 @pytest.mark.parametrize(

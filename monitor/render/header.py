@@ -35,9 +35,21 @@ def conflicts(benchmark: BenchmarkReport) -> str | None:
     rest = f" and {counted(len(most) - _NAMED, 'more model')}" if len(most) > _NAMED else ""
     scores = "1 score contradicts" if b.conflicts == 1 else f"{b.conflicts:,} scores contradict"
     return (
-        f"{scores} an earlier score of the same model on the same item{names}{rest}. The first score counts. --conflicts FILE lists them. "
-        "To replace the scores of a model, send all of them under a newer epoch (--epoch next)."
+        f"{scores} an earlier score of the same model, item and repeat{names}{rest}. The earlier score counts. "
+        f"--conflicts FILE lists them. {_conflict_advice(b)}"
     )
+
+
+def _conflict_advice(benchmark: BenchmarkReport) -> str:
+    """Return what to do about conflicts: an alias merges two models, and a newer epoch replaces the scores of one."""
+    of_aliases = [m for m in benchmark.models if m.aliases and m.model in benchmark.conflicts_by_model]
+    advice = [
+        f"The scores of {m.model} include those of {', '.join(m.aliases)} (--alias); if these are different models or runs, omit the alias."
+        for m in of_aliases[:_NAMED]
+    ]
+    if len(benchmark.conflicts_by_model) > len(of_aliases) or not of_aliases:
+        advice.append("To replace the scores of a model, send all of them under a newer epoch (--epoch next).")
+    return " ".join(advice)
 
 
 def family(benchmark: BenchmarkReport) -> str:

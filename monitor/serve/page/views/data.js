@@ -37,20 +37,28 @@ function counts(b) {
     fact("Items", count(b.items), size(b) > b.items && `of ${count(size(b))}`),
     fact("Results", count(b.events)),
     fact("Duplicates", count(b.duplicates), "repeated scores, counted once"),
-    fact("Conflicts", count(b.conflicts), "a different score for an existing key; the first score counts", odd(b.conflicts)),
+    fact("Conflicts", count(b.conflicts), "a different score for an existing key; the earlier score counts", odd(b.conflicts)),
     fact("Rejected", count(b.rejected), "unreadable records, kept as dead letters", odd(b.rejected)));
 }
 
 const NAMED = 10;
 
-/** Name the models with most conflicts, and how to replace their scores. */
+/** Return what to do about conflicts: an alias merges two models, and a newer epoch replaces the scores of one. */
+function advice(b) {
+  const aliased = b.models.filter((m) => m.aliases.length && Object.hasOwn(b.conflicts_by_model, m.model));
+  const omit = aliased.slice(0, NAMED).map((m) => `The scores of ${m.model} include those of ${m.aliases.join(", ")} (--alias); if these are different models or runs, omit the alias. `);
+  const others = Object.keys(b.conflicts_by_model).length > aliased.length;
+  return omit.join("") + (others ? "To replace the scores of a model, send all of them under a newer epoch (--epoch next)." : "");
+}
+
+/** Name the models with most conflicts, and what to do. */
 function conflicts(b) {
   const models = Object.entries(b.conflicts_by_model);
   if (!models.length) return null;
   const rest = models.length - NAMED;
   return [
     h("h3", {}, "Conflicts"),
-    h("p", { class: "about" }, "Scores that contradict an earlier score of the same model on the same item. The first score counts. To replace the scores of a model, send all of them under a newer epoch (--epoch next)."),
+    h("p", { class: "about" }, `Scores that contradict an earlier score of the same model, item and repeat. The earlier score counts. ${advice(b)}`),
     h("dl", { class: "list" }, models.slice(0, NAMED).map(([model, n]) => fact(name(model), count(n)))),
     h("p", { class: "about" }, rest > 0 && `${plural(rest, "more model")}. `,
       h("a", { href: `/api/v1/benchmarks/${encodeURIComponent(b.benchmark)}/conflicts` }, "Each conflict as JSON")),

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.cli.shared.options import EpochOption, FamilyOptions, LogOptions, MaxRejectedSetting, Paths, option
+from monitor.cli.shared.options import (
+    EndedOption,
+    EpochOption,
+    FamilyOptions,
+    LogOptions,
+    MaxRejectedSetting,
+    Paths,
+    option,
+)
 
 if TYPE_CHECKING:
     from monitor.cli.shared.declarations import Declarations
@@ -37,6 +45,7 @@ def send(
         Path | None, option("--token-file", "file with the bearer token  \\[default: $RANKWATCH_TOKEN]")
     ] = None,
     epoch: EpochOption = None,
+    ended: EndedOption = False,
     again: Annotated[bool, typer.Option("--again", help="send everything, including what was sent before")] = False,
     data_dir: Annotated[
         Path | None,
@@ -85,6 +94,7 @@ def send(
                 changed,
                 epochs,
                 packed=packed,
+                ended=ended,
             )
         )
     except TooManyRejected as error:
@@ -200,18 +210,20 @@ async def _send(
     epochs: "Epochs | None",
     *,
     packed: bool,
+    ended: bool,
 ) -> None:
+    import asyncio
     from time import monotonic
 
     from monitor.cli.shared.files import UnreadableLines
     from monitor.cli.shared.progress import progress_bar
     from monitor.ingest.batches import BatchReader
-    from monitor.ingest.files.paths import is_copy
-    from monitor.ingest.files.paths import show as show_path
     from monitor.ingest.reject_limit import RejectLimit, UnreadableLine
+    from monitor.ingest.runs import ends_of_runs
+    from monitor.report.sentences import counted
     from monitor.send.sender import Delivery, Sender
 
-    start, lines, limit = monotonic(), UnreadableLines(), RejectLimit(max_rejected)
+    start, lines, limit, runs = monotonic(), UnreadableLines(), RejectLimit(max_rejected), 0
     reader = BatchReader(
         record.sources, declare=declare, known=record.benchmarks, epochs=epochs, blocks=_BLOCKS, opener=open_file
     )
@@ -240,6 +252,8 @@ async def _send(
                 await _redeclare(deliver, record, changed)
                 await sender.run(deliveries())
                 limit.finish()
+                if ended:
+                    runs = await sender.end(await asyncio.to_thread(ends_of_runs, files, open_file, epochs))
             except BaseException:
                 note(f"{_summary(sender)} before the stop")
                 raise
@@ -247,13 +261,28 @@ async def _send(
                 reader.close()
     lines.print_rest()
     declare.note_unused(record.benchmarks)
+    _note_changes(sender)
+    if limit.rejected:
+        note(f"lines not sent because they could not be read: {limit.rejected:,}")
+    end = f"; {counted(runs, 'run')} ended" if runs else ""
+    print(f"{_summary(sender)} to {destination.url}{end}")
+
+
+def _note_changes(sender: "Sender") -> None:
+    """Print which files were sent again, and which events came after the end of their run."""
+    from monitor.ingest.files.paths import is_copy
+    from monitor.ingest.files.paths import show as show_path
+    from schemas.text import shorten
+
     for path in sender.changed:
         if is_copy(path):
             continue  # it need not be the same input as the last time
         note(f"{show_path(path)} has changed since it was sent; it was sent again from the start")
-    if limit.rejected:
-        note(f"lines not sent because they could not be read: {limit.rejected:,}")
-    print(f"{_summary(sender)} to {destination.url}")
+    for name, model, epoch in sorted(sender.late):
+        note(
+            f"{shorten(name)}: the run of {shorten(model)} (epoch {epoch}) has ended there, so new scores of it are refused; send changed "
+            "scores under a new epoch (--epoch)"
+        )
 
 
 async def _redeclare(deliver: "Deliver", record: "SendRecord", declarations: Sequence[dict[str, Any]]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
@@ -10,6 +10,7 @@ from monitor.cli.shared.errors import USAGE, end_at_once, note, stop
 from monitor.cli.shared.options import (
     ConflictsOption,
     DataDirOption,
+    EndedOption,
     EpochOption,
     FamilyOptions,
     FormatOption,
@@ -52,6 +53,7 @@ def watch(
     form: FormatOption = ReportFormat.table,
     pairs: PairsOption = None,
     epoch: EpochOption = None,
+    ended: EndedOption = False,
     conflicts: ConflictsOption = None,
     data_dir: DataDirOption = None,
     host: HostOption = None,
@@ -69,6 +71,8 @@ def watch(
         end_at_once()
     elif not paths:
         stop("watch --once: give the files or folders to read", USAGE)
+    if ended and not paths:
+        stop("watch --ended: give the files or folders whose runs end", USAGE)
     _refuse_remote([] if once else paths or [])
     import shlex
 
@@ -81,16 +85,25 @@ def watch(
     from monitor.ingest.importer import show_argument
 
     check_conflicts_file(conflicts)
-    generation = parse_epoch(epoch)
     settings = read_settings(data_dir=data_dir, host=host, port=port, max_rejected=max_rejected)
     command = shlex.join(["rankwatch", "watch", *map(show_argument, paths or [])])
     declare = make_declarations(declared, paths or [], live=f"{command} --data-dir NEW")
     log_to_terminal()
-    importer = make_importer(logs)
+    files = _Files(paths or [], make_importer(logs), declare, parse_epoch(epoch), ended=ended)
     if once:
-        run_to_end(_read_once(paths or [], settings, declare, importer, form, form.pairs(pairs), conflicts, generation))
+        run_to_end(_read_once(files, settings, form, form.pairs(pairs), conflicts))
     else:
-        run_to_end(_follow(paths or [], settings, declare, importer, conflicts, generation))
+        run_to_end(_follow(files, settings, conflicts))
+
+
+class _Files(NamedTuple):
+    """What to read: the PATH arguments, what opens and declares it, the epoch of events without one, and whether its runs end."""
+
+    paths: Sequence[str]
+    importer: "Importer"
+    declare: "Declarations"
+    epoch: int | str | None
+    ended: bool
 
 
 def _refuse_remote(paths: Sequence[str]) -> None:
@@ -105,14 +118,7 @@ def _refuse_remote(paths: Sequence[str]) -> None:
 
 
 async def _read_once(
-    paths: Sequence[str],
-    settings: "Settings",
-    declare: "Declarations",
-    importer: "Importer",
-    form: ReportFormat,
-    pairs: Pairs,
-    conflicts: Path | None,
-    epoch: int | str | None,
+    files: _Files, settings: "Settings", form: ReportFormat, pairs: Pairs, conflicts: Path | None
 ) -> None:
     """Read the files to their end and print the report."""
     from monitor.app.embedded_monitor import EmbeddedMonitor
@@ -121,18 +127,20 @@ async def _read_once(
     from monitor.cli.shared.output import print_report
     from monitor.ingest.reject_limit import TooManyRejected
 
-    files = find_files(importer, paths)
-    async with EmbeddedMonitor(settings, serve=False, declare=declare) as monitor:
-        await _resume(paths, monitor, declare, importer)
+    found = find_files(files.importer, files.paths)
+    async with EmbeddedMonitor(settings, serve=False, declare=files.declare) as monitor:
+        await _resume(files, monitor)
         try:
-            await _make_tailer(paths, monitor, declare, importer, epoch).run_once()
+            await _make_tailer(files, monitor).run_once()
         except TooManyRejected as error:
             await monitor.caught_up()
             stop(str(error))
         await monitor.caught_up()
         if not monitor.reports.benchmarks():
-            stop_without_results(files)
-        declare.note_unused(monitor.reports.benchmarks())
+            stop_without_results(found)
+        if files.ended:
+            await _end_runs(files, monitor)
+        files.declare.note_unused(monitor.reports.benchmarks())
         if monitor.dead_letters_written:
             note(_unreadable(monitor.dead_letters_written, monitor))
         partitions = monitor.reports.partitions
@@ -143,14 +151,7 @@ async def _read_once(
     print_report(partitions, form, pairs)
 
 
-async def _follow(
-    paths: Sequence[str],
-    settings: "Settings",
-    declare: "Declarations",
-    importer: "Importer",
-    conflicts: Path | None,
-    epoch: int | str | None,
-) -> None:
+async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -> None:
     """Follow the files and serve until a signal or an error."""
     from contextlib import AsyncExitStack
 
@@ -160,33 +161,32 @@ async def _follow(
     from monitor.cli.shared.live import make_view
     from monitor.cli.shared.stopping import Stopping
 
-    find_files(importer, paths)
+    find_files(files.importer, files.paths)
     view = make_view(settings.low_coverage)
     stopping = Stopping(settings.drain_seconds)
-    monitor = EmbeddedMonitor(settings, on_change=view.change, declare=declare)
+    monitor = EmbeddedMonitor(settings, on_change=view.change, declare=files.declare)
     async with AsyncExitStack() as stack:
 
         async def start() -> None:
             await stack.enter_async_context(monitor)
-            await _resume(paths, monitor, declare, importer)
+            await _resume(files, monitor)
 
         await stopping.unless_requested(start())
         if not stopping.requested:
-            await _show(monitor, _make_tailer(paths, monitor, declare, importer, epoch), view, stopping)
+            await _show(files, monitor, view, stopping)
             save_conflicts(monitor.reports.partitions, conflicts)
 
 
-async def _resume(
-    paths: Sequence[str], monitor: "EmbeddedMonitor", declare: "Declarations", importer: "Importer"
-) -> None:
+async def _resume(files: _Files, monitor: "EmbeddedMonitor") -> None:
     """Take up the benchmarks that have begun; end the command if a flag contradicts how one was declared."""
     import json
 
     from monitor.cli.shared.files import benchmarks_in
 
+    paths, importer = files.paths, files.importer
     await monitor.caught_up()
     specs = {name: benchmark.spec for name, benchmark in monitor.reports.benchmarks().items()}
-    changed = declare.resume(specs, lambda: benchmarks_in(importer.find(paths, strict=False), importer))
+    changed = files.declare.resume(specs, lambda: benchmarks_in(importer.find(paths, strict=False), importer))
     if changed:
         rejected = monitor.dead_letters_written
         await monitor.log.append([json.dumps(declaration).encode() for declaration in changed])
@@ -198,38 +198,67 @@ async def _resume(
             )
 
 
-def _make_tailer(
-    paths: Sequence[str],
-    monitor: "EmbeddedMonitor",
-    declare: "Declarations",
-    importer: "Importer",
-    epoch: int | str | None,
-) -> "Tailer":
+async def _end_runs(files: _Files, monitor: "EmbeddedMonitor") -> None:
+    """End the runs whose scores the files hold, and that have not ended; print how many."""
+    import asyncio
+
+    from monitor.cli.shared.epochs import after_state
+    from monitor.ingest.runs import ends_of_runs
+    from monitor.report.sentences import counted
+    from schemas.events import Ended
+
+    await monitor.caught_up()
+    benchmarks = monitor.reports.benchmarks()
+    epochs = after_state(files.epoch, benchmarks)
+    paths = files.importer.find(files.paths, strict=False)
+    ends: dict[Ended, None] = {}
+    before = 0
+    for end in await asyncio.to_thread(ends_of_runs, paths, files.importer.open, epochs):
+        benchmark = benchmarks.get(end.ended)
+        run = None if benchmark is None else benchmark.epoch_contestant_of.get((end.model or "", end.epoch or 0))
+        if benchmark is None or run is None:
+            continue  # none of its scores counts
+        if run in benchmark.ended:
+            before += 1
+        else:
+            ends[end.model_copy(update={"model": benchmark.contestants[run].model})] = None
+    if ends:
+        await monitor.log.append([end.model_dump_json(exclude_none=True).encode() for end in ends])
+        await monitor.caught_up()
+    note(f"{counted(len(ends), 'run')} ended{f'; {before:,} had ended before' if before else ''}")
+
+
+def _make_tailer(files: _Files, monitor: "EmbeddedMonitor") -> "Tailer":
     from monitor.cli.shared.epochs import after_state
     from monitor.ingest.reject_limit import RejectLimit
     from monitor.ingest.tail import Tailer
 
     return Tailer(
-        paths,
+        files.paths,
         monitor.log.append,
         monitor.partition.sources,
-        declare=declare,
+        declare=files.declare,
         known=set(monitor.reports.benchmarks()),
-        epochs=after_state(epoch, monitor.reports.benchmarks()),
+        epochs=after_state(files.epoch, monitor.reports.benchmarks()),
         limit=RejectLimit(monitor.settings.max_rejected),
         poll_interval=monitor.settings.poll_seconds,
-        importer=importer,
+        importer=files.importer,
     )
 
 
-async def _show(monitor: "EmbeddedMonitor", tailer: "Tailer", view: "View", stopping: "Stopping") -> None:
+async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stopping: "Stopping") -> None:
     """Follow the files and show the state until a signal, an error or too many rejects."""
     import asyncio
     from contextlib import suppress
 
     from monitor.cli.shared.live import EventRate, IfComplete
 
-    tasks = [asyncio.create_task(each) for each in (tailer.follow(), monitor.failed(), stopping.wait())]
+    async def end_runs() -> None:
+        await _end_runs(files, monitor)
+
+    tailer = _make_tailer(files, monitor)
+    following = tailer.follow(end_runs if files.ended else None)
+    tasks = [asyncio.create_task(each) for each in (following, monitor.failed(), stopping.wait())]
     rate, if_complete = EventRate(), IfComplete()
     try:
         with view:
@@ -271,4 +300,6 @@ def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate", if_
 
 
 def _unreadable(count: int, monitor: "EmbeddedMonitor") -> str:
-    return f"{count:,} records could not be read; they are in {monitor.dead_letters_path}"
+    from monitor.report.sentences import counted
+
+    return f"{counted(count, 'record')} could not be read; they are in {monitor.dead_letters_path}"

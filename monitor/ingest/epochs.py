@@ -51,6 +51,14 @@ class Epochs:
                     event.epoch = self._next(event.benchmark, event.model, group, resumed=resumed)
         return segment._replace(raw=None)  # the lines themselves have no epoch
 
+    def of(self, benchmark: str, model: str) -> int:
+        """Return the epoch of the events that carry none, once all files are read."""
+        if isinstance(self._epoch, int):
+            return self._epoch
+        if (benchmark, model) in self._last:
+            return self._last[benchmark, model][1]
+        return self._newest(benchmark).get(model, 0)
+
     def _next(self, benchmark: str, model: str, group: Hashable, *, resumed: bool) -> int:
         key = benchmark, model
         if benchmark not in self._start:

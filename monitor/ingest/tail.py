@@ -98,10 +98,15 @@ class Tailer:
             self._reader.close()
         self._limit.finish()
 
-    async def follow(self) -> None:
+    async def follow(self, on_complete: Callable[[], Awaitable[None]] | None = None) -> None:
         """Read what is there and then what comes, until cancelled.
 
         An unfinished last line waits for its newline, an unfinished gzip file for its end. Files may appear, grow, be replaced and vanish.
+
+        Parameters
+        ----------
+        on_complete : async callable, optional
+            The first pass reads complete files, to their end; this is called after it.
 
         Raises
         ------
@@ -111,6 +116,9 @@ class Tailer:
             If a file cannot be read or the log cannot be written.
         """
         try:
+            if on_complete is not None:
+                await self._append_new(final=True)
+                await on_complete()
             while True:
                 await self._append_new(final=False)
                 await asyncio.sleep(self._poll_interval)

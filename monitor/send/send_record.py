@@ -29,12 +29,15 @@ class SendRecord:
         By absolute path: acknowledged bytes and lines of the (gunzipped) contents, and the hash of these bytes.
     benchmarks : dict of str to (str or None)
         The benchmarks that have begun, each with the declaration that was sent, as JSON.
+    ended : set of (str, str, int)
+        Benchmark, model and epoch of the runs whose end was sent.
     """
 
     def __init__(self, path: Path, destination: str) -> None:
         self.path, self.destination = path, destination
         self.sources: dict[str, Source] = {}
         self.benchmarks: dict[str, str | None] = {}
+        self.ended: set[tuple[str, str, int]] = set()
 
     @classmethod
     def load(cls, destination: str, folder: Path, *, forget: bool = False) -> Self:
@@ -73,6 +76,7 @@ class SendRecord:
             raise ValueError("another version, or destination")
         self.sources = {path: Source(**source) for path, source in data["files"].items()}
         self.benchmarks = dict(data["benchmarks"])
+        self.ended = {(name, model, epoch) for name, model, epoch in data.get("ended", ())}
 
     def specs(self) -> dict[str, Spec]:
         """Return the benchmarks that have begun, as they were declared."""
@@ -95,6 +99,7 @@ class SendRecord:
             "destination": self.destination,
             "files": {path: source._asdict() for path, source in self.sources.items()},
             "benchmarks": self.benchmarks,
+            "ended": sorted(self.ended),
         }
         draft = self.path.with_suffix(f".{os.getpid()}")
         with open(draft, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:

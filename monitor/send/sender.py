@@ -15,6 +15,7 @@ import msgspec
 from monitor.engine.state.delta import Source
 from monitor.send.messages import Outgoing, write_messages
 from monitor.send.send_record import SendRecord
+from schemas.events import Ended
 from schemas.packed import Segment
 
 Deliver = Callable[[Sequence[Outgoing]], Awaitable[None]]
@@ -56,6 +57,8 @@ class Sender:
         Benchmarks of the messages delivered.
     changed : list of Path
         Files that have changed since they were sent: they are sent from the beginning.
+    late : set of (str, str, int)
+        Benchmark, model and epoch of events that were sent after the end of their run.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Sender:
         self.events = 0
         self.benchmarks: set[str] = set()
         self.changed: list[Path] = []
+        self.late: set[tuple[str, str, int]] = set()
 
     async def run(self, deliveries: AsyncGenerator[Delivery, None]) -> None:
         """Deliver everything; the next delivery is read while one is under way.
@@ -85,6 +89,24 @@ class Sender:
                 await self._deliver(messages)
                 self._acknowledge(delivery, {message.benchmark for message in messages})
 
+    async def end(self, ends: Sequence[Ended]) -> int:
+        """Deliver the ends of runs, each named by its model, that were not delivered before; return how many these are.
+
+        Raises
+        ------
+        OSError
+            If the record cannot be saved; and what `deliver` raises.
+        """
+        runs = {(end.ended, end.model or "", end.epoch or 0): end for end in ends}
+        fresh = [run for run in runs if run not in self._record.ended]
+        if fresh:
+            await self._deliver(
+                [Outgoing(run[0], runs[run].model_dump_json(exclude_none=True).encode()) for run in fresh]
+            )
+            self._record.ended.update(fresh)
+            self._record.save()
+        return len(fresh)
+
     def _acknowledge(self, delivery: Delivery, benchmarks: set[str]) -> None:
         sources, path = self._record.sources, delivery.origin
         if path in sources and sources[path].generation != delivery.source.generation:
@@ -92,6 +114,9 @@ class Sender:
         sources[path] = delivery.source
         for segment in delivery.segments:
             self.events += len(segment.events)
+            if self._record.ended:
+                runs = {(event.benchmark, event.model, event.epoch) for event in segment.events}
+                self.late |= runs & self._record.ended
             for declaration in segment.declarations:
                 declared = declaration.model_dump_json(exclude_defaults=True)
                 self._record.benchmarks[declaration.declare] = declared

@@ -129,6 +129,10 @@ EpochOption = Annotated[
         metavar="N | next",
     ),
 ]
+EndedOption = Annotated[
+    bool,
+    typer.Option("--ended", help="end every run in the files once they are read: no new scores of these runs count"),
+]
 ConflictsOption = Annotated[
     Path | None,
     option("--conflicts", "write the scores that contradict an earlier one to a file (.csv or .jsonl)", metavar="FILE"),

@@ -3,8 +3,10 @@
 import pytest
 
 from monitor.ingest.epochs import Epochs
-from schemas.events import EventFields
+from monitor.ingest.runs import ends_of_runs
+from schemas.events import Ended, EventFields
 from schemas.packed import Segment
+from tests.commands import write
 
 
 def segment(path, *models, epoch=0):
@@ -38,3 +40,22 @@ def test_next_comes_after_the_state_unless_the_file_was_read_before(start, expec
     assert epochs(rule, rule(segment("x", "m", "n"), start)) == expected
     # What follows in the file belongs to the same run.
     assert epochs(rule, rule(segment("x", "m", "n"), 100)) == expected
+
+
+def test_the_epoch_of_a_run_is_known_once_its_files_are_read():
+    rule = Epochs("next", newest=lambda _: {"old": 3, "m": 0})
+    rule(segment("x", "m", "new"))
+    assert [rule.of("b", model) for model in ("m", "new", "old", "other")] == [1, 0, 3, 0]
+    assert Epochs(2).of("b", "m") == 2
+
+
+def test_the_ends_of_runs_name_each_run_once(tmp_path):
+    lines = [
+        {"benchmark": name, "item_id": f"i{k}", "model": model, "score": 1, "epoch": epoch}
+        for k in range(2)
+        for name, model, epoch in (("b", "m", 0), ("b", "m", 2), ("c", "n", 0))
+    ]
+    files = [write(tmp_path / name, lines) for name in ("x.jsonl", "y.jsonl")]
+    ends = [Ended(ended="b", model="m"), Ended(ended="b", model="m", epoch=2), Ended(ended="c", model="n")]
+    assert ends_of_runs(files) == ends
+    assert ends_of_runs(files, epochs=Epochs(2)) == [ends[1], Ended(ended="c", model="n", epoch=2)]

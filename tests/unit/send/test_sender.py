@@ -15,6 +15,7 @@ from monitor.ingest.reject_limit import RejectLimit, TooManyRejected
 from monitor.send.messages import PACK_BYTES, PACK_EVENTS
 from monitor.send.send_record import SendRecord
 from monitor.send.sender import Delivery, Sender
+from schemas.events import Ended
 from tests.unit.ingest.result_lines import event, lines
 
 URL = "kafka://localhost:9092/events"
@@ -33,7 +34,15 @@ class Destination:
         self.deliveries.append(messages)
 
     def send(
-        self, *files, forget=False, packed=False, declare=None, opener=open_stream, limit=None, on_reject=lambda _: None
+        self,
+        *files,
+        forget=False,
+        packed=False,
+        declare=None,
+        opener=open_stream,
+        limit=None,
+        ends=(),
+        on_reject=lambda _: None,
     ):
         record = SendRecord.load(URL, self.folder, forget=forget)
         reader = BatchReader(record.sources, declare=declare, known=record.benchmarks, opener=opener)
@@ -50,14 +59,21 @@ class Destination:
             limit.add(sum(segment.line_count for segment in delivery.segments), rejects)
 
         sender = Sender(self.deliver, record, packed=packed, on_delivered=delivered)
+
+        async def run():
+            await sender.run(deliveries())
+            return await sender.end(ends)
+
         try:
-            asyncio.run(sender.run(deliveries()))
+            ended = asyncio.run(run())
         finally:
             reader.close()
         return SimpleNamespace(
             events=sender.events,
             benchmarks=sender.benchmarks,
             changed=sender.changed,
+            ended=ended,
+            late=sender.late,
             rejected=limit.rejected,
             progress=reader.progress,
         )
@@ -108,6 +124,19 @@ def test_a_second_run_sends_what_is_new(destination, results):
     before = len(destination.messages)
     assert destination.send(results).events == 2
     assert [message.value for message in destination.messages[before:]] == more.splitlines()
+
+
+def test_the_end_of_a_run_is_sent_once(destination, results):
+    ends = [Ended(ended="b0", model="m1"), Ended(ended="b1", model="m0", epoch=2, base=1)]
+    first = destination.send(results, ends=ends[:1])
+    assert (first.ended, destination.values[-1]) == (1, {"ended": "b0", "model": "m1"})
+    second = destination.send(results, ends=ends)
+    assert (second.ended, second.events, second.late) == (1, 0, set())
+    assert destination.values[-1] == {"ended": "b1", "model": "m0", "epoch": 2, "base": 1}
+    with results.open("ab") as file:
+        file.write(lines(event("new", model="m1", benchmark="b0"), event("new", model="m0", benchmark="b1")))
+    assert destination.send(results, ends=ends).late == {("b0", "m1", 0)}
+    assert destination.send(results, ends=ends, forget=True).ended == 2
 
 
 def test_forgetting_sends_everything_again(destination, results):

@@ -175,6 +175,8 @@ class BenchmarkReport(StrictModel):
     rejected: int
     conflicts_by_model: dict[str, int] = Field(description="scores that contradict an earlier one, most first")
     duplicates_by_model: dict[str, int] = Field(description="scores that came again, most first")
+    epochs: list[int] = Field(description="epochs that were read; a model is ranked by its newest")
+    unranked: int = Field(description="scores on items that only an earlier epoch of a model has")
     order: OrderReport
     alpha: float
     power: float

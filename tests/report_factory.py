@@ -87,6 +87,8 @@ def benchmark(pairs=None, models=None, **fields):
         "conflicts": 0,
         "conflicts_by_model": {},
         "duplicates_by_model": {},
+        "epochs": [0],
+        "unranked": 0,
         "rejected": 0,
         "order": OrderReport(policy="trusted", suspect=False, reason=None),
         "alpha": 0.05,

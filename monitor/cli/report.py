@@ -9,6 +9,7 @@ from monitor.cli.shared.options import (
     EpochOption,
     FamilyOptions,
     FormatOption,
+    InheritOption,
     LogOptions,
     MaxRejectedOption,
     PairsOption,
@@ -31,6 +32,7 @@ def report(
         ),
     ] = False,
     epoch: EpochOption = None,
+    inherit: InheritOption = False,
     conflicts: ConflictsOption = None,
     max_rejected: MaxRejectedOption = 0.1,
 ) -> None:
@@ -49,6 +51,6 @@ def report(
     if second_opinions and form in {ReportFormat.table, ReportFormat.csv}:
         stop(f"--detail is not available with --format {form.value}; use json, markdown or html", USAGE)
     check_conflicts_file(conflicts)
-    partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch))
+    partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
     save_conflicts([partition], conflicts)
     print_report([partition], form, form.pairs(pairs), second_opinions=second_opinions)

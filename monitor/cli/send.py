@@ -12,6 +12,7 @@ from monitor.cli.shared.options import (
     EndedOption,
     EpochOption,
     FamilyOptions,
+    InheritOption,
     LogOptions,
     MaxRejectedSetting,
     Paths,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from monitor.send.send_record import SendRecord
     from monitor.send.sender import Deliver, Delivery, Sender
     from monitor.settings import Settings
+    from schemas.events import Ended
 
 _BLOCKS = 16
 """Blocks of lines in a delivery."""
@@ -45,6 +47,7 @@ def send(
         Path | None, option("--token-file", "file with the bearer token  \\[default: $RANKWATCH_TOKEN]")
     ] = None,
     epoch: EpochOption = None,
+    inherit: InheritOption = False,
     ended: EndedOption = False,
     again: Annotated[bool, typer.Option("--again", help="send everything, including what was sent before")] = False,
     data_dir: Annotated[
@@ -75,7 +78,7 @@ def send(
     command = shlex.join(["rankwatch", "send", *map(show_argument, paths), "--to", "NEW-TOPIC-OR-MONITOR"])
     declare = make_declarations(declared, paths, live=command)
     destination = _destination(to, settings, token_file, packed=packed)
-    epochs = _epochs(epoch, destination)
+    epochs = _epochs(epoch, destination, inherit=inherit)
     importer = make_importer(logs)
     files = find_files(importer, paths)
     log_to_terminal()
@@ -95,6 +98,7 @@ def send(
                 epochs,
                 packed=packed,
                 ended=ended,
+                inherit=inherit,
             )
         )
     except TooManyRejected as error:
@@ -117,11 +121,11 @@ class _Destination(NamedTuple):
     """Asks a server for the newest epochs of a benchmark; None for a topic."""
 
 
-def _epochs(text: str | None, destination: _Destination) -> "Epochs | None":
+def _epochs(text: str | None, destination: _Destination, *, inherit: bool) -> "Epochs | None":
     from monitor.cli.shared.epochs import parse_epoch
     from monitor.ingest.epochs import NEXT, Epochs
 
-    epoch = parse_epoch(text)
+    epoch = parse_epoch(text, inherit=inherit)
     if epoch is None:
         return None
     if destination.newest is None:
@@ -211,10 +215,12 @@ async def _send(
     *,
     packed: bool,
     ended: bool,
+    inherit: bool,
 ) -> None:
     import asyncio
     from time import monotonic
 
+    from monitor.cli.shared.epochs import inherited
     from monitor.cli.shared.files import UnreadableLines
     from monitor.cli.shared.progress import progress_bar
     from monitor.ingest.batches import BatchReader
@@ -223,7 +229,8 @@ async def _send(
     from monitor.report.sentences import counted
     from monitor.send.sender import Delivery, Sender
 
-    start, lines, limit, runs = monotonic(), UnreadableLines(), RejectLimit(max_rejected), 0
+    start, lines, limit = monotonic(), UnreadableLines(), RejectLimit(max_rejected)
+    fresh: list[Ended] = []
     reader = BatchReader(
         record.sources, declare=declare, known=record.benchmarks, epochs=epochs, blocks=_BLOCKS, opener=open_file
     )
@@ -252,8 +259,9 @@ async def _send(
                 await _redeclare(deliver, record, changed)
                 await sender.run(deliveries())
                 limit.finish()
-                if ended:
-                    runs = await sender.end(await asyncio.to_thread(ends_of_runs, files, open_file, epochs))
+                if ended or inherit:
+                    ends = await asyncio.to_thread(ends_of_runs, files, open_file, epochs, inherit=inherit)
+                    fresh = await sender.end([end for end in ends if ended or end.base is not None])
             except BaseException:
                 note(f"{_summary(sender)} before the stop")
                 raise
@@ -264,7 +272,7 @@ async def _send(
     _note_changes(sender)
     if limit.rejected:
         note(f"lines not sent because they could not be read: {limit.rejected:,}")
-    end = f"; {counted(runs, 'run')} ended" if runs else ""
+    end = f"; {counted(len(fresh), 'run')} ended{inherited(fresh)}" if fresh else ""
     print(f"{_summary(sender)} to {destination.url}{end}")
 
 

@@ -15,6 +15,7 @@ from monitor.cli.shared.options import (
     FamilyOptions,
     FormatOption,
     HostOption,
+    InheritOption,
     LogOptions,
     MaxRejectedSetting,
     Pairs,
@@ -53,6 +54,7 @@ def watch(
     form: FormatOption = ReportFormat.table,
     pairs: PairsOption = None,
     epoch: EpochOption = None,
+    inherit: InheritOption = False,
     ended: EndedOption = False,
     conflicts: ConflictsOption = None,
     data_dir: DataDirOption = None,
@@ -71,8 +73,8 @@ def watch(
         end_at_once()
     elif not paths:
         stop("watch --once: give the files or folders to read", USAGE)
-    if ended and not paths:
-        stop("watch --ended: give the files or folders whose runs end", USAGE)
+    if (ended or inherit) and not paths:
+        stop(f"watch --{'ended' if ended else 'inherit'}: give the files or folders whose runs end", USAGE)
     _refuse_remote([] if once else paths or [])
     import shlex
 
@@ -89,7 +91,9 @@ def watch(
     command = shlex.join(["rankwatch", "watch", *map(show_argument, paths or [])])
     declare = make_declarations(declared, paths or [], live=f"{command} --data-dir NEW")
     log_to_terminal()
-    files = _Files(paths or [], make_importer(logs), declare, parse_epoch(epoch), ended=ended)
+    files = _Files(
+        paths or [], make_importer(logs), declare, parse_epoch(epoch, inherit=inherit), ended=ended, inherit=inherit
+    )
     if once:
         run_to_end(_read_once(files, settings, form, form.pairs(pairs), conflicts))
     else:
@@ -97,13 +101,16 @@ def watch(
 
 
 class _Files(NamedTuple):
-    """What to read: the PATH arguments, what opens and declares it, the epoch of events without one, and whether its runs end."""
+    """What to read: the PATH arguments, what opens and declares it, the epoch of events without one, and which of its runs end."""
 
     paths: Sequence[str]
     importer: "Importer"
     declare: "Declarations"
     epoch: int | str | None
     ended: bool
+    """Whether every run ends."""
+    inherit: bool
+    """Whether runs of a newer epoch end, and inherit from the epoch before."""
 
 
 def _refuse_remote(paths: Sequence[str]) -> None:
@@ -138,7 +145,7 @@ async def _read_once(
         await monitor.caught_up()
         if not monitor.reports.benchmarks():
             stop_without_results(found)
-        if files.ended:
+        if files.ended or files.inherit:
             await _end_runs(files, monitor)
         files.declare.note_unused(monitor.reports.benchmarks())
         if monitor.dead_letters_written:
@@ -199,11 +206,11 @@ async def _resume(files: _Files, monitor: "EmbeddedMonitor") -> None:
 
 
 async def _end_runs(files: _Files, monitor: "EmbeddedMonitor") -> None:
-    """End the runs whose scores the files hold, and that have not ended; print how many."""
+    """End the runs whose scores the files hold, and that have not ended; print how many, and how many inherit."""
     import asyncio
 
-    from monitor.cli.shared.epochs import after_state
-    from monitor.ingest.runs import ends_of_runs
+    from monitor.cli.shared.epochs import after_state, inherited
+    from monitor.ingest.runs import ends_of_runs, epoch_before
     from monitor.report.sentences import counted
     from schemas.events import Ended
 
@@ -218,14 +225,20 @@ async def _end_runs(files: _Files, monitor: "EmbeddedMonitor") -> None:
         run = None if benchmark is None else benchmark.epoch_contestant_of.get((end.model or "", end.epoch or 0))
         if benchmark is None or run is None:
             continue  # none of its scores counts
+        model, epoch = benchmark.contestants[run]
+        base = epoch_before(benchmark, model, epoch) if files.inherit else None
+        if base is None and not files.ended:
+            continue
         if run in benchmark.ended:
             before += 1
         else:
-            ends[end.model_copy(update={"model": benchmark.contestants[run].model})] = None
+            ends[end.model_copy(update={"model": model, "base": base})] = None
     if ends:
-        await monitor.log.append([end.model_dump_json(exclude_none=True).encode() for end in ends])
+        await monitor.log.append(
+            [end.model_dump_json(exclude_none=True).encode() for end in sorted(ends, key=lambda end: end.epoch or 0)]
+        )
         await monitor.caught_up()
-    note(f"{counted(len(ends), 'run')} ended{f'; {before:,} had ended before' if before else ''}")
+    note(f"{counted(len(ends), 'run')} ended{f'; {before:,} had ended before' if before else ''}{inherited(ends)}")
 
 
 def _make_tailer(files: _Files, monitor: "EmbeddedMonitor") -> "Tailer":
@@ -257,7 +270,7 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
         await _end_runs(files, monitor)
 
     tailer = _make_tailer(files, monitor)
-    following = tailer.follow(end_runs if files.ended else None)
+    following = tailer.follow(end_runs if files.ended or files.inherit else None)
     tasks = [asyncio.create_task(each) for each in (following, monitor.failed(), stopping.wait())]
     rate, if_complete = EventRate(), IfComplete()
     try:

@@ -12,6 +12,7 @@ from monitor.ingest.epochs import Epochs
 from monitor.ingest.files.read import read_files
 from monitor.ingest.files.streams import OpenStream, open_stream
 from monitor.ingest.reject_limit import RejectLimit, UnreadableLine
+from monitor.ingest.runs import newer_runs
 from schemas.events import Declaration
 from schemas.packed import Segment
 
@@ -27,6 +28,7 @@ def fold_files(
     limit: RejectLimit,
     *,
     epochs: Epochs | None = None,
+    inherit: bool = False,
     declare_all: bool = True,
     open_file: OpenStream = open_stream,
     on_unreadable: Callable[[UnreadableLine], None],
@@ -43,6 +45,8 @@ def fold_files(
         False asks it only about benchmarks that the files declare.
     epochs : Epochs, optional
         Gives events an epoch where they carry none.
+    inherit : bool
+        Whether runs of a newer epoch inherit the scores that they do not replace.
     limit : RejectLimit
     open_file : callable
         Opens a file as a stream of events.
@@ -84,6 +88,8 @@ def fold_files(
             on_unreadable(UnreadableLine(source, letter.line, letter.field, letter.reason))
         limit.add(segment.line_count, segment.rejects)
     limit.finish()
+    if inherit:
+        partition.fold_events([], [], [], partition.off + 1, ended=newer_runs(partition.benchmarks))
     partition.end_all_runs()
     return partition
 

@@ -71,6 +71,7 @@ def facts(document: ReportDocument) -> list[tuple[str, str]]:
         ("Family", header.family(b) if (why := header.spending(b)) is None else f"{header.family(b)}. {why}"),
         ("Levels", header.levels(b)),
         ("Decided at", header.thresholds(b)),
+        *([("Epochs", epochs)] if (epochs := header.epochs(b)) is not None else []),
         *([("Aliases", aliases)] if (aliases := header.aliases(b)) is not None else []),
     ]
 

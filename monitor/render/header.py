@@ -52,6 +52,18 @@ def _conflict_advice(benchmark: BenchmarkReport) -> str:
     return " ".join(advice)
 
 
+def epochs(benchmark: BenchmarkReport) -> str | None:
+    """Return which epochs were read, and what is not ranked; None where there is only one."""
+    b = benchmark
+    if len(b.epochs) < 2:
+        return None
+    text = f"{', '.join(map(str, b.epochs))} were read; a model is ranked by its newest"
+    if not b.unranked:
+        return text
+    verb = "is" if b.unranked == 1 else "are"
+    return f"{text}, and {counted(b.unranked, 'score')} on items that only an earlier epoch has {verb} not ranked (--inherit keeps them)"
+
+
 def family(benchmark: BenchmarkReport) -> str:
     """Return the policy and the size of the family."""
     size = benchmark.family.size

@@ -8,8 +8,10 @@ import numpy as np
 
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.codes import ZERO
 from monitor.report.clusters import cluster_columns
 from monitor.report.conflict_rows import counts_by_model
+from monitor.report.item_means import described
 from monitor.report.pair_rows import pair_rows, superseded_rows
 from monitor.report.pair_table import PairTable
 from monitor.report.sentences import order_reason
@@ -73,6 +75,8 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
         **benchmark.counters,
         conflicts_by_model=conflicts,
         duplicates_by_model=duplicates,
+        epochs=sorted({contestant.epoch for contestant in benchmark.contestants}),
+        unranked=_unranked(benchmark),
         order=order_report(benchmark, asserted=table.asserted),
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,
@@ -89,6 +93,17 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
         pairs=rows + (superseded_rows(benchmark) if pairs == "all" else []),
     )
     return ReportView(report, table)
+
+
+def _unranked(benchmark: Benchmark) -> int:
+    """Count the scores on items that only an earlier epoch of a model has."""
+    codes, count = described(benchmark).item_codes(), 0
+    for model, contestants in benchmark.epochs.items():
+        if len(contestants) > 1:
+            newest = benchmark.epoch_contestant_of[model, benchmark.latest_epoch[model]]
+            had = (codes[:, contestants] >= ZERO).any(axis=1)
+            count += int(np.count_nonzero(had & (codes[:, newest] < ZERO)))
+    return count
 
 
 def order_report(benchmark: Benchmark, *, asserted: bool = False) -> OrderReport:

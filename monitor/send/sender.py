@@ -89,23 +89,23 @@ class Sender:
                 await self._deliver(messages)
                 self._acknowledge(delivery, {message.benchmark for message in messages})
 
-    async def end(self, ends: Sequence[Ended]) -> int:
-        """Deliver the ends of runs, each named by its model, that were not delivered before; return how many these are.
+    async def end(self, ends: Sequence[Ended]) -> list[Ended]:
+        """Deliver the ends of runs, each named by its model, that were not delivered before, older epochs first; return these.
 
         Raises
         ------
         OSError
             If the record cannot be saved; and what `deliver` raises.
         """
-        runs = {(end.ended, end.model or "", end.epoch or 0): end for end in ends}
-        fresh = [run for run in runs if run not in self._record.ended]
+        runs = {(end.ended, end.model or "", end.epoch or 0): end for end in sorted(ends, key=lambda x: x.epoch or 0)}
+        fresh = {run: end for run, end in runs.items() if run not in self._record.ended}
         if fresh:
             await self._deliver(
-                [Outgoing(run[0], runs[run].model_dump_json(exclude_none=True).encode()) for run in fresh]
+                [Outgoing(end.ended, end.model_dump_json(exclude_none=True).encode()) for end in fresh.values()]
             )
             self._record.ended.update(fresh)
             self._record.save()
-        return len(fresh)
+        return list(fresh.values())
 
     def _acknowledge(self, delivery: Delivery, benchmarks: set[str]) -> None:
         sources, path = self._record.sources, delivery.origin

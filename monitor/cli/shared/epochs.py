@@ -1,6 +1,6 @@
-"""The epoch that `--epoch` gives to events that carry none."""
+"""The epoch that `--epoch` gives to events that carry none, and what `--inherit` keeps of the epoch before."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from monitor.cli.shared.errors import USAGE, stop
@@ -8,11 +8,13 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.ingest.epochs import NEXT, Epochs
 from monitor.ingest.files.paths import origin
 from monitor.ingest.importer import Importer
-from schemas.events import MAX_INDEX
+from schemas.events import MAX_INDEX, Ended
 
 
-def parse_epoch(text: str | None) -> int | str | None:
-    """Return a number or "next"; anything else ends the command."""
+def parse_epoch(text: str | None, *, inherit: bool) -> int | str | None:
+    """Return a number or "next"; anything else ends the command, as does `--inherit` without an epoch."""
+    if inherit and text is None:
+        stop("--inherit: give the epoch of the new scores with --epoch N or --epoch next", USAGE)
     if text is None or text == NEXT:
         return text
     if not text.isdecimal() or int(text) > MAX_INDEX:
@@ -41,3 +43,10 @@ def after_state(epoch: int | str | None, benchmarks: Mapping[str, Benchmark]) ->
         for name, benchmark in benchmarks.items()
     }
     return Epochs(epoch, newest=lambda benchmark: newest.get(benchmark, {}))
+
+
+def inherited(ends: Iterable[Ended]) -> str:
+    """Return a clause with how many of these runs inherit; empty where none does."""
+    count = sum(end.base is not None for end in ends)
+    keep = "keeps" if count == 1 else "keep"
+    return f"; {count:,} of them {keep} the scores of the epoch before where there is no new one" if count else ""

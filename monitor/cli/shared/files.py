@@ -28,6 +28,8 @@ def read_results(
     logs: ScoreOptions | None = None,
     declared: DeclareOptions | None = None,
     epoch: int | str | None = None,
+    *,
+    inherit: bool = False,
 ) -> Partition:
     """Fold the results in `paths` under what the flags, the files next to them and they themselves declare; an error ends the command."""
     gc.disable()  # folding creates no cycles, and the process ends with the report
@@ -48,6 +50,7 @@ def read_results(
                 declare_all=declarations.given_any,
                 open_file=importer.open,
                 on_unreadable=unreadable.print,
+                inherit=inherit,
                 on_progress=None if update is None else lambda done, total: update(completed=done, total=total),
             )
     except TooManyRejected as error:

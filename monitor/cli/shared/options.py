@@ -133,6 +133,14 @@ EndedOption = Annotated[
     bool,
     typer.Option("--ended", help="end every run in the files once they are read: no new scores of these runs count"),
 ]
+InheritOption = Annotated[
+    bool,
+    typer.Option(
+        "--inherit",
+        help="with --epoch: end each run of a newer epoch once it is read; items that were not scored again keep their scores of the epoch "
+        "before",
+    ),
+]
 ConflictsOption = Annotated[
     Path | None,
     option("--conflicts", "write the scores that contradict an earlier one to a file (.csv or .jsonl)", metavar="FILE"),

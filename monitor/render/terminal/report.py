@@ -78,6 +78,9 @@ def header(benchmark: BenchmarkReport) -> list[Text]:
     aliases = facts.aliases(b)
     if aliases is not None:
         lines.append(Text(f"aliases: {safe(aliases)}"))
+    epochs = facts.epochs(b)
+    if epochs is not None:
+        lines.append(Text(f"epochs: {epochs}", style=HELD if b.unranked else ""))
     warning = facts.order_warning(b)
     if warning is not None:
         lines.append(Text(f"order: {safe(warning)}", style=HELD if b.order.suspect else ""))

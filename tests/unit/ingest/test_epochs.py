@@ -3,10 +3,11 @@
 import pytest
 
 from monitor.ingest.epochs import Epochs
-from monitor.ingest.runs import ends_of_runs
+from monitor.ingest.runs import ends_of_runs, newer_runs
 from schemas.events import Ended, EventFields
 from schemas.packed import Segment
 from tests.commands import write
+from tests.fold_log import FoldLog, event
 
 
 def segment(path, *models, epoch=0):
@@ -59,3 +60,18 @@ def test_the_ends_of_runs_name_each_run_once(tmp_path):
     ends = [Ended(ended="b", model="m"), Ended(ended="b", model="m", epoch=2), Ended(ended="c", model="n")]
     assert ends_of_runs(files) == ends
     assert ends_of_runs(files, epochs=Epochs(2)) == [ends[1], Ended(ended="c", model="n", epoch=2)]
+
+
+def test_runs_of_a_newer_epoch_inherit_from_the_one_before(tmp_path):
+    records = [{**event(0, model, 1), "epoch": epoch} for model, epoch in (("m", 5), ("n", 0), ("m", 0), ("m", 2))]
+    path = write(tmp_path / "x.jsonl", records)
+    ends = [(end.model, end.epoch, end.base) for end in ends_of_runs([path], inherit=True)]
+    assert ends == [("m", 5, 4), ("n", None, None), ("m", None, None), ("m", 2, 1)]
+    log = FoldLog(*records)
+    newer = newer_runs(log.partition.benchmarks)
+    assert [(end.ended, end.model, end.epoch, end.base) for end in newer] == [
+        ("bench", "m", 2, 0),
+        ("bench", "m", 5, 2),
+    ]
+    log.send(*(end.model_dump(exclude_none=True) for end in newer))
+    assert not log.letters

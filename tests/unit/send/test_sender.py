@@ -129,14 +129,14 @@ def test_a_second_run_sends_what_is_new(destination, results):
 def test_the_end_of_a_run_is_sent_once(destination, results):
     ends = [Ended(ended="b0", model="m1"), Ended(ended="b1", model="m0", epoch=2, base=1)]
     first = destination.send(results, ends=ends[:1])
-    assert (first.ended, destination.values[-1]) == (1, {"ended": "b0", "model": "m1"})
+    assert (first.ended, destination.values[-1]) == (ends[:1], {"ended": "b0", "model": "m1"})
     second = destination.send(results, ends=ends)
-    assert (second.ended, second.events, second.late) == (1, 0, set())
+    assert (second.ended, second.events, second.late) == (ends[1:], 0, set())
     assert destination.values[-1] == {"ended": "b1", "model": "m0", "epoch": 2, "base": 1}
     with results.open("ab") as file:
         file.write(lines(event("new", model="m1", benchmark="b0"), event("new", model="m0", benchmark="b1")))
     assert destination.send(results, ends=ends).late == {("b0", "m1", 0)}
-    assert destination.send(results, ends=ends, forget=True).ended == 2
+    assert destination.send(results, ends=ends, forget=True).ended == ends
 
 
 def test_forgetting_sends_everything_again(destination, results):

@@ -32,3 +32,25 @@ def test_no_name_means_two_benchmarks_and_every_size_has_a_source():
     assert all(entry.items > 0 and entry.split and entry.source.startswith("https://") for entry in CATALOGUE)
     for name in ("quiz", "math", "my-gsm8k", "", "mmlu_anatomy"):
         assert published(name) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "truthfulqa",
+        "mbpp",
+        "mbpp+",
+        "asdiv",
+        "swe-bench",
+        "mt_bench",
+        "coqa",
+        "multirc",
+        "squad",
+        "copa",
+        "mnli",
+        "sst2",
+        "mrpc",
+    ],
+)
+def test_a_name_of_two_sizes_is_not_known(name):
+    assert published(name) is None

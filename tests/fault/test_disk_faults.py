@@ -164,7 +164,7 @@ def descriptors(pid):
 
 
 def test_running_out_of_descriptors_ends_it_with_the_reason(tmp_path):
-    """A file that cannot be opened is not passed over: exit 1, and a restart reads it."""
+    """A folder that cannot be listed or a file that cannot be opened is not passed over: exit 1, and a restart reads it."""
     records, data, folder = events(random.Random(93), SKILLS, ITEMS), tmp_path / "data", tmp_path / "results"
     folder.mkdir()
     write(folder / "a.jsonl", records[:40])
@@ -176,7 +176,7 @@ def test_running_out_of_descriptors_ends_it_with_the_reason(tmp_path):
             stays &= descriptors(watch.process.pid)
             time.sleep(0.02)
         limit(watch.process.pid, resource.RLIMIT_NOFILE, next(fd for fd in count() if fd not in stays))
-        # Each file stays open, so one of them meets the limit even if a few descriptors come back.
+        # Each file stays open, so the limit is met even if a few descriptors come back.
         rest = records[40:]
         size = -(-len(rest) // 8)
         for k in range(8):

@@ -15,6 +15,9 @@ SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 DATA_MARK: Final = ".rankwatch"
 """A file in every data directory, so that a folder above it can be watched: the files of a monitor are not results."""
 
+PASSED_OVER: Final = (FileNotFoundError, NotADirectoryError, PermissionError)
+"""The errors of a file or folder in a watched folder that may vanish and come back; with others the folder is not known to be read."""
+
 UNREADABLE: Final = "is not readable for this user; change its permissions"
 
 
@@ -54,7 +57,7 @@ def find_files(
     follow : bool
         Whether links inside a folder are followed wherever they lead.
     note : callable
-        Takes a sentence about a link that is not followed.
+        Takes a sentence about a link that is not followed, or a folder that is not readable.
 
     Returns
     -------
@@ -66,6 +69,8 @@ def find_files(
     PathError
         If a path does not exist, is neither a file nor a folder, cannot be read, has a name that is not UTF-8, or is a folder without
         results.
+    OSError
+        If a folder cannot be listed, for want of file descriptors for example.
 
     Examples
     --------
@@ -86,6 +91,8 @@ def find_files(
                     raise (
                         error if isinstance(error, PathError) else PathError(f"{show(file)}: {error.strerror}")
                     ) from error
+                if not isinstance(error, (PathError, *PASSED_OVER)):
+                    raise
                 continue
             key = (identity.st_dev, identity.st_ino)
             files[key] = min(resolved, files.get(key, resolved))
@@ -126,6 +133,8 @@ def _files(path: Path, *, strict: bool, walk: "_FolderWalk", accept: Callable[[P
         if strict:
             reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
             raise PathError(f"{show(path)} {reason}; check the path") from error
+        if not isinstance(error, PASSED_OVER):
+            raise
         return
     if stat.S_ISREG(mode):
         yield path
@@ -153,7 +162,7 @@ class _FolderWalk:
     def files(self, folder: Path) -> Iterator[Path]:
         """Yield the files of results in a folder and below it."""
         top, walked = folder.resolve(), set[Path]()
-        for parent, folders, names in os.walk(folder, followlinks=self._follow):
+        for parent, folders, names in os.walk(folder, onerror=self._unlisted, followlinks=self._follow):
             if self._follow:
                 real = Path(parent).resolve()
                 if real in walked:
@@ -176,6 +185,13 @@ class _FolderWalk:
                     and self._stays(file, top)
                 ):
                     yield file
+
+    def _unlisted(self, error: OSError) -> None:
+        """Pass over a folder that has vanished or is not readable; any other error would make full folders look empty."""
+        if not isinstance(error, PASSED_OVER):
+            raise error
+        if isinstance(error, PermissionError):
+            self._note(f"{show(error.filename)} is skipped: it {UNREADABLE}")
 
     def _stays(self, path: Path, top: Path) -> bool:
         """Return whether a path is read: it is no link, or leads to a place below `top`, or links are followed."""

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from monitor.ingest.files.paths import PASSED_OVER
 from monitor.ingest.files.streams import is_record, open_stream
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.formats.columns import ColumnError, Columns, flatten
@@ -49,14 +50,20 @@ def format_of(path: Path) -> Format:
 
 
 def looks_like_results(path: Path, choices: Choices) -> bool:
-    """Return whether a file in a folder holds results, as far as its first bytes show."""
+    """Return whether a file in a folder holds results, as far as its first bytes show.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, though it is there and readable for this user.
+    """
     name = path.name.lower()
     if name.endswith((".eval", ".parquet")):
         return True
     try:
         status = path.stat()
         head = _head(path, status.st_ino, status.st_size, status.st_mtime_ns)
-    except OSError:
+    except PASSED_OVER:
         return False
     if name.endswith(".json"):
         return _INSPECT.match(head) is not None

@@ -1,4 +1,7 @@
+import contextlib
+import errno
 import os
+import resource
 import socket
 from pathlib import Path
 
@@ -107,3 +110,32 @@ def test_looking_again_passes_over_what_is_gone(tmp_path):
 
 def test_a_path_is_shown_on_one_line():
     assert show("a\nb\x1b[31m.jsonl") == "a\\nb\\x1b[31m.jsonl"
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(tmp_path, strict):
+    file = write(tmp_path / "below" / "a.jsonl")
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+        with contextlib.suppress(OSError):
+            while True:
+                stack.enter_context(Path(os.devnull).open())
+        with pytest.raises(OSError, match="Too many open files"):
+            find_files([tmp_path], strict=strict)
+    assert find_files([tmp_path], strict=strict) == [file]
+
+
+def test_a_folder_below_that_is_not_readable_is_named(tmp_path, monkeypatch):
+    notes, file = [], write(tmp_path / "a.jsonl")
+    closed = write(tmp_path / "closed" / "b.jsonl").parent
+
+    def scandir(path, scan=os.scandir):  # root, who runs many tests, may list every folder
+        if Path(path) == closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert find_files([tmp_path], note=notes.append) == [file]
+    assert notes == [f"{closed} is skipped: it is not readable for this user; change its permissions"]

@@ -120,6 +120,7 @@ class Accepted(_Answer):
 
     accepted: int = Field(description="events")
     declarations: int
+    ended: int = Field(description="ends of runs")
     rejected: list[RecordError] = Field(description="always empty: a bad record refuses the whole request")
     converted: list[str] = Field(
         description="for each kind of value that was converted, such as a number as an item id: what it was and is read as"
@@ -133,6 +134,22 @@ class DeclarationTaken(_Answer):
     place: str = Field(description="position in the log")
     in_force: bool = Field(description="whether the declaration is in force; if false, poll it with GET")
     spec: Spec
+
+
+class RunName(_Answer):
+    """A run: one evaluation of a model."""
+
+    model: str
+    epoch: int
+
+
+class EndTaken(_Answer):
+    """The end of runs is durable in the log."""
+
+    benchmark: str
+    place: str = Field(description="position in the log")
+    in_force: bool = Field(description="whether the runs have ended; if false, poll `run_ended` of the report")
+    runs: list[RunName] = Field(description="the runs that end; one that has ended before is unchanged")
 
 
 class OpenPair(_Answer):

@@ -242,16 +242,11 @@ class Declaration(Spec):
         return Spec.model_validate(self.model_dump(exclude={"declare"}))
 
 
-class Ended(BaseModel):
-    """The end of a run in the log: nothing more of it will come.
+class End(BaseModel):
+    """The end of a run of a benchmark that is named elsewhere."""
 
-    Without a model it is the end of every run that has scores, or of every one of that epoch. With `base`, cells that the epoch lacks are
-    copied from that older epoch of the model first.
-    """
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model_config = ConfigDict(extra="forbid", frozen=True, title="End of a run")
-
-    ended: Name = Field(description="the benchmark")
     model: Name | None = None
     epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] | None = Field(
         None, description="epoch of the model, 0 by default"
@@ -267,3 +262,15 @@ class Ended(BaseModel):
                 f"base {self.base} is not older than epoch {self.epoch or 0}; give the epoch of the run too"
             )
         return self
+
+
+class Ended(End):
+    """The end of a run in the log: nothing more of it will come.
+
+    Without a model it is the end of every run that has scores, or of every one of that epoch. With `base`, cells that the epoch lacks are
+    copied from that older epoch of the model first.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, title="End of a run")
+
+    ended: Name = Field(description="the benchmark")

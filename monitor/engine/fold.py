@@ -451,7 +451,7 @@ def end_runs(
 
     `place` is the offset and index of the event in the log. A run that has ended already is unchanged.
     """
-    runs = _runs(benchmark, ended)
+    runs = runs_of(benchmark, ended)
     if isinstance(runs, Fault):
         return runs
     fresh = [run for run in runs if run not in benchmark.ended]
@@ -472,8 +472,8 @@ def end_runs(
     return None
 
 
-def _runs(benchmark: Benchmark, ended: Ended) -> list[int] | Fault:
-    """Return the contestants whose runs end."""
+def runs_of(benchmark: Benchmark, ended: Ended) -> list[int] | Fault:
+    """Return the contestants whose runs end, or why there are none."""
     if ended.model is None:
         every = enumerate(benchmark.contestants)
         runs = [k for k, contestant in every if ended.epoch is None or contestant.epoch == ended.epoch]

@@ -88,6 +88,31 @@ def test_a_declaration_that_is_refused_keeps_no_score_back(served, caplog):
     assert "before the first score" in caplog.text
 
 
+def test_the_end_of_a_run_comes_after_its_scores(served, caplog):
+    with Client(served.url, benchmark="a/b 1 %", model="m") as client:
+        client.score("1", 1)
+        client.end_run()
+        client.score("2", 1)
+        client.score("1", 0, epoch=1)
+        client.end_run(epoch=1, base=0)
+        client.end_run(model="other")
+        assert client.flush(60)
+        assert client.stats == Stats(sent=3, dropped=0, refused=0, pending=0)
+    records = [json.loads(record) for record in served.log.records]
+    ended = [record["ended"][0] for record in records if "ended" in record]
+    assert ended == [
+        {"model": "m", "epoch": 0, "ended": "a/b 1 %"},
+        {"model": "m", "epoch": 1, "base": 0, "ended": "a/b 1 %"},
+    ]
+    assert [record["events"][0]["item_id"] for record in records if record["events"]] == ["1", "2"]
+    assert (
+        "the end of the run of 'other' on 'a/b 1 %' was refused: model: other has no scores in epoch 0" in caplog.text
+    )
+    Client(served.url, benchmark="x").end_run()
+    assert "the end of a run has no benchmark or no model" in caplog.text
+    assert served.get("benchmarks").json["benchmarks"][0]["rejected"] == 1  # item 2
+
+
 def test_a_monitor_that_is_away_is_waited_for_and_holds_nothing_up(monkeypatch):
     monkeypatch.setattr(client_module, "LONGEST_WAIT", 0.3)
     port = closed_port()

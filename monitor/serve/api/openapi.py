@@ -8,9 +8,9 @@ from pydantic import BaseModel
 
 from monitor.serve.api.problems import MEDIA_TYPE
 from schemas.api import Problem
-from schemas.events import Declaration, Event, Spec
+from schemas.events import Declaration, Ended, Event, Spec
 
-_REQUEST_MODELS: Final[tuple[type[BaseModel], ...]] = (Event, Declaration, Spec)
+_REQUEST_MODELS: Final[tuple[type[BaseModel], ...]] = (Event, Declaration, Ended, Spec)
 _COMMON_ERRORS: Final = {
     "400": "The request is malformed, or its Host header does not name this server.",
     "401": "A bearer token is required.",

@@ -1,25 +1,28 @@
-"""Routes that append to the log: events, and declarations of benchmarks."""
+"""Routes that append to the log: events, declarations of benchmarks, and the ends of runs."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from monitor.engine.fold import runs_of
 from monitor.engine.partition import refusal
 from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.body_reader import BodyReader
 from monitor.serve.api.intake import Intake, IntakeError, Submission
 from monitor.serve.api.openapi import request_schema
 from monitor.serve.api.problems import ProblemError, fault_detail, validation_problem
+from monitor.serve.api.read_routes import unknown_benchmark
 from monitor.serve.report_cache import ReportCache
-from schemas.api import Accepted, DeclarationTaken
-from schemas.events import Declaration, Event, Spec
+from schemas.api import Accepted, DeclarationTaken, EndTaken, RunName
+from schemas.decode import Fault
+from schemas.events import Declaration, End, Ended, Event, Spec
 from schemas.names import Name as CheckedName
 
 FOLD_SECONDS: Final = 2.0
-"""How long a declaration waits to be folded before the response."""
+"""How long a response waits until the log is folded to a record."""
 
 _POLL_SECONDS: Final = 0.02
 _LARGE_BYTES: Final = 1 << 18
@@ -36,23 +39,25 @@ _WRITE_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
 _EVENTS_BODY: Final = {
     "requestBody": {
         "required": True,
-        "description": "Events as JSON lines or as a JSON array, optionally gzip. Declarations apply before the events.",
+        "description": "Events as JSON lines or as a JSON array, optionally gzip. Declarations apply before the events, ends of runs "
+        "after them.",
         "content": {
             "application/x-ndjson": {"schema": {"type": "string", "contentMediaType": "application/x-ndjson"}},
             "application/json": {
-                "schema": {"type": "array", "items": {"anyOf": [request_schema(Event), request_schema(Declaration)]}}
+                "schema": {
+                    "type": "array",
+                    "items": {"anyOf": [request_schema(each) for each in (Event, Declaration, Ended)]},
+                }
             },
         },
     }
 }
-_SPEC_BODY: Final = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {"schema": Spec.model_json_schema(ref_template="#/components/schemas/{model}")}
-        },
-    }
-}
+
+
+def _json_body(model: type[BaseModel]) -> dict[str, Any]:
+    """Describe a request body that is one JSON object."""
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def write_routes(reports: ReportCache, intake: Intake, bodies: BodyReader) -> APIRouter:
@@ -60,6 +65,7 @@ def write_routes(reports: ReportCache, intake: Intake, bodies: BodyReader) -> AP
     routes = APIRouter(prefix="/api/v1")
     _add_events(routes, reports, intake, bodies)
     _add_declarations(routes, reports, intake, bodies)
+    _add_ends(routes, reports, intake, bodies)
     return routes
 
 
@@ -84,6 +90,7 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, bodies:
         return Accepted(
             accepted=len(submission.events),
             declarations=len(submission.declarations),
+            ended=len(submission.ended),
             rejected=[],
             converted=sorted(submission.converted),
         )
@@ -106,7 +113,7 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, b
             raise ProblemError(404, f"Benchmark {benchmark!r} has no declaration here. PUT one before the first score.")
         return state.spec
 
-    @routes.put("/declarations", status_code=202, openapi_extra=_SPEC_BODY, responses=_WRITE_ERRORS)
+    @routes.put("/declarations", status_code=202, openapi_extra=_json_body(Spec), responses=_WRITE_ERRORS)
     async def declare(benchmark: Name, request: Request) -> DeclarationTaken:
         """Declare a benchmark before its first score."""
         _media_type(request, ("application/json",))
@@ -117,9 +124,57 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, b
         declaration = Declaration.model_validate(spec.model_dump() | {"declare": benchmark})
         _check(reports, declaration)
         place = await _append(intake, Submission([], [declaration], []))
-        return DeclarationTaken(
-            benchmark=benchmark, place=place, in_force=await _wait_until_folded(reports, declaration), spec=spec
-        )
+        in_force = await _until(lambda: _in_force(reports, declaration))
+        return DeclarationTaken(benchmark=benchmark, place=place, in_force=in_force, spec=spec)
+
+
+def _in_force(reports: ReportCache, declaration: Declaration) -> bool:
+    """Return whether a declaration is in force; raise the 409 if scores are ahead of it in the log."""
+    benchmark = reports.benchmarks().get(declaration.declare)
+    if benchmark is not None and benchmark.declared and benchmark.spec == declaration.spec():
+        return True
+    _check(reports, declaration)
+    return False
+
+
+def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, bodies: BodyReader) -> None:
+    @routes.post("/benchmarks/{name:path}/ended", openapi_extra=_json_body(End), responses=_WRITE_ERRORS)
+    async def end_runs(name: str, request: Request) -> EndTaken:
+        """End runs: nothing more of them will come. Later scores of an ended run are refused.
+
+        The body names the model, or is {} for every run of the benchmark. Sending a request twice is safe.
+        """
+        _media_type(request, ("application/json",))
+        try:
+            end = End.model_validate_json(await bodies.read(request))
+        except ValidationError as error:
+            raise validation_problem(error.errors()) from error
+
+        await _until(lambda: isinstance(_runs(reports, name, end), list))  # its scores may have been posted just before
+        runs = _runs(reports, name, end)
+        if isinstance(runs, ProblemError):
+            raise runs
+        place = await _append(intake, Submission([], [], [Ended(ended=name, **end.model_dump())]))
+        in_force = await _until(lambda: _have_ended(reports, name, runs))
+        return EndTaken(benchmark=name, place=place, in_force=in_force, runs=runs)
+
+
+def _runs(reports: ReportCache, name: str, end: End) -> list[RunName] | ProblemError:
+    """Return the runs that end, or the 404."""
+    benchmark = reports.benchmarks().get(name)
+    if benchmark is None:
+        return unknown_benchmark(name)
+    runs = runs_of(benchmark, Ended(ended=name, **end.model_dump()))
+    if isinstance(runs, Fault):
+        return ProblemError(404, fault_detail(runs))
+    return [RunName(**benchmark.contestants[run]._asdict()) for run in runs]
+
+
+def _have_ended(reports: ReportCache, name: str, runs: Sequence[RunName]) -> bool:
+    benchmark = reports.benchmarks().get(name)
+    return benchmark is not None and all(
+        benchmark.epoch_contestant_of.get((run.model, run.epoch)) in benchmark.ended for run in runs
+    )
 
 
 def _check(reports: ReportCache, declaration: Declaration) -> None:
@@ -137,16 +192,13 @@ async def _append(intake: Intake, submission: Submission) -> str:
         raise ProblemError(503, str(error), headers={"Retry-After": "5"}) from error
 
 
-async def _wait_until_folded(reports: ReportCache, declaration: Declaration) -> bool:
-    """Return whether a declaration is in force in time; raise the 409 if scores are ahead of it in the log."""
-    spec = declaration.spec()
+async def _until(condition: Callable[[], bool]) -> bool:
+    """Return whether a condition comes true in time, while the log is folded."""
     try:
         async with asyncio.timeout(FOLD_SECONDS):
             while True:
-                benchmark = reports.benchmarks().get(declaration.declare)
-                if benchmark is not None and benchmark.declared and benchmark.spec == spec:
+                if condition():
                     return True
-                _check(reports, declaration)
                 await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError:
         return False

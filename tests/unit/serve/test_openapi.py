@@ -9,6 +9,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis import checks
 
+from monitor.serve.api import write_routes
 from tests.commands import Counted, events, pairs_of
 from tests.served import Served, folded
 
@@ -43,7 +44,8 @@ schema = schemathesis.openapi.from_dict(SERVED.web.openapi()).exclude(path="/api
 
 @pytest.fixture(scope="module")
 def served():
-    with SERVED as server:
+    with pytest.MonkeyPatch.context() as patch, SERVED as server:
+        patch.setattr(write_routes, "FOLD_SECONDS", 0.02)  # what is posted is folded at once
         yield server
         found = {b["benchmark"]: b for b in server.get("benchmarks?pairs=all").json["benchmarks"]}["bench"]
         assert pairs_of(found) == Counted(RECORDS).pairs()

@@ -4,12 +4,13 @@ import gzip
 import json
 import random
 import socket
+import threading
 import zlib
 
 import pytest
 
 from monitor.engine.partition import Partition
-from monitor.serve.api import body_reader
+from monitor.serve.api import body_reader, write_routes
 from tests.commands import Counted, events, pairs_of
 from tests.served import Served, folded
 
@@ -51,7 +52,10 @@ WAYS = {
 def test_events_are_taken_as(served, way):
     body, headers = WAYS[way]
     answer = served.post(body, **headers)
-    assert (answer.status, answer.json) == (200, {"accepted": 150, "declarations": 0, "rejected": [], "converted": []})
+    assert (answer.status, answer.json) == (
+        200,
+        {"accepted": 150, "declarations": 0, "ended": 0, "rejected": [], "converted": []},
+    )
     counted(served, RECORDS)
 
 
@@ -246,7 +250,7 @@ def test_a_declaration_is_in_force_before_the_first_score(served):
 
 def test_a_declaration_in_a_request_holds_before_its_events(served):
     answer = served.post([*RECORDS[:3], {"declare": "bench", "items": 50}, *RECORDS[3:]])
-    assert answer.json == {"accepted": 150, "declarations": 1, "rejected": [], "converted": []}
+    assert answer.json == {"accepted": 150, "declarations": 1, "ended": 0, "rejected": [], "converted": []}
     counted(served, RECORDS)
     assert served.get("declarations?benchmark=bench").json["items"] == 50
     refused = served.post([{"declare": "bench", "order": "trusted"}, *RECORDS])
@@ -292,6 +296,106 @@ def folded_events():
     from schemas.events import EventFields
 
     return (EventFields(**record) for record in RECORDS)
+
+
+def end(served, body=b"{}", name="bench", **headers):
+    if not isinstance(body, bytes):
+        body = json.dumps(body).encode()
+    headers = {"content_type": "application/json"} | headers
+    return served.request("POST", f"/api/v1/benchmarks/{name}/ended", body, **headers)
+
+
+def ended(served):
+    return {m["model"]: m["run_ended"] for b in served.get("benchmarks").json["benchmarks"] for m in b["models"]}
+
+
+def test_ends_of_runs_in_a_request_are_counted_and_hold_after_its_events(served):
+    answer = served.post([{"ended": "bench", "model": "a"}, *RECORDS, {"ended": "bench", "model": "b"}])
+    assert (answer.status, answer.json["accepted"], answer.json["ended"]) == (200, 150, 2)
+    counted(served, RECORDS)
+    assert ended(served) == {"a": True, "b": True, "c": False}
+
+
+def test_a_run_is_ended_by_its_model_or_with_all_of_its_benchmark(served):
+    served.post([*RECORDS, *(record | {"benchmark": "an/other 50 %", "epoch": 1} for record in RECORDS[:9])])
+    for _ in range(2):
+        answer = end(served, {"model": "a"})
+        place = f"0:{served.log.partition.off}"
+        runs = [{"model": "a", "epoch": 0}]
+        assert (answer.status, answer.json) == (
+            200,
+            {"benchmark": "bench", "place": place, "in_force": True, "runs": runs},
+        )
+    assert json.loads(served.log.records[-1])["ended"] == [{"ended": "bench", "model": "a"}]
+    answer = end(served, {"epoch": 1}, name="an%2Fother%2050%20%25")
+    assert [run["model"] for run in answer.json["runs"]] == ["a", "b", "c"]
+    found = served.get("benchmarks/an%2Fother%2050%20%25").json["benchmarks"][0]
+    assert all(model["run_ended"] for model in found["models"])
+    assert [m["run_ended"] for m in served.get("benchmarks/bench").json["benchmarks"][0]["models"]].count(True) == 1
+
+
+def test_a_run_inherits_the_scores_of_an_older_epoch(served):
+    served.post([*RECORDS, *(record | {"epoch": 1} for record in RECORDS[:6] if record["model"] == "a")])
+    assert end(served, {"model": "a", "epoch": 1, "base": 0}).json["in_force"]
+    models = {m["model"]: m for m in served.get("benchmarks/bench").json["benchmarks"][0]["models"]}
+    assert (models["a"]["epoch"], models["a"]["items"]) == (1, 50)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "reason"),
+    [
+        ("other", {}, "Benchmark 'other' has no events here"),
+        ("a%E2%80%AEb", {}, "has no events here"),
+        ("bench", {"model": "x"}, "x has no scores in epoch 0, so no run of it can end; correct the name or the epoch"),
+        ("bench", {"model": "a", "epoch": 2}, "a has no scores in epoch 2"),
+        ("bench", {"epoch": 2}, "has no scores yet"),
+        ("bench", {"model": "a", "epoch": 2, "base": 1}, "a has no scores in epoch 2"),
+    ],
+)
+def test_what_has_no_scores_does_not_end(served, monkeypatch, name, body, reason):
+    monkeypatch.setattr(write_routes, "FOLD_SECONDS", 0.05)
+    served.post(RECORDS)
+    answer = end(served, body, name=name)
+    assert (answer.status, len(served.log.records)) == (404, 1)
+    assert reason in answer.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "reason"),
+    [
+        (b"", {}, 422, "is not valid JSON"),
+        (b"[]", {}, 422, "is not an object"),
+        (b'{"model": 1}', {}, 422, "model: 1 is not a string"),
+        (b'{"epoch": -1}', {}, 422, "epoch: -1 is out of range"),
+        (b'{"epoch": "next"}', {}, 422, "epoch: "),
+        (b'{"model": "a", "base": 0}', {}, 422, "base 0 is not older than epoch 0"),
+        (b'{"ended": "bench"}', {}, 422, "the field is unknown; remove it"),
+        (b"{}", {"content_type": "text/plain"}, 415, "application/json"),
+        (b"{}", {"origin": "http://attacker.example"}, 403, "may not write"),
+    ],
+)
+def test_an_end_that_cannot_be_read(served, body, headers, status, reason):
+    served.post(RECORDS)
+    answer = end(served, body, **headers)
+    assert (answer.status, len(served.log.records)) == (status, 1)
+    assert reason in answer.json["detail"]
+
+
+def test_the_end_of_a_run_waits_for_scores_that_were_posted_before_it(served, monkeypatch):
+    """The scores are in the log, and folded a moment later."""
+    timer = threading.Timer(0.2, lambda: served.call(served.log.append([lines(RECORDS[:1])])))
+    timer.start()
+    assert end(served, {"model": "a"}).json["in_force"]
+    timer.join()
+
+
+def test_the_end_of_a_run_needs_the_token(served):
+    with Served(folded(RECORDS), token="s3cret", loopback=False) as guarded:
+        assert end(guarded).status == 401
+        assert end(guarded, authorization="Bearer s3cret").status == 200
+    served.log.fault = OSError("No space left on device")
+    served.log.partition.fold_events([], list(folded_events()), [], served.log.partition.off + 150)
+    assert end(served).status == 503
 
 
 def test_a_server_that_only_shows_takes_nothing():

@@ -13,7 +13,7 @@ import time
 import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from rankwatch_client.transport import Response, Transport
 
@@ -73,9 +73,13 @@ class EarlyStop(NamedTuple):
     undecided: list[dict[str, Any]]
 
 
-class _Declaration(NamedTuple):
-    benchmark: str
-    spec: dict[str, object]
+class _Call(NamedTuple):
+    """A request of its own, between scores."""
+
+    subject: str
+    method: str
+    path: str
+    body: dict[str, object]
 
 
 class Client:
@@ -126,7 +130,7 @@ class Client:
         """Start with an empty queue; a forked process does so too, since its parent sends the queue."""
         self._transport = Transport(self.url, self._token, REQUEST_SECONDS)
         self._changed = threading.Condition()
-        self._queue: deque[bytes | _Declaration] = deque()
+        self._queue: deque[bytes | _Call] = deque()
         self._in_flight = 0
         self._sent = self._dropped = self._refused = 0
         self._flushes = 0
@@ -187,7 +191,37 @@ class Client:
         if name is None:
             self._refuse(0, "the declaration has no benchmark; pass it to the client or to declare()")
             return
-        self._put(_Declaration(name, spec))
+        path = f"declarations?{urlencode({'benchmark': name})}"
+        self._put(_Call(f"the declaration of {name!r}", "PUT", path, spec))
+
+    def end_run(
+        self,
+        *,
+        benchmark: str | None = None,
+        model: str | None = None,
+        epoch: int = 0,
+        base: int | None = None,
+    ) -> None:
+        """Report that the run of a model is complete: the monitor refuses later scores of it.
+
+        Parameters
+        ----------
+        benchmark, model : str, optional
+            Default: those of the client.
+        epoch : int
+            Number of the evaluation of the model.
+        base : int, optional
+            An older epoch, from which the run inherits the scores that it lacks.
+        """
+        name, ended = benchmark or self.benchmark, model or self.model
+        if name is None or ended is None:
+            self._refuse(0, "the end of a run has no benchmark or no model; pass it to the client or to end_run()")
+            return
+        body: dict[str, object] = {"model": _name(ended), "epoch": epoch}
+        if base is not None:
+            body["base"] = base
+        path = f"benchmarks/{quote(name, safe='')}/ended"
+        self._put(_Call(f"the end of the run of {ended!r} on {name!r}", "POST", path, body))
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the queue is sent or dropped; return False on timeout."""
@@ -253,7 +287,7 @@ class Client:
         """Close the client."""
         self.close()
 
-    def _put(self, entry: bytes | _Declaration) -> None:
+    def _put(self, entry: bytes | _Call) -> None:
         with self._changed:
             if self._closed or len(self._queue) >= self._capacity:
                 self._dropped += isinstance(entry, bytes)
@@ -278,8 +312,8 @@ class Client:
             wait = min(2 * wait, LONGEST_WAIT)
         self._transport.close()
 
-    def _next(self) -> list[bytes] | _Declaration | None:
-        """Wait for the next declaration or batch of scores; return None at the end."""
+    def _next(self) -> list[bytes] | _Call | None:
+        """Wait for the next call or batch of scores; return None at the end."""
         with self._changed:
             while not self._queue:
                 if self._closed:
@@ -293,7 +327,7 @@ class Client:
                 self._changed.notify_all()
                 return None
             first = self._queue[0]
-            if isinstance(first, _Declaration):
+            if isinstance(first, _Call):
                 self._in_flight = 1
                 return self._queue.popleft()  # type: ignore[return-value]  # the type of `first`
             batch: list[bytes] = []
@@ -302,16 +336,12 @@ class Client:
             self._in_flight = len(batch)
             return batch
 
-    def _deliver(self, batch: list[bytes] | _Declaration) -> Response:
-        if isinstance(batch, _Declaration):
-            response = self._transport.request(
-                "PUT",
-                f"declarations?{urlencode({'benchmark': batch.benchmark})}",
-                json.dumps(batch.spec).encode(),
-                "application/json",
-            )
+    def _deliver(self, batch: list[bytes] | _Call) -> Response:
+        if isinstance(batch, _Call):
+            body = json.dumps(batch.body).encode()
+            response = self._transport.request(batch.method, batch.path, body, "application/json")
             if response.status >= 400 and not response.transient:
-                self._warn_once(f"the declaration of {batch.benchmark!r} was refused: {response.reason}")
+                self._warn_once(f"{batch.subject} was refused: {response.reason}")
             self._done(sent=0, refused=0, transient=response.transient)
             return response
         response = self._transport.request("POST", "events", b"\n".join(batch), "application/x-ndjson")
@@ -344,9 +374,9 @@ class Client:
             self._in_flight = 0
             self._changed.notify_all()
 
-    def _put_back(self, batch: list[bytes] | _Declaration) -> None:
+    def _put_back(self, batch: list[bytes] | _Call) -> None:
         with self._changed:
-            self._queue.extendleft([batch] if isinstance(batch, _Declaration) else reversed(batch))
+            self._queue.extendleft([batch] if isinstance(batch, _Call) else reversed(batch))
             self._in_flight = 0
 
     def _rest(self, seconds: float) -> None:

@@ -49,6 +49,12 @@ if TYPE_CHECKING:
     from stats.clusters import robust_design_effect as robust_design_effect
     from stats.completion import items_to_completion_decision as items_to_completion_decision
     from stats.confidence import gap_interval as gap_interval
+    from stats.curtailed import curtailed_leader_log_p as curtailed_leader_log_p
+    from stats.curtailed import curtailed_log_p as curtailed_log_p
+    from stats.curtailed import curtailed_may_decide as curtailed_may_decide
+    from stats.curtailed import curtailed_side as curtailed_side
+    from stats.curtailed import items_to_curtailed_decision as items_to_curtailed_decision
+    from stats.curtailed import missing_tolerated as missing_tolerated
     from stats.eprocess import anytime_inflation as anytime_inflation
     from stats.eprocess import anytime_required_n as anytime_required_n
     from stats.eprocess import boundary_u as boundary_u
@@ -162,6 +168,14 @@ _EXPORTS = {
     ),
     "completion": ("items_to_completion_decision",),
     "confidence": ("gap_interval",),
+    "curtailed": (
+        "curtailed_leader_log_p",
+        "curtailed_log_p",
+        "curtailed_may_decide",
+        "curtailed_side",
+        "items_to_curtailed_decision",
+        "missing_tolerated",
+    ),
     "eprocess": (
         "anytime_inflation",
         "anytime_required_n",

@@ -8,12 +8,15 @@ from schemas.changes import Evidence
 ASSUMPTIONS: Final = {
     "completion": "the declared number of items is the whole benchmark",
     "committed": "the items are a sample, and their order comes from the committed seed",
-    "trusted": "the arrival order does not depend on outcomes or clusters",
+    "trusted": "neither the arrival order nor what is skipped depends on outcomes or clusters",
 }
 """What a verdict assumes under each order policy; a sentence starts with "Assumes that"."""
 
 RESCORED: Final = "scores were replaced for reasons that do not depend on who was ahead"
 """What a verdict on replaced scores assumes besides."""
+
+REPEATED: Final = "which repeats of an item are scored, and how many, does not depend on their scores"
+"""What a verdict on means of repeats also assumes."""
 
 IGNORED: Final = "what is missing does not depend on the scores, and that the run was not ended because of its scores"
 """What a verdict on shared items alone also assumes, where items are missing."""
@@ -22,7 +25,14 @@ SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise
 """The comparisons over which each anytime procedure controls the error rate."""
 
 
-def assumption(policy: str, items: int | None = None, *, rescored: bool = False, ignored: bool = False) -> str | None:
+def assumption(
+    policy: str,
+    items: int | None = None,
+    *,
+    repeated: bool = False,
+    rescored: bool = False,
+    ignored: bool = False,
+) -> str | None:
     """Return what verdicts assume under an order policy; None under policy `none`.
 
     Parameters
@@ -30,6 +40,8 @@ def assumption(policy: str, items: int | None = None, *, rescored: bool = False,
     policy : str
     items : int, optional
         The number of items read, if these are taken for the whole benchmark and no policy was declared.
+    repeated : bool
+        Whether a score is the mean of several repeats.
     rescored : bool
         Whether the scores replace those of an older epoch.
     ignored : bool
@@ -43,7 +55,7 @@ def assumption(policy: str, items: int | None = None, *, rescored: bool = False,
     of_items = ASSUMPTIONS.get(policy) if items is None else f"the {items:,} items read are the whole benchmark"
     if of_items is None:
         return None
-    return ", and that ".join([of_items, *[RESCORED] * rescored, *[IGNORED] * ignored])
+    return ", and that ".join([of_items, *[REPEATED] * repeated, *[RESCORED] * rescored, *[IGNORED] * ignored])
 
 
 def too_many_items(benchmark: str, items: int, arrived: int | None = None) -> str:
@@ -87,6 +99,7 @@ def decided(
     policy: str,
     evidence: Evidence,
     *,
+    repeated: bool = False,
     rescored: bool = False,
     ignored: bool = False,
 ) -> str:
@@ -101,7 +114,7 @@ def decided(
         rest = f"the 1 {kind} item" if evidence.missing == 1 else f"all {evidence.missing:,} {kind} items"
         outcome += f", even if {rest} went the other way"
     scope = SCOPES[procedure]
-    assumed = assumption(policy, rescored=rescored, ignored=ignored)
+    assumed = assumption(policy, repeated=repeated, rescored=rescored, ignored=ignored)
     return f"{better} is better than {worse} on {benchmark}, decided {scope}: {outcome}. Assumes that {assumed}."
 
 

@@ -65,7 +65,7 @@ def watch(
     """Follow results as they are written; report each ranking that is decided.
 
     Every new result is counted exactly once, however often you stop and start. No pair is decided before you declare an order policy: give
-    the item count with --items, or assert with --order trusted that arrival does not depend on outcomes.
+    the item count with --items, or assert with --order trusted that neither arrival nor what is skipped depends on outcomes.
 
     Example: rankwatch watch results/ --items 12032
     """

@@ -14,7 +14,7 @@ _NAMED: Final = 3
 _ORDER: Final = {
     "completion": "declared: the item count; a verdict is given once the missing items cannot change it",
     "committed": "asserted: the items follow the permutation that was committed before the first score",
-    "trusted": "asserted: the arrival order does not depend on outcomes or clusters",
+    "trusted": "asserted: neither the arrival order nor what is skipped depends on outcomes or clusters",
     "none": "nothing is asserted, so no anytime verdict is given; declare an order policy",
 }
 

@@ -52,6 +52,12 @@ def repeats_of(benchmark: Benchmark, contestants: Any) -> RepeatCounts | None:  
     return RepeatCounts(int(count.min()), float(count.mean()), int(count.max())) if count.size else None
 
 
+def has_repeats(benchmark: Benchmark) -> bool:
+    """Return whether a score is, or may be, the mean of several repeats."""
+    counts = repeats_of(described(benchmark), slice(None, len(benchmark.contestants)))
+    return benchmark.spec.repeats != 1 or (counts is not None and counts.most > 1)
+
+
 def repeats_report(benchmark: Benchmark, contestant: int) -> RepeatsReport | None:
     """Report how many scored repeats the items of a model have."""
     counts = repeats_of(benchmark, contestant)

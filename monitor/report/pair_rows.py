@@ -16,6 +16,7 @@ from monitor.report.clusters import (
     required_n_by_procedure,
 )
 from monitor.report.intervals import equivalent, evidence_columns
+from monitor.report.item_means import has_repeats
 from monitor.report.pair_counts import Floats, json_numbers
 from monitor.report.pair_table import PairTable, Sides, is_resolved, resolution_ratio
 from monitor.report.sentences import PairFacts, reason
@@ -176,6 +177,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     )
     ended, ignored = table.ended[at].tolist(), table.ignored[at].tolist()
     if_ignored = side_names(table.decided_if_ignored, at)
+    repeated = has_repeats(benchmark)
     reasons, decided_at = [], []
     for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
@@ -204,7 +206,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             outside_family=_outside_family(table, q),
             hold_reason=table.hold_reason,
             policy=policy,
-            assumption=assumption(policy, items, rescored=max(epochs) > 0, ignored=ignored[r] > 0),
+            assumption=assumption(policy, items, repeated=repeated, rescored=max(epochs) > 0, ignored=ignored[r] > 0),
             epochs=epochs,
         )
         reasons.append(reason(facts))

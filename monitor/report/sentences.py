@@ -10,7 +10,7 @@ from schemas.sentences import SCOPES, assumption, too_many_items
 
 NO_ORDER = (
     "no order policy is declared, so no anytime verdict is given; before the first score, declare the item count (policy completion) or "
-    "that the arrival order does not depend on outcomes (policy trusted)"
+    "that neither the arrival order nor what is skipped depends on outcomes (policy trusted)"
 )
 
 

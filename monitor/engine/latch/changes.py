@@ -136,6 +136,7 @@ def _describe(
             crossing.procedure,
             policy,
             evidence,
+            repeated=pairs.spec.repeats != 1,
             rescored=max(a.epoch, b.epoch) > 0,
             ignored=ignored and crossing.n < (pairs.spec.items or 0),
         )

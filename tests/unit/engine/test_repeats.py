@@ -5,6 +5,7 @@ import pytest
 
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.report.build import benchmark_report
+from schemas.sentences import REPEATED
 from tests.fold_log import FoldLog, event
 
 
@@ -86,6 +87,18 @@ def test_the_first_repeat_alone_does_not_name_the_better_model():
     (pair,) = report.pairs
     assert (pair.decided.anytime_family, pair.gap) == ("a", 0.5)
     assert "4 repeats an item: a score is their mean" in report.order.reason
+    assert REPEATED in pair.reason
+
+
+@pytest.mark.parametrize("repeats", [1, 2, "all"])
+def test_a_verdict_on_means_of_repeats_names_what_it_assumes(repeats):
+    log = FoldLog({"declare": "bench", "items": 30, "repeats": repeats})
+    counts = range(1 if repeats == 1 else 2)
+    log.send(*(event(item, model, int(model == "a"), repeat=k) for item in range(30) for model in "ab" for k in counts))
+    log.send({"ended": "bench"})
+    (pair,) = benchmark_report(log.bench, pairs="all").pairs
+    for sentence in (log.changes["anytime_family", "decided"].sentence, pair.reason):
+        assert (REPEATED in sentence) == (repeats != 1)
 
 
 def test_more_items_than_declared_hold_a_report_with_undeclared_repeats_too():

@@ -257,7 +257,10 @@ def test_a_count_over_neighbours_alone_is_named_as_such():
 def test_the_header_says_what_is_asserted_and_at_which_level():
     text = rendered(report(benchmark(rejected=3, conflicts=2)))
     assert "12,032 items, 2 models, 24,064 events, 0 duplicates, 2 conflicts, 3 rejected" in text
-    assert "order: trusted (asserted: the arrival order does not depend on outcomes or clusters)" in text
+    assert (
+        "order: trusted (asserted: neither the arrival order nor what is skipped depends on outcomes or clusters)"
+        in text
+    )
     assert "family: capacity, 9 pairs; alpha 0.05, power 0.8, mixture beta(1,1)" in text
     assert "ln e >= 3.00 for a pair on its own, >= 5.19 in the family" in text
 

@@ -138,7 +138,7 @@ def test_every_status_that_can_be_reached_was():
     ("case", "says"),
     [
         ("decided", "only a is right on 60 and only b on 5. Assumes that the declared number of items is the whole"),
-        ("decided, trusted", "Assumes that the arrival order does not depend on outcomes or clusters."),
+        ("decided, trusted", "Assumes that neither the arrival order nor what is skipped depends on outcomes or clusters."),
         ("equivalent", "smaller than the declared margin"),
         ("exhausted", "Every item is scored, and the evidence does not decide which model is better."),
         ("collecting", "1 item is still missing for this pair and could change the result."),
@@ -555,7 +555,7 @@ def test_a_small_spread_of_graded_scores_is_kept():
     ("make", "assumption"),
     [
         (STATUSES["decided"], "the declared number of items is the whole benchmark"),
-        (STATUSES["equivalent"], "the arrival order does not depend on outcomes or clusters"),
+        (STATUSES["equivalent"], "neither the arrival order nor what is skipped depends on outcomes or clusters"),
         (STATUSES["equivalent, not exhausted"], "the declared number of items is the whole benchmark"),
         (STATUSES["decided, committed"], "the items are a sample, and their order comes from the committed seed"),
         (

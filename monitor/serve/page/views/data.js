@@ -12,7 +12,7 @@ export const load = ({ benchmark }, signal) => report(benchmark, signal);
 const POLICIES = {
   completion: "completion: a pair is decided once the missing items can no longer change the decision; any arrival order is valid",
   committed: "committed: the items follow a permutation that was fixed before the first score",
-  trusted: "trusted: the declaration states that the arrival order does not depend on outcomes or clusters",
+  trusted: "trusted: the declaration states that neither the arrival order nor what is skipped depends on outcomes or clusters",
   none: "none: no order is declared, so there are no anytime verdicts",
 };
 

@@ -22,6 +22,9 @@ RESOLUTION_PROCEDURES = ("fixed_n", "bonferroni", "anytime", "clustered")
 ASSERTED = "asserted: "
 """The start of an order reason when the report asserts completeness and no policy was declared."""
 
+FILES_COMPLETE = "assumes that the files are complete"
+"""The start of an order reason when verdicts rest on the end of the files, and this is no end in the log."""
+
 
 class StrictModel(BaseModel):
     """A model with exactly the declared fields, and frozen."""

@@ -133,6 +133,7 @@ async def _read_once(
     from monitor.cli.shared.files import find_files, stop_without_results
     from monitor.cli.shared.output import print_report
     from monitor.ingest.reject_limit import TooManyRejected
+    from schemas.text import shorten
 
     found = find_files(files.importer, files.paths)
     async with EmbeddedMonitor(settings, serve=False, declare=files.declare) as monitor:
@@ -153,9 +154,15 @@ async def _read_once(
         partitions = monitor.reports.partitions
     # Everything is stored. For this report alone, the end of the files is the end of every run; a later run may add to them.
     for partition in partitions:
-        partition.end_all_runs()
+        partition.assume_ends()
     save_conflicts(partitions, conflicts)
     print_report(partitions, form, pairs)
+    for partition in partitions:
+        for name, benchmark in sorted(partition.benchmarks.items()):
+            if benchmark.undeclared:
+                note(
+                    f"{shorten(name)}: the report takes the mean of all repeats; live, no pair is decided: {benchmark.undeclared}"
+                )
 
 
 async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -> None:

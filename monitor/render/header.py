@@ -4,7 +4,7 @@ from math import log
 from typing import Final
 
 from monitor.report.sentences import counted
-from schemas.report import ASSERTED, BenchmarkReport
+from schemas.report import ASSERTED, FILES_COMPLETE, BenchmarkReport
 
 NO_RESULTS: Final = "No results: no score was read."
 
@@ -117,17 +117,20 @@ def aliases(benchmark: BenchmarkReport) -> str | None:
 
 
 def order_sentence(benchmark: BenchmarkReport) -> str:
-    """Return what the order policy assumes; for completeness that was asserted and not declared, the assertion."""
-    return _asserted(benchmark) or _ORDER[benchmark.order.policy]
+    """Return what the order policy assumes, and what the report assumes besides or in place of it."""
+    assumed, declared = _assumed(benchmark), _ORDER[benchmark.order.policy]
+    if assumed is None:
+        return declared
+    return assumed if assumed.startswith(ASSERTED) else f"{declared}; {assumed}"
 
 
 def order_warning(benchmark: BenchmarkReport) -> str | None:
     """Return what is wrong with the order, or missing; None if nothing is."""
-    if _asserted(benchmark) is not None:
+    if _assumed(benchmark) is not None:
         return None
     return benchmark.order.reason or ("the arrival order is suspect" if benchmark.order.suspect else None)
 
 
-def _asserted(benchmark: BenchmarkReport) -> str | None:
+def _assumed(benchmark: BenchmarkReport) -> str | None:
     reason = benchmark.order.reason
-    return reason if reason is not None and reason.startswith(ASSERTED) else None
+    return reason if reason is not None and reason.startswith((ASSERTED, FILES_COMPLETE)) else None

@@ -77,7 +77,7 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
         duplicates_by_model=duplicates,
         epochs=sorted({contestant.epoch for contestant in benchmark.contestants}),
         unranked=_unranked(benchmark),
-        order=order_report(benchmark, asserted=table.asserted),
+        order=order_report(benchmark, asserted=table.asserted, rests_on_ends=table.rests_on_ends),
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,
         mixture=table.mixture,
@@ -106,10 +106,10 @@ def _unranked(benchmark: Benchmark) -> int:
     return count
 
 
-def order_report(benchmark: Benchmark, *, asserted: bool = False) -> OrderReport:
-    """Report the order policy, and what keeps it from giving verdicts."""
+def order_report(benchmark: Benchmark, *, asserted: bool = False, rests_on_ends: bool = False) -> OrderReport:
+    """Report the order policy, what keeps it from giving verdicts, and what is assumed besides it."""
     return OrderReport(
         policy="completion" if asserted else benchmark.spec.order.policy,
         suspect=benchmark.suspicion is not None,
-        reason=order_reason(benchmark, asserted=asserted),
+        reason=order_reason(benchmark, asserted=asserted, rests_on_ends=rests_on_ends),
     )

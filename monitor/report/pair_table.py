@@ -312,3 +312,19 @@ class PairTable(PairCounts):
             return np.zeros(self.size, np.int8)
         bound, side = self._bound(np.zeros(self.size, np.int64))
         return np.where(self.ended & (counted > 0) & (bound >= self.log_family_threshold), side, 0).astype(np.int8)
+
+    @property
+    def rests_on_ends(self) -> bool:
+        """Whether a verdict would be open, or a score, if runs went on whose end is assumed."""
+        benchmark = self.benchmark
+        if not benchmark.assumed_ended or self.asserted or self.hold_reason is not None:
+            return False
+        assumed = np.isin(np.arange(len(benchmark.contestants)), list(benchmark.assumed_ended))
+        if benchmark.repeats is not None and benchmark.repeats.waits(assumed):
+            return True
+        among, undecided = assumed[self.a] | assumed[self.b], self.anytime_decisions["anytime_family"] == 0
+        if self.missing is None:
+            return bool((among & undecided).any())
+        bound, _ = self._bound(self.missing)
+        by_end = (self.ignored > 0) & (bound < self.log_family_threshold)
+        return bool((among & (self.missing > 0) & (undecided | by_end)).any())

@@ -5,7 +5,7 @@ from math import floor, log10
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.report.item_means import described, repeats_of
-from schemas.report import ASSERTED, Side, Status
+from schemas.report import ASSERTED, FILES_COMPLETE, Side, Status
 from schemas.sentences import SCOPES, assumption, too_many_items
 
 NO_ORDER = (
@@ -33,9 +33,13 @@ def hold_reason(benchmark: Benchmark) -> str | None:
     return None
 
 
-def order_reason(benchmark: Benchmark, *, asserted: bool) -> str | None:
+def order_reason(benchmark: Benchmark, *, asserted: bool, rests_on_ends: bool = False) -> str | None:
     """Return why verdicts are held, what is asserted, and what is suspect in the arrival order; None if nothing is."""
     state = hold_reason(benchmark)
+    if rests_on_ends:
+        state = (
+            f"{FILES_COMPLETE}: a later run that reads more may show another decision (--ended makes the end permanent)"
+        )
     if asserted:
         items = None if benchmark.spec.items else benchmark.items
         state = f"{ASSERTED}{assumption('completion', items)}{_repeats(benchmark)}"

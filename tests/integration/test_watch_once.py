@@ -23,6 +23,7 @@ from tests.commands import (
 
 SKILLS = {"delta": 0.95, "alpha": 0.8, "charlie": 0.5, "bravo": 0.2}
 ITEMS = 120
+COMPLETE = "assumes that the files are complete: a later run that reads more may show another decision"
 
 
 def report_of(*paths):
@@ -130,7 +131,9 @@ def check_latches(benchmark, found, records, **declared):
     assert len(expected) > 5
     assert as_latches(found) == expected
     assert len(found) == len(expected)
-    assert benchmark["order"] == {"policy": declared["policy"], "suspect": False, "reason": None}
+    order = benchmark["order"]
+    assert (order["policy"], order["suspect"]) == (declared["policy"], False)
+    assert order["reason"] is None or order["reason"].startswith(COMPLETE)
     early = 0
     for pair in benchmark["pairs"]:
         low, high = sorted([pair["model_a"], pair["model_b"]])
@@ -296,3 +299,62 @@ def test_the_data_directory_inside_the_watched_folder_is_not_watched(tmp_path):
         once = watch_once(tmp_path / "deep" / "rankwatch-data", tmp_path)
         assert pairs_in(once) == pairs_in(expected)
     assert report_of(tmp_path) == expected
+
+
+def gapped(missing=0, wrong=2, repeats=1, items=ITEMS):
+    """Two models; the last items of the worse one are missing."""
+    return [
+        {
+            "benchmark": "bench",
+            "item_id": f"i{k}",
+            "model": model,
+            "score": int((model == "a") == (k >= wrong)),
+            "repeat": r,
+        }
+        for model in "ab"
+        for k in range(items - missing * (model == "b"))
+        for r in range(repeats - (k == 0))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("records", "flags", "rests"),
+    [
+        (gapped(), ["--items", ITEMS], False),
+        (gapped(missing=3), ["--items", ITEMS], False),  # decided, whatever the missing items bring
+        (gapped(missing=3, wrong=55), ["--items", ITEMS], True),
+        (gapped(missing=60, wrong=10), ["--items", ITEMS], True),
+        (gapped(missing=60, wrong=10), ["--items", ITEMS, "--missing", "ignorable"], True),
+        (gapped(missing=3), ["--items", ITEMS, "--missing", "ignorable"], False),
+        (gapped(repeats=2), ["--items", ITEMS, "--repeats", "all"], True),
+        (gapped(repeats=2), ["--items", ITEMS, "--repeats", 2], True),  # the first item has one
+        (gapped(repeats=2)[1:], ["--items", ITEMS, "--repeats", 1], False),  # held
+        (random.Random(2).sample(gapped(wrong=58), 2 * ITEMS - 2), ["--order", "trusted"], True),
+        (gapped(), ["--order", "trusted"], False),
+        (gapped(missing=3), [], False),  # names the items read as the whole benchmark
+    ],
+)
+def test_what_rests_on_the_end_of_the_files_is_named(tmp_path, records, flags, rests):
+    path, data = write(tmp_path / "a.jsonl", records), tmp_path / "data"
+    for form in ("table", "markdown", "csv", "json"):
+        told = rankwatch("watch", path, "--once", "--data-dir", data, "--format", form, *flags)
+        text = told.stderr if form == "csv" else told.stdout
+        assert (COMPLETE in " ".join(text.split())) == rests, form
+    assert '"collecting"' not in told.stdout
+    ended = rankwatch("watch", path, "--once", "--ended", "--data-dir", data, "--format", "json")
+    assert COMPLETE not in ended.stdout
+    assert pairs_of(json.loads(ended.stdout)["benchmarks"][0]) == pairs_of(json.loads(told.stdout)["benchmarks"][0])
+
+
+def test_undeclared_repeats_are_reported_with_what_holds_the_stored_state(tmp_path):
+    path, data = write(tmp_path / "a.jsonl", gapped(repeats=2)), tmp_path / "data"
+    for _ in range(2):
+        told = rankwatch("watch", path, "--once", "--data-dir", data, "--items", ITEMS, "--format", "json")
+        (benchmark,) = json.loads(told.stdout)["benchmarks"]
+        assert "repeats an item on average, 1 to 2: a score is their mean" in benchmark["order"]["reason"]
+        assert benchmark["pairs"][0]["decided"]["anytime_family"] == "a"
+        assert (
+            "rankwatch: bench: the report takes the mean of all repeats; live, no pair is decided: a has 2 repeats of item i1, and 1 is "
+            "declared; declare repeats (--repeats 2 or --repeats all) in a new data directory" in told.stderr
+        )
+    assert "live, no pair" not in rankwatch("report", path, "--items", ITEMS).stderr

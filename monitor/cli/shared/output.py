@@ -4,10 +4,13 @@ import sys
 from collections.abc import Iterable
 from io import TextIOWrapper
 
+from monitor.cli.shared.errors import note
 from monitor.cli.shared.options import Pairs, ReportFormat
 from monitor.cli.shared.settings import read_settings
 from monitor.engine.partition import Partition
 from monitor.report.build import build_report, report_views
+from schemas.report import FILES_COMPLETE
+from schemas.text import shorten
 
 
 def print_report(
@@ -43,6 +46,9 @@ def print_report(
             from monitor.render.csv import render_csv
 
             print(render_csv(report), end="")
+            for benchmark in report.benchmarks:
+                if (benchmark.order.reason or "").startswith(FILES_COMPLETE):  # which has no column
+                    note(f"{shorten(benchmark.benchmark)}: {benchmark.order.reason}")
         else:
             from monitor.render.terminal.report import output_console, render_report
 

@@ -48,6 +48,8 @@ class Benchmark(PairState):
         """Which repeat came beyond those declared, and what to declare; empty without one. From there on only scores are kept."""
         self.ended: set[int] = set()
         """Contestants whose runs have ended."""
+        self.assumed_ended: set[int] = set()
+        """Those of them whose end is not in the log: a report assumes it."""
         self._other_labels: set[str] = set()  # items whose row is not of repeat 0, while rows are items
         self.counters = dict.fromkeys(_COUNTERS, 0)
         self.declared = False

@@ -187,6 +187,11 @@ class Repeats:
         mean = rounded_mean(self.total[item, contestant], count[item].astype(np.int64))
         return item, self.table.codes_of(mean).astype(np.uint32)
 
+    def waits(self, contestants: NDArray[np.bool_]) -> bool:
+        """Return whether some contestants have an item that bets with fewer repeats than declared, once their runs end."""
+        count = self.count[: len(self.keys), : contestants.size][:, contestants]
+        return bool(((count > 0) & (True if self.needed is None else count < self.needed)).any())
+
     def within_declared(self, row: Index, contestant: int, code: NDArray[np.uint32]) -> NDArray[np.bool_]:
         """Return which of new cells of a contestant, taken by row, stay within the declared repeats."""
         new = self._arrivals(row, np.full(row.size, contestant), code, row)

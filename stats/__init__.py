@@ -142,6 +142,14 @@ if TYPE_CHECKING:
     from stats.simulate import paired_bernoulli as paired_bernoulli
     from stats.simultaneous import SimultaneousIntervals as SimultaneousIntervals
     from stats.simultaneous import max_t_intervals as max_t_intervals
+    from stats.stepwise import Decisions as Decisions
+    from stats.stepwise import StepDown as StepDown
+    from stats.stepwise import family_weights as family_weights
+    from stats.stepwise import step_down as step_down
+    from stats.stepwise import step_down_events as step_down_events
+    from stats.stepwise import step_thresholds as step_thresholds
+    from stats.transitivity import partition_bound as partition_bound
+    from stats.transitivity import transitive_step_down as transitive_step_down
     from stats.ttest import paired_t as paired_t
     from stats.ttest import paired_t_from_moments as paired_t_from_moments
 
@@ -261,6 +269,18 @@ _EXPORTS = {
         "paired_bernoulli",
     ),
     "simultaneous": ("SimultaneousIntervals", "max_t_intervals"),
+    "stepwise": (
+        "Decisions",
+        "StepDown",
+        "family_weights",
+        "step_down",
+        "step_down_events",
+        "step_thresholds",
+    ),
+    "transitivity": (
+        "partition_bound",
+        "transitive_step_down",
+    ),
     "ttest": ("paired_t", "paired_t_from_moments"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}

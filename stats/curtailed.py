@@ -5,7 +5,7 @@ against the leader bounds the p-value of that one test from above:
 
     p_A = min(1, 2 P(X >= b)),    X ~ Binomial(b + c + missing, 1/2),
 
-and p_B with b and c exchanged. At most one of the two is below 1. Whatever an item brings, p only falls, and it ends as the p-value
+and p_B with b and c exchanged. At most one of the two is below 1. No outcome of an item raises p, and it ends as the p-value
 with all items in. So it may be checked at any time, in any order of arrival, and the error is that of one look at N: alpha for calling two
 equal models different, alpha/2 for the wrong direction.
 
@@ -289,7 +289,7 @@ def _columns(
 
 
 def _counts(**named: npt.ArrayLike) -> FloatArray:
-    """Return integers of 32 or 64 bits unchanged (for speed, whatever the type says), anything else as checked float64."""
+    """Return integers of 32 or 64 bits unchanged (for speed), anything else as checked float64."""
     ((name, value),) = named.items()
     if isinstance(value, np.ndarray) and value.dtype in (np.int32, np.int64):
         if value.size and value.min() < 0:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -36,6 +36,10 @@ class ColumnError(ValueError):
     """A table without a column for some field of an event."""
 
 
+class WideTableError(ColumnError):
+    """A table without a column for the score, and several columns that may be models."""
+
+
 class Columns:
     """The columns of a table.
 
@@ -46,6 +50,8 @@ class Columns:
     choices : Choices
     model : str, optional
         The model of all rows, as named on the command line.
+    objects : collection of str, optional
+        Fields of JSON lines that hold objects; where one of them holds all models, its name is no part of theirs.
 
     Attributes
     ----------
@@ -58,7 +64,9 @@ class Columns:
         If a required field has no column, or a chosen column does not exist.
     """
 
-    def __init__(self, names: Sequence[str], choices: Choices, model: str | None) -> None:
+    def __init__(
+        self, names: Sequence[str], choices: Choices, model: str | None, objects: Collection[str] = ()
+    ) -> None:
         battle = find_battle(names)
         if battle:
             raise ColumnError(battle)
@@ -66,12 +74,16 @@ class Columns:
         self._columns = _find(names, choices)
         if model is not None:
             self._columns.pop("model", None)
-        used = set(self._columns.values())
-        self._models = [name for name in names if name not in used] if "models" in choices.columns else None
+        self._used = set(self._columns.values())
+        self._models = [name for name in names if name not in self._used] if "models" in choices.columns else None
         self._require(names)
+        self._prefix = next(
+            (f"{each}." for each in objects if all(name.startswith(f"{each}.") for name in self._models or [""])), ""
+        )
         pairs = [f"{field} = {shorten(column)}" for field, column in self._columns.items()]
         if self._models is not None:
-            pairs.append(f"models = {', '.join(map(shorten, self._models))}")
+            of_object = f" (in {shorten(self._prefix[:-1])})" if self._prefix else ""
+            pairs.append(f"models = {', '.join(map(shorten, map(self._model_name, self._models)))}{of_object}")
         self.description = f"columns: {', '.join(pairs)}"
 
     @property
@@ -94,8 +106,13 @@ class Columns:
             model = self._model if self._model is not None else read_name(data.get("model"))
             yield _event({**common, "model": model, "score": self._score(data["score"], common["benchmark"])})
             return
-        for model in self._models:
-            yield _event({**common, "model": model, "score": self._score(row.get(model), common["benchmark"])})
+        for column in row:
+            if column not in self._used:
+                score = self._score(row[column], common["benchmark"])
+                yield _event({**common, "model": self._model_name(column), "score": score})
+
+    def _model_name(self, column: str) -> str:
+        return column.removeprefix(self._prefix)
 
     def _score(self, value: object, benchmark: object) -> object:
         return self._choices.scaled(read_score(_cell(value)), benchmark)
@@ -105,8 +122,9 @@ class Columns:
         if self._models is not None:
             missing = [field for field in missing if field != "score"]
         if missing:
-            remedy = f"name it with --columns {missing[0]}=COLUMN"
-            raise _missing(" and ".join(missing), names, self._wide_remedy(names) or remedy)
+            if wide := self._wide_remedy(names):
+                raise WideTableError(_missing(" and ".join(missing), names, wide))
+            raise _missing(" and ".join(missing), names, f"name it with --columns {missing[0]}=COLUMN")
         if self._models is None and "model" not in self._columns and self._model is None:
             raise _missing("the model", names, "name it with --columns model=COLUMN, or the model with NAME=PATH")
         if self._models is not None and not self._models:
@@ -117,8 +135,7 @@ class Columns:
 
     def _wide_remedy(self, names: Sequence[str]) -> str | None:
         """Return what to do if the table has a column for each model, or None if it has columns for a model or a score."""
-        used = set(self._columns.values())
-        models = [name for name in names if name not in used]
+        models = [name for name in names if name not in self._used]
         if self._model is not None or self._models is not None or len(models) < 2:
             return None
         if {"model", "score"} & self._columns.keys():

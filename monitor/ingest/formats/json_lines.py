@@ -7,7 +7,7 @@ from typing import Any, Final
 from monitor.ingest.files.event_lines import RecordTranslator, Refusal, Translator
 from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import TranslatedStream
-from monitor.ingest.formats.columns import ColumnError, Columns, find_battle, flatten
+from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError, find_battle, flatten
 from monitor.ingest.formats.log_file import LogFile
 from schemas.decode import BOM, Decoded, Fault, decode_message, decode_record, read_object
 from schemas.events import Declaration, Ended, EventFields
@@ -16,6 +16,8 @@ from schemas.text import shorten
 
 _EVENT: Final = ("benchmark", "item_id", "model", "score")
 _SAMPLE: Final = ("doc_id", "doc", "target")
+_ONE_EVENT: Final = frozenset({"declare", "ended", "events", "model", "score"})
+"""Fields of a record that is not a row with a field for each model."""
 
 
 def open_log(log: LogFile) -> Stream:
@@ -33,16 +35,23 @@ def _choose(first: bytes, log: LogFile) -> Translator | None:
         from monitor.ingest.formats.lm_eval import SampleTranslator  # noqa: PLC0415 - for start-up: most files are events
 
         return SampleTranslator(log)
-    names = list(flatten(record))
     if not choices.columns and ("declare" in record or all(field in record for field in _EVENT)):
         return None if model is None and not choices.scale else _EventTranslator(log)
+    return _choose_columns(record, log)
+
+
+def _choose_columns(record: dict[str, Any], log: LogFile) -> Translator | None:
+    """Return the translator of objects with fields of other names; None for a file of events whose first line is a bad one."""
+    names, choices, model = list(flatten(record)), log.choices, log.model
     if battle := find_battle(names):
         return _Refused(battle)
     try:
-        columns = Columns(names, choices, model)
+        columns = Columns(names, choices, model, [name for name, value in record.items() if isinstance(value, dict)])
     except ColumnError as error:
-        # Without columns or a model from the command line, the file holds events and the first line is a bad one.
-        return _Refused(str(error)) if choices.columns or model is not None else None
+        if choices.columns or model is not None:
+            return _Refused(str(error))
+        wide = isinstance(error, WideTableError) and _holds_scores(record)
+        return _WideTranslator(names, str(error)) if wide else None
     log.notices(columns.description)
     return _ObjectTranslator(columns)
 
@@ -57,6 +66,22 @@ class _Refused(RecordTranslator):
     def events(self, line: bytes) -> Iterable[EventFields | Fault | bytes]:
         """Refuse the file."""
         raise Refusal("columns", shorten(line.decode("utf-8", "replace")), self._reason)
+
+
+class _WideTranslator(RecordTranslator):
+    """Rejects rows with a field for each model, with the flag that reads them; copies any other line."""
+
+    def __init__(self, names: Iterable[str], reason: str) -> None:
+        super().__init__()
+        self._names, self._reason = frozenset(names), reason
+
+    def events(self, line: bytes) -> Iterator[EventFields | Fault | bytes]:
+        """Reject a row that shares two fields with the first one."""
+        record = _object(line)
+        if record is not None and not record.keys() & _ONE_EVENT and len(self._names & flatten(record).keys()) > 1:
+            yield Fault("columns", shorten(line.decode("utf-8", "replace")), self._reason)
+        else:
+            yield line + b"\n"
 
 
 class _EventTranslator(RecordTranslator):
@@ -116,6 +141,11 @@ class _ObjectTranslator(RecordTranslator):
         fault = decode_record(line)
         assert isinstance(fault, Fault), "only an object is an event"
         yield fault
+
+
+def _holds_scores(record: dict[str, Any]) -> bool:
+    """Return whether two fields or more have values that are scores."""
+    return sum(isinstance(value, int | float) and 0 <= value <= 1 for value in flatten(record).values()) > 1
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

@@ -42,6 +42,47 @@ def test_the_columns_it_would_take_are_named_up_to_a_point(tmp_path):
     assert "if every other column is a model, add --columns 'item_id=COLUMN,models=*'; else" in reason
 
 
+ROWS = [
+    {"question_id": "1", "gpt-4.1": 1, "gpt-4.5": 0},
+    {"question_id": "2", "gpt-4.1": True, "gpt-4.5": 0},
+    {"question_id": "3", "gpt-4.1": 1, "new": 0.5},
+]
+OBJECTS = [{"question_id": row.pop("question_id"), "scores": row} for row in map(dict, ROWS)]
+
+
+@pytest.mark.parametrize(("rows", "prefix"), [(ROWS, ""), (OBJECTS, "scores.")])
+def test_json_lines_with_a_field_for_each_model_name_the_flag(tmp_path, rows, prefix):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines(*rows[:2], event(7), "{", rows[2]))
+    read = Read(path)
+    assert [e.item_id for e in read.events] == ["7"], "a line that is an event is read"
+    assert [fault[:2] for fault in read.faults] == [(1, "columns"), (2, "columns"), (4, "record"), (5, "columns")]
+    flag = f"if {prefix}gpt-4.1, {prefix}gpt-4.5 are models, add --columns 'models=*' --benchmark NAME"
+    assert all(flag in reason for _, field, _, reason in read.faults if field == "columns")
+    path.write_bytes(lines(*rows))
+    read = Read(path, columns=["models=*"], benchmark="quiz")
+    assert read.rejects == []
+    assert read.scores == {
+        ("quiz", "1", 0, "gpt-4.1"): 1,
+        ("quiz", "1", 0, "gpt-4.5"): 0,
+        ("quiz", "2", 0, "gpt-4.1"): True,
+        ("quiz", "2", 0, "gpt-4.5"): 0,
+        ("quiz", "3", 0, "gpt-4.1"): 1,
+        ("quiz", "3", 0, "new"): 0.5,
+    }
+    assert read.notes == [
+        f"columns: item_id = question_id, models = gpt-4.1, gpt-4.5{' (in scores)' if prefix else ''}"
+    ]
+
+
+@pytest.mark.parametrize("first", [{"item_id": "1", "model": "m"}, {"item": "1", "modle": "x", "scroe": 1}, {"a": 0.5}])
+def test_a_first_line_that_is_a_bad_event_is_not_taken_for_a_row_of_models(tmp_path, first):
+    (tmp_path / "a.jsonl").write_bytes(lines(first, event(1)))
+    read = Read(tmp_path / "a.jsonl")
+    assert len(read.events) == 1
+    assert [fault[:2] for fault in read.faults] == [(1, "benchmark")]
+
+
 @pytest.mark.parametrize(
     "names",
     [

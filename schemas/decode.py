@@ -3,13 +3,14 @@
 import json
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from types import GenericAlias
+from typing import Any, Final, NamedTuple, get_type_hints
 
 import msgspec
 from pydantic import ValidationError
 
 from schemas.events import MAX_LINE_BYTES, Declaration, Ended, Event, EventFields
-from schemas.lenient import convert
+from schemas.lenient import convert, convert_column
 from schemas.names import name_fault
 from schemas.text import printable, shorten
 
@@ -17,9 +18,30 @@ BOM: Final = b"\xef\xbb\xbf"
 """The UTF-8 byte order mark, with which some programs begin a file or a message."""
 
 _EVENT: Final = msgspec.json.Decoder(EventFields)
+_COLUMNS: Final[dict[str, Any]] = {
+    field: GenericAlias(list, (kind,)) for field, kind in get_type_hints(EventFields, include_extras=True).items()
+}
 _WHOLE_RULE: Final = json.JSONDecoder(parse_constant=float)
+
+
+class _LooseFields(msgspec.Struct, gc=False):
+    """An event whose values may have another type with a certain meaning; `declare` makes it another record."""
+
+    benchmark: str | int | float
+    item_id: str | int | float
+    model: str | int | float
+    score: str | int | float | bool | None
+    cluster: str | int | float | None = None
+    repeat: str | int | float | None = 0
+    epoch: str | int | float | None = 0
+    declare: object = msgspec.UNSET
+
+
+_LOOSE: Final = msgspec.json.Decoder(_LooseFields)
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
-_NAMES: Final = tuple(map(attrgetter, ("benchmark", "item_id", "model", "cluster")))
+_NAME_FIELDS: Final = ("benchmark", "item_id", "model", "cluster")
+_NAMES: Final = tuple(map(attrgetter, _NAME_FIELDS))
+_NAME_COLUMNS: Final = [place for place, field in enumerate(_COLUMNS) if field in _NAME_FIELDS]
 
 OUT_OF_RANGE: Final = "is out of range"
 _SCALED: Final = 2
@@ -136,6 +158,32 @@ def decode_records(records: Sequence[bytes]) -> list[EventFields] | None:
         return list(map(_EVENT.decode, records))
     except _BROKEN:
         return None
+
+
+def decode_converted(records: Sequence[bytes], converted: set[str] | None = None) -> list[EventFields] | None:
+    """Decode messages of one event each, some of whose values are converted; None if any needs a closer look.
+
+    They come to the same as one by one in `decode_message`, at a fraction of the cost.
+    """
+    if max(map(len, records), default=0) > MAX_LINE_BYTES:
+        return None
+    clauses: set[str] = set()
+    try:
+        b"\n".join(records).decode()  # the decoder skips unknown fields without checking them
+        loose = list(map(_LOOSE.decode, records))
+        if any(each.declare is not msgspec.UNSET for each in loose):
+            return None
+        columns = [
+            msgspec.convert(convert_column(field, list(map(attrgetter(field), loose)), clauses), column)
+            for field, column in _COLUMNS.items()
+        ]
+    except _BROKEN:
+        return None
+    if any(name and name_fault(name) for name in set().union(*(columns[k] for k in _NAME_COLUMNS))):
+        return None
+    if converted is not None:
+        converted |= clauses
+    return list(map(EventFields, *columns))
 
 
 def is_blank(record: bytes) -> bool:

@@ -1,6 +1,7 @@
 """Read values whose meaning is certain although their type is not the one of an event: numbers as names, and text as numbers."""
 
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -10,13 +11,6 @@ _LARGEST: Final = 10**199
 
 _EXACT: Final = 2.0**53
 """Below it every whole number is a float of its own."""
-
-_NUMBERS: Final = (int, float)
-_NAME_CLAUSES: Final = {
-    field: f"{field} is a number and is read as text" for field in ("benchmark", "item_id", "model", "cluster")
-}
-_SCORE_CLAUSE: Final = "score is text and is read as the number or boolean that it writes"
-_INDICES: Final = ("repeat", "epoch")
 
 
 def read_name(value: object) -> object:
@@ -77,19 +71,53 @@ def convert(record: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """
     changed: dict[str, Any] = {}
     clauses: list[str] = []
-    for field, clause in _NAME_CLAUSES.items():
-        value = record.get(field)
-        if type(value) in _NUMBERS and (name := read_name(value)) is not value:
-            changed[field] = name
-            clauses.append(clause)
-    value = record.get("score")
-    if type(value) is str and (score := read_score(value)) is not value:
-        changed["score"] = score
-        clauses.append(_SCORE_CLAUSE)
-    for field in _INDICES:
-        value = record.get(field, 0)
-        if type(value) is not int and (index := read_index(value)) is not value:
-            changed[field] = index
-            kind = "null" if value is None else "text" if isinstance(value, str) else "a decimal number"
-            clauses.append(f"{field} is {kind} and is read as {'0' if value is None else 'a whole number'}")
+    for field, (read, kinds) in _FIELDS.items():
+        if field in record:
+            value = record[field]
+            if type(value) not in kinds and (new := read(value)) is not value:
+                changed[field] = new
+                clauses.append(_clause(field, type(value)))
     return ({**record, **changed}, clauses) if changed else (record, clauses)
+
+
+def convert_column(field: str, values: list[Any], clauses: set[str]) -> list[Any]:
+    """Convert the values of one field of many events as `convert` does, and add to `clauses`.
+
+    Examples
+    --------
+    >>> convert_column("repeat", [1, "2", 3.0, "x"], set())
+    [1, 2, 3, 'x']
+    """
+    read, kinds = _FIELDS[field]
+    for kind in set(map(type, values)) - kinds:
+        # Values of one type that are equal mean the same, and most come often.
+        known = {value: read(value) for value in {value for value in values if type(value) is kind}}
+        values = [known[value] if type(value) is kind else value for value in values]
+        if any(new is not old for old, new in known.items()):
+            clauses.add(_clause(field, kind))
+    return values
+
+
+_NAME_KINDS: Final = frozenset({str, bool})
+_INDEX_KINDS: Final = frozenset({int, bool})
+_FIELDS: Final[dict[str, tuple[Callable[[object], object], frozenset[type]]]] = {
+    "benchmark": (read_name, _NAME_KINDS),
+    "item_id": (read_name, _NAME_KINDS),
+    "model": (read_name, _NAME_KINDS),
+    "cluster": (read_name, _NAME_KINDS | {type(None)}),
+    "score": (read_score, frozenset({int, float, bool, type(None)})),
+    "repeat": (read_index, _INDEX_KINDS),
+    "epoch": (read_index, _INDEX_KINDS),
+}
+"""By field: what reads a value of another type, and the types that need no reading."""
+
+_KINDS: Final = {type(None): "null", str: "text", float: "a decimal number"}
+
+
+def _clause(field: str, kind: type) -> str:
+    """Return what was converted, for the reader of a note."""
+    if field == "score":
+        return "score is text and is read as the number or boolean that it writes"
+    if field in ("repeat", "epoch"):
+        return f"{field} is {_KINDS[kind]} and is read as {'0' if kind is type(None) else 'a whole number'}"
+    return f"{field} is a number and is read as text"

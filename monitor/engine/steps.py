@@ -8,7 +8,7 @@ import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch, Origin
 from monitor.engine.state.delta import DeadLetter, Misrouted, Source
-from schemas.decode import Decoded, Fault, check_object, decode_message, decode_records, read_object
+from schemas.decode import Decoded, Fault, check_object, decode_converted, decode_message, decode_records, read_object
 from schemas.events import Declaration, Ended, EventFields
 from schemas.packed import decode_packed, decode_packed_loosely
 
@@ -142,6 +142,8 @@ class Decoder:
         """Decode records of one event or declaration each: all at once, or one by one if any is something else."""
         offsets, records = [chunk.offsets[k] for k in places], [chunk.records[k] for k in places]
         events = decode_records(records)
+        if events is None:
+            events = decode_converted(records)
         if events is not None:
             yield from self.batches(events, offsets)
             return

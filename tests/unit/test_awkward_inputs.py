@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import random
 
 import msgspec
 import pytest
@@ -17,10 +18,11 @@ from monitor.ingest.importer import Importer
 from monitor.send.messages import write_messages
 from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.problems import ProblemError
-from schemas.decode import Checker
+from schemas.decode import Checker, decode_converted, decode_message
 from tests.awkward import FIRST, GOOD, LAST, RECORDS
 from tests.unit.ingest.memory_log import Log, once
 
+FIELDS = ("benchmark", "item_id", "model", "cluster", "score", "repeat", "epoch")
 AROUND = json.dumps(FIRST).encode(), json.dumps(LAST).encode()
 
 
@@ -239,3 +241,57 @@ def test_names_are_checked_after_a_conversion():
     events, rejects, _ = _decoded([json.dumps({**GOOD, "item_id": 1, "model": "a\u202eb"}).encode()])
     assert events == []
     assert rejects[0][0] == "model"
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_many_records_are_converted_as_one_is(name):
+    record = RECORDS[name].data
+    alone = decode_message(record, clauses := set())
+    events = decode_converted([AROUND[0], record, AROUND[1]], together := set())
+    if events is None:
+        return
+    assert fields(events[1]) == fields(alone)
+    assert together == clauses
+    assert [fields(event) for event in events] == [FIRST, RECORDS[name].answer, LAST]
+
+
+def test_most_conversions_do_not_need_records_one_by_one():
+    converted = [name for name, record in RECORDS.items() if decode_converted([record.data]) is not None]
+    expected = [name for name, (_, answer, _) in RECORDS.items() if isinstance(answer, dict)]
+    assert {*expected} - {*converted} == {"byte order mark"}
+
+
+def test_numbers_and_text_of_random_records_are_converted_alike():
+    rng = random.Random(7)
+    values = [
+        0,
+        1,
+        -0.0,
+        17,
+        17.0,
+        1.5,
+        2**53,
+        2.0**53,
+        10**16,
+        1e16,
+        10**30,
+        -3,
+        "1",
+        " 2 ",
+        "0.5",
+        "x",
+        "",
+        True,
+        None,
+    ]
+    for _ in range(3_000):
+        records = [
+            json.dumps({**GOOD, **{field: rng.choice(values) for field in rng.sample(FIELDS, 2)}}).encode()
+            for _ in range(3)
+        ]
+        clauses, together = set(), set()
+        alone = [decode_message(record, clauses) for record in records]
+        events = decode_converted(records, together)
+        if events is not None:
+            assert (events, together) == (alone, clauses)
+            assert [type(e.score) for e in events] == [type(e.score) for e in alone]

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from monitor.ingest.files.blocks import Block
 from monitor.ingest.files.event_lines import REJECT_START, read_reject
 from monitor.ingest.files.paths import origin
-from schemas.decode import BOM, Checker, Fault, decode_block, decode_record, plain_text
+from schemas.decode import BOM, Checker, Fault, decode_block, decode_converted, decode_record, plain_text
 from schemas.events import Declaration, Ended, EventFields
 from schemas.packed import Reject, Segment
 from schemas.text import shorten
@@ -54,14 +54,19 @@ def decode(block: Block, path: Path, checker: Checker, benchmark: str | None = N
         reject = _reject(block.fault, path, block.first_line, block.data, benchmark)
         return DecodedBlock([Segment([], [], [reject], block.end, block.first_line, origin(path))], benchmark)
     data = block.data
+    converted: set[str] = set()
     events = _decode_good(data, checker)
     if events is None and (cleaned := _clean(block)) != data:
         data = cleaned
         events = _decode_good(data, checker)
+    raw = None if events is None else data
     if events is None:
+        events = decode_converted(data.split(b"\n")[:-1], converted)
+    if not events:
         return _LineDecoder(block, path, checker, benchmark).decode()
     line = block.first_line + block.data.count(b"\n") - 1
-    return DecodedBlock([Segment([], events, [], block.end, line, origin(path), raw=data)], events[-1].benchmark)
+    segment = Segment([], events, [], block.end, line, origin(path), raw=raw)
+    return DecodedBlock([segment], events[-1].benchmark, frozenset(converted))
 
 
 def _decode_good(data: bytes, checker: Checker) -> list[EventFields] | None:
@@ -73,6 +78,8 @@ def _decode_good(data: bytes, checker: Checker) -> list[EventFields] | None:
 def _clean(block: Block) -> bytes:
     """Remove the byte order mark, carriage returns and blank lines."""
     data = block.data.removeprefix(BOM) if block.start == 0 else block.data
+    if b"\r" not in data and b"\n\n" not in data:
+        return data.lstrip(b"\n")
     return re.sub(rb"\r?\n[\r\n]*", b"\n", data).lstrip(b"\n")
 
 
@@ -107,7 +114,7 @@ class _LineDecoder:
         position = block.start
         for start in range(0, len(lines), _GROUP):
             group = lines[start : start + _GROUP]
-            events = _decode_good(b"\n".join(group) + b"\n", self.checker)
+            events = _decode_good(b"\n".join(group) + b"\n", self.checker) or decode_converted(group, self.converted)
             if events is not None:
                 if self.ended:
                     self._close_segment(position, block.first_line + start - 1)

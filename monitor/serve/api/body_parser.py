@@ -14,6 +14,7 @@ from schemas.decode import (
     Decoded,
     Fault,
     check_object,
+    decode_converted,
     decode_message,
     decode_records,
     is_blank,
@@ -84,7 +85,9 @@ def _line_blocks(
             if not is_blank(line)
         ]
         records = ((number, decode_message(line, converted)) for number, line in block)
-        yield decode_records([line for _, line in block]), records
+        texts = [line for _, line in block]
+        events = decode_records(texts)
+        yield decode_converted(texts, converted) if events is None else events, records
 
 
 def _array(body: bytes, converted: set[str]) -> Iterator[tuple[list[EventFields] | None, Iterable[NumberedRecord]]]:

@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from types import GenericAlias
-from typing import Any, Final, NamedTuple, get_type_hints
+from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from schemas.events import MAX_LINE_BYTES, Declaration, Ended, Event, EventFields
-from schemas.lenient import convert, convert_column
+from schemas.lenient import Kinds, convert, convert_column
 from schemas.names import name_fault
 from schemas.text import printable, shorten
 
@@ -104,6 +104,8 @@ _KINDS: Final = {
 }
 """By pydantic's kind of error: what is wrong with the value, and what to do about a field that `_EXPECTED` does not list."""
 
+
+Model = TypeVar("Model", bound=BaseModel)
 
 Decoded = EventFields | Declaration | Ended
 """What a record may be."""
@@ -244,20 +246,40 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
         found = shorten(data)
         reason = f"{found} is not an object; use a JSON object with benchmark, item_id, model and score"
         return Fault("record", found, reason)
+    kind: Kinds = (
+        "declaration" if "declare" in data else "end" if "ended" in data and "item_id" not in data else "event"
+    )
+    record: Decoded
     try:
-        if "declare" in data:
-            return Declaration.model_validate(data)
-        if "ended" in data and "item_id" not in data:
-            return Ended.model_validate(data)
-        fields, clauses = convert(data)
-        event = (_quick_event(fields) if clauses else None) or _whole_event(fields)
+        fields, clauses = convert(data, kind)
+        if kind == "declaration":
+            record = Declaration.model_validate(fields)
+        elif kind == "end":
+            record = Ended.model_validate(fields)
+        else:
+            record = (_quick_event(fields) if clauses else None) or _whole_event(fields)
     except ValidationError as error:
         return _fault(error, data)
     except RecursionError:
         return Fault("record", "deep nesting", "the record is nested too deeply; remove what is not a score")
     if converted is not None:
         converted.update(clauses)
-    return event
+    return record
+
+
+def validate_body(model: type[Model], body: bytes, kind: Kinds) -> Model:
+    """Validate a JSON object that has the fields of a record without its name; values are converted as in a record.
+
+    Raises
+    ------
+    ValidationError
+    """
+    body = body.removeprefix(BOM)
+    try:
+        data = _WHOLE_RULE.decode(body.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return model.model_validate_json(body)
+    return model.model_validate(convert(data, kind)[0] if isinstance(data, dict) else data)
 
 
 def _quick_event(fields: dict[str, Any]) -> EventFields | None:

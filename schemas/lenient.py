@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WORDS: Final = {"true": True, "yes": True, "false": False, "no": False}
@@ -56,8 +56,123 @@ def read_index(value: object) -> object:
     return int(number) if isinstance(number, float) and number.is_integer() and abs(number) < _EXACT else value
 
 
-def convert(record: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Convert the fields of an event whose meaning is certain.
+def read_whole(value: object) -> object:
+    """Return text and whole floats as a whole number; any other value unchanged.
+
+    Examples
+    --------
+    >>> read_whole("30"), read_whole(30.0), read_whole(None), read_whole("all")
+    (30, 30, None, 'all')
+    """
+    return value if value is None else read_index(value)
+
+
+def read_number(value: object) -> object:
+    """Return text as the number that it writes; any other value unchanged.
+
+    Examples
+    --------
+    >>> read_number("0.05"), read_number("yes"), read_number(0.05)
+    (0.05, 'yes', 0.05)
+    """
+    number = read_score(value)
+    return value if isinstance(number, bool) else number
+
+
+def read_names(value: object) -> object:
+    """Return a list, or an object, with every whole number in it as text, at any depth; any other value unchanged.
+
+    Examples
+    --------
+    >>> read_names([1, "2", [3.0]]), read_names({"new": 7})
+    (['1', '2', ['3']], {'new': '7'})
+    """
+    read: object
+    if isinstance(value, list):
+        read = list(map(read_names, value))
+    elif isinstance(value, dict):
+        read = {key: read_names(each) for key, each in value.items()}
+    else:
+        return read_name(value)
+    return value if read == value else read
+
+
+def read_family(value: object) -> object:
+    """Return a family with the models of its pairs as text and its size as a whole number; any other value unchanged.
+
+    Examples
+    --------
+    >>> read_family({"pairs": [[7, "m"]], "size": "1"}), read_family("spending")
+    ({'pairs': [['7', 'm']], 'size': 1}, 'spending')
+    """
+    if not isinstance(value, dict):
+        return value
+    parts = {"pairs": read_names, "size": read_whole}
+    read = {key: parts[key](each) if key in parts else each for key, each in value.items()}
+    return value if read == value else read
+
+
+Kinds = Literal["event", "declaration", "end"]
+
+
+class _Field(NamedTuple):
+    """How a field of a record is read, the types of values that need no reading, and what is reported of the others."""
+
+    read: Callable[[object], object]
+    kinds: frozenset[type]
+    clause: str
+
+
+_NAME: Final = _Field(read_name, frozenset({str, bool}), "is a number and is read as text")
+_OPTIONAL_NAME: Final = _NAME._replace(kinds=_NAME.kinds | {type(None)})
+_SCORE: Final = _Field(
+    read_score,
+    frozenset({int, float, bool, type(None)}),
+    "is text and is read as the number or boolean that it writes",
+)
+_INDEX: Final = _Field(read_index, frozenset({int, bool}), "is {kind} and is read as {whole}")
+_WHOLE: Final = _INDEX._replace(read=read_whole)
+_NUMBER_FIELD: Final = _Field(read_number, frozenset({int, float, bool, type(None)}), "is text and is read as a number")
+_NAMES: Final = _Field(read_names, frozenset(), "holds a number, which is read as text")
+_FAMILY: Final = _NAMES._replace(
+    read=read_family, clause="names models by numbers, or has a size in text; they are converted"
+)
+
+_FIELDS: Final[dict[Kinds, dict[str, _Field]]] = {
+    "event": {
+        "benchmark": _NAME,
+        "item_id": _NAME,
+        "model": _NAME,
+        "cluster": _OPTIONAL_NAME,
+        "score": _SCORE,
+        "repeat": _INDEX,
+        "epoch": _INDEX,
+    },
+    "declaration": {
+        "declare": _NAME,
+        "items": _WHOLE,
+        "item_ids": _NAMES,
+        "repeats": _WHOLE,
+        "alpha": _NUMBER_FIELD,
+        "power": _NUMBER_FIELD,
+        "margin": _NUMBER_FIELD,
+        "family": _FAMILY,
+        "aliases": _NAMES,
+    },
+    "end": {"ended": _NAME, "model": _OPTIONAL_NAME, "epoch": _WHOLE, "base": _WHOLE},
+}
+
+_TYPES: Final = {type(None): "null", str: "text", float: "a decimal number"}
+
+
+def _clause(name: str, field: _Field, kind: type) -> str:
+    """Return what was converted, for the reader of a note."""
+    whole = "0" if kind is type(None) else "a whole number"
+    return f"{name} {field.clause.format(kind=_TYPES.get(kind), whole=whole)}"
+
+
+def convert(record: dict[str, Any], kind: Kinds = "event") -> tuple[dict[str, Any], list[str]]:
+    """Convert the fields of a record whose meaning is certain.
 
     Returns
     -------
@@ -71,16 +186,16 @@ def convert(record: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """
     changed: dict[str, Any] = {}
     clauses: list[str] = []
-    for field, (read, kinds) in _FIELDS.items():
-        if field in record:
-            value = record[field]
-            if type(value) not in kinds and (new := read(value)) is not value:
-                changed[field] = new
-                clauses.append(_clause(field, type(value)))
+    for name, field in _FIELDS[kind].items():
+        if name in record:
+            value = record[name]
+            if type(value) not in field.kinds and (new := field.read(value)) is not value:
+                changed[name] = new
+                clauses.append(_clause(name, field, type(value)))
     return ({**record, **changed}, clauses) if changed else (record, clauses)
 
 
-def convert_column(field: str, values: list[Any], clauses: set[str]) -> list[Any]:
+def convert_column(name: str, values: list[Any], clauses: set[str]) -> list[Any]:
     """Convert the values of one field of many events as `convert` does, and add to `clauses`.
 
     Examples
@@ -88,36 +203,11 @@ def convert_column(field: str, values: list[Any], clauses: set[str]) -> list[Any
     >>> convert_column("repeat", [1, "2", 3.0, "x"], set())
     [1, 2, 3, 'x']
     """
-    read, kinds = _FIELDS[field]
-    for kind in set(map(type, values)) - kinds:
+    field = _FIELDS["event"][name]
+    for kind in set(map(type, values)) - field.kinds:
         # Values of one type that are equal mean the same, and most come often.
-        known = {value: read(value) for value in {value for value in values if type(value) is kind}}
+        known = {value: field.read(value) for value in {value for value in values if type(value) is kind}}
         values = [known[value] if type(value) is kind else value for value in values]
         if any(new is not old for old, new in known.items()):
-            clauses.add(_clause(field, kind))
+            clauses.add(_clause(name, field, kind))
     return values
-
-
-_NAME_KINDS: Final = frozenset({str, bool})
-_INDEX_KINDS: Final = frozenset({int, bool})
-_FIELDS: Final[dict[str, tuple[Callable[[object], object], frozenset[type]]]] = {
-    "benchmark": (read_name, _NAME_KINDS),
-    "item_id": (read_name, _NAME_KINDS),
-    "model": (read_name, _NAME_KINDS),
-    "cluster": (read_name, _NAME_KINDS | {type(None)}),
-    "score": (read_score, frozenset({int, float, bool, type(None)})),
-    "repeat": (read_index, _INDEX_KINDS),
-    "epoch": (read_index, _INDEX_KINDS),
-}
-"""By field: what reads a value of another type, and the types that need no reading."""
-
-_KINDS: Final = {type(None): "null", str: "text", float: "a decimal number"}
-
-
-def _clause(field: str, kind: type) -> str:
-    """Return what was converted, for the reader of a note."""
-    if field == "score":
-        return "score is text and is read as the number or boolean that it writes"
-    if field in ("repeat", "epoch"):
-        return f"{field} is {_KINDS[kind]} and is read as {'0' if kind is type(None) else 'a whole number'}"
-    return f"{field} is a number and is read as text"

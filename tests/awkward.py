@@ -9,7 +9,7 @@ LAST = {"benchmark": "bench", "item_id": "last", "model": "m", "score": 1.0}
 
 
 class Record(NamedTuple):
-    """A record and its answer: an event, a field whose value refuses it, or None if it is skipped.
+    """A record and its answer: an event, declaration or end of a run, a field whose value refuses it, or None if it is skipped.
 
     `remedy` is in the reason of a refusal, and in the clause of a conversion.
     """
@@ -30,7 +30,20 @@ def changed(remedy="", **pairs):
     return made({**GOOD, **{field: pair[1] for field, pair in pairs.items()}}, remedy, **written)
 
 
+def declaration(remedy="", answer=None, **fields):
+    """A declaration, and the same one as it is read (or the field that refuses it)."""
+    read = {"declare": "bench", **(answer or {})} if isinstance(answer, dict) else answer
+    return Record(json.dumps({"declare": "bench", **fields}).encode(), read, remedy)
+
+
+def end(remedy="", answer=None, **fields):
+    """The end of a run, and the same one as it is read (or the field that refuses it)."""
+    read = {"ended": "bench", **answer} if isinstance(answer, dict) else answer
+    return Record(json.dumps({"ended": "bench", **fields}).encode(), read, remedy)
+
+
 TEXT = "is read as text"
+WHOLE = "is read as a whole number"
 WRITES = "is read as the number or boolean that it writes"
 LINE = json.dumps(GOOD).encode()
 
@@ -87,4 +100,51 @@ RECORDS: dict[str, Record] = {
     "deeply nested": Record(LINE[:-1] + b', "attributes": ' + b"[" * 5_000 + b"]" * 5_000 + b"}", "record", "nested"),
     "blank": Record(b"", None),
     "white space": Record(b" \t\r", None),
+    "a declaration": declaration(answer={"items": 3}, items=3),
+    "a declaration after a byte order mark": Record(
+        b'\xef\xbb\xbf{"declare":"bench","items":3}', {"declare": "bench", "items": 3}
+    ),
+    "a declaration with spaces around": Record(b' {"declare":"bench","items":3} \r', {"declare": "bench", "items": 3}),
+    "integer benchmark of a declaration": declaration(
+        f"declare is a number and {TEXT}", {"declare": "2024", "items": 3}, declare=2024, items=3
+    ),
+    "item count as text": declaration(f"items is text and {WHOLE}", {"items": 3}, items="3"),
+    "whole float as item count": declaration(f"items is a decimal number and {WHOLE}", {"items": 3}, items=3.0),
+    "repeats as text": declaration(f"repeats is text and {WHOLE}", {"items": 3, "repeats": 2}, items=3, repeats="2"),
+    "all repeats": declaration(answer={"items": 3, "repeats": "all"}, items=3, repeats="all"),
+    "alpha as text": declaration(
+        "alpha is text and is read as a number", {"items": 3, "alpha": 0.01}, items=3, alpha="0.01"
+    ),
+    "integer item ids": declaration(
+        f"item_ids holds a number, which {TEXT}", {"item_ids": ["first", "17", "last"]}, item_ids=["first", 17, "last"]
+    ),
+    "integer model in an alias": declaration(
+        f"aliases holds a number, which {TEXT}", {"items": 3, "aliases": {"m": "7"}}, items=3, aliases={"m": 7}
+    ),
+    "integer models in a family": declaration(
+        "family names models by numbers, or has a size in text; they are converted",
+        {"items": 3, "family": {"pairs": [["7", "m"]], "size": 2, "policy": "capacity"}},
+        items=3,
+        family={"pairs": [[7, "m"]], "size": "2", "policy": "capacity"},
+    ),
+    "null item count": declaration(answer={"items": None}, items=None),
+    "half an item": declaration(answer="items", remedy="whole number", items=1.5),
+    "item count of no items": declaration(answer="items", remedy="whole number", items="none"),
+    "boolean benchmark of a declaration": declaration(answer="declare", remedy="is not a string", declare=True),
+    "unknown field of a declaration": declaration(answer="item", remedy="is unknown", item=3),
+    "the end of a run": end(answer={"model": "m"}, model="m"),
+    "the end of a run after a byte order mark": Record(
+        b'\xef\xbb\xbf{"ended":"bench","model":"m"}', {"ended": "bench", "model": "m"}
+    ),
+    "the end of an integer model": end(f"model is a number and {TEXT}", {"model": "7"}, model=7),
+    "the end of an integer benchmark": end(
+        f"ended is a number and {TEXT}", {"ended": "2024", "model": "m"}, ended=2024, model="m"
+    ),
+    "the end of an epoch as text": end(f"epoch is text and {WHOLE}", {"model": "m", "epoch": 2}, model="m", epoch="2"),
+    "base as a whole float": end(
+        f"base is a decimal number and {WHOLE}", {"model": "m", "epoch": 2, "base": 1}, model="m", epoch=2, base=1.0
+    ),
+    "the end of a null epoch": end(answer={"model": "m"}, model="m", epoch=None),
+    "the end of a boolean model": end(answer="model", remedy="is not a string", model=True),
+    "the end of half an epoch": end(answer="epoch", remedy="whole number", model="m", epoch=1.5),
 }

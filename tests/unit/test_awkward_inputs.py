@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import random
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
@@ -11,14 +12,15 @@ from rankwatch_client import Client
 
 from monitor.engine.chunk import Chunk, EventBatch
 from monitor.engine.state.delta import DeadLetter
-from monitor.engine.steps import Decoder
+from monitor.engine.steps import Declared, Decoder, RunEnded
 from monitor.ingest.batches import BatchReader
 from monitor.ingest.files.read import read_files
 from monitor.ingest.importer import Importer
 from monitor.send.messages import write_messages
 from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.problems import ProblemError
-from schemas.decode import Checker, decode_converted, decode_message
+from schemas.decode import Checker, check_object, decode_converted, decode_message
+from schemas.events import Declaration, Ended
 from tests.awkward import FIRST, GOOD, LAST, RECORDS
 from tests.unit.ingest.memory_log import Log, once
 
@@ -26,9 +28,25 @@ FIELDS = ("benchmark", "item_id", "model", "cluster", "score", "repeat", "epoch"
 AROUND = json.dumps(FIRST).encode(), json.dumps(LAST).encode()
 
 
+class Outcome(NamedTuple):
+    """What a way into rankwatch makes of some records."""
+
+    events: list[dict[str, Any]]
+    others: list[dict[str, Any]]
+    """Declarations and ends of runs."""
+    rejects: list[tuple[str, str]]
+    notes: list[str] | None
+    """None where a conversion is not reported."""
+
+
 def fields(event):
     """An event as a dictionary, without what is left at its default."""
     return json.loads(msgspec.json.encode(event))
+
+
+def given(record):
+    """A declaration or the end of a run as a dictionary, without what is left at its default."""
+    return record.model_dump(mode="json", exclude_defaults=True)
 
 
 def between(record):
@@ -37,12 +55,15 @@ def between(record):
 
 
 def read_file(path):
-    events, rejects, notes = [], [], []
+    notes = []
     importer = Importer(report=notes.append)
-    for segment in read_files(importer.find([path]), opener=importer.open):
-        events += segment.events
-        rejects += segment.rejects
-    return [fields(e) for e in events], [(r["field"], r["reason"]) for r in rejects], notes
+    segments = list(read_files(importer.find([path]), opener=importer.open))
+    return Outcome(
+        [fields(event) for segment in segments for event in segment.events],
+        [given(other) for segment in segments for other in (*segment.declarations, *segment.ended)],
+        [(reject["field"], reject["reason"]) for segment in segments for reject in segment.rejects],
+        notes,
+    )
 
 
 def from_report(record, path):
@@ -59,11 +80,13 @@ def from_watch(record, path):
     path.write_bytes(between(record))
     log, notes = Log(), []
     once(log, path, importer=Importer(report=notes.append))
-    return (
-        [{k: e[k] for k in e if k != "attributes"} for e in log.events],
-        [(r["field"], r["reason"]) for r in log.rejects],
-        notes,
-    )
+    others = [
+        given(check_object(other))
+        for record in log.packed
+        for other in (*record.get("declare", ()), *record.get("ended", ()))
+    ]
+    events = [{field: event[field] for field in event if field != "attributes"} for event in log.events]
+    return Outcome(events, others, [(reject["field"], reject["reason"]) for reject in log.rejects], notes)
 
 
 def _sent(record, path, *, packed):
@@ -76,9 +99,10 @@ def _sent(record, path, *, packed):
         return [part.segment async for batch in reader.read(importer.find([path]), final=True) for part in batch.parts]
 
     segments = asyncio.run(read())
-    events, letters, _ = _decoded([message.value for message in write_messages(segments, packed=packed)])
-    assert letters == []
-    return events, [(r["field"], r["reason"]) for segment in segments for r in segment.rejects], notes
+    received = _decoded([message.value for message in write_messages(segments, packed=packed)])
+    assert received.rejects == []
+    rejects = [(reject["field"], reject["reason"]) for segment in segments for reject in segment.rejects]
+    return received._replace(rejects=rejects, notes=notes)
 
 
 def from_send(record, path):
@@ -104,21 +128,28 @@ def _parsed(body, media_type, record):
     except ProblemError as refusal:
         problem = refusal
     else:
-        return [fields(e) for e in submission.events], [], sorted(submission.converted)
+        events = [fields(event) for event in submission.events]
+        return Outcome(
+            events, list(map(given, (*submission.declarations, *submission.ended))), [], sorted(submission.converted)
+        )
     assert [error.line for error in problem.problem.errors] == [2]
     rest = parse_body(b"\n".join(AROUND), "application/x-ndjson")
-    return [fields(e) for e in rest.events], [(e.field, e.reason) for e in problem.problem.errors], []
+    return Outcome([fields(e) for e in rest.events], [], [(e.field, e.reason) for e in problem.problem.errors], [])
 
 
 def _decoded(records):
-    events, letters = [], []
+    events, others, letters = [], [], []
     for step in Decoder(None, {}, {}).steps(Chunk(0, 0, len(records), range(len(records)), records)):
         if isinstance(step, EventBatch):
             events += [fields(event) for event in step.events]
+        elif isinstance(step, Declared):
+            others.append(given(step.declaration))
+        elif isinstance(step, RunEnded):
+            others.append(given(step.ended))
         else:
             assert isinstance(step, DeadLetter)
             letters.append((step.field, step.reason))
-    return events, letters, None
+    return Outcome(events, others, letters, None)
 
 
 def from_topic(record, _):
@@ -166,17 +197,22 @@ def test_a_record_comes_to_the_same_on_every_way(name, way, tmp_path):
     record, answer, remedy = RECORDS[name]
     if way in INSIDE and not is_json_text(record):
         pytest.skip("it cannot be a part of a JSON text")
-    events, rejects, notes = WAYS[way](record, tmp_path / "results.jsonl")
+    events, others, rejects, notes = WAYS[way](record, tmp_path / "results.jsonl")
     if isinstance(answer, dict):
-        # Messages keep the order within a benchmark.
-        assert sorted(events, key=_benchmark) == sorted([FIRST, answer, LAST], key=_benchmark)
+        if "item_id" in answer:
+            assert others == []
+            # Messages keep the order within a benchmark.
+            assert sorted(events, key=_benchmark) == sorted([FIRST, answer, LAST], key=_benchmark)
+        else:
+            assert others == [given((Ended if "ended" in answer else Declaration).model_validate(answer))]
+            assert events == [FIRST, LAST]
         assert rejects == []
         if notes is not None:
             assert len(notes) == bool(remedy)
             assert all(remedy in note for note in notes)
             assert all(note.startswith(str(tmp_path / "results.jsonl: ")) for note in notes) or way not in FILES
         return
-    assert events == [FIRST, LAST]
+    assert (events, others) == ([FIRST, LAST], [])
     if answer is None and way != "topic":
         assert rejects == []
         return
@@ -191,25 +227,25 @@ def test_a_record_comes_to_the_same_on_every_way(name, way, tmp_path):
 def test_the_client_and_the_monitor_agree(name, monkeypatch, caplog):
     record, answer, _ = RECORDS[name]
     try:
-        given = json.loads(record.decode("utf-8-sig"))
+        arguments = json.loads(record.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         pytest.skip("no call of a client writes this")
     if (
-        not isinstance(given, dict)
-        or given.keys() - GOOD.keys() - {"cluster", "repeat", "epoch"}
-        or "score" not in given
+        not isinstance(arguments, dict)
+        or arguments.keys() - GOOD.keys() - {"cluster", "repeat", "epoch"}
+        or "score" not in arguments
     ):
         pytest.skip("no call of a client writes this")
     queued = []
     monkeypatch.setattr(Client, "_put", lambda _, entry: queued.append(entry))
     client = Client("http://127.0.0.1:1")
-    client.score(**{**given, "repeat": given.get("repeat") or 0})
+    client.score(**{**arguments, "repeat": arguments.get("repeat") or 0})
     if not isinstance(answer, dict):
-        refused = client.stats.refused or _decoded(queued)[1]
+        refused = client.stats.refused or _decoded(queued).rejects
         assert refused
         assert caplog.text or queued
         return
-    assert _decoded(queued)[0] == [answer]
+    assert _decoded(queued).events == [answer]
 
 
 def test_a_note_on_a_conversion_comes_once_for_a_file(tmp_path):
@@ -238,7 +274,7 @@ def test_notes_on_many_files_are_cut(tmp_path):
 
 def test_names_are_checked_after_a_conversion():
     assert Checker().bad([]) is False
-    events, rejects, _ = _decoded([json.dumps({**GOOD, "item_id": 1, "model": "a\u202eb"}).encode()])
+    events, _, rejects, _ = _decoded([json.dumps({**GOOD, "item_id": 1, "model": "a\u202eb"}).encode()])
     assert events == []
     assert rejects[0][0] == "model"
 
@@ -257,7 +293,7 @@ def test_many_records_are_converted_as_one_is(name):
 
 def test_most_conversions_do_not_need_records_one_by_one():
     converted = [name for name, record in RECORDS.items() if decode_converted([record.data]) is not None]
-    expected = [name for name, (_, answer, _) in RECORDS.items() if isinstance(answer, dict)]
+    expected = [name for name, (_, answer, _) in RECORDS.items() if isinstance(answer, dict) and "item_id" in answer]
     assert {*expected} - {*converted} == {"byte order mark"}
 
 

@@ -17,7 +17,7 @@ from monitor.serve.api.problems import ProblemError, fault_detail, validation_pr
 from monitor.serve.api.read_routes import unknown_benchmark
 from monitor.serve.report_cache import ReportCache
 from schemas.api import Accepted, DeclarationTaken, EndTaken, RunName
-from schemas.decode import Fault
+from schemas.decode import Fault, validate_body
 from schemas.events import Declaration, End, Ended, Event, Spec
 from schemas.names import Name as CheckedName
 
@@ -118,7 +118,7 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, b
         """Declare a benchmark before its first score."""
         _media_type(request, ("application/json",))
         try:
-            spec = Spec.model_validate_json(await bodies.read(request))
+            spec = validate_body(Spec, await bodies.read(request), "declaration")
         except ValidationError as error:
             raise validation_problem(error.errors()) from error
         declaration = Declaration.model_validate(spec.model_dump() | {"declare": benchmark})
@@ -146,7 +146,7 @@ def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, bodies: B
         """
         _media_type(request, ("application/json",))
         try:
-            end = End.model_validate_json(await bodies.read(request))
+            end = validate_body(End, await bodies.read(request), "end")
         except ValidationError as error:
             raise validation_problem(error.errors()) from error
 

@@ -97,7 +97,7 @@ def test_the_report_names_the_models_with_most_conflicts_and_the_remedy():
     log.send(*(event(item, model, 0) for k, model in enumerate("abcde") for item in range(k)))
     text = conflicts(benchmark_report(log.bench))
     assert text.startswith(
-        "10 scores contradict an earlier score of the same model on the same item: e (4), d (3), c (2)"
+        "10 scores contradict an earlier score of the same model, item and repeat: e (4), d (3), c (2)"
     )
-    assert "and 1 more model. The first score counts." in text
+    assert "and 1 more model. The earlier score counts." in text
     assert "--epoch next" in text

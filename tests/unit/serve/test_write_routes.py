@@ -248,6 +248,16 @@ def test_a_declaration_is_in_force_before_the_first_score(served):
     assert served.get("declarations?benchmark=bench").json["power"] == 0.9
 
 
+def test_declarations_and_ends_are_converted_as_events_are(served):
+    body = b"\xef\xbb\xbf" + json.dumps({"items": "2", "alpha": "0.01", "item_ids": [1, 2]}).encode()
+    answer = put(served, body)
+    assert (answer.status, answer.json["spec"]["item_ids"], answer.json["spec"]["alpha"]) == (202, ["1", "2"], 0.01)
+    served.post([{"benchmark": "bench", "item_id": 1, "model": 7, "score": 1}])
+    answer = end(served, {"model": 7, "epoch": "0"})
+    assert (answer.status, answer.json["runs"]) == (200, [{"model": "7", "epoch": 0}])
+    assert ended(served) == {"7": True}
+
+
 def test_a_declaration_in_a_request_holds_before_its_events(served):
     answer = served.post([*RECORDS[:3], {"declare": "bench", "items": 50}, *RECORDS[3:]])
     assert answer.json == {"accepted": 150, "declarations": 1, "ended": 0, "rejected": [], "converted": []}
@@ -365,7 +375,7 @@ def test_what_has_no_scores_does_not_end(served, monkeypatch, name, body, reason
     [
         (b"", {}, 422, "is not valid JSON"),
         (b"[]", {}, 422, "is not an object"),
-        (b'{"model": 1}', {}, 422, "model: 1 is not a string"),
+        (b'{"model": 1.5}', {}, 422, "model: 1.5 is not a string"),
         (b'{"epoch": -1}', {}, 422, "epoch: -1 is out of range"),
         (b'{"epoch": "next"}', {}, 422, "epoch: "),
         (b'{"model": "a", "base": 0}', {}, 422, "base 0 is not older than epoch 0"),

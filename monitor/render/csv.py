@@ -7,9 +7,13 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from schemas.report import ClusterReport, Decided, PairReport, Report, Resolved
+from schemas.report import ClusterReport, Decided, ModelReport, PairReport, Report, Resolved
 
 _NESTED: Final[dict[str, type[BaseModel]]] = {"decided": Decided, "resolved": Resolved, "cluster": ClusterReport}
+_RUN: Final = ("repeats_min", "repeats_mean", "repeats_max", "run_ended")
+_UNKNOWN: Final = (None,) * len(_RUN)
+"""The cells of a run whose epoch is not ranked."""
+
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
@@ -19,7 +23,7 @@ def columns() -> list[str]:
     for name in PairReport.model_fields:
         nested = _NESTED.get(name)
         titles += [f"{name}_{inner}" for inner in nested.model_fields] if nested else [name]
-    return titles
+    return titles + [f"{name}_{side}" for side in "ab" for name in _RUN]
 
 
 def render_csv(report: Report) -> str:
@@ -32,8 +36,18 @@ def render_csv(report: Report) -> str:
     writer.writerow(columns())
     for benchmark in report.benchmarks:
         head = [cell(benchmark.benchmark), benchmark.order.policy]
-        writer.writerows([*head, *_cells(pair)] for pair in benchmark.pairs)
+        runs = {(m.model, m.epoch): _run(m) for m in benchmark.models}
+        for pair in benchmark.pairs:
+            both = ((pair.model_a, pair.epoch_a), (pair.model_b, pair.epoch_b))
+            writer.writerow([*head, *_cells(pair), *(value for run in both for value in runs.get(run, _UNKNOWN))])
     return text.getvalue()
+
+
+def _run(model: ModelReport) -> tuple[Any, ...]:
+    """Return the cells of a run, in the order of `_RUN`."""
+    counts = model.repeats
+    repeats = (None, None, None) if counts is None else (counts.min, counts.mean, counts.max)
+    return *repeats, cell(model.run_ended)
 
 
 def _cells(pair: PairReport) -> Iterator[Any]:

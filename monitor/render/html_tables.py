@@ -57,14 +57,20 @@ def ranking(document: ReportDocument) -> str:
     lows = [m.mean_low for m in models if m.mean_low is not None]
     highs = [m.mean_high for m in models if m.mean_high is not None]
     scale = (min(lows, default=0.0), max(highs, default=1.0))
-    skipped = dict(zip((m.model for m in models), document.charts.skipped, strict=True))
+    runs = form.run_columns(models)
+    # Numbers after the interval, as text.
+    cells = {
+        m.model: (f"{m.items:,}", f"{skipped:,}", _coverage(document, m), *own)
+        for m, skipped, *own in zip(models, document.charts.skipped, *runs.values(), strict=True)
+    }
     groups = groupby(models, key=lambda m: m.tie_group)
     bodies = "".join(
-        f'<tbody class="tie">{"".join(_model(document, m, skipped[m.model], scale) for m in members)}</tbody>'
+        f'<tbody class="tie">{"".join(_model(m, cells[m.model], scale) for m in members)}</tbody>'
         for _, members in groups
     )
-    titles = ("Rank", "Could be", "Model", "Mean, %", "Mean and interval", "Items", "Skipped", "Coverage")
-    head = _head(titles, numbers=(0, 1, 3, 5, 6, 7))
+    titles = ["Rank", "Could be", "Model", "Mean, %", "Mean and interval", "Items", "Skipped", "Coverage"]
+    titles += map(str.capitalize, runs)
+    head = _head(titles, numbers=(0, 1, 3, *range(5, len(titles))))
     title = (
         "Ranks by mean score. “Could be” lists the ranks that the family-wise verdicts leave open. A shaded band holds models that are not "
         "decided against each other."
@@ -72,16 +78,18 @@ def ranking(document: ReportDocument) -> str:
     return f"<h3>Ranking</h3>{_table(title, head, bodies)}"
 
 
-def _model(document: ReportDocument, m: ModelReport, skipped: int, scale: tuple[float, float]) -> str:
+def _coverage(document: ReportDocument, m: ModelReport) -> str:
     coverage = f"{m.coverage:.1%}"
-    if document.is_low(m):
-        coverage = f'<span class="low">{coverage} low</span>'
+    return f'<span class="low">{coverage} low</span>' if document.is_low(m) else coverage
+
+
+def _model(m: ModelReport, cells: Sequence[str], scale: tuple[float, float]) -> str:
     interval = form.percent_range(m.mean_low, m.mean_high)
     bar = charts.mean_bar(m.mean_low, m.mean_high, m.mean, least=scale[0], most=scale[1])
+    numbers = "".join(f'<td class="num">{cell}</td>' for cell in cells)
     return (
         f'<tr><td class="num">{m.rank}</td><td class="num">{form.ranks(m)}</td><th scope="row">{text(m.model)}</th>'
-        f'<td class="num">{form.percent(m.mean)}</td><td>{bar}<span class="soft">{interval}</span></td>'
-        f'<td class="num">{m.items:,}</td><td class="num">{skipped:,}</td><td class="num">{coverage}</td></tr>'
+        f'<td class="num">{form.percent(m.mean)}</td><td>{bar}<span class="soft">{interval}</span></td>{numbers}</tr>'
     )
 
 

@@ -88,15 +88,18 @@ def _benchmark(document: ReportDocument) -> list[str]:
 
 
 def _ranking(document: ReportDocument) -> str:
-    def row(model: ModelReport, skipped: int) -> list[str]:
+    models = document.report.models
+    runs = form.run_columns(models)
+
+    def row(model: ModelReport, skipped: int, *cells: str) -> list[str]:
         low = " **low**" if document.is_low(model) else ""
         means = [form.percent(model.mean), form.percent_range(model.mean_low, model.mean_high)]
         counts = [f"{model.items:,}", f"{skipped:,}", f"{model.coverage:.1%}{low}"]
-        return [str(model.rank), form.ranks(model), str(model.tie_group), escape(model.model), *means, *counts]
+        return [str(model.rank), form.ranks(model), str(model.tie_group), escape(model.model), *means, *counts, *cells]
 
-    titles = ["rank", "could be", "tie group", "model", "mean %", "interval", "items", "skipped", "coverage"]
-    rows = (row(*pair) for pair in zip(document.report.models, document.charts.skipped, strict=True))
-    return _table(titles, rows, right=(0, 1, 2, 4, 5, 6, 7, 8))
+    titles = ["rank", "could be", "tie group", "model", "mean %", "interval", "items", "skipped", "coverage", *runs]
+    rows = (row(*cells) for cells in zip(models, document.charts.skipped, *runs.values(), strict=True))
+    return _table(titles, rows, right=(0, 1, 2, *range(4, len(titles))))
 
 
 def _pairs(pairs: Sequence[PairReport]) -> str:

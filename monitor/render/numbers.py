@@ -1,9 +1,10 @@
 """One place for number formats: gaps, items, ratios, p-values and names as text."""
 
+from collections.abc import Sequence
 from math import ceil, isfinite
 from typing import Final
 
-from schemas.report import ModelReport, PairReport
+from schemas.report import ModelReport, PairReport, RepeatsReport
 
 MISSING: Final = "-"
 _MILLION: Final = 10**6
@@ -105,6 +106,29 @@ def discordant(pair: PairReport) -> str:
 def ranks(model: ModelReport, dash: str = "–") -> str:
     """Format the ranks that the verdicts leave open to a model."""
     return str(model.rank_low) if model.rank_low == model.rank_high else f"{model.rank_low}{dash}{model.rank_high}"
+
+
+def repeats(counts: RepeatsReport | None) -> str:
+    """Format the scored repeats of an item: their number, or the mean with the least and the most.
+
+    Examples
+    --------
+    >>> repeats(RepeatsReport(min=4, mean=4.0, max=4)), repeats(RepeatsReport(min=1, mean=3.24, max=96))
+    ('4', '3.2 (1 to 96)')
+    """
+    if counts is None:
+        return MISSING
+    return f"{counts.max:,}" if counts.min == counts.max else f"{counts.mean:.1f} ({counts.min:,} to {counts.max:,})"
+
+
+def run_columns(models: Sequence[ModelReport]) -> dict[str, list[str]]:
+    """Return the columns about runs that say something: repeats if a model has several, and which runs have ended if not all or none."""
+    columns = {}
+    if any(m.repeats is not None and m.repeats.max > 1 for m in models):
+        columns["repeats"] = [repeats(m.repeats) for m in models]
+    if len({m.run_ended for m in models}) > 1:
+        columns["run"] = ["ended" if m.run_ended else "open" for m in models]
+    return columns
 
 
 def decimal(value: float | None, digits: int = 2) -> str:

@@ -201,6 +201,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             left=left[r],
             ignored=ignored[r],
             ended=ended[r],
+            waits=benchmark.spec.repeats == "all" and not ended[r],
             side_if_ignored=if_ignored[r],
             turned_at=_latched_at(benchmark, pair, "reversed"),
             outside_family=_outside_family(table, q),

@@ -87,6 +87,8 @@ class PairFacts:
     """Missing items that the declaration ignores."""
     ended: bool
     """Whether both runs have ended."""
+    waits: bool
+    """Whether items of the pair count only when both runs have ended."""
     side_if_ignored: Side | None
     """What would be decided family-wise if missing items were ignored."""
     turned_at: int | None
@@ -114,6 +116,8 @@ def reason(facts: PairFacts) -> str:
     For an undecided pair these include what the interval rules out, the informative items, and how many more it needs.
     """
     if facts.n == 0:
+        if facts.waits:
+            return f"{facts.model_a} and {facts.model_b} share no items yet: their items count when both runs have ended (repeats: all)."
         return f"{facts.model_a} and {facts.model_b} share no items{'' if facts.ended else ' yet'}."
     if facts.status == "superseded":
         return _superseded(facts)

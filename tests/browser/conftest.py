@@ -44,7 +44,7 @@ def _is_fault(message):
 
 @pytest.fixture(scope="session")
 def monitor(tmp_path_factory):
-    """A monitor that has read an ordinary benchmark, one of hostile names, and one of 200 models."""
+    """A monitor that has read an ordinary benchmark, one of hostile names, 200 models, and repeats with an ended run."""
     base = tmp_path_factory.mktemp("page")
     rng = random.Random(7)
     ordinary = events(rng, {"alpha": 0.95, "bravo": 0.5, "charlie": 0.48, "delta": 0.1}, 150, benchmark="ordinary")
@@ -56,9 +56,23 @@ def monitor(tmp_path_factory):
         for item in range(1, 27)
         for k in range(200)
     ]
+    repeated = [
+        {
+            "benchmark": "repeated",
+            "item_id": f"item {item}",
+            "model": name,
+            "score": int(rng.random() < 0.5),
+            "repeat": k,
+        }
+        for item in range(30)
+        for name, most in (("alpha", 1), ("bravo-0325" if item % 2 else "bravo", 3), ("charlie", 2))
+        for k in range(1 + item % most)
+    ]
+    ends = [{"ended": "repeated", "model": model} for model in ("alpha", "bravo")]
     with Watch(base / "data", write(base / "none.jsonl", [])) as watch:
         post(watch.url, ordinary, 150)
         post(watch.url, hostile, 120)
         post(watch.url, large, 26, family={"policy": "capacity", "size": 199 * 100})
-        until(lambda: event_count(watch.url) == len(ordinary) + len(hostile) + len(large), "all events")
+        post(watch.url, [*repeated, *ends], 40, repeats="all", aliases={"bravo-0325": "bravo"})
+        until(lambda: event_count(watch.url) == len([*ordinary, *hostile, *large, *repeated]), "all events")
         yield watch.url

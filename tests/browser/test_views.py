@@ -56,6 +56,42 @@ def test_the_ranking_is_that_of_the_report(page, monitor):
     assert page.locator(".board tr:has(.low.aside) .name").all_inner_texts() == low
 
 
+def test_repeats_aliases_and_ended_runs_are_shown_where_there_are_any(page, monitor):
+    models = {m["model"]: m for m in report(monitor, "repeated")["models"]}
+    assert [models[name]["run_ended"] for name in ("alpha", "bravo", "charlie")] == [True, True, False]
+    open_view(page, monitor, "repeated")
+    found = dict(zip(page.locator(".board .model > .name").all_inner_texts(), cells(page, "model"), strict=True))
+    for model, expected in {
+        "alpha": ["◔ 75.0 %", "run ended"],
+        "bravo": ["includes bravo-0325", "◔ 75.0 %", "run ended"],
+        "charlie": ["counts when its run ends"],
+    }.items():
+        assert [
+            line for line in found[model].splitlines()[1:] if "of the items" not in line and "low" not in line
+        ] == expected
+    assert "Some models count when their runs end." in page.locator(".answer").inner_text()
+    open_view(page, monitor, "repeated", "data")
+    facts = page.locator("dl.list").first.inner_text()
+    assert "1 to 3 an item" in facts
+    assert "2 of 3" in facts
+    rows = page.locator("table.data tbody tr")
+    found = {row.locator("th > .name").inner_text(): row.locator("td").all_inner_texts()[-2:] for row in rows.all()}
+    assert found == {"alpha": ["1", "ended"], "bravo": ["2.0 (1 to 3)", "ended"], "charlie": ["1.5 (1 to 2)", "open"]}
+    open_view(page, monitor, "repeated", "pairs")
+    assert "their items count when both runs have ended" in page.locator(".reason").last.inner_text()
+    for view in ("", "data"):
+        open_view(page, monitor, "ordinary", view)
+        text = page.locator("main").inner_text()
+        assert not any(word in text for word in ("includes", "ended", "Repeats", "Run\n"))
+
+
+def test_a_pair_of_graded_scores_has_its_path_and_no_interval(page, monitor):
+    open_view(page, monitor, "repeated", *PAIR)
+    assert page.locator(".charts figure").count() == 1
+    page.locator("summary", has_text="The charts as a table").click()
+    assert page.locator("details tbody tr").last.locator("td").all_inner_texts()[-2:] == ["–", "–"]
+
+
 def test_decided_and_resolved_are_told_apart_under_each_procedure(page, monitor):
     expected = report(monitor, "ordinary")
     open_view(page, monitor, "ordinary", "pairs")
@@ -124,7 +160,7 @@ def test_200_models_show_their_neighbours_alone(page, monitor):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(page, monitor, scheme):
     page.emulate_media(color_scheme=scheme)
-    places = [(), *((("ordinary", view)) for view in VIEWS), ("ordinary", *PAIR)]
+    places = [(), *((name, view) for name in ("ordinary", "repeated") for view in VIEWS), ("ordinary", *PAIR)]
     for place in places:
         open_view(page, monitor, *place)
         for summary in page.locator("main summary").all():
@@ -133,7 +169,7 @@ def test_axe_finds_nothing(page, monitor, scheme):
         assert found.violations_count == 0, f"{place} {scheme}\n{found.generate_report()}"
 
 
-@pytest.mark.parametrize("benchmark", ["ordinary", EVIL])
+@pytest.mark.parametrize("benchmark", ["ordinary", "repeated", EVIL])
 def test_a_phone_does_not_scroll_sideways(page, monitor, benchmark):
     page.set_viewport_size({"width": 360, "height": 740})
     names = HOSTILE[:2] if benchmark == EVIL else PAIR[1:]

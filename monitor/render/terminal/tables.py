@@ -79,7 +79,7 @@ class Extra(NamedTuple):
 def models_table(
     models: Sequence[ModelReport], width: int, *, ascii_only: bool = False, low_coverage: float = 0.0
 ) -> Group:
-    """Build the ranking: rank, the ranks that verdicts leave open, tie group, and the mean with its interval.
+    """Build the ranking: rank, the ranks that verdicts leave open, tie group, and the mean with its interval; and what runs have.
 
     A model with scores on less than `low_coverage` of the items is marked next to its name, which every layout shows.
     """
@@ -97,10 +97,10 @@ def models_table(
         "mean": _plain("mean %", [form.percent(m.mean) for m in models]),
         "interval": _plain("interval", means),
     }
-    layouts = (
-        tuple(columns),
-        *(tuple(k for k in columns if k not in drop) for drop in ({"coverage"}, {"coverage", "items"})),
-    )
+    runs = {title: _plain(title, cells) for title, cells in form.run_columns(models).items()}
+    columns |= runs
+    dropped = ((), ("coverage",), ("coverage", "items"), ("coverage", "items", *runs))
+    layouts = (tuple(key for key in columns if key not in drop) for drop in dropped)
     narrow = (("rank", "ranks", "tie", "model", "mean"), ("rank", "model", "mean"), ("rank", "model"))
     keys = first_that_fits(columns, (*layouts, *narrow), width, {"model": 16})
     room = max(4, width - width_of(columns, keys, but="model"))

@@ -139,5 +139,5 @@ export function pathTable({ n, log_e: e, gap, gap_low: low, gap_high: high }) {
         h("thead", {}, h("tr", {}, ["Items", "e-value", "ln e", "Gap", "Low", "High"].map((text) => h("th", { scope: "col", class: "number" }, text)))),
         h("tbody", {}, places.map((k) => h("tr", {},
           h("th", { scope: "row", class: "number" }, count(n[k])),
-          [evalue(e[k]), fixed(e[k], 2), points(gap[k]), points(low[k]), points(high[k])].map((text) => h("td", { class: "number" }, text))))))));
+          [evalue(e[k]), fixed(e[k], 2), points(gap[k]), points(low?.[k]), points(high?.[k])].map((text) => h("td", { class: "number" }, text))))))));
 }

@@ -1,7 +1,7 @@
 // Parts that several views share: names, sentences, chips, verdict cells, links, tables.
 
 import { h } from "./dom.js";
-import { count, more, share } from "./format.js";
+import { count, fixed, more, share } from "./format.js";
 
 /** The setting `low_coverage`: the page marks a model with a smaller share of the items. */
 export const LOW_COVERAGE = Number(document.documentElement.dataset.lowCoverage);
@@ -123,6 +123,22 @@ export const coverage = (model) =>
   lowCoverage(model)
     ? h("span", { class: "low" }, h("span", { "aria-hidden": "true" }, "◔ "), share(model.coverage), h("span", { class: "sr" }, " low coverage"))
     : share(model.coverage);
+
+/** Return whether an item of a model has several repeats, so that its score is their mean. */
+export const hasRepeats = (benchmark) => benchmark.models.some((m) => m.repeats && m.repeats.max > 1);
+
+/** Return whether some runs have ended and others have not. */
+export const someEnded = (benchmark) => new Set(benchmark.models.map((m) => m.run_ended)).size > 1;
+
+/** Return whether a model has scores that count only when its run ends: under repeats "all" no item of it counts before. */
+export const waits = (model) => model.items === 0 && model.repeats !== null;
+
+/** Show the scored repeats of an item: their number, or the mean with the least and the most. */
+export const repeats = ({ repeats: r }) => (r && r.min !== r.max ? `${fixed(r.mean, 1)} (${count(r.min)} to ${count(r.max)})` : count(r?.max));
+
+/** Show the aliases of a model below its name; nothing without any. */
+export const aliases = (model) =>
+  model.aliases.length > 0 && h("span", { class: "aside" }, "includes ", model.aliases.map((alias, k) => [k > 0 && ", ", name(alias)]));
 
 export const isHeld = ({ status }) => status === "held" || status === "invalidated";
 

@@ -142,6 +142,8 @@ def test_the_end_of_a_run_lets_incomplete_items_bet():
     log = FoldLog({"declare": "bench", "repeats": "all", "items": 2})
     log.send(*(event(1, "a", k % 2, repeat=k) for k in range(3)), event(1, "b", 0), event(2, "b", None))
     assert (log.bench.n[0], log.bench.scored.sum()) == (0, 0)
+    (pair,) = benchmark_report(log.bench).pairs
+    assert pair.reason == "a and b share no items yet: their items count when both runs have ended (repeats: all)."
     log.send({"ended": "bench"})
     assert (log.bench.n[0], log.bench.graded_pairs.lead[0]) == (1, 333_333_333_333)
     assert log.bench.skipped.tolist()[:2] == [0, 1]

@@ -2,7 +2,10 @@
 
 from markdown_it import MarkdownIt
 
+from monitor.render.html import render_html
 from monitor.render.markdown import escape, render_markdown
+from tests.fold_log import FoldLog, event
+from tests.html_tree import read_html
 from tests.unit.render.hostile import NAMES, document_of, hostile_benchmark
 
 PARSER = MarkdownIt("commonmark", {"linkify": False}).enable("table")
@@ -71,3 +74,19 @@ def test_models_with_little_coverage_are_marked():
 
 def test_nothing_read_is_said():
     assert render_markdown([]) == "No results: no score was read.\n"
+
+
+def test_repeats_and_ended_runs_have_a_column_in_both_documents_where_it_says_something():
+    log = FoldLog({"declare": "bench", "repeats": "all", "items": 20})
+    log.send(*(event(k, m, k % 2, repeat=r) for k in range(12) for m in "ab" for r in range(1 + (m == "b") * (k % 3))))
+    log.send({"ended": "bench", "model": "b"})
+    document = document_of(log.bench)
+    (head, *rows), *_ = tables(render_markdown([document]))
+    assert head[-3:] == ["coverage", "repeats", "run"]
+    assert sorted(row[3:4] + row[-2:] for row in rows) == [["a", "1", "open"], ["b", "2.0 (1 to 3)", "ended"]]
+    table = next(read_html(render_html([document])).all("table"))
+    assert [node.text for node in table.all("th")][8:10] == ["Repeats", "Run"]
+    assert "2.0 (1 to 3)" in table.text
+    plain = document_of(hostile_benchmark("plain"))
+    assert tables(render_markdown([plain]))[0][0][-1] == "coverage"
+    assert "Repeats" not in render_html([plain])

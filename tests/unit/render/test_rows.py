@@ -6,6 +6,7 @@ import io
 from monitor.render.csv import columns, render_csv
 from monitor.report.build import benchmark_report
 from schemas.report import Report
+from tests.report_factory import benchmark, model, pair
 from tests.unit.render.hostile import NAMES, hostile_benchmark
 
 
@@ -17,12 +18,15 @@ def test_reading_it_back_gives_the_report():
     report = Report(benchmarks=[benchmark_report(hostile_benchmark("plain"), pairs="all", assert_complete=True)])
     found = rows(report)
     assert len(found) == len(NAMES) * (len(NAMES) - 1) // 2
-    for row, pair in zip(found, report.benchmarks[0].pairs, strict=True):
+    for row, shown in zip(found, report.benchmarks[0].pairs, strict=True):
         assert list(row) == columns()
-        values = pair.model_dump()
+        values = shown.model_dump()
         for name, nested in (("decided", values.pop("decided")), ("resolved", values.pop("resolved"))):
             values |= {f"{name}_{key}": value for key, value in nested.items()}
         assert values.pop("cluster") is None
+        values |= {f"run_ended_{side}": True for side in "ab"}
+        values |= {f"repeats_{name}_{side}": 1 for side in "ab" for name in ("min", "mean", "max")}
+        assert values.keys() < row.keys()
         for name, value in values.items():
             cell = row[name]
             if value is None:
@@ -48,3 +52,16 @@ def test_no_cell_of_text_is_a_formula():
 
 def test_no_pair_is_a_header_alone():
     assert render_csv(Report(benchmarks=[])).splitlines() == [",".join(columns())]
+
+
+def test_each_pair_has_the_repeats_and_the_end_of_both_runs():
+    counts = {"min": 1, "mean": 3.25, "max": 96}
+    models = [model("alpha", 1, repeats=counts, run_ended=False), model("beta", 2), model("new", 3, repeats=None)]
+    pairs = [pair("alpha", "beta"), pair("alpha", "new"), pair("beta", "alpha", epoch_a=1, status="superseded")]
+    found = rows(Report(benchmarks=[benchmark(pairs, models)]))
+    titles = [f"{name}_{side}" for side in "ab" for name in ("repeats_min", "repeats_mean", "repeats_max", "run_ended")]
+    assert [[row[title] for title in titles] for row in found] == [
+        ["1", "3.25", "96", "false", "1", "1.0", "1", "true"],
+        ["1", "3.25", "96", "false", "", "", "", "true"],
+        ["", "", "", "", "1", "3.25", "96", "false"],
+    ]

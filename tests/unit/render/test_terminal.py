@@ -43,6 +43,29 @@ def test_no_line_is_wider_than_the_terminal(width):
     assert max(cell_len(line) for line in text.splitlines()) <= width
 
 
+REPEATED = model("alpha", repeats={"min": 1, "mean": 3.24, "max": 96}, run_ended=False)
+
+
+@pytest.mark.parametrize(
+    ("models", "titles", "cells"),
+    [
+        ([model("alpha"), model("beta", 2)], [], []),
+        ([REPEATED, model("beta", 2, run_ended=False)], ["repeats"], ["3.2 (1 to 96)"]),
+        ([model("alpha", run_ended=False), model("beta", 2)], ["run"], ["open"]),
+        ([REPEATED, model("beta", 2), model("new", 3, repeats=None)], ["repeats", "run"], ["3.2 (1 to 96)", "open"]),
+    ],
+)
+def test_repeats_and_ended_runs_have_a_column_where_it_says_something(models, titles, cells):
+    lines = rendered(report(benchmark(models=models))).splitlines()
+    head = next(line for line in lines if line.startswith("rank"))
+    assert head.split("interval")[1].split() == titles
+    row = next(line for line in lines if re.match(r" +1 .*alpha", line))
+    assert " ".join(row.split("]")[1].split()) == " ".join(cells)
+    narrow = rendered(report(benchmark(models=models)), 60)
+    assert "repeats" not in narrow
+    assert "alpha" in narrow
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_headline_evidence_and_status_are_never_left_out(width):
     decided = pair("alpha", "beta", decided={"anytime_family": "a"}, status="decided", log_e=25.66)

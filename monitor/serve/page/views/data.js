@@ -3,7 +3,7 @@
 import { report } from "../api.js";
 import { h, s } from "../dom.js";
 import { count, percent, plural } from "../format.js";
-import { coverage, heading, name, notice, orderTrouble, size, table } from "../parts.js";
+import { aliases, coverage, hasRepeats, heading, name, notice, orderTrouble, repeats, size, someEnded, table } from "../parts.js";
 
 export const title = ({ benchmark }) => `Data, ${benchmark}`;
 
@@ -36,10 +36,26 @@ function counts(b) {
   return h("dl", { class: "list" },
     fact("Items", count(b.items), size(b) > b.items && `of ${count(size(b))}`),
     fact("Results", count(b.events)),
+    repeatFact(b),
+    runFact(b),
     fact("Duplicates", count(b.duplicates), "repeated scores, counted once"),
     fact("Conflicts", count(b.conflicts), "a different score for an existing key; the earlier score counts", odd(b.conflicts)),
     b.epochs.length > 1 && fact("Epochs", b.epochs.join(", "), `a model is ranked by its newest; ${plural(b.unranked, "score")} on items that only an earlier one has`, odd(b.unranked)),
     fact("Rejected", count(b.rejected), "unreadable records, kept as dead letters", odd(b.rejected)));
+}
+
+/** Report how many repeats an item has, where it is not one each. */
+function repeatFact(b) {
+  if (!hasRepeats(b)) return null;
+  const known = b.models.flatMap((m) => (m.repeats ? [m.repeats] : []));
+  const [least, most] = [Math.min(...known.map((r) => r.min)), Math.max(...known.map((r) => r.max))];
+  return fact("Repeats", least === most ? `${count(most)} an item` : `${count(least)} to ${count(most)} an item`, "the score of an item is their mean");
+}
+
+/** Report how many runs have ended, if any has. */
+function runFact(b) {
+  const ended = b.models.filter((m) => m.run_ended).length;
+  return ended > 0 && fact("Runs ended", `${count(ended)} of ${count(b.models.length)}`, "nothing more of them comes; later scores are refused");
 }
 
 const NAMED = 10;
@@ -84,16 +100,20 @@ function models(b) {
     { title: "Drawn", mark: h("span", { class: "sr" }, "Coverage, drawn"), class: "drawn" },
     { title: "Items", class: "number" },
     { title: "Missing", class: "number" },
-  ];
+    hasRepeats(b) && { title: "Repeats", class: "number" },
+    someEnded(b) && { title: "Run" },
+  ].filter(Boolean);
   const rows = [...b.models].sort((x, y) => x.coverage - y.coverage || x.rank - y.rank).map((m) => ({
     key: m.model,
     cells: [
-      name(m.model),
+      [name(m.model), aliases(m)],
       coverage(m),
       s("svg", { class: "plot", viewBox: "0 0 120 10", width: 120, height: 10, "aria-hidden": "true" },
         s("line", { class: "rail", x1: 0, x2: 120, y1: 5, y2: 5 }), s("rect", { class: "bar sure", x: 0, y: 2, height: 6, rx: 3, width: 120 * Math.min(1, m.coverage) })),
       count(m.items),
       count(Math.max(0, size(b) - m.items)),
+      ...(hasRepeats(b) ? [repeats(m)] : []),
+      ...(someEnded(b) ? [m.run_ended ? "ended" : "open"] : []),
     ],
   }));
   return table("Coverage of each model", columns, [{ rows }], { class: "data" });

@@ -28,7 +28,7 @@ export function render({ board, pair, path }, route) {
     h("div", { class: "verdict-line" }, chip(pair), h("p", {}, sentence(pair.reason, names))),
     trouble && notice(trouble),
     pair.n > 0 && h("div", { class: "columns" }, facts(pair, board), counts(pair)),
-    path?.log_e && path.n.length > 1 && [h("div", { class: "charts" }, evidence(path, board.order.policy), interval(path, board.alpha)), pathTable(path)],
+    path?.log_e && path.n.length > 1 && [h("div", { class: "charts" }, evidence(path, board.order.policy), path.gap_low && interval(path, board.alpha)), pathTable(path)],
     h("div", { class: "columns" }, verdicts(pair), checklist(pair, board)),
     pair.n > 0 && quote(pair, board),
   ];

@@ -3,7 +3,7 @@
 import { report } from "../api.js";
 import { h, s } from "../dom.js";
 import { count, percent, plural, points, ranks } from "../format.js";
-import { LOW_COVERAGE, better, chip, coverage, isHeld, itemsLeft, link, lowCoverage, name, notice, orderNote, orderTrouble, prospect, sentence, size, table } from "../parts.js";
+import { LOW_COVERAGE, aliases, better, chip, coverage, isHeld, itemsLeft, link, lowCoverage, name, notice, orderNote, orderTrouble, prospect, sentence, size, someEnded, table, waits } from "../parts.js";
 
 export const title = ({ benchmark }) => benchmark;
 
@@ -49,7 +49,11 @@ function answer(b) {
 /** Report which tie is expected to break next. */
 function outlook(b) {
   const [next] = b.pairs.filter((p) => p.status === "collecting" && reachable(p, b)).sort((p, q) => p.items_to_decision - q.items_to_decision);
-  if (!next && b.pairs.every((p) => itemsLeft(p, b) === 0)) return "Every item is scored: no tie can break.";
+  if (!next && b.pairs.every((p) => itemsLeft(p, b) === 0)) {
+    const scored = b.pairs.every((p) => p.status !== "exhausted" || p.n >= size(b));
+    return `${scored ? "Every item is scored" : "The runs have ended"}: no tie can break.`;
+  }
+  if (!next && b.models.some(waits)) return "Some models count when their runs end.";
   if (!next) return "The remaining items are not expected to break any tie.";
   return ["Next decision expected: ", name(next.model_a), " and ", name(next.model_b), ", ", prospect(next, b), "."];
 }
@@ -98,7 +102,12 @@ function cells(m, b, pair, scale) {
   return [
     ranks(m.rank_low, m.rank_high),
     spread(m, b.models.length),
-    [name(m.model), lowCoverage(m) && h("span", { class: "low aside" }, coverage(m), " of the items")],
+    [
+      name(m.model), aliases(m),
+      waits(m) && h("span", { class: "aside" }, "counts when its run ends"),
+      lowCoverage(m) && !waits(m) && h("span", { class: "low aside" }, coverage(m), " of the items"),
+      m.run_ended && someEnded(b) && h("span", { class: "aside" }, "run ended"),
+    ],
     percent(m.mean),
     whisker(m, scale),
     pair && against(pair, b),

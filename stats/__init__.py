@@ -76,7 +76,6 @@ if TYPE_CHECKING:
     from stats.families import holm as holm
     from stats.families import sidak as sidak
     from stats.families import spending_alpha as spending_alpha
-    from stats.finite import finite_log_e as finite_log_e
     from stats.graded import graded_log_e as graded_log_e
     from stats.graded import graded_log_e_halves as graded_log_e_halves
     from stats.graded import histogram_capital as histogram_capital
@@ -127,6 +126,13 @@ if TYPE_CHECKING:
     from stats.sequences import asymptotic_interval as asymptotic_interval
     from stats.sequences import empirical_bernstein as empirical_bernstein
     from stats.sequences import hedged_betting as hedged_betting
+    from stats.settled import SettledState as SettledState
+    from stats.settled import SettledSteps as SettledSteps
+    from stats.settled import certain_side as certain_side
+    from stats.settled import settled_log_e as settled_log_e
+    from stats.settled import settled_path as settled_path
+    from stats.settled import settled_start as settled_start
+    from stats.settled import settled_steps as settled_steps
     from stats.shortcut import Calculator as Calculator
     from stats.shortcut import admissible_delta as admissible_delta
     from stats.shortcut import calculator_table as calculator_table
@@ -207,7 +213,6 @@ _EXPORTS = {
         "sidak",
         "spending_alpha",
     ),
-    "finite": ("finite_log_e",),
     "graded": (
         "graded_log_e",
         "graded_log_e_halves",
@@ -251,6 +256,15 @@ _EXPORTS = {
     "ranks": ("rank_intervals", "tie_groups"),
     "resolution": ("inflation", "mde", "required_n", "required_n_paired", "resolution_ratio", "rho_sensitivity"),
     "sequences": ("EmpiricalBernstein", "asymptotic_interval", "empirical_bernstein", "hedged_betting"),
+    "settled": (
+        "SettledState",
+        "SettledSteps",
+        "certain_side",
+        "settled_log_e",
+        "settled_path",
+        "settled_start",
+        "settled_steps",
+    ),
     "shortcut": (
         "Calculator",
         "admissible_delta",

@@ -7,8 +7,8 @@ import pytest
 
 from stats.cluster_eprocess import cluster_e_process
 from stats.eprocess import log_e_value
-from stats.finite import finite_log_e
 from stats.order import order_diagnostic
+from stats.settled import settled_log_e
 
 FULL = os.environ.get("RANKWATCH_SLOW") == "1"
 ALPHA = 0.05
@@ -74,6 +74,6 @@ def test_finite_e_process_keeps_its_level_on_a_tied_benchmark():
     half = items // 6
     d = np.r_[np.ones(half), -np.ones(half), np.zeros(items - 2 * half)]
     order = np.random.default_rng(24).permuted(np.tile(d, (streams, 1)), axis=1)
-    log_e = np.concatenate([finite_log_e(part, items)[0][:, :-1] for part in np.array_split(order, 10)])
+    log_e = np.concatenate([settled_log_e(part, items)[0][:, :-1] for part in np.array_split(order, 10)])
     decided = (log_e.max(1) >= -np.log(ALPHA)).mean()
     assert 0.005 < decided <= bound(streams)

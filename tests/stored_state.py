@@ -34,6 +34,23 @@ def records(rng, first, last):
     return [{"declare": name, **spec} for name, spec in SPECS.items() if spec and not first] + made
 
 
+def runs_and_repeats(rng):
+    """Events of a benchmark whose runs end, but for one, with items that wait until then; and of one that an undeclared repeat holds."""
+    made = [
+        event | {"repeat": rng.randrange(3)}
+        for name in ("runs", "held")
+        for event in rng.sample(events(rng, MODELS, 40, benchmark=name), 150)
+    ]
+    declared = {"runs": {"items": 40, "repeats": "all", "missing": "ignorable"}, "held": {"items": 40}}
+    repeated = [event | {"repeat": 7} for event in rng.sample(made, 40)]
+    ends = [{"ended": "runs", "model": model} for model in MODELS if model != "cy"]
+    return [{"declare": name, **spec} for name, spec in declared.items()] + made + repeated + ends
+
+
+def _benchmark(record):
+    return record.get("declare") or record.get("ended") or record["benchmark"]
+
+
 def _nothing(_number, _count):
     pass
 
@@ -47,7 +64,7 @@ async def fold(url, topic, partitions, made, limit=200, committed=_nothing):
         for number in range(partitions):
             await store.bind_log(number, f"log of {partitions}")
             partition = Partition.restore(await store.load(number))
-            mine = [r for r in made if owner(r.get("declare") or r["benchmark"], partitions) == number]
+            mine = [r for r in made if owner(_benchmark(r), partitions) == number]
             payloads = [json.dumps(record).encode() for record in mine] + [b"{"]
             begin = partition.off
             while part := payloads[partition.off - begin :][:limit]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, repeat
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ from schemas.events import Ended, EventFields, Spec
 from schemas.names import name_fault
 from schemas.text import shorten
 from stats.graded import MAX_ITEMS
+
+RUN_ENDED: Final = "has ended; send changed scores under a new epoch"
+"""The end of the reason for which a score of an ended run is refused."""
 
 Cells = tuple[Index, Index, NDArray[np.uint32]]
 """Row, contestant and code of new scores."""
@@ -174,7 +177,7 @@ def _ended_fault(benchmark: Benchmark, event: EventFields, row: int | None, cont
     if not _is_new(benchmark, existing, SKIPPED if event.score is None else ONE):
         return None
     model = shorten(event.model)
-    return Fault("model", model, f"the run of {model} has ended; send changed scores under a new epoch", benchmark.name)
+    return Fault("model", model, f"the run of {model} {RUN_ENDED}", benchmark.name)
 
 
 def _refuse_ended(

@@ -6,6 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
+from monitor.engine.fold import RUN_ENDED
 from monitor.engine.state.delta import DeadLetter
 
 WINDOW: Final = 10_000
@@ -31,7 +32,7 @@ class DeadLetterLimit:
 
     Offsets number the records, so the dead letters alone give the share of bad records and their longest sequence. A packed record counts
     by its bad share: its letters over the places up to the last letter. One bad event in a thousand counts little; a record with only bad
-    events counts as 1.
+    events counts as 1. Scores of ended runs count nothing: they are readable, and one late producer must not stop the service for the rest.
 
     Each start of a worker counts from zero. A worker that restarts within a sequence of bad records stops before it keeps more of them.
 
@@ -64,7 +65,8 @@ class DeadLetterLimit:
         """
         if self.share == 1:
             return
-        for offset, group in groupby(letters, attrgetter("offset")):
+        unreadable = (letter for letter in letters if not letter.reason.endswith(RUN_ENDED))
+        for offset, group in groupby(unreadable, attrgetter("offset")):
             letter, weight = _weigh(list(group))
             self._count(offset, weight)
             if self._in_window > max(ALWAYS, self.share * WINDOW):

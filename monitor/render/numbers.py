@@ -122,7 +122,7 @@ def repeats(counts: RepeatsReport | None) -> str:
 
 
 def run_columns(models: Sequence[ModelReport]) -> dict[str, list[str]]:
-    """Return the columns about runs that say something: repeats if a model has several, and which runs have ended if not all or none."""
+    """Return the columns about runs: repeats if a model has several, and which runs have ended if not all or none."""
     columns = {}
     if any(m.repeats is not None and m.repeats.max > 1 for m in models):
         columns["repeats"] = [repeats(m.repeats) for m in models]

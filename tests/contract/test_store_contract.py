@@ -1,7 +1,9 @@
 """What any server under the store has to keep: the embedded one, and the one on PATH if there is one."""
 
 import asyncio
+import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -27,6 +29,7 @@ from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
 from tests.memory_store import MemoryStore
 from tests.store_model import NAMES, Evaluation, LossyProxy, one_row, short_directory, verdict
+from tests.stored_state import runs_and_repeats, told
 
 _topics = count()
 KEY = benchmark_key("mmlu-pro")
@@ -159,6 +162,33 @@ async def test_the_engine_goes_on_from_what_is_loaded(world):
     for name in ("n", "b", "c"):
         np.testing.assert_array_equal(getattr(mine, name)[: mine.pairs], getattr(other, name)[: other.pairs])
     assert await store.outbox_length(0) == len(mine.changes)
+
+
+async def test_ended_runs_and_undeclared_repeats_are_loaded(world):
+    """After each chunk everything goes on from what is loaded, and comes to what one fold of the whole log comes to."""
+    store = await world.store()
+    records = [json.dumps(record).encode() for record in runs_and_repeats(random.Random(8))]
+    late = [b'{"benchmark":"runs","item_id":"late","model":"%s","score":1}' % model for model in (b"ada", b"cy")]
+    records += late
+    whole, parts = Partition(), Partition()
+    (*_, refused) = whole.fold(Chunk(0, 0, len(records), range(len(records)), records)).dead_letters
+    assert refused.reason == "the run of ada has ended; send changed scores under a new epoch"
+    letters = []
+    for start in range(0, len(records), 40):
+        end = min(start + 40, len(records))
+        delta = parts.fold(Chunk(0, start, end, range(start, end), records[start:end]))
+        letters += delta.dead_letters
+        await store.commit(delta)
+        stored = {benchmark.name: benchmark for benchmark in (await store.load(0)).benchmarks}
+        for name, mine in parts.benchmarks.items():
+            assert (stored[name].undeclared, set(stored[name].ended)) == (mine.undeclared, mine.ended)
+        parts = Partition.restore(await store.load(0))
+    assert [letter.reason for letter in letters] == [refused.reason]
+    assert parts.benchmarks["held"].undeclared.endswith(
+        "declare repeats (--repeats 2 or --repeats all) in a new data directory"
+    )
+    assert len(parts.benchmarks["runs"].ended) == 3
+    assert told([parts]) == told([whole])
 
 
 async def test_a_stale_commit_is_refused_and_writes_nothing(world):

@@ -1,10 +1,15 @@
 """The end of runs, by each way in: the record in a file, `--ended`, HTTP and `send`; afterwards a run takes no new score."""
 
+import asyncio
 import json
+import urllib.request
 
 import pytest
 
 from tests.commands import Watch, get, letters, rankwatch, until, watch_once, write
+from tests.kafka.records import read_all
+from tests.kafka.run_worker import Workers
+from tests.redis_server import RedisServer
 
 ITEMS = 40
 REFUSED = "the run of a has ended; send changed scores under a new epoch"
@@ -118,3 +123,72 @@ def test_send_ends_runs_over_http(tmp_path, how):
             assert "bench: the run of a (epoch 0) has ended there, so new scores of it are refused" in told.stderr
         until(lambda: (data / "dead-letters.jsonl").exists() and len(letters(data)) == 10, "the refused scores")
         assert {letter["reason"] for letter in letters(data)} == {REFUSED}
+
+
+def test_a_run_that_ended_in_a_file_takes_no_new_score(tmp_path):
+    lines = [*board(items=30), {"ended": "bench", "model": "a"}, *board("a")[28:]]
+    path = write(tmp_path / "a.jsonl", lines)
+    told = rankwatch("report", path, "--items", ITEMS).stderr
+    assert f"model: {REFUSED}" in told
+    data = tmp_path / "data"
+    (benchmark,) = json.loads(watch_once(data, path, "--items", ITEMS))["benchmarks"]
+    assert {letter["reason"] for letter in letters(data)} == {REFUSED}
+    assert (len(letters(data)), benchmark["duplicates"], benchmark["rejected"]) == (10, 2, 10)
+    again = write(tmp_path / "b.jsonl", board("a", epoch=1))
+    (benchmark,) = json.loads(watch_once(data, again))["benchmarks"]
+    assert {m["model"]: (m["epoch"], m["items"]) for m in benchmark["models"]} == {"a": (1, 40), "b": (0, 30)}
+
+
+def test_a_run_that_ended_over_http_takes_no_new_score(tmp_path):
+    def post(path, body, kind):
+        request = urllib.request.Request(f"{watch.url}/api/v1/{path}", body, {"Content-Type": kind})
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
+    def send(records):
+        return post("events", b"".join(json.dumps(r).encode() + b"\n" for r in records), "application/x-ndjson")
+
+    data = tmp_path / "data"
+    with Watch(data) as watch:
+        send([{"declare": "bench", "items": ITEMS}, *board(items=30)])
+        ended = post("benchmarks/bench/ended", b'{"model": "a"}', "application/json")
+        assert (ended["in_force"], ended["runs"]) == (True, [{"model": "a", "epoch": 0}])
+        send(board("a")[28:])
+        until(lambda: (data / "dead-letters.jsonl").exists() and len(letters(data)) == 10, "the refused scores")
+        assert {letter["reason"] for letter in letters(data)} == {REFUSED}
+        assert runs(served(watch))[0] == {"a": True, "b": False}
+        assert watch.stop() == 0
+    # The end is in the log, and in the state.
+    with Watch(data) as watch:
+        assert runs(served(watch))[0] == {"a": True, "b": False}
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("packed", [[], ["--packed"]], ids=["plain", "packed"])
+def test_send_ends_runs_through_a_topic(kafka, topic, tmp_path, packed):
+    asyncio.run(kafka.create_topic(topic, 2))
+    path = write(tmp_path / "a.jsonl", board(items=30))
+    flags = ["--to", kafka.url(topic), "--ended", "--data-dir", tmp_path / "positions", *packed]
+    told = rankwatch("send", path, *flags, "--items", ITEMS, "--missing", "ignorable").stdout
+    assert "60 events of 1 benchmark sent" in told
+    assert "; 2 runs ended" in told
+    env = {
+        "RANKWATCH_GROUP": topic,
+        "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts",
+    }
+    with RedisServer(tmp_path) as redis, Workers(kafka.url(topic), redis.url, tmp_path, **env) as workers:
+        url = workers.start().url()
+
+        def state():
+            return runs(get(f"{url}/api/v1/benchmarks?pairs=all")[1])
+
+        until(lambda: state() == ({"a": True, "b": True}, {"decided"}), workers.said())
+        write(path, board("a")[30:], mode="a")
+        assert "has ended there, so new scores of it are refused" in rankwatch("send", path, *flags).stderr
+
+        def dead():
+            return asyncio.run(read_all(kafka, f"{topic}.dlq"))
+
+        found = until(lambda: len(dead()) == 10 and dead(), workers.said())
+        assert {dict(record.headers)["reason"].decode() for record in found} == {REFUSED}
+        workers.stop()

@@ -14,7 +14,7 @@ from monitor.store.errors import StateRefused
 from monitor.store.redis_store import RedisStore
 from tests.commands import RANKWATCH, environment, events, rankwatch, until, watch_once, write
 from tests.redis_server import RedisServer
-from tests.stored_state import MODELS, drain, fold, records, state_of, stored
+from tests.stored_state import MODELS, drain, fold, records, runs_and_repeats, state_of, stored
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +80,30 @@ async def test_another_number_of_partitions_has_the_same_reports_latches_and_ids
     )
     assert ours == theirs
     assert our_changes.keys() == their_changes.keys()
+
+
+@pytest.mark.parametrize("partitions", [3, 5])
+async def test_ended_runs_and_undeclared_repeats_move_with_the_state(servers, tmp_path, partitions):
+    source, target = servers
+    topic, file = f"runs.{partitions}", tmp_path / "state.jsonl"
+    await fold(source.url, topic, 3, runs_and_repeats(random.Random(3)))
+    await drain(source.url, topic, 3)
+    rankwatch("state", "export", file, "--redis-url", source.url, "--topic", topic)
+    rankwatch("state", "import", file, "--redis-url", target.url, "--topic", topic, "--partitions", partitions)
+    found, changes = await state_of(target.url, topic, partitions)
+    assert (found, changes) == await state_of(source.url, topic, 3)
+    assert {m["model"]: m["run_ended"] for m in found["runs"]["models"]} == {model: model != "cy" for model in MODELS}
+    assert {m["items"] > 0 for m in found["runs"]["models"] if m["run_ended"]} == {True}
+    assert any("ignored" in pair["reason"] for pair in found["runs"]["pairs"])
+    assert "and 1 is declared; declare repeats (--repeats 2 or --repeats all)" in found["held"]["order"]["reason"]
+    # New scores of ended runs are refused on both sides, and the held benchmark stays held.
+    more = [e | {"repeat": 9} for name in ("runs", "held") for e in events(random.Random(4), MODELS, 2, benchmark=name)]
+    await fold(source.url, topic, 3, more)
+    await fold(target.url, topic, partitions, more)
+    later, later_changes = await state_of(target.url, topic, partitions)
+    assert (later, later_changes) == await state_of(source.url, topic, 3)
+    assert later["runs"]["rejected"] == found["runs"]["rejected"] + 2 * (len(MODELS) - 1)
+    assert (later["held"]["order"], later["held"]["rejected"]) == (found["held"]["order"], 0)
 
 
 async def test_a_new_log_is_read_from_where_it_is_said(servers, exported):

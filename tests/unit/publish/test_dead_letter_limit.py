@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from monitor.engine.state.delta import DeadLetter
 from monitor.publish.dead_letter_limit import ALWAYS, RUN, WINDOW, DeadLetterLimit, TooManyDeadLetters
+from tests.fold_log import FoldLog, event
 
 
 def letter(offset, index=0):
@@ -70,6 +71,16 @@ def test_a_packed_record_of_nothing_good_counts_as_one_bad_record():
         limit.add("events", 0, [letter(offset, index) for index in range(1_000)])
     with pytest.raises(TooManyDeadLetters):
         limit.add("events", 0, [letter(ALWAYS)])
+
+
+def test_scores_of_ended_runs_are_readable_and_stop_nothing():
+    log = FoldLog()
+    late = [event(k, "a", 1) for k in range(1, RUN + 100)]
+    log.send(event(0, "a", 1), {"ended": "bench"}, *late)
+    assert len(log.letters) == len(late)
+    limit = DeadLetterLimit(share=0)
+    limit.add("evals", 3, log.letters)
+    assert stops_at(limit, range(10_000, 20_000)) == 10_000 + ALWAYS
 
 
 def test_a_share_of_1_lets_everything_pass():

@@ -145,7 +145,7 @@ def _bare_policy(value: object) -> object:
 
 
 class Spec(BaseModel):
-    """The declaration of a benchmark. It holds everything a latched verdict rests on, and cannot change once scores have arrived."""
+    """The declaration of a benchmark: everything that a latched verdict rests on. After the first score only a new version replaces it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -176,6 +176,10 @@ class Spec(BaseModel):
     )
     aliases: dict[Name, Name] = Field(
         {}, description="other names of models: events of the first name count as the second's; more may be added later"
+    )
+    version: Annotated[StrictInt, Field(ge=1, le=MAX_INDEX)] = Field(
+        1,
+        description="number of the declaration: after the first score, one more than the last declares the benchmark again",
     )
 
     @model_validator(mode="before")

@@ -21,6 +21,9 @@ REPEATED: Final = "which repeats of an item are scored, and how many, does not d
 IGNORED: Final = "what is missing does not depend on the scores, and that the run was not ended because of its scores"
 """What a verdict on shared items alone also assumes, where items are missing."""
 
+REDECLARED: Final = "the new declaration was not chosen because of the scores"
+"""What a verdict under a later version of the declaration also assumes, unless all it declares is the published size."""
+
 SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise"}
 """The comparisons over which each anytime procedure controls the error rate."""
 
@@ -29,6 +32,7 @@ def assumption(
     policy: str,
     items: int | None = None,
     *,
+    redeclared: bool = False,
     repeated: bool = False,
     rescored: bool = False,
     ignored: bool = False,
@@ -40,6 +44,8 @@ def assumption(
     policy : str
     items : int, optional
         The number of items read, if these are taken for the whole benchmark and no policy was declared.
+    redeclared : bool
+        Whether the declaration may have been chosen because of the scores.
     repeated : bool
         Whether a score is the mean of several repeats.
     rescored : bool
@@ -55,7 +61,8 @@ def assumption(
     of_items = ASSUMPTIONS.get(policy) if items is None else f"the {items:,} items read are the whole benchmark"
     if of_items is None:
         return None
-    return ", and that ".join([of_items, *[REPEATED] * repeated, *[RESCORED] * rescored, *[IGNORED] * ignored])
+    others = (REDECLARED, redeclared), (REPEATED, repeated), (RESCORED, rescored), (IGNORED, ignored)
+    return ", and that ".join([of_items, *(text for text, holds in others if holds)])
 
 
 def too_many_items(benchmark: str, items: int, arrived: int | None = None) -> str:
@@ -99,6 +106,7 @@ def decided(
     policy: str,
     evidence: Evidence,
     *,
+    redeclared: bool = False,
     repeated: bool = False,
     rescored: bool = False,
     ignored: bool = False,
@@ -114,7 +122,7 @@ def decided(
         rest = f"the 1 {kind} item" if evidence.missing == 1 else f"all {evidence.missing:,} {kind} items"
         outcome += f", even if {rest} went the other way"
     scope = SCOPES[procedure]
-    assumed = assumption(policy, repeated=repeated, rescored=rescored, ignored=ignored)
+    assumed = assumption(policy, redeclared=redeclared, repeated=repeated, rescored=rescored, ignored=ignored)
     return f"{better} is better than {worse} on {benchmark}, decided {scope}: {outcome}. Assumes that {assumed}."
 
 
@@ -140,4 +148,12 @@ def superseded(first: str, second: str, benchmark: str, procedure: str, model: s
     return (
         f"The decision between {first} and {second} on {benchmark} ({SCOPES[procedure]}) is superseded: {model} was scored again, as epoch "
         f"{epoch}. The new scores are compared separately."
+    )
+
+
+def redeclared(first: str, second: str, benchmark: str, procedure: str, version: int) -> str:
+    """Return the sentence of a decision under a declaration that a new version replaces."""
+    return (
+        f"The decision between {first} and {second} on {benchmark} ({SCOPES[procedure]}) is superseded: the benchmark was declared again, "
+        f"as version {version}. The scores are judged again under it."
     )

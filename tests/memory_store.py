@@ -48,6 +48,8 @@ class MemoryStore:
         stored.contestants += change.contestants
         stored.values += change.values
         stored.width = change.width
+        if change.redeclared is not None:
+            stored.registered, stored.redeclared = stored.registered[:0], change.redeclared
         stored.registered = np.concatenate([stored.registered, change.registered])
         stored.counters = dict(change.counters)
         stored.finding = change.finding or stored.finding

@@ -135,6 +135,8 @@ class Evaluation:
         elif row.size:
             delta.cells = (row, contestant, code)
         delta.registered = np.array([rng.randint(0, 2**32 - 1) for _ in range(rng.randint(0, 3))], np.uint32)
+        if rng.random() < 0.1:
+            delta.redeclared = rng.random() < 0.5
         for _ in range(rng.randint(0, 3)):
             field = f"{rng.randint(0, 2**31)}:{rng.choice(PROCEDURES)}:decided"
             if (name, field) not in self.latched:

@@ -67,6 +67,8 @@ class EventBatch:
     events: list[EventFields]
     offsets: Sequence[int]
     indices: Sequence[int]
+    redeclared: bool = False
+    """Whether its verdict changes are those under a new declaration, which come after the changes that the same event ends."""
 
     def part(self, start: int, stop: int) -> "EventBatch":
         """Return some consecutive events."""
@@ -79,4 +81,5 @@ class EventBatch:
         if len(batches) == 1:
             return batches[0]
         columns = zip(*((batch.events, batch.offsets, batch.indices) for batch in batches), strict=True)
-        return cls(batches[0].benchmark, *(list(chain.from_iterable(column)) for column in columns))
+        events, offsets, indices = (list(chain.from_iterable(column)) for column in columns)
+        return cls(batches[0].benchmark, events, offsets, indices)

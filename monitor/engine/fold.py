@@ -16,7 +16,7 @@ from monitor.engine.latch.changes import announce, invalidate, supersede
 from monitor.engine.latch.committed import crossings_along
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import enter_graded
-from monitor.engine.latch.run_ends import crossings_at_end
+from monitor.engine.latch.run_ends import crossings_at_once
 from monitor.engine.limits import Limits
 from monitor.engine.settle import Settled, settle
 from monitor.engine.state.benchmark import Benchmark
@@ -302,14 +302,14 @@ def _hold_repeats(
     benchmark: Benchmark, piece: EventBatch, beyond: Undeclared, delta: BenchmarkDelta, *, holds: bool
 ) -> None:
     """Stop the betting at an undeclared repeat; decisions so far no longer count."""
-    reason = _undeclared(benchmark, beyond)
+    reason = undeclared_reason(benchmark, beyond)
     delta.undeclared = reason, benchmark.mixed
     if holds and not benchmark.order_refuted:
         invalidate(benchmark, piece, beyond.position, reason, delta)
     benchmark.hold_repeats(reason)
 
 
-def _undeclared(benchmark: Benchmark, beyond: Undeclared) -> str:
+def undeclared_reason(benchmark: Benchmark, beyond: Undeclared) -> str:
     """Return why a repeat holds the benchmark, and what to do."""
     declared, model = benchmark.spec.repeats, benchmark.contestants[beyond.contestant].model
     assert isinstance(declared, int)
@@ -317,7 +317,7 @@ def _undeclared(benchmark: Benchmark, beyond: Undeclared) -> str:
     verb = "is" if declared == 1 else "are"
     return (
         f"{model} has {declared + 1:,} repeats of item {item}, and {declared:,} {verb} declared; declare repeats (--repeats "
-        f"{declared + 1} or --repeats all) in a new data directory"
+        f"{declared + 1} or --repeats all)"
     )
 
 
@@ -471,7 +471,7 @@ def end_runs(
     if fresh:
         benchmark.ended.update(fresh)
         delta.ended = sorted(benchmark.ended)
-        _judge_ended(benchmark, fresh, place, delta)
+        judge_ended(benchmark, fresh, _at_once(benchmark, place, 1), delta)
     return None
 
 
@@ -512,7 +512,7 @@ def _inherit(
         cells.append(_apply(benchmark, piece, located, slice(0, size), delta, holds=benchmark.assumption_holds))
 
 
-def _judge_ended(benchmark: Benchmark, fresh: list[int], place: tuple[int, int], delta: BenchmarkDelta) -> None:
+def judge_ended(benchmark: Benchmark, fresh: list[int], batch: EventBatch, delta: BenchmarkDelta) -> None:
     """Judge the pairs of ended runs with nothing missing, if that was declared ignorable."""
     ignorable = benchmark.spec.missing == "ignorable" and benchmark.spec.order.policy != "trusted"
     if not ignorable or not benchmark.can_decide or len(benchmark.ended) < 2:
@@ -520,8 +520,8 @@ def _judge_ended(benchmark: Benchmark, fresh: list[int], place: tuple[int, int],
     i, j = pairs_of(np.array(fresh), len(benchmark.contestants))
     ended = benchmark.ended_flags()
     pair = pair_index(i, j)[ended[i] & ended[j]]
-    closed = crossings_at_end(benchmark, benchmark.graded_pairs, pair)
-    announce(benchmark, _at_once(benchmark, place, 1), closed, delta, ignored=True)
+    closed = crossings_at_once(benchmark, benchmark.graded_pairs, pair, ignored=True)
+    announce(benchmark, batch, closed, delta, ignored=True)
 
 
 def _parts(size: int) -> list[slice]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch
+from monitor.engine.declarations import redeclare, refusal
 from monitor.engine.fold import Cells, end_runs, fold_batch, record_cells
 from monitor.engine.limits import Limits
 from monitor.engine.state.benchmark import Benchmark
@@ -25,18 +26,14 @@ from monitor.engine.steps import (
     dead_letter,
 )
 from schemas.decode import Fault, check_object
-from schemas.events import Declaration, Ended, EventFields, Spec
+from schemas.events import Declaration, Ended, EventFields
 from schemas.text import shorten
 
 _AT_ONCE: Final = 2_000
 """Records that are decoded and folded at a time: their events are then still in the processor's cache."""
 
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
-FREE_TO_CHANGE: Final = ("power", "margin", "aliases")
-"""Declared fields that no latch depends on."""
-
-
-_LATER_FIELDS: Final[dict[str, Any]] = {"aliases": {}, "missing": "worst"}
+_LATER_FIELDS: Final[dict[str, Any]] = {"aliases": {}, "missing": "worst", "version": 1}
 """Declared fields that are stored only where they are not the default."""
 
 
@@ -126,45 +123,6 @@ class Partition:
     def is_ours(self, benchmark: str) -> bool:
         """Return whether this partition owns a benchmark."""
         return self.owner is None or self.owner(benchmark) == self.number
-
-
-def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
-    """Return why a declaration comes too late, or None if it is still allowed."""
-    if not benchmark.counters["events"]:
-        return None
-    changed = [
-        name
-        for name in Spec.model_fields
-        if name not in FREE_TO_CHANGE and getattr(spec, name) != getattr(benchmark.spec, name)
-    ]
-    if not changed:
-        return _alias_fault(benchmark, spec)
-    declared = spec.model_dump_json(include=set(changed), exclude_none=True)
-    reason = (
-        f"{benchmark.name!r} already has scores, so {shorten(declared)} can no longer be declared: verdicts would depend on a choice made "
-        "after seeing data; declare before the first score, under a new name or in a new data directory"
-    )
-    if "items" in changed:
-        reason += "; for runs of different sizes, declare the size in advance: --items, or a rankwatch.toml next to the results"
-    return Fault(changed[0], shorten(declared), reason, benchmark.name)
-
-
-def _alias_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
-    """Return why an alias comes too late: its events count as another model's already."""
-    scored = {contestant.model for contestant in benchmark.contestants}
-    for name, model in spec.aliases.items():
-        known = name if name in scored else benchmark.spec.aliases.get(name, model)
-        if known != model:
-            reason = (
-                f"{shorten(name)} already has scores that count as {shorten(known)}'s, so it cannot become an alias of {shorten(model)}; "
-                "declare an alias before its first score, under a new benchmark name or in a new data directory"
-            )
-            return Fault("aliases", shorten(name), reason, benchmark.name)
-    every = benchmark.spec.aliases | spec.aliases
-    if chained := [name for name, model in every.items() if model in every]:
-        reason = f"{shorten(chained[0])} would be an alias of an alias; name the model that both are"
-        return Fault("aliases", shorten(chained[0]), reason, benchmark.name)
-    return None
 
 
 class _Folding:
@@ -259,12 +217,19 @@ class _Folding:
         benchmark, spec = self._benchmark(step.declaration.declare), step.declaration.spec()
         fault = benchmark if isinstance(benchmark, Fault) else refusal(benchmark, spec)
         if isinstance(benchmark, Benchmark) and fault is None:
+            delta = self._delta(benchmark)
             if benchmark.counters["events"]:
                 # The second log of a harness declares the item count again, and an alias is permanent.
-                spec = spec.model_copy(update={"aliases": {**benchmark.spec.aliases, **spec.aliases}})
-            benchmark.declare(spec)
+                old = benchmark.spec
+                update = {"aliases": {**old.aliases, **spec.aliases}, "version": max(old.version, spec.version)}
+                spec = spec.model_copy(update=update)
+            if benchmark.counters["events"] and spec.version > benchmark.spec.version:
+                benchmark = redeclare(benchmark, spec, (step.offset, step.place), delta)
+                self.partition.benchmarks[benchmark.name] = benchmark
+            else:
+                benchmark.declare(spec)
             unused = {name for name, default in _LATER_FIELDS.items() if getattr(spec, name) == default}
-            self._delta(benchmark).spec = spec.model_dump_json(exclude=unused)
+            delta.spec = spec.model_dump_json(exclude=unused)
         if fault is not None:
             raw = step.declaration.model_dump_json().encode()
             self._reject(dead_letter(fault, step.offset, step.place, raw, step.source))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -181,15 +181,17 @@ class Decoder:
                 yield SpanSkipped()
                 return
             yield SpanRead(source.path, Source(source.generation, packed.end or 0, source.prefix, source.line))
-        for declared, line in zip_longest(packed.declare, packed.declared_at[: len(packed.declare)], fillvalue=0):
+        start = _first_index(packed.declare)
+        lines = packed.declared_at[: len(packed.declare)]
+        for k, (declared, line) in enumerate(zip_longest(packed.declare, lines, fillvalue=0)):
             file_line = (source.path, line) if source is not None and line else None
-            yield from self._one(check_object(declared), offset, 0, record, file_line)
+            yield from self._one(check_object(declared), offset, min(k, start), record, file_line)
         events = packed.events
         if events:
-            yield from self.batches(events, [offset] * len(events), range(len(events)))
-        for index, ended in enumerate(packed.ended, start=len(events)):
+            yield from self.batches(events, [offset] * len(events), range(start, start + len(events)))
+        for index, ended in enumerate(packed.ended, start=start + len(events)):
             yield from self._one(check_object(ended), offset, index, record)
-        for index, reject in enumerate(packed.rejected, start=len(events) + len(packed.ended)):
+        for index, reject in enumerate(packed.rejected, start=start + len(events) + len(packed.ended)):
             raw = reject.get("raw", "")[:_RAW_LENGTH]
             columns = (reject["source"], reject["line"], reject["field"], reject["found"], reject["reason"])
             yield DeadLetter(offset, index, *columns, reject.get("benchmark"), raw)
@@ -200,13 +202,13 @@ class Decoder:
         if data is None:
             yield from self._one(decode_message(record), offset, 0, record)
             return
-        declared = data.get("declare")
-        for item in declared if isinstance(declared, list) else ():
-            yield from self._one(check_object(item), offset, 0, repr(item).encode())
-        for index, item in enumerate(data["events"]):
+        declared, ended = (value if isinstance(value := data.get(name), list) else [] for name in ("declare", "ended"))
+        start = _first_index(declared)
+        for k, item in enumerate(declared):
+            yield from self._one(check_object(item), offset, min(k, start), repr(item).encode())
+        for index, item in enumerate(data["events"], start=start):
             yield from self._one(read_object(item), offset, index, repr(item).encode())
-        ended = data.get("ended")
-        for index, item in enumerate(ended if isinstance(ended, list) else (), start=len(data["events"])):
+        for index, item in enumerate(ended, start=start + len(data["events"])):
             yield from self._one(check_object(item), offset, index, repr(item).encode())
 
     def _continues(self, path: str, generation: int, start: int | None) -> bool:
@@ -215,3 +217,12 @@ class Decoder:
         if known is not None and (generation, start) == (known.generation, known.position):
             return True
         return start == 0 and (known is None or generation > known.generation)
+
+
+def _first_index(declared: Sequence[Any]) -> int:
+    """Return the index of the first event of a record after these declarations.
+
+    It is 0, and theirs too, unless one of them is a new version: then each has an index of its own, for the ids of its verdict changes.
+    """
+    new = any(isinstance(each, dict) and each.get("version", 1) != 1 for each in declared)
+    return len(declared) if new else 0

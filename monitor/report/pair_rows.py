@@ -207,7 +207,14 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             outside_family=_outside_family(table, q),
             hold_reason=table.hold_reason,
             policy=policy,
-            assumption=assumption(policy, items, repeated=repeated, rescored=max(epochs) > 0, ignored=ignored[r] > 0),
+            assumption=assumption(
+                policy,
+                items,
+                redeclared=benchmark.redeclared,
+                repeated=repeated,
+                rescored=max(epochs) > 0,
+                ignored=ignored[r] > 0,
+            ),
             epochs=epochs,
         )
         reasons.append(reason(facts))
@@ -216,7 +223,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
 
 def _latched_at(benchmark: Benchmark, pair: int, kind: str) -> int | None:
     """Return the shared items at the family-wise change of a kind, or None if there was none."""
-    change = benchmark.changes.get(f"{pair}:anytime_family:{kind}")
+    change = benchmark.changes.get(benchmark.change_field(pair, "anytime_family", kind))
     return None if change is None else change.evidence.n
 
 

@@ -9,6 +9,7 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 ``:benchmarks``            HASH    <b> -> JSON [off of the first chunk, place in that chunk, name]
 ``:spec:<b>``              HASH    name, off, spec (JSON), width, counters (JSON), finding (JSON, see `OrderFinding`),
                                    undeclared (JSON, why a repeat holds it), ended (JSON, contestants whose runs have ended),
+                                   redeclared (JSON, whether the declaration may have been chosen because of the scores),
                                    at (wall clock of the last commit)
 ``:rows:<b>``              STRING  one JSON line [item, repeat, cluster] per row, in order
 ``:models:<b>``            STRING  one JSON line [model, epoch] per contestant, in order
@@ -18,8 +19,9 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 ``:arrival:<b>``           STRING  four int64 per contestant, see `monitor.engine.state.arrival`
 ``:conflicts:<b>``         STRING  the first 10,000 conflicts, four uint32 each: row, contestant, code that counts, refused code
 ``:again:<b>``             STRING  two int64 per contestant: duplicates and conflicts
-``:verdicts:<b>``          HASH    <pair>:<procedure>:<kind> -> verdict change (JSON), set once
-``:times:<b>``             HASH    <pair>:<procedure>:<kind> -> wall clock of the commit of that change, set once
+``:verdicts:<b>``          HASH    <pair>:<procedure>:<kind> -> verdict change (JSON), set once; from version 2 of the
+                                   declaration on <pair>:<procedure>:<kind>:<version>
+``:times:<b>``             HASH    the same fields -> wall clock of the commit of that change, set once
 ``:pairs:<b>``             STRING  a snapshot, see `pack_snapshot`
 ``:outbox``                STREAM  id = the change's id, field change (JSON)
 ``:relays``                HASH    publisher -> id of the last change it has relayed

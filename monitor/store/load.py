@@ -159,6 +159,7 @@ def _decode(replies: _Replies) -> StoredBenchmark:
         undeclared=undeclared,
         mixed=mixed,
         ended=json.loads(replies.spec.get(b"ended", b"[]")),
+        redeclared=json.loads(replies.spec.get(b"redeclared", b"false")),
         finding=OrderFinding(*json.loads(replies.spec[b"finding"])) if b"finding" in replies.spec else None,
     )
 

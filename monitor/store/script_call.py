@@ -70,7 +70,12 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, at: floa
     }
     if delta.spec is not None:
         spec["spec"] = delta.spec
-    once = {"finding": delta.finding, "undeclared": delta.undeclared, "ended": delta.ended}
+    once = {
+        "finding": delta.finding,
+        "undeclared": delta.undeclared,
+        "ended": delta.ended,
+        "redeclared": delta.redeclared,
+    }
     spec |= {name: dump_json(value) for name, value in once.items() if value is not None}
     if at:
         spec["at"] = repr(at)
@@ -82,7 +87,9 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, at: floa
         "family": delta.registered.astype("<u4").tobytes(),
     }
     for kind, data in appended.items():
-        if data:
+        if kind == "family" and delta.redeclared is not None:
+            call.add("SET", keys.of(kind, delta.key), data)
+        elif data:
             call.add("APPEND", keys.of(kind, delta.key), data)
     if delta.arrival is not None and delta.arrival[0].size:
         _add_by_contestant(call, keys.of("arrival", delta.key), *delta.arrival)

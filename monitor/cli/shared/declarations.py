@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import DeclareOptions
-from monitor.engine.partition import FREE_TO_CHANGE, Partition
+from monitor.engine.declarations import FREE_TO_CHANGE
+from monitor.engine.partition import Partition
 from monitor.ingest.declaration_file import FILE, DeclaredError, read_declared
 from monitor.ingest.files.paths import is_remote
 from monitor.ingest.importer import named_path

@@ -32,10 +32,7 @@ def announce(
 
 def invalidate(pairs: PairState, batch: EventBatch, position: int, reason: str, delta: BenchmarkDelta) -> None:
     """Withdraw every decision of a benchmark at an event."""
-    decisions = [
-        (int(field.split(":")[0]), change) for field, change in pairs.changes.items() if change.kind == "decided"
-    ]
-    for pair, decision in sorted(decisions, key=lambda x: (x[0], x[1].procedure)):
+    for pair, decision in pairs.decisions():
         names = decision.model_a, decision.model_b, pairs.name, decision.procedure
         _end(pairs, batch, position, pair, decision, "invalidated", sentences.invalidated(*names, reason), delta)
 
@@ -46,12 +43,27 @@ def supersede(pairs: PairState, batch: EventBatch, position: int, contestant: in
         model, epoch = pairs.contestants[old].model, pairs.contestants[contestant].epoch
         for pair in np.sort(open_pairs).tolist():
             for procedure in PROCEDURES:
-                decision = pairs.changes.get(f"{pair}:{procedure}:decided") if pairs.latched[procedure][pair] else None
-                if decision is None or f"{pair}:{procedure}:invalidated" in pairs.changes:
+                field = pairs.change_field(pair, procedure, "decided")
+                decision = pairs.changes.get(field) if pairs.latched[procedure][pair] else None
+                if decision is None or not _holds(pairs, pair, procedure):
                     continue
                 names = decision.model_a, decision.model_b, pairs.name, procedure
                 sentence = sentences.superseded(*names, model, epoch)
                 _end(pairs, batch, position, pair, decision, "superseded", sentence, delta)
+
+
+def replace(pairs: PairState, batch: EventBatch, version: int, delta: BenchmarkDelta) -> None:
+    """End every decision under a declaration, at the event that replaces it by another version."""
+    for pair, decision in pairs.decisions():
+        if _holds(pairs, pair, decision.procedure):
+            names = decision.model_a, decision.model_b, pairs.name, decision.procedure
+            _end(pairs, batch, 0, pair, decision, "superseded", sentences.redeclared(*names, version), delta)
+
+
+def _holds(pairs: PairState, pair: int, procedure: Procedure) -> bool:
+    """Return whether a decision has not ended."""
+    ends = (pairs.change_field(pair, procedure, kind) for kind in ("invalidated", "superseded"))
+    return not any(field in pairs.changes for field in ends)
 
 
 def _end(
@@ -76,9 +88,13 @@ def _end(
 
 
 def _identity(batch: EventBatch, position: int, pair: int, procedure: Procedure, kind: Kind) -> str:
-    """Return the id of a change: record offset, index of the event in the record, pair and kind."""
+    """Return the id of a change: record offset, index of the event in the record, pair and kind.
+
+    The highest bit of the pair is free: there are fewer than 2^34 pairs.
+    """
     offset, index = batch.offsets[position], batch.indices[position]
     code = _KINDS.index(kind) * len(PROCEDURES) + PROCEDURES.index(procedure)
+    pair |= batch.redeclared << (_PAIR_BITS - 1)
     return f"{offset}-{(index << (_PAIR_BITS + _CODE_BITS)) | (pair << _CODE_BITS) | code}"
 
 
@@ -136,6 +152,7 @@ def _describe(
             crossing.procedure,
             policy,
             evidence,
+            redeclared=pairs.redeclared,
             repeated=pairs.spec.repeats != 1,
             rescored=max(a.epoch, b.epoch) > 0,
             ignored=ignored and crossing.n < (pairs.spec.items or 0),

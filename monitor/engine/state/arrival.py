@@ -26,6 +26,9 @@ _CLUSTER = attrgetter("cluster")
 SEEN, LAST, SAME, MOMENT = range(4)
 """Columns of the state: items seen, cluster label + 1 of the last one, same-cluster successions, sum of arrival x place."""
 
+_UNPLACED: Final = -(2**62)
+"""Sum of arrival x place of a model whose items came before their places were known."""
+
 _NOTHING: Final = np.zeros((0, 4), np.int64)
 _SLACK: Final = 1e-9  # rounding must not rule a test out
 
@@ -58,6 +61,19 @@ class Arrival:
         touched = np.array(sorted(self._touched), np.int64)
         self._touched.clear()
         return touched, self.state[touched]
+
+    def restarted(self, items: Index) -> "Arrival":
+        """Return the test after arrivals that it did not see, or under another list of items; `items` are those each contestant has.
+
+        What is not known counts for a good order: the state has no same-cluster successions, and no places.
+        """
+        if self.finding is not None:
+            return self
+        state = np.zeros((items.size, 4), np.int64)
+        state[:, SEEN], state[:, MOMENT] = items, np.where(items > 0, _UNPLACED, 0)
+        new = Arrival(state)
+        new._touched = set(range(items.size))
+        return new
 
     def observe(
         self,
@@ -106,10 +122,9 @@ class Arrival:
         new = np.bincount(contestant, minlength=self.state.shape[0])
         self.state = np.pad(self.state, ((0, new.size - self.state.shape[0]), (0, 0)))
         who = np.flatnonzero(new)
-        before = self.state[who, SEEN]
         self.state[who, SEEN] += new[who]
+        self.state[who, SAME] += new[who] - (self.state[who, LAST] == 0)
         self.state[who, LAST] = 1
-        self.state[who, SAME] += new[who] - (before == 0)
         self._touched.update(who.tolist())
 
     def _advance(self, item: Index, contestant: Index) -> list[_Look]:
@@ -187,7 +202,7 @@ class Arrival:
         counts = np.bincount(self._label[had], minlength=size) + np.bincount(self._label[fresh], minlength=size)
         counts = counts[1:]
         like_pairs = int((counts * (counts - 1) // 2).sum())
-        if not self._place.size:
+        if not self._place.size or look.moment < 0:
             return like_pairs, 0.0
         place = np.concatenate([self._place[had], self._place[fresh]])
         return like_pairs, float(arrival_correlation(look.items, place.sum(), (place * place).sum(), look.moment))

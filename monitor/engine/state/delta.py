@@ -112,6 +112,9 @@ class BenchmarkDelta:
     """Why an undeclared repeat of this chunk holds the benchmark, and whether graded scores had ended the betting before."""
     ended: list[int] | None = None
     """All contestants whose runs have ended, if any ended in this chunk."""
+    redeclared: bool | None = None
+    """Set by a new version of the declaration, after which `registered` replaces what is stored: whether it may have been chosen because of
+    the scores."""
 
 
 @dataclass
@@ -177,6 +180,7 @@ class StoredBenchmark:
     mixed: bool = False
     """Whether graded scores had ended the betting before the undeclared repeat."""
     ended: list[int] = field(default_factory=list)
+    redeclared: bool = False
 
 
 @dataclass

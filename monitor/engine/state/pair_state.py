@@ -43,6 +43,8 @@ class PairState:
     def __init__(self, name: str) -> None:
         self.name = name
         self.spec = Spec()
+        self.redeclared = False
+        """Whether the declaration may have been chosen because of the scores: it came after them."""
         self.contestants: list[Contestant] = []
         self.contestant_of: dict[str, int] = {}  # of epoch 0
         self.epoch_contestant_of: dict[tuple[str, int], int] = {}
@@ -61,7 +63,8 @@ class PairState:
         self._joined = 0  # contestants whose pairs `grow_pairs` has seen
         self.latched = {procedure: np.zeros(0, np.int8) for procedure in PROCEDURES}
         """1: contestant i is decided to be better; -1: contestant j; 0: undecided; 2 and -2 once the lead has reversed since."""
-        self.changes: dict[str, VerdictChange] = {}  # by "<pair>:<procedure>:<kind>"
+        self.changes: dict[str, VerdictChange] = {}
+        """By `change_field`; those of earlier versions of the declaration stay."""
         self.change_counts: Counter[tuple[Procedure, Kind]] = Counter()
 
     @property
@@ -171,9 +174,12 @@ class PairState:
         i, j = pair_members(pair)
         return np.asarray(2 * np.maximum(epochs[i], epochs[j]) + (epochs[i] != epochs[j]))
 
-    def eligible(self, pair: Index) -> Index:
-        """Return the pairs that may have a place in a family: of two models, neither of which has a newer epoch."""
-        pair = pair[self.comparable(pair) & ~self.closed[pair]]
+    def eligible(self, pair: Index, *, had_place: NDArray[np.bool_] | bool = False) -> Index:
+        """Return the pairs that may have a place in a family: of two models, neither of which has a newer epoch.
+
+        `had_place`: which of them had a place under an earlier declaration, before a newer epoch.
+        """
+        pair = pair[self.comparable(pair) & (~self.closed[pair] | had_place)]
         if self.spec.family.pairs is not None:
             pair = pair[np.isin(pair, self.declared_pairs())]
         return pair
@@ -222,7 +228,26 @@ class PairState:
 
     def record(self, pair: int, change: VerdictChange) -> tuple[str, VerdictChange]:
         """Add a verdict change to the table of latches; return it with its field there."""
-        field = f"{pair}:{change.procedure}:{change.kind}"
+        field = self.change_field(pair, change.procedure, change.kind)
+        self.keep(field, change)
+        return field, change
+
+    def keep(self, field: str, change: VerdictChange) -> None:
+        """Put a verdict change into the table of latches."""
         self.changes[field] = change
         self.change_counts[change.procedure, change.kind] += 1
-        return field, change
+
+    def change_field(self, pair: int, procedure: str, kind: str) -> str:
+        """Return the field of a change in the table of latches; each version of the declaration has fields of its own."""
+        version = self.spec.version
+        return f"{pair}:{procedure}:{kind}" if version == 1 else f"{pair}:{procedure}:{kind}:{version}"
+
+    def decisions(self) -> list[tuple[int, VerdictChange]]:
+        """Return the decisions under the present declaration, with their pairs, by pair."""
+        made = ((int(field.split(":")[0]), field, change) for field, change in self.changes.items())
+        found = [
+            (pair, change)
+            for pair, field, change in made
+            if change.kind == "decided" and field == self.change_field(pair, change.procedure, "decided")
+        ]
+        return sorted(found, key=lambda x: (x[0], x[1].procedure))

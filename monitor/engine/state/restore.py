@@ -33,10 +33,11 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
         benchmark.supersede(index)
     benchmark.register(stored.registered.astype(np.int64))
     for field, change in stored.changes.items():
-        benchmark.record(int(field.split(":")[0]), change)
+        benchmark.keep(field, change)
     benchmark.arrival = Arrival(stored.arrival, stored.finding)
     benchmark.conflicts = Conflicts(stored.listed, stored.again)
     benchmark.ended = set(stored.ended)
+    benchmark.redeclared = stored.redeclared
     _restore_latches(benchmark)
     if stored.undeclared:
         benchmark.hold_repeats(stored.undeclared)
@@ -52,11 +53,9 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
 
 
 def _restore_latches(benchmark: Benchmark) -> None:
-    for field, change in benchmark.changes.items():
-        if change.kind == "decided":
-            pair = int(field.split(":")[0])
-            has_reversed = f"{pair}:{change.procedure}:reversed" in benchmark.changes
-            benchmark.latched[change.procedure][pair] = (1 + has_reversed) * _side(benchmark, pair, change)
+    for pair, change in benchmark.decisions():
+        has_reversed = benchmark.change_field(pair, change.procedure, "reversed") in benchmark.changes
+        benchmark.latched[change.procedure][pair] = (1 + has_reversed) * _side(benchmark, pair, change)
 
 
 def _side(benchmark: Benchmark, pair: int, change: VerdictChange) -> int:

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ValidationError
 
+from monitor.engine.declarations import refusal
 from monitor.engine.fold import runs_of
-from monitor.engine.partition import refusal
 from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.body_reader import BodyReader
 from monitor.serve.api.intake import Intake, IntakeError, Submission
@@ -31,7 +31,9 @@ Name = Annotated[CheckedName, Query()]
 
 _WRITE_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     408: {"description": "The body did not arrive in time."},
-    409: {"description": "Scores exist, and the declaration would change what their verdicts rest on."},
+    409: {
+        "description": "Scores exist, and the declaration changes what their verdicts rest on without being the next version."
+    },
     413: {"description": "The body is too large."},
     415: {"description": "The content type or the encoding is not supported."},
     503: {"description": "The log cannot be written now. Retry."},
@@ -115,7 +117,7 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, b
 
     @routes.put("/declarations", status_code=202, openapi_extra=_json_body(Spec), responses=_WRITE_ERRORS)
     async def declare(benchmark: Name, request: Request) -> DeclarationTaken:
-        """Declare a benchmark before its first score."""
+        """Declare a benchmark before its first score, or again as the next version."""
         _media_type(request, ("application/json",))
         try:
             spec = validate_body(Spec, await bodies.read(request), "declaration")

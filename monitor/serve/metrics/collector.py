@@ -112,7 +112,7 @@ def _add_benchmark(benchmark: Benchmark, view: MetricsView, times: CommitTimes, 
         exposition.add(catalogue.VERDICTS, count, name, procedure, kind)
     _add_models(name, view.models, exposition)
     exposition.add(catalogue.PAIR_SERIES_OMITTED, view.omitted, name)
-    add_pairs(name, view, times, exposition)
+    add_pairs(benchmark, view, times, exposition)
 
 
 def _add_models(benchmark: str, models: list[ModelReport], exposition: Exposition) -> None:

@@ -2,16 +2,17 @@
 
 import numpy as np
 
+from monitor.engine.state.benchmark import Benchmark
 from monitor.report.metrics_view import MetricsView
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.exposition import Exposition, label
 from monitor.store.commit_times import CommitTimes
 
 
-def add_pairs(benchmark: str, view: MetricsView, commits: CommitTimes, exposition: Exposition) -> None:
+def add_pairs(benchmark: Benchmark, view: MetricsView, commits: CommitTimes, exposition: Exposition) -> None:
     """Add the series of every followed pair of a benchmark."""
     columns = view.columns
-    first = label("benchmark", benchmark)
+    first = label("benchmark", benchmark.name)
     series = [f"{first},{label('model_a', min(names))},{label('model_b', max(names))}" for names in view.names]
     swap = np.array([a > b for a, b in view.names], bool)
     sign = np.where(swap, -1.0, 1.0)
@@ -36,10 +37,12 @@ def add_pairs(benchmark: str, view: MetricsView, commits: CommitTimes, expositio
             exposition.add_column(metric, series, values.astype(float).tolist(), ("procedure", procedure))
     for text, status in zip(series, view.statuses, strict=True):
         exposition.add_column(catalogue.PAIR_STATUS, [text], [1.0], ("status", status))
-    _add_latches(commits, view, series, exposition)
+    _add_latches(benchmark, commits, view, series, exposition)
 
 
-def _add_latches(commits: CommitTimes, view: MetricsView, series: list[str], exposition: Exposition) -> None:
+def _add_latches(
+    benchmark: Benchmark, commits: CommitTimes, view: MetricsView, series: list[str], exposition: Exposition
+) -> None:
     for procedure, latch in view.latched.items():
         closed = latch != 0
         turned = np.where(closed, np.abs(latch) > 1, np.nan)
@@ -47,5 +50,5 @@ def _add_latches(commits: CommitTimes, view: MetricsView, series: list[str], exp
         # The times are current; the rest of the view may be slightly older.
         pairs = [(text, pair) for text, pair, decided in zip(series, view.pair, closed, strict=True) if decided]
         for metric, kind in ((catalogue.DECIDED_TIME, "decided"), (catalogue.REVERSED_TIME, "reversed")):
-            times = [commits.changes.get(f"{pair}:{procedure}:{kind}", np.nan) for _, pair in pairs]
+            times = [commits.changes.get(benchmark.change_field(pair, procedure, kind), np.nan) for _, pair in pairs]
             exposition.add_column(metric, [text for text, _ in pairs], times, ("procedure", procedure))

@@ -302,7 +302,7 @@ def test_what_a_verdict_rests_on_cannot_change_after_a_score(change, field):
     (letter,) = delta.dead_letters
     assert (letter.field, letter.benchmark) == (field, "bench")
     assert "can no longer be declared" in letter.reason
-    assert "declare before the first score" in letter.reason
+    assert "send the whole declaration as version 2" in letter.reason
     assert log.bench.counters["rejected"] == 1
     assert log.bench.items == 2
 

@@ -244,8 +244,13 @@ def test_a_declaration_is_in_force_before_the_first_score(served):
     refused = put(served, {"items": 51, "alpha": 0.01})
     assert refused.status == 409
     assert '{"items":51}' in refused.json["detail"]
-    assert "before the first score" in refused.json["detail"]
+    assert "send the whole declaration as version 2" in refused.json["detail"]
     assert served.get("declarations?benchmark=bench").json["power"] == 0.9
+    second = {"items": 51, "alpha": 0.01, "version": 2}
+    again = put(served, second)
+    assert (again.status, again.json["in_force"], again.json["spec"]["version"]) == (202, True, 2)
+    assert put(served, second).status == 202, "a duplicate"
+    assert "the next one is version 3, not 5" in put(served, {"items": 52, "version": 5}).json["detail"]
 
 
 def test_declarations_and_ends_are_converted_as_events_are(served):

@@ -1,0 +1,205 @@
+"""Declarations of a benchmark that has scores: nothing that a verdict rests on may change, except by a new version.
+
+A new version keeps the scores. Decisions under the last one end as superseded, pairs join the family again in their order, and the evidence
+is judged at the event of the declaration.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from monitor.engine.chunk import EventBatch
+from monitor.engine.fold import judge_ended, undeclared_reason
+from monitor.engine.latch.changes import announce, replace
+from monitor.engine.latch.run_ends import crossings_at_once
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.codes import SCORE_UNIT
+from monitor.engine.state.delta import BenchmarkDelta, StoredBenchmark
+from monitor.engine.state.repeats import Undeclared
+from monitor.engine.state.restore import restore_benchmark
+from schemas.catalogue import published
+from schemas.decode import Fault
+from schemas.events import MAX_GRADED_ITEMS, Spec
+from schemas.text import shorten
+
+FREE_TO_CHANGE: Final = ("power", "margin", "aliases")
+"""Declared fields that no latch depends on."""
+
+_NEW_NAME: Final = "declare it under another benchmark name or in a new data directory"
+
+
+def changed_fields(old: Spec, new: Spec) -> list[str]:
+    """Return the fields that verdicts rest on and in which two declarations differ."""
+    free = {*FREE_TO_CHANGE, "version"}
+    return [name for name in Spec.model_fields if name not in free and getattr(old, name) != getattr(new, name)]
+
+
+def may_be_chosen(benchmark: str, old: Spec, new: Spec) -> bool:
+    """Return whether a new version may have been chosen because of the scores: it declares more than the published size."""
+    known = published(benchmark)
+    counts = {old.order.policy, new.order.policy} <= {"none", "completion"} and old.item_ids == new.item_ids
+    only_size = counts and set(changed_fields(old, new)) <= {"items", "order"}
+    return not (only_size and known is not None and new.items == known.items)
+
+
+def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
+    """Return why a declaration is refused, or None."""
+    if not benchmark.counters["events"]:
+        return None
+    old = benchmark.spec
+    if spec.version == old.version + 1:
+        fault = version_fault(benchmark.name, old, spec) or _scores_fault(benchmark, spec)
+    else:
+        fault = _clash(benchmark.name, old, spec)
+    return fault or _alias_fault(benchmark, spec)
+
+
+def _clash(name: str, old: Spec, new: Spec) -> Fault | None:
+    """Return why a declaration that is not the next version is refused; None if it repeats the one in force."""
+    after = old.version + 1
+    if new.version > after:
+        reason = f"{name!r} has version {old.version} of its declaration, so the next one is version {after}, not {new.version}"
+        return Fault("version", str(new.version), f"{reason}; declare it as version {after}", name)
+    changed = changed_fields(old, new)
+    if not changed:
+        return None
+    declared = shorten(new.model_dump_json(include=set(changed), exclude_none=True))
+    reason = f"{name!r} already has scores, so {declared} can no longer be declared"
+    why = "verdicts would depend on a choice made after seeing data"
+    advice = (
+        f"send the whole declaration as version {after}: decisions start again under it, and assume that it was not chosen because of "
+        "the scores"
+    )
+    return Fault(
+        changed[0], declared, f"{reason}: {why}; {_NEW_NAME if version_fault(name, old, new) else advice}", name
+    )
+
+
+def version_fault(name: str, old: Spec, new: Spec) -> Fault | None:
+    """Return why there can be no new version of a declaration, with any scores; None if there can."""
+    if "committed" not in {old.order.policy, new.order.policy}:
+        return None
+    reason = (
+        f"{name!r} has scores, and a committed order is declared before the first score and never changes; {_NEW_NAME}"
+    )
+    return Fault("order", new.order.policy, reason, name)
+
+
+def _scores_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
+    """Return why the scores of a benchmark do not fit a new declaration."""
+    listed = None if spec.item_ids is None else set(spec.item_ids)
+    unlisted = (
+        None if listed is None else next((key.item for key in benchmark.item_keys if key.item not in listed), None)
+    )
+    if unlisted is not None:
+        reason = f"{benchmark.name!r} has scores of item {shorten(unlisted)}, which is not in the list; add it"
+        return Fault("item_ids", shorten(unlisted), reason, benchmark.name)
+    if (spec.scores == "graded" or spec.repeats != 1) and benchmark.items > MAX_GRADED_ITEMS:
+        reason = (
+            f"{benchmark.items:,} items are too many for graded scores or repeats; use at most {MAX_GRADED_ITEMS:,}"
+        )
+        return Fault("scores", spec.scores, reason, benchmark.name)
+    return None
+
+
+def _alias_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
+    """Return why an alias comes too late: its events count as another model's already."""
+    scored = {contestant.model for contestant in benchmark.contestants}
+    for name, model in spec.aliases.items():
+        known = name if name in scored else benchmark.spec.aliases.get(name, model)
+        if known != model:
+            reason = (
+                f"{shorten(name)} already has scores that count as {shorten(known)}'s, so it cannot become an alias of {shorten(model)}; "
+                "declare an alias before its first score, under a new benchmark name or in a new data directory"
+            )
+            return Fault("aliases", shorten(name), reason, benchmark.name)
+    every = benchmark.spec.aliases | spec.aliases
+    if chained := [name for name, model in every.items() if model in every]:
+        reason = f"{shorten(chained[0])} would be an alias of an alias; name the model that both are"
+        return Fault("aliases", shorten(chained[0]), reason, benchmark.name)
+    return None
+
+
+# --- a new version ------------------------------------------------------------------------------------------------------------------------
+
+
+def redeclare(old: Benchmark, spec: Spec, place: tuple[int, int], delta: BenchmarkDelta) -> Benchmark:
+    """Return a benchmark with the same scores under a new version of its declaration, judged as it is now.
+
+    `place` is the offset of the declaration and its index in the record.
+    """
+    batch = EventBatch(old.name, [], place[:1], place[1:])
+    replace(old, batch, spec.version, delta)
+    new = _rebuilt(old, spec)
+    _register(old, new)
+    delta.registered = np.flatnonzero(new.family_index).astype(np.uint32)
+    delta.registered = delta.registered[np.argsort(new.family_index[delta.registered], kind="stable")]
+    delta.redeclared = new.redeclared = old.redeclared or may_be_chosen(old.name, old.spec, spec)
+    if old.undeclared or new.undeclared:
+        delta.undeclared = new.undeclared, new.mixed
+    if new.can_decide:
+        batch.redeclared = True
+        pairs = np.arange(new.pairs)
+        announce(new, batch, crossings_at_once(new, new.graded_pairs, pairs, ignored=False), delta)
+        judge_ended(new, sorted(new.ended), batch, delta)
+    return new
+
+
+def _rebuilt(old: Benchmark, spec: Spec) -> Benchmark:
+    """Build the state of a benchmark from its scores, with nothing decided."""
+    same_items = spec.repeats == old.spec.repeats and not old.undeclared
+    stored = StoredBenchmark(
+        key=old.key,
+        name=old.name,
+        off=old.off,
+        spec=spec.model_dump_json(),
+        rows=old.rows,
+        contestants=old.contestants,
+        values=[0, SCORE_UNIT, *old.table.by_code[4:].tolist()],
+        width=old.width,
+        columns=list(old.matrix().T),
+        registered=np.empty(0, np.uint32),
+        changes={},
+        counters=old.counters,
+        pairs=old.snapshot() if same_items else None,
+        ended=sorted(old.ended),
+    )
+    new = restore_benchmark(stored)
+    new.changes, new.change_counts, new.conflicts, new.arrival = (
+        old.changes,
+        old.change_counts,
+        old.conflicts,
+        old.arrival,
+    )
+    if old.undeclared or not _extends(old.spec, spec):
+        new.arrival = old.arrival.restarted(
+            np.array([new.present(k).sum() for k in range(len(new.contestants))], np.int64)
+        )
+    _hold_repeats(new)
+    return new
+
+
+def _extends(old: Spec, new: Spec) -> bool:
+    """Return whether every item keeps its place in the declared list."""
+    if old.item_ids is None or new.item_ids is None:
+        return old.item_ids == new.item_ids
+    return new.item_ids[: len(old.item_ids)] == old.item_ids
+
+
+def _hold_repeats(benchmark: Benchmark) -> None:
+    """Hold the benchmark if an item has more repeats than declared."""
+    repeats = benchmark.repeats
+    if repeats is None or repeats.needed is None:
+        return
+    beyond = np.argwhere(repeats.needed < repeats.count[: len(repeats.keys), : len(benchmark.contestants)].T)
+    if beyond.size:
+        contestant, item = beyond[0].tolist()
+        benchmark.hold_repeats(undeclared_reason(benchmark, Undeclared(0, item, contestant)))
+
+
+def _register(old: Benchmark, new: Benchmark) -> None:
+    """Give the pairs that share items places in their families: first those that had one, in its order."""
+    pair = np.flatnonzero(new.n[: new.pairs] > 0)
+    pair = new.eligible(pair, had_place=old.family_index[pair] > 0)
+    place = old.family_index[pair]
+    new.register(pair[np.lexsort((pair, place, place == 0))])

@@ -64,14 +64,17 @@ def fold_files(
     """
     partition = Partition()
     known: set[str] = set()
+    with_family: set[str] = set()
     segments = read_files(files, on_progress, open_file)
     for joined, starts in join_segments(segments if epochs is None else map(epochs, segments)):
         # Collecting the names of all events takes 4 % of the time, so it is done only if something may be declared of one.
         segment = begin(joined, known, declare) if declare_all else with_own_declarations(joined, declare)
         first = partition.off
         begun = [Declaration.model_validate(each) for each in segment.begun.values() if each is not None]
+        declarations = [*segment.declarations, *begun]
+        with_family |= {each.declare for each in declarations if "family" in each.model_fields_set}
         delta = partition.fold_events(
-            [*segment.declarations, *begun],
+            declarations,
             segment.events,
             [reject.get("benchmark") for reject in segment.rejects],
             first + max(len(segment.events), 1),
@@ -91,6 +94,8 @@ def fold_files(
     if inherit:
         partition.fold_events([], [], [], partition.off + 1, ended=newer_runs(partition.benchmarks))
     partition.end_all_runs()
+    for name, benchmark in partition.benchmarks.items():
+        benchmark.complete_files = name not in with_family
     return partition
 
 

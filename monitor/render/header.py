@@ -105,8 +105,8 @@ def spending(benchmark: BenchmarkReport) -> str | None:
         return None
     pairs = len(benchmark.models) * (len(benchmark.models) - 1) // 2
     return (
-        "Alpha is spent in the order in which the pairs arrived, because more models may come. A report of complete files that declares "
-        f"nothing divides it by all {counted(pairs, 'pair')}, and may decide others."
+        "Alpha is spent in the order in which the pairs arrived, because more models may come. `rankwatch report` on complete files "
+        f"divides it by all {counted(pairs, 'pair')} unless a family is declared, and may decide others."
     )
 
 

@@ -82,7 +82,7 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
         power=benchmark.spec.power,
         mixture=table.mixture,
         family=FamilyReport(
-            policy="capacity" if table.asserted else benchmark.spec.family.policy, size=table.anytime_family_size
+            policy="capacity" if table.decides_at_end else benchmark.spec.family.policy, size=table.anytime_family_size
         ),
         models=model_reports(table),
         summary=Summary(

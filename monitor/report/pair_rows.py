@@ -181,9 +181,10 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     reasons, decided_at = [], []
     for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
-        # Where completeness is asserted there is no latch: the pair is decided on all its items.
+        # In complete files a pair is decided on all its items, not at a latch.
         epochs = columns["epoch_a"][r], columns["epoch_b"][r]
-        decided_at.append(None if side is None else _latched_at(benchmark, pair, "decided") or columns["n"][r])
+        latched = None if table.decides_at_end else _latched_at(benchmark, pair, "decided")
+        decided_at.append(None if side is None else latched or columns["n"][r])
         facts = PairFacts(
             model_a=columns["model_a"][r],
             model_b=columns["model_b"][r],
@@ -203,7 +204,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             ended=ended[r],
             waits=benchmark.spec.repeats == "all" and not ended[r],
             side_if_ignored=if_ignored[r],
-            turned_at=_latched_at(benchmark, pair, "reversed"),
+            turned_at=None if table.decides_at_end else _latched_at(benchmark, pair, "reversed"),
             outside_family=_outside_family(table, q),
             hold_reason=table.hold_reason,
             policy=policy,

@@ -225,15 +225,27 @@ class PairTable(PairCounts):
 
     @property
     def anytime_family_size(self) -> int:
-        """Pairs that share alpha: the declared capacity; else the pairs compared if completeness is asserted, or those registered."""
+        """Pairs that share alpha: the declared capacity; else the pairs of complete files, or those registered."""
         registered = int(np.count_nonzero(self.benchmark.family_index[self.pair]))
-        return self.benchmark.spec.family.capacity or (self.family_size if self.asserted else registered)
+        return self.benchmark.spec.family.capacity or (self.family_size if self.shares_equally else registered)
+
+    @property
+    def decides_at_end(self) -> bool:
+        """Whether decisions rest on all items of complete files, and not on latches: alpha is then divided by the pairs found."""
+        benchmark = self.benchmark
+        declared = benchmark.complete_files and benchmark.spec.order.policy == "completion"
+        return self.asserted or (declared and self.superseded is None and benchmark.assumption_holds)
+
+    @property
+    def shares_equally(self) -> bool:
+        """Whether all pairs that were found share alpha equally."""
+        return self.decides_at_end and self.benchmark.spec.family.capacity is None
 
     @cached_property
     def log_family_threshold(self) -> Floats:
         """Thresholds ln 1/alpha_j; infinite for a pair without a place in the family."""
         spec = self.benchmark.spec
-        if self.asserted and spec.family.capacity is None:
+        if self.shares_equally:
             return np.where(self.in_family, log(self.anytime_family_size / spec.alpha), np.inf)
         return self.benchmark.log_thresholds(self.pair)["anytime_family"]
 
@@ -283,9 +295,9 @@ class PairTable(PairCounts):
 
     @cached_property
     def anytime_decisions(self) -> dict[str, Sides]:
-        """Anytime decisions made so far, in force or not: the latches, or the completion bound where completeness is asserted."""
+        """Anytime decisions made so far, in force or not: the latches, or the completion bound of complete files."""
         benchmark = self.benchmark
-        if self.asserted:
+        if self.decides_at_end:
             assert self.counted_missing is not None
             thresholds: dict[str, float | Floats] = {
                 "anytime": -log(benchmark.spec.alpha),

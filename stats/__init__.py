@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from stats.clusters import design_effect as design_effect
     from stats.clusters import robust_design_effect as robust_design_effect
     from stats.completion import items_to_completion_decision as items_to_completion_decision
+    from stats.completion_gap import clopper_pearson_gap as clopper_pearson_gap
+    from stats.completion_gap import completion_interval as completion_interval
     from stats.confidence import gap_interval as gap_interval
     from stats.curtailed import curtailed_leader_log_p as curtailed_leader_log_p
     from stats.curtailed import curtailed_log_p as curtailed_log_p
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
     from stats.graded import initial_capital as initial_capital
     from stats.graded import log_increments as log_increments
     from stats.graded import update_capital as update_capital
+    from stats.graded_interval import graded_completion_interval as graded_completion_interval
     from stats.growth import expected_items_to_decision as expected_items_to_decision
     from stats.growth import items_to_decision as items_to_decision
     from stats.mcnemar import chi2_p as chi2_p
@@ -154,6 +157,8 @@ if TYPE_CHECKING:
     from stats.stepwise import step_down as step_down
     from stats.stepwise import step_down_events as step_down_events
     from stats.stepwise import step_thresholds as step_thresholds
+    from stats.tango import score_interval as score_interval
+    from stats.tango import score_z as score_z
     from stats.transitivity import partition_bound as partition_bound
     from stats.transitivity import transitive_step_down as transitive_step_down
     from stats.ttest import paired_t as paired_t
@@ -181,6 +186,10 @@ _EXPORTS = {
         "robust_design_effect",
     ),
     "completion": ("items_to_completion_decision",),
+    "completion_gap": (
+        "clopper_pearson_gap",
+        "completion_interval",
+    ),
     "confidence": ("gap_interval",),
     "curtailed": (
         "curtailed_leader_log_p",
@@ -222,6 +231,7 @@ _EXPORTS = {
         "update_capital",
     ),
     "evidence": ("PairEvidence", "pair_evidence"),
+    "graded_interval": ("graded_completion_interval",),
     "growth": ("expected_items_to_decision", "items_to_decision"),
     "mcnemar": ("chi2_p", "corrected_p", "exact_p", "mid_p"),
     "means": ("mean_interval",),
@@ -290,6 +300,10 @@ _EXPORTS = {
         "step_down",
         "step_down_events",
         "step_thresholds",
+    ),
+    "tango": (
+        "score_interval",
+        "score_z",
     ),
     "transitivity": (
         "partition_bound",

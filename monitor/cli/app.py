@@ -4,7 +4,6 @@ import os
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
 
 from monitor.cli.config import config
 from monitor.cli.demo import demo
@@ -17,7 +16,7 @@ from monitor.cli.reproduce import reproduce
 from monitor.cli.run import run
 from monitor.cli.schema import schema
 from monitor.cli.send import send
-from monitor.cli.shared.options import add_command
+from monitor.cli.shared.options import Group, add_command
 from monitor.cli.state import state
 from monitor.cli.watch import watch
 
@@ -29,7 +28,7 @@ PANELS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-class _ListedInOrder(TyperGroup):
+class _ListedInOrder(Group):
     """Lists `state` in its place; typer lists commands with subcommands first."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - the signature is typer's

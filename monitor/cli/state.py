@@ -13,6 +13,7 @@ import typer
 from monitor.cli.shared.errors import USAGE, file_error, stop
 from monitor.cli.shared.options import (
     DataDirOption,
+    Group,
     TableFormat,
     TableFormatOption,
     TopicOption,
@@ -231,7 +232,7 @@ def _print_table(partitions: "Sequence[PartitionSummary]") -> None:
 
 
 state = typer.Typer(
-    no_args_is_help=True, help="Show the stored state, or move it to another server or partition count."
+    cls=Group, no_args_is_help=True, help="Show the stored state, or move it to another server or partition count."
 )
 add_command(state, show, "show")
 add_command(state, export, "export")

@@ -30,9 +30,17 @@ def words(text):
 def test_every_command_shows_an_example_and_each_option_as_it_was_written(path, command):
     shown = rankwatch(*path, "--help", COLUMNS="300").stdout
     assert "Example" in shown
+    assert "bool" not in shown, "typer's type of a flag"
     for option in command.params:
         if option.help:
             assert words(option.help.replace("\\[", "[")) in words(shown), option.name
+
+
+@pytest.mark.parametrize("path", [(), ("state",)], ids=" ".join)
+def test_flags_of_groups_are_shown_without_a_type(path):
+    shown = rankwatch(*path, "--help").stdout
+    assert "--help" in shown
+    assert "bool" not in shown
 
 
 @pytest.mark.parametrize(

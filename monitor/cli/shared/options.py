@@ -9,8 +9,33 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 # --- commands that take a dataclass of options ------------------------------------------------------------------------------------
+
+
+def _without_flag_types(params: list[Any]) -> list[Any]:
+    """Show flags without a type: typer prints `<bool>` after each, as if it took a value."""
+    for each in params:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    return params
+
+
+class _Command(TyperCommand):
+    """A command."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - the signature is typer's
+        """Return the parameters, `--help` among them."""
+        return _without_flag_types(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A command with subcommands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - the signature is typer's
+        """Return the parameters, `--help` among them."""
+        return _without_flag_types(super().get_params(ctx))
 
 
 def add_command(app: typer.Typer, command: Callable[..., None], name: str, panel: str | None = None) -> None:
@@ -35,7 +60,7 @@ def add_command(app: typer.Typer, command: Callable[..., None], name: str, panel
     call.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
     call.__doc__ = _unwrap(command.__doc__ or "")
     call.__annotations__ = {each.name: each.annotation for each in flat}
-    app.command(name, rich_help_panel=panel)(call)
+    app.command(name, cls=_Command, rich_help_panel=panel)(call)
 
 
 def _unwrap(text: str) -> str:

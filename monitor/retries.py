@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import stamina
 from stamina.instrumentation import set_on_retry_hooks
@@ -63,3 +63,12 @@ class RetryPolicy:
             with attempt:
                 return await work()
         raise AssertionError("the last attempt returns or raises")
+
+
+METADATA_LAG: Final = RetryPolicy(timeout=10.0, longest_wait=0.5)
+"""For a broker that has just started, or a topic that was just created: one broker's metadata may lag, and each request asks any."""
+
+
+async def while_metadata_lags(work: Callable[[], Awaitable[T]], *errors: type[Exception]) -> T:
+    """Run `work` until it succeeds; repeat it for 10 s after these errors, which a broker that does not know a topic yet causes."""
+    return await METADATA_LAG.run(work, lambda error: isinstance(error, errors))

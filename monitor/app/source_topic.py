@@ -2,11 +2,11 @@
 
 from monitor.engine.state.keys import record_digest
 from monitor.logs.errors import LogError
-from monitor.logs.kafka_connection import METADATA_LAG
 from monitor.logs.kafka_records import read_record
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.publish.dead_letter_topic import SUFFIX
 from monitor.publish.topics import Topic, Topics
+from monitor.retries import while_metadata_lags
 from monitor.settings import Settings
 
 
@@ -53,7 +53,7 @@ class SourceTopic:
             self.identity = f"kafka:{await topics.cluster()}:{self._name}:{events.partitions} partitions"
 
     async def check_exists(self) -> None:
-        """Raise `SourceGap` if the topic is still gone after `METADATA_LAG`."""
+        """Raise `SourceGap` if the topic is still gone after 10 s."""
         async with Topics(self._kafka.client_options()) as topics:
 
             async def check() -> None:
@@ -63,7 +63,7 @@ class SourceTopic:
                         "with its records, or create it again and delete the state"
                     )
 
-            await METADATA_LAG.run(check, lambda error: isinstance(error, SourceGap))
+            await while_metadata_lags(check, SourceGap)
 
     async def check_last_record(self, partition: int, last: tuple[int, str] | None, first_offset: int) -> None:
         """Raise `SourceGap` if the partition holds another record at the offset of the last folded one.

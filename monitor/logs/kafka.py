@@ -24,9 +24,10 @@ from faust.types import TP
 
 from monitor.engine.chunk import Chunk
 from monitor.logs.errors import OffsetOutOfRange
-from monitor.logs.kafka_connection import METADATA_LAG, KafkaConnection
+from monitor.logs.kafka_connection import KafkaConnection
 from monitor.logs.kafka_records import chunks
 from monitor.logs.kafka_slices import Record
+from monitor.retries import while_metadata_lags
 
 POLL_SECONDS: Final = 0.2
 COMMIT_SECONDS: Final = 2.0
@@ -75,7 +76,7 @@ class Consumer(KafkaConnection):
         Raises
         ------
         ValueError
-            If a topic still does not exist after `METADATA_LAG`.
+            If a topic still does not exist after 10 s.
         """
         names = set(topics)
 
@@ -87,7 +88,7 @@ class Consumer(KafkaConnection):
                 )
 
         # aiokafka raises a bare KafkaError when the broker that it asks knows no broker yet.
-        await METADATA_LAG.run(check, lambda error: isinstance(error, ValueError | KafkaError))
+        await while_metadata_lags(check, ValueError, KafkaError)
         self._kafka.subscribe(topics=list(names), listener=Listener(self))
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:

@@ -14,11 +14,8 @@ from faust.types import TP
 from monitor.logs.chunk_consumer import ChunkConsumer
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.logs.kafka_slices import read_in_slices
-from monitor.retries import RetryPolicy
 
 STOP_SECONDS: Final = 5.0
-# A broker that has just started, or a topic that was just created: one broker's metadata may lag, and each request asks any of them.
-METADATA_LAG: Final = RetryPolicy(timeout=10.0, longest_wait=0.5)
 # A paused worker stays in its group. The watchdog handles one that makes no progress; one that hangs sends no heartbeats.
 NEVER_MS: Final = 2**31 - 1
 

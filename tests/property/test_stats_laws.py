@@ -26,7 +26,9 @@ from stats import (
 )
 
 counts = st.integers(0, 20_000)
-symmetric = st.sampled_from(["beta(1,1)", "beta(2,2)", "beta(.5,.5)", "grid98", "two_point(.4,.6)"])
+symmetric = st.sampled_from(
+    ["beta(1,1)", "beta(2,2)", "beta(.5,.5)", "beta(10,10)", "beta(100,100)", "grid98", "two_point(.4,.6)"]
+)
 mixtures = st.one_of(symmetric, st.sampled_from(["beta(3,1)", "beta(.7,2)"]))
 levels = st.floats(1e-8, 0.5)
 log_es = st.lists(st.floats(-30, 60), min_size=1, max_size=30)

@@ -1,4 +1,5 @@
-from math import comb
+from fractions import Fraction
+from math import comb, log, prod
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from stats import (
     anytime_inflation,
     anytime_required_n,
     boundary_u,
+    gap_interval,
     log_completion_bound,
     log_e_halves,
     log_e_value,
@@ -16,7 +18,16 @@ from stats import (
     resolution_ratio,
 )
 
-MIXTURES = ("beta(1,1)", "beta(2,2)", "beta(.5,.5)", "beta(3,1)", "grid98", "two_point(.4,.6)", "two_point(.3,.6)")
+SYMMETRIC = (
+    "beta(.01,.01)",
+    "beta(.5,.5)",
+    "beta(1,1)",
+    "beta(2,2)",
+    "beta(10,10)",
+    "beta(100,100)",
+    "beta(5000,5000)",
+)
+MIXTURES = (*SYMMETRIC, "beta(3,1)", "grid98", "two_point(.4,.6)", "two_point(.3,.6)")
 
 
 @pytest.mark.parametrize(
@@ -30,6 +41,45 @@ MIXTURES = ("beta(1,1)", "beta(2,2)", "beta(.5,.5)", "beta(3,1)", "grid98", "two
 def test_reference_values(counts, beta, grid):
     assert log_e_value(*counts) == pytest.approx(beta, abs=1e-10)
     assert log_e_value(*counts, "grid98") == pytest.approx(grid, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("mixture", "five", "seven"), [("beta(10,10)", 5.5638, 8.1989), ("beta(100,100)", 6.2601, 6.9636)]
+)
+def test_reference_values_of_narrower_mixtures(mixture, five, seven):
+    assert log_e_value(1680, 1454, mixture) == pytest.approx(five, abs=5e-5)
+    assert log_e_value(352, 242, mixture) == pytest.approx(seven, abs=5e-5)
+
+
+@pytest.mark.parametrize("a", [1, 2, 3, 10, 100, 999, 1000, 10**5, 10**6])
+def test_symmetric_mixtures_of_whole_parameters_are_exact(a):
+    # B(b + a, c + a) / B(a, a) is a ratio of products of whole numbers.
+    for b, c in ((0, 0), (1, 0), (0, 5), (10, 2), (168, 145), (3, 600)):
+        exact = Fraction(
+            prod(range(a, a + b)) * prod(range(a, a + c)) * 2 ** (b + c), prod(range(2 * a, 2 * a + b + c))
+        )
+        assert log_e_value(b, c, f"beta({a},{a})") == pytest.approx(
+            log(exact.numerator) - log(exact.denominator), abs=2e-12
+        )
+
+
+@pytest.mark.parametrize("mixture", SYMMETRIC)
+def test_the_interval_and_the_boundary_of_a_symmetric_mixture_are_those_of_its_evidence(mixture):
+    m = np.array([40, 400, 3134, 100_000])
+    u = boundary_u(m, 0.05, mixture)
+    assert (log_e_value(m, 0, mixture) < np.log(20))[np.isinf(u)].all()
+    m, d = m[np.isfinite(u)], (u * np.sqrt(m))[np.isfinite(u)]
+    np.testing.assert_allclose(log_e_value((m + d) / 2, (m - d) / 2, mixture), np.log(20), atol=1e-8)
+    short = np.ceil(d / 2) * 2 - 2  # of two whole neighbours the boundary lies between
+    for d, decided in ((short, False), (short + 2, True)):
+        low, high = gap_interval(4 * m, (m + d) / 2, (m - d) / 2, 0.05, mixture)
+        assert ((low > 0) == decided).all()
+        assert (high > 0).all()
+
+
+def test_narrower_mixtures_reach_close_pairs_sooner():
+    u = [float(boundary_u(3134, 0.05, f"beta({a},{a})")) for a in (1, 2, 10, 100)]
+    assert u == pytest.approx([3.6858, 3.5754, 3.3373, 3.0598], abs=5e-5)
 
 
 def test_two_point_reference():

@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from stats.order import OrderState as OrderState
     from stats.order import arrival_correlation as arrival_correlation
     from stats.order import committed_order as committed_order
+    from stats.order import item_places as item_places
     from stats.order import order_diagnostic as order_diagnostic
     from stats.order import order_test as order_test
     from stats.order import permutation_key as permutation_key
@@ -241,6 +242,7 @@ _EXPORTS = {
         "OrderState",
         "arrival_correlation",
         "committed_order",
+        "item_places",
         "order_diagnostic",
         "order_test",
         "permutation_key",

@@ -7,6 +7,7 @@ benchmark. It can refute a trusted order and never confirm one: outcome-dependen
 """
 
 import hashlib
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from stats.checks import FloatArray, IntArray, aligned, finite, level, non_negative
 from stats.special import betainc, stdtr
 
+_NUMBER = re.compile(r"([0-9]+)")
 FIRST_LOOK = 32
 """Items of a model at the first look of the diagnostic; every later look has twice as many."""
 
@@ -58,12 +60,45 @@ def committed_order(seed: str, item_ids: Sequence[str]) -> IntArray:
     >>> committed_order("2026-leaderboard", ["item-3", "item-1", "item-5"]).tolist()
     [1, 2, 0]
     """
+    _distinct(item_ids)
+    keys = [permutation_key(seed, item) for item in item_ids]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+
+
+def item_places(item_ids: Sequence[str]) -> IntArray:
+    """Return the place of each item in the natural order of the ids ("q2" before "q10"): what arrival is correlated with.
+
+    It is a function of the ids alone, not of the order in which they are listed. So a file that is read from its start is found as long as
+    its ids count up, and a list in random run order, whose items arrive as listed, stays unsuspected: its own order is no evidence.
+
+    Raises
+    ------
+    ValueError
+        For an item id that occurs twice.
+
+    Examples
+    --------
+    >>> item_places(["q10", "q2", "q1"]).tolist()
+    [2, 1, 0]
+    """
+    _distinct(item_ids)
+    keys = [(_natural_key(item), item) for item in item_ids]
+    places = np.empty(len(keys), dtype=np.int64)
+    places[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    return places
+
+
+def _natural_key(item_id: str) -> tuple[str | tuple[int, str], ...]:
+    """Return text and numbers in turn, numbers as their length and digits."""
+    parts = _NUMBER.split(item_id)
+    return tuple((len(part.lstrip("0")), part.lstrip("0")) if k % 2 else part for k, part in enumerate(parts))
+
+
+def _distinct(item_ids: Sequence[str]) -> None:
     if len(set(item_ids)) != len(item_ids):
         ordered = sorted(item_ids)
         twice = next(a for a, b in pairwise(ordered) if a == b)
         raise ValueError(f"item_ids must be distinct: {twice!r} occurs twice")
-    keys = [permutation_key(seed, item) for item in item_ids]
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
 def succession_p(successions: ArrayLike, same: ArrayLike, like_pairs: ArrayLike) -> FloatArray:

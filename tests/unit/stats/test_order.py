@@ -13,6 +13,7 @@ from stats.order import (
     FIRST_LOOK,
     OrderState,
     committed_order,
+    item_places,
     order_diagnostic,
     permutation_key,
     rank_correlation_p,
@@ -187,3 +188,34 @@ def test_the_page_on_the_committed_order_shows_these_vectors():
     for seed, item, key in VECTORS:
         assert f"| {f'`{seed}`' if seed else '(empty)'} | {f'`{item}`' if item else '(empty)'} | `{key}` |" in page
     assert "item-1 item-2 item-8 item-4 item-5 item-3 item-7 item-6 item-9 item-10" in page
+
+
+def test_places_follow_the_ids_and_not_their_list():
+    ids = [f"q{k}" for k in range(200)]
+    assert item_places(ids).tolist() == list(range(200))
+    shuffled = np.random.default_rng(0).permutation(200)
+    assert item_places([ids[k] for k in shuffled]).tolist() == shuffled.tolist()
+    names = ["b", "a10", "a9", "a09", "", "10", "9", "a9b2", "1" * 5000, "a9b10"]
+    in_order = [names[k] for k in np.argsort(item_places(names))]
+    assert in_order == ["", "9", "10", "1" * 5000, "a09", "a9", "a9b2", "a9b10", "a10", "b"]
+    assert item_places([]).size == 0
+    with pytest.raises(ValueError, match="'x' occurs twice"):
+        item_places(["x", "y", "x"])
+
+
+def test_a_list_in_random_run_order_is_not_suspected_and_a_file_read_from_its_start_is():
+    rng = np.random.default_rng(7)
+    ids = np.array([f"item-{k}" for k in range(512)])
+    models = np.repeat(np.arange(3), 512)
+    none = np.full(models.size, -1)
+    suspected = 0
+    for _ in range(300):
+        listed = ids[rng.permutation(512)]
+        suspected += order_diagnostic(
+            models, none, np.tile(item_places(listed), 3)
+        ).suspect  # three models run it as listed
+    assert suspected <= 300 * 0.01 + 3 * np.sqrt(300 * 0.01)
+    assert order_diagnostic(models, none, np.tile(item_places(ids), 3)).suspect
+    listed = ids[rng.permutation(512)]
+    by_id = np.argsort(item_places(listed))  # a random list, and a harness that runs by id
+    assert order_diagnostic(models, none, np.tile(item_places(listed)[by_id], 3)).suspect

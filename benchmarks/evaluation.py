@@ -72,6 +72,11 @@ def calls_on(n: np.ndarray, b: np.ndarray, c: np.ndarray) -> dict[str, Callable[
     n_star = stats.required_n(n, b, c)
     p, log_e = stats.exact_p(b, c), stats.log_e_value(b, c)
     missing = np.full(b.size, 500)
+    threshold, weights = np.full(b.size, np.log(20 * b.size)), stats.family_weights(np.arange(1, b.size + 1), b.size)
+    start, differences = (
+        stats.settled_start(b.size),
+        np.sign(np.arange(4 * b.size, dtype=np.int8).reshape(-1, 4) % 7 - 3),
+    )
     return {
         "moments": lambda: stats.moments(n, b, c),
         "required_n": lambda: stats.required_n(n, b, c),
@@ -86,6 +91,11 @@ def calls_on(n: np.ndarray, b: np.ndarray, c: np.ndarray) -> dict[str, Callable[
         "log_e_halves": lambda: stats.log_e_halves(b, c),
         "pair_evidence": lambda: stats.pair_evidence(b, c),
         "log_completion_bound": lambda: stats.log_completion_bound(b, c, missing),
+        "curtailed_side, family-wise": lambda: stats.curtailed_side(b, c, missing, threshold),
+        "curtailed_leader_log_p": lambda: stats.curtailed_leader_log_p(b, c, missing),
+        "missing_tolerated": lambda: stats.missing_tolerated(b, c),
+        "step_down": lambda: stats.step_down(log_e, weights),
+        "settled_steps, 4 items": lambda: stats.settled_steps(start, differences, differences, ITEMS),
         "anytime_required_n": lambda: stats.anytime_required_n(n, b, c),
         "expected_items_to_decision": lambda: stats.expected_items_to_decision(n, b, c, np.log(20)),
         "items_to_decision": lambda: stats.items_to_decision(n, b, c, np.log(20)),
@@ -123,6 +133,9 @@ def graded(options: Options) -> Table:
         "graded e-values, 4,950 pairs": lambda: stats.graded_log_e_halves(capital),
         "gap_interval, 406 pairs at two levels": lambda: stats.gap_interval(n[some], b[some], c[some], [0.05, 1e-4]),
         "the same, grid98": lambda: stats.gap_interval(n[some], b[some], c[some], [0.05, 1e-4], "grid98"),
+        "completion_interval, 406 pairs at two levels": lambda: stats.completion_interval(
+            n[some], b[some], c[some], 0, [0.05, 1e-4]
+        ),
     }
     rows = [
         (name, round(1000 * median_seconds(call, min(options.runs, 3), time.process_time), 1))

@@ -8,7 +8,7 @@ The lower bound takes b and c + missing, the upper one b + missing and c, of N i
 - Tango's score interval for the difference of paired proportions, which covers the gap.
 
 Bounds only move inward as items arrive, so the interval may be looked at at any time. Where the two disagree about 0, the exact test
-decides: far in the tails it rejects where the score test does not yet, and the bound is then put just beside 0.
+decides: far in the tails it rejects where the score test does not yet, and the bound is then the number next to 0.
 """
 
 import numpy as np

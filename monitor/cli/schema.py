@@ -1,4 +1,4 @@
-"""`rankwatch schema`: the JSON Schemas of events, declarations, verdict changes and reports."""
+"""`rankwatch schema`: the JSON Schemas of events, declarations, ends of runs, verdict changes and reports."""
 
 from typing import Annotated
 
@@ -8,10 +8,12 @@ import typer
 def schema(
     name: Annotated[
         str | None,
-        typer.Argument(help="event, declaration, verdict-change, report or report-detail; without it, list them"),
+        typer.Argument(
+            help="event, declaration, ended, verdict-change, report or report-detail; without it, list them"
+        ),
     ] = None,
 ) -> None:
-    """Print a JSON Schema: of events, declarations, verdict changes or reports.
+    """Print a JSON Schema: of events, declarations, ends of runs, verdict changes or reports.
 
     Example: rankwatch schema event
     """

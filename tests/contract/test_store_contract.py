@@ -184,9 +184,7 @@ async def test_ended_runs_and_undeclared_repeats_are_loaded(world):
             assert (stored[name].undeclared, set(stored[name].ended)) == (mine.undeclared, mine.ended)
         parts = Partition.restore(await store.load(0))
     assert [letter.reason for letter in letters] == [refused.reason]
-    assert parts.benchmarks["held"].undeclared.endswith(
-        "declare repeats (--repeats 2 or --repeats all) in a new data directory"
-    )
+    assert parts.benchmarks["held"].undeclared.endswith("declare repeats (--repeats 2 or --repeats all)")
     assert len(parts.benchmarks["runs"].ended) == 3
     assert told([parts]) == told([whole])
 

@@ -282,7 +282,9 @@ class _Walk:
 
     def __init__(self, state: SettledState, given: _Items, part: slice) -> None:
         capital = np.moveaxis(state.capital[part], 0, -1)
-        self.lead = np.ascontiguousarray(state.lead[part].T)
+        # Whole numbers below 2^53 are exact as floats too, and those need no conversion at every item.
+        self._kind = np.float64 if given.unit == 1 else np.int64
+        self.lead = np.ascontiguousarray(state.lead[part].T, self._kind)
         self.unit = given.unit
         self._moves = np.ascontiguousarray(np.stack([given.low[part].T, given.high[part].T], axis=1))
         self._left, self._steps = given.left[part], given.steps[part]
@@ -291,7 +293,8 @@ class _Walk:
         # The capital before a block of items and after each of them.
         self._path = np.empty((self._block + 1, *capital.shape))
         self._path[0] = capital
-        self._halves = np.empty((self._block, 2, capital.shape[-1]))
+        self._leads = np.empty((self._block + 1, *self.lead.shape), self._kind)
+        self._halves = np.empty((self._block, *self.lead.shape))
         self._stopped = bool((capital == _LARGE).any())
 
     def blocks(self) -> Iterator[slice]:
@@ -303,18 +306,18 @@ class _Walk:
         """Return e+ / 2 and e- / 2 after each of some items, shape (T, 2, P), until the next call; without an item a pair keeps its own."""
         size = times.stop - times.start
         step = np.arange(times.start, times.stop)[:, None]
-        moves = self._moves[times].astype(np.int64)
+        moves = self._moves[times].astype(self._kind)
         left = self._left - step
         rest = left - 1
         if times.stop > self._everybody:
-            left, rest = np.maximum(left, 1), np.maximum(left - 1, self._left - self._steps)
+            left, rest = np.maximum(left, 1), np.maximum(rest, self._left - self._steps)
             moves *= (step < self._steps)[:, None]
-        leads = moves.copy()
-        leads[0] += self.lead
-        for t in range(1, size):
-            leads[t] += leads[t - 1]
+        leads = self._leads[: size + 1]
+        leads[0] = self.lead
+        for t in range(size):
+            np.add(leads[t], moves[t], out=leads[t + 1])
         # For A the mean of D under the null is -S / R with the lowest S; for B all signs turn.
-        mean = (leads - moves) * (1 / (left * float(self.unit)))[:, None]
+        mean = leads[:-1] * (1 / (left * float(self.unit)))[:, None]
         lowest, highest = float(mean.min()), float(mean.max())
         if lowest < -1 or highest > 1:
             np.clip(mean, -1, 1, out=mean)
@@ -340,8 +343,8 @@ class _Walk:
             factors[t] *= path[t]
         self._keep_in_range(factors, rest)
         near = max(-lowest, highest) >= 1 - 2 / int(left.min())  # one item from certain
-        halves = self._halves_of(factors, leads if near else None, rest, self._halves[:size])
-        path[0], self.lead = path[-1], leads[-1]
+        halves = self._halves_of(factors, leads[1:] if near else None, rest, self._halves[:size])
+        path[0], self.lead = path[-1], leads[-1].copy()
         return halves
 
     def _keep_in_range(self, path: FloatArray, left: IntArray) -> None:
@@ -363,9 +366,11 @@ class _Walk:
 
     def state(self) -> SettledState:
         """Return the state after the last item."""
-        return SettledState(np.moveaxis(self._path[0], -1, 0), self.lead.T)
+        return SettledState(np.moveaxis(self._path[0], -1, 0), self.lead.T.astype(np.int64))
 
-    def _halves_of(self, path: FloatArray, leads: IntArray | None, rest: IntArray, out: FloatArray) -> FloatArray:
+    def _halves_of(
+        self, path: FloatArray, leads: FloatArray | IntArray | None, rest: IntArray, out: FloatArray
+    ) -> FloatArray:
         """Return halves, infinite where ``leads`` are certain."""
         np.sum(path, axis=2, out=out)
         out *= 0.5 / len(LAMBDAS)

@@ -20,7 +20,7 @@ Waudby-Smith & Ramdas, "Confidence sequences for sampling without replacement", 
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -293,7 +293,7 @@ class _Walk:
         # The capital before a block of items and after each of them.
         self._path = np.empty((self._block + 1, *capital.shape))
         self._path[0] = capital
-        self._leads = np.empty((self._block + 1, *self.lead.shape), self._kind)
+        self._leads: npt.NDArray[Any] = np.empty((self._block + 1, *self.lead.shape), self._kind)
         self._halves = np.empty((self._block, *self.lead.shape))
         self._stopped = bool((capital == _LARGE).any())
 
@@ -369,7 +369,7 @@ class _Walk:
         return SettledState(np.moveaxis(self._path[0], -1, 0), self.lead.T.astype(np.int64))
 
     def _halves_of(
-        self, path: FloatArray, leads: FloatArray | IntArray | None, rest: IntArray, out: FloatArray
+        self, path: FloatArray, leads: npt.NDArray[Any] | None, rest: IntArray, out: FloatArray
     ) -> FloatArray:
         """Return halves, infinite where ``leads`` are certain."""
         np.sum(path, axis=2, out=out)

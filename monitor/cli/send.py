@@ -73,9 +73,10 @@ def send(
     from monitor.ingest.importer import show_argument
     from monitor.ingest.reject_limit import TooManyRejected
     from monitor.send.send_record import SendRecord, default_folder
+    from schemas.text import mask_url
 
     settings = read_settings(data_dir=data_dir, max_rejected=max_rejected)
-    command = shlex.join(["rankwatch", "send", *map(show_argument, paths), "--to", "NEW-TOPIC-OR-MONITOR"])
+    command = shlex.join(["rankwatch", "send", *map(show_argument, paths), "--to", mask_url(to)])
     declare = make_declarations(declared, paths, live=command)
     destination = _destination(to, settings, token_file, packed=packed)
     epochs = _epochs(epoch, destination, inherit=inherit)

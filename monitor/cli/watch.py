@@ -88,8 +88,9 @@ def watch(
 
     check_conflicts_file(conflicts)
     settings = read_settings(data_dir=data_dir, host=host, port=port, max_rejected=max_rejected)
-    command = shlex.join(["rankwatch", "watch", *map(show_argument, paths or [])])
-    declare = make_declarations(declared, paths or [], live=f"{command} --data-dir NEW")
+    directory = [] if data_dir is None else ["--data-dir", str(data_dir)]
+    command = shlex.join(["rankwatch", "watch", *map(show_argument, paths or []), *directory])
+    declare = make_declarations(declared, paths or [], live=command)
     log_to_terminal()
     files = _Files(
         paths or [], make_importer(logs), declare, parse_epoch(epoch, inherit=inherit), ended=ended, inherit=inherit
@@ -192,24 +193,24 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
 
 
 async def _resume(files: _Files, monitor: "EmbeddedMonitor") -> None:
-    """Take up the benchmarks that have begun; end the command if a flag contradicts how one was declared."""
+    """Take up the benchmarks that have begun; what flags change is declared as the next version, unless it is refused."""
     import json
 
     from monitor.cli.shared.files import benchmarks_in
+    from monitor.engine.declarations import refusal
+    from schemas.events import Declaration
 
     paths, importer = files.paths, files.importer
     await monitor.caught_up()
     specs = {name: benchmark.spec for name, benchmark in monitor.reports.benchmarks().items()}
     changed = files.declare.resume(specs, lambda: benchmarks_in(importer.find(paths, strict=False), importer))
+    for fields in changed:
+        fault = refusal(monitor.reports.benchmarks()[fields["declare"]], Declaration.model_validate(fields).spec())
+        if fault is not None:
+            stop(f"{fault.field}: {fault.reason}", USAGE)
     if changed:
-        rejected = monitor.dead_letters_written
-        await monitor.log.append([json.dumps(declaration).encode() for declaration in changed])
+        await monitor.log.append([json.dumps(fields).encode() for fields in changed])
         await monitor.caught_up()
-        if monitor.dead_letters_written > rejected:
-            stop(
-                f"--alias is refused for a benchmark that has begun; the reason is in {monitor.dead_letters_path}",
-                USAGE,
-            )
 
 
 async def _end_runs(files: _Files, monitor: "EmbeddedMonitor") -> None:

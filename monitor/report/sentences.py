@@ -9,8 +9,8 @@ from schemas.report import ASSERTED, FILES_COMPLETE, Side, Status
 from schemas.sentences import SCOPES, assumption, too_many_items
 
 NO_ORDER = (
-    "no order policy is declared, so no anytime verdict is given; before the first score, declare the item count (policy completion) or "
-    "that neither the arrival order nor what is skipped depends on outcomes (policy trusted)"
+    "no order policy is declared, so no anytime verdict is given; declare the item count (--items N), or that neither the arrival order "
+    "nor what is skipped depends on outcomes (--order trusted)"
 )
 
 
@@ -27,8 +27,7 @@ def hold_reason(benchmark: Benchmark) -> str | None:
         return benchmark.undeclared
     if benchmark.mixed:
         return (
-            "some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare graded scores (--scores graded) before the first "
-            "score, in a new data directory or under another benchmark name"
+            "some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare graded scores (--scores graded)"
         )
     return None
 

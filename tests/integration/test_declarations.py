@@ -187,7 +187,7 @@ def test_an_alias_holds_in_every_command_and_for_benchmarks_that_have_begun(tmp_
         in rankwatch("report", folder, "--alias", "fair=fair", code=2).stderr
     )
     late = rankwatch("watch", folder, "--once", "--data-dir", data, "--alias", "weak=fair", code=2)
-    assert "--alias is refused for a benchmark that has begun" in late.stderr
+    assert "already has scores that count as weak's, so it cannot become an alias of fair" in late.stderr
 
 
 def test_a_published_size_counts_live_and_is_compared_in_a_report(tmp_path, records):
@@ -213,7 +213,7 @@ def test_a_benchmark_without_an_item_count_is_named_with_the_command_that_declar
         )
         assert watch.stop() == 0
     (said,) = [line for line in watch.errors if "neither declared nor published" in line]
-    assert f"start over: rankwatch watch {path} --data-dir NEW --items bench=N" in said
+    assert f"to declare it: rankwatch watch {path} --data-dir {tmp_path / 'data'} --items bench=N" in said
     assert decided.group(1) in rankwatch("report", path).stdout
 
 

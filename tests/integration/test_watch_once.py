@@ -179,19 +179,6 @@ def test_more_items_than_declared_withdraw_what_was_decided(tmp_path, records):
     assert statuses == {"invalidated": True, "held": False}
 
 
-def test_a_contradiction_on_a_restart_is_refused(tmp_path, records):
-    path, data = write(tmp_path / "a.jsonl", records[:40]), tmp_path / "data"
-    watch_once(data, path, "--items", ITEMS)
-    log = (data / "log.jsonl").read_bytes()
-    for flags in (["--items", "bench=121"], ["--order", "trusted"]):
-        ended = rankwatch("watch", path, "--once", "--data-dir", data, *flags, code=2)
-        assert ended.stdout == ""
-        assert "since its first score and cannot become" in ended.stderr
-        assert "made after seeing data" in ended.stderr
-        assert "--data-dir" in ended.stderr
-    assert (data / "log.jsonl").read_bytes() == log
-
-
 def test_an_order_declared_too_late_is_refused(tmp_path, records):
     path, data = write(tmp_path / "a.jsonl", records[:40]), tmp_path / "data"
     watch_once(data, path)

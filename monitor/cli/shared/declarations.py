@@ -3,13 +3,13 @@
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
 from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import DeclareOptions
-from monitor.engine.declarations import FREE_TO_CHANGE
+from monitor.engine.declarations import changed_fields, may_be_chosen, version_fault
 from monitor.engine.partition import Partition
 from monitor.ingest.declaration_file import FILE, DeclaredError, read_declared
 from monitor.ingest.files.paths import is_remote
@@ -17,6 +17,7 @@ from monitor.ingest.importer import named_path
 from schemas.catalogue import published
 from schemas.decode import describe_error
 from schemas.events import Declaration, Spec
+from schemas.sentences import REDECLARED
 from schemas.text import shorten
 
 Fields = dict[str, Any]
@@ -31,7 +32,7 @@ def make_declarations(options: DeclareOptions, paths: Sequence[str], *, live: st
     options : DeclareOptions
     paths : sequence of str
     live : str, optional
-        How the command begins whose results may go on arriving: there a benchmark needs an item count. None: the files are complete.
+        The command whose results may go on arriving: there a benchmark needs an item count. None: the files are complete.
     """
     try:
         tables = read_declared([place for path in paths if not is_remote(place := named_path(path)[1])])
@@ -221,8 +222,8 @@ class Declarations:
             return fields
         self._undeclared_noted = True
         note(
-            f"{name}: the item count is neither declared nor published, so no pair is decided while results arrive; to declare it, start "
-            f"over: {command}; until then, `rankwatch report` takes the items it reads for the whole "
+            f"{name}: the item count is neither declared nor published, so no pair is decided while results arrive; to declare it: "
+            f"{command}; until then, `rankwatch report` takes the items it reads for the whole "
             "benchmark"
         )
         return fields
@@ -239,7 +240,7 @@ class Declarations:
             )
 
     def resume(self, specs: Mapping[str, Spec], in_files: Callable[[], set[str]]) -> list[Fields]:
-        """Keep benchmarks that have begun as they were declared; a flag or a table that changes one ends the command.
+        """Take up benchmarks that have begun: a flag or a table that changes one declares its next version, and this is printed.
 
         Parameters
         ----------
@@ -250,31 +251,37 @@ class Declarations:
         Returns
         -------
         list of dict
-            Declarations to append: benchmarks that have begun can get more aliases.
+            Declarations to append: next versions, and more aliases.
         """
         aliases = self._flags.aliases
         for_all = {field: self._flags.values[field][None] for field in self._flags.for_all()}
-        for name, spec in specs.items():
-            self._begun[name] = _fields(spec)
-            named = self.given(name) if name in self._tables or name in self._flags.named() else {}
-            if changes := _changes(spec, named):
-                _stop_changed(name, changes)
-        differing = {name: changes for name, spec in specs.items() if (changes := _changes(spec, for_all))}
+        named = {*self._tables, *self._flags.named()}
+        changed = {
+            name: new for name in named & specs.keys() if (new := _next_version(name, specs[name], self.given(name)))
+        }
+        begun = {name: spec for name, spec in specs.items() if name not in named}
+        differing = {name: new for name, spec in begun.items() if (new := _next_version(name, spec, for_all))}
         held = in_files() if differing else set()
         for name in sorted(differing.keys() & held):
             if held == {name}:
-                _stop_changed(name, differing[name])
+                changed[name] = differing[name]
+                continue
             flags = " ".join(f"--{field} {name}={_show(field, for_all[field])}" for field in for_all)
             note(
                 f"{shorten(name)} stays as it was declared; flags without a name are for benchmarks that begin ({flags} names it)"
             )
+        for name, new in sorted(changed.items()):
+            if fault := version_fault(name, specs[name], new):
+                stop(fault.reason, USAGE)
+            note(_describe_version(name, specs[name], new))
         for name, spec in specs.items():
+            self._begun[name] = _fields(changed.get(name, spec))
             if not aliases.items() <= spec.aliases.items():
                 self._begun[name] = _override(self._begun[name], {"aliases": aliases})
         return [
             {"declare": name, **self._begun[name]}
             for name, spec in specs.items()
-            if self._begun[name].get("aliases", {}) != spec.aliases
+            if name in changed or self._begun[name].get("aliases", {}) != spec.aliases
         ]
 
     def _note_overrides(self, benchmark: str, own: Fields) -> None:
@@ -304,7 +311,8 @@ class Declarations:
 
 def _override(old: Fields, new: Fields) -> Fields:
     """Return fields with others in their place; an item count replaces a list of items, and a list a count."""
-    fields = {**old, **{field: value for field, value in new.items() if not _same(field, value, old.get(field))}}
+    new = {field: value for field, value in new.items() if not _same(field, value, old.get(field))}
+    fields = old | new
     if "aliases" in fields:
         fields["aliases"] = {**old.get("aliases", {}), **new.get("aliases", {})}
     for one, other in (("items", "item_ids"), ("item_ids", "items")):
@@ -338,28 +346,30 @@ def _fields(spec: Spec) -> Fields:
     return spec.model_dump(mode="json", exclude_defaults=True)
 
 
-def _changes(spec: Spec, fields: Fields) -> dict[str, tuple[object, object]]:
-    """Return the old and the new value of what latches rest on and `fields` would change."""
-    if not fields:
-        return {}
+def _next_version(name: str, old: Spec, given: Fields) -> Spec | None:
+    """Return a declaration as its next version with other fields; None if verdicts rest on the same."""
+    if not given:
+        return None
+    fields = _override(_fields(old), {field: value for field, value in given.items() if field != "aliases"})
     try:
-        new = Spec.model_validate(_override(_fields(spec), fields))
+        new = Spec.model_validate(fields | {"version": old.version + 1})
     except ValidationError as error:
-        stop(describe_error(error.errors(include_url=False)[0]), USAGE)
-    pairs = {
-        name: (getattr(spec, name), getattr(new, name)) for name in Spec.model_fields if name not in FREE_TO_CHANGE
-    }
-    return {name: (old, value) for name, (old, value) in pairs.items() if old != value}
+        if fault := version_fault(name, old, old):
+            stop(fault.reason, USAGE)
+        stop(f"{shorten(name)}: {describe_error(error.errors(include_url=False)[0])}", USAGE)
+    return new if changed_fields(old, new) else None
 
 
-def _stop_changed(name: str, changes: dict[str, tuple[object, object]]) -> NoReturn:
-    field, (old, new) = next(iter(changes.items()))
-    stop(
-        f"{shorten(name)}: {field} is {_text(old)} since its first score and cannot become {_text(new)}, because verdicts must not depend "
-        "on a choice made after seeing data; drop the change, or start over with another --data-dir",
-        USAGE,
-    )
+def _describe_version(name: str, old: Spec, new: Spec) -> str:
+    """Return what a next version declares, and what verdicts then assume."""
+    fields = changed_fields(old, new)
+    values = ", ".join(f"{field} = {_value(new, field)} (was {_value(old, field)})" for field in fields)
+    assumed = "the item count is the published size, so verdicts assume nothing more"
+    if may_be_chosen(name, old, new):
+        assumed = f"verdicts now assume that {REDECLARED}"
+    return f"{shorten(name)}: declared again, as version {new.version}: {values}; decisions so far are superseded, and {assumed}"
 
 
-def _text(value: object) -> str:
-    return str(getattr(value, "policy", value))
+def _value(spec: Spec, field: str) -> str:
+    value = spec.model_dump(mode="json", exclude_none=True).get(field)
+    return "none" if value is None else _show(field, value)

@@ -50,7 +50,7 @@ def alertmanager_body(origin: str, changes: Sequence[VerdictChange], now: float)
 
 def _summary(change: VerdictChange) -> str:
     if change.kind == "superseded":
-        return f"the decision between {change.model_a} and {change.model_b} on {change.benchmark} is about scores that were replaced"
+        return f"the decision between {change.model_a} and {change.model_b} on {change.benchmark} is superseded"
     if change.after is None:
         return f"the decision between {change.model_a} and {change.model_b} on {change.benchmark} no longer counts"
     better, worse = (change.model_a, change.model_b) if change.after == "a" else (change.model_b, change.model_a)

@@ -47,7 +47,8 @@ class VerdictChange(BaseModel):
     procedure: Procedure
     before: Side | None
     after: Side | None = Field(
-        description="null: the decision no longer counts (kind invalidated), or is about scores or a declaration that were replaced (kind superseded)"
+        description="null: the decision no longer counts (kind invalidated), or its scores or its declaration were replaced (kind "
+        "superseded)",
     )
     order_policy: str
     mixture: str

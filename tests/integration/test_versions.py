@@ -56,8 +56,8 @@ def test_a_benchmark_that_began_undeclared_is_declared_by_the_next_watch(tmp_pat
     assert changes(data) == []
     again = rankwatch("watch", path, "--once", "--data-dir", data, "--items", 120, "--format", "json")
     assert (
-        "bench: declared again, as version 2: order = completion (was none), items = 120 (was none); decisions so far are superseded, and "
-        f"verdicts now assume {ASSUMED}"
+        "bench: declared again, as version 2: order = completion (was none), items = 120 (was none); verdicts "
+        f"now assume {ASSUMED}"
     ) in again.stderr
     (declared,) = versions(data)
     assert (declared["version"], declared["items"]) == (2, 120)
@@ -85,7 +85,9 @@ def test_a_benchmark_that_grows_is_declared_larger(tmp_path, board):
     held = only(watch_once(data, path))
     assert "120 items arrived and 60 were declared" in held["order"]["reason"]
     assert "(--items N)" in held["order"]["reason"]
-    whole = only(watch_once(data, path, "--items", "bench=120"))
+    larger = rankwatch("watch", path, "--once", "--data-dir", data, "--items", "bench=120", "--format", "json")
+    assert "items = 120 (was 60); decisions so far are superseded, and verdicts now assume" in larger.stderr
+    whole = only(larger.stdout)
     assert decided(whole) == decided(only(watch_once(fresh, path, "--items", 120)))
     assert standing(data) == standing(fresh)
     kinds = [change["kind"] for change in changes(data)]

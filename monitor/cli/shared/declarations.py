@@ -367,7 +367,8 @@ def _describe_version(name: str, old: Spec, new: Spec) -> str:
     assumed = "the item count is the published size, so verdicts assume nothing more"
     if may_be_chosen(name, old, new):
         assumed = f"verdicts now assume that {REDECLARED}"
-    return f"{shorten(name)}: declared again, as version {new.version}: {values}; decisions so far are superseded, and {assumed}"
+    ended = "" if old.order.policy == "none" else "decisions so far are superseded, and "
+    return f"{shorten(name)}: declared again, as version {new.version}: {values}; {ended}{assumed}"
 
 
 def _value(spec: Spec, field: str) -> str:

@@ -82,7 +82,7 @@ def test_what_is_declared_otherwise_there_is_refused(tmp_path):
         assert benchmarks(watch.url)[0]["order"]["policy"] == "completion", "--items is for what is posted, too"
         refused = send(path, watch.url, tmp_path / "home", "--order", "trusted", code=1)
         assert "answered 409" in refused.stderr
-        assert "before the first score" in refused.stderr
+        assert "send the whole declaration as version 2" in refused.stderr
         assert event_count(watch.url) == 15
 
 

@@ -189,6 +189,9 @@ def test_send_over_http_declares_the_next_version(tmp_path, board):
         # A second sender does not know of version 2: it is told.
         refused = rankwatch("send", path, *to, "--data-dir", tmp_path / "other", "--items", 121, code=1)
         assert "send the whole declaration as version 3" in refused.stderr
+        (tmp_path / "rankwatch.toml").write_text("[benchmark.bench]\nitems = 121\nversion = 3\n")
+        rankwatch("send", path, *to, "--data-dir", tmp_path / "other")
+        until(lambda: served()["models"][0]["coverage"] < 1, "version 3")
     assert letters(tmp_path / "data") == []
 
 

@@ -70,6 +70,10 @@ def _clash(name: str, old: Spec, new: Spec) -> Fault | None:
         f"send the whole declaration as version {after}: decisions start again under it, and assume that it was not chosen because of "
         "the scores"
     )
+    if "items" in changed:
+        advice += (
+            "; for runs of different sizes, declare the size with --items N, or in a rankwatch.toml next to the results"
+        )
     return Fault(
         changed[0], declared, f"{reason}: {why}; {_NEW_NAME if version_fault(name, old, new) else advice}", name
     )

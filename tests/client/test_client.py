@@ -85,7 +85,7 @@ def test_a_declaration_that_is_refused_keeps_no_score_back(served, caplog):
         assert client.flush(60)
         assert client.stats.sent == 6
     assert "the declaration of 'bench' was refused" in caplog.text
-    assert "before the first score" in caplog.text
+    assert "send the whole declaration as version 2" in caplog.text
 
 
 def test_the_end_of_a_run_comes_after_its_scores(served, caplog):

@@ -134,7 +134,7 @@ def test_a_report_honours_what_is_declared_beside_it(tmp_path):
         assert found["pairs"][0]["status"] == "decided"
 
 
-def test_watch_declares_it_before_the_first_score_and_refuses_to_change_it(tmp_path):
+def test_watch_declares_it_before_the_first_score_and_a_change_as_the_next_version(tmp_path):
     logs = tmp_path / "logs"
     logs.mkdir()
     write(logs / "a.jsonl", results("S"))
@@ -142,8 +142,8 @@ def test_watch_declares_it_before_the_first_score_and_refuses_to_change_it(tmp_p
     (found,) = json.loads(watch_once(tmp_path / "data", logs))["benchmarks"]
     assert (found["alpha"], found["order"]["policy"]) == (0.01, "completion")
     toml(logs, "[benchmark.bench]\nitems = 200\nalpha = 0.05\nmargin = 0.2\n")
-    ended = rankwatch("watch", logs, "--once", "--data-dir", tmp_path / "data", code=2)
-    assert "bench: alpha is 0.01 since its first score and cannot become 0.05" in ended.stderr
+    ended = rankwatch("watch", logs, "--once", "--data-dir", tmp_path / "data")
+    assert "bench: declared again, as version 2: alpha = 0.05 (was 0.01)" in ended.stderr
     # A flag stands above the file.
     (found,) = json.loads(watch_once(tmp_path / "other", logs, "--items", 150))["benchmarks"]
     assert found["pairs"][0]["status"] == "decided"

@@ -185,7 +185,8 @@ class Client:
     def declare(self, *, benchmark: str | None = None, **spec: object) -> None:
         """Declare a benchmark before its first score, as in ``declare(items=12032)``.
 
-        The monitor refuses a declaration that contradicts the one under which scores exist; the client logs the reason.
+        The monitor refuses a declaration that contradicts the one under which scores exist, unless it is the next one (``version=2``); the
+        client logs the reason.
         """
         name = benchmark or self.benchmark
         if name is None:

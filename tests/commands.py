@@ -57,7 +57,7 @@ def until(condition, what, patience=PATIENCE):
 
 
 class Watch:
-    """A `watch` that runs until it is told to stop; its output is collected as it comes."""
+    """A `watch` that runs until it is stopped; its output is collected as it comes."""
 
     def __init__(self, data_dir, *arguments, fresh=False, **env):
         command = [RANKWATCH, "watch", "--port", "0", *map(str, arguments), "--data-dir", str(data_dir)]

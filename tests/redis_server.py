@@ -25,7 +25,7 @@ class RedisServer:
     folder
         For its files; must exist.
     port
-        A free one unless told otherwise; it keeps it.
+        A free one by default; it keeps it.
     options
         Of the server, with ``_`` for ``-``; the append-only file is on, and fsynced at every write.
     """

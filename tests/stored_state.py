@@ -97,7 +97,7 @@ async def stored(url, topic, partitions):
     return found
 
 
-def told(partitions):
+def reports_and_changes(partitions):
     """The report of all benchmarks, and their verdict changes by id."""
     report = ReportCache(lambda: partitions).report("all").model_dump()
     found = {each["benchmark"]: each for each in report["benchmarks"]}
@@ -111,4 +111,4 @@ def told(partitions):
 
 
 async def state_of(url, topic, partitions):
-    return told(await stored(url, topic, partitions))
+    return reports_and_changes(await stored(url, topic, partitions))

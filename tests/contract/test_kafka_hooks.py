@@ -75,7 +75,7 @@ def test_what_is_overridden_is_still_there(owner, name, expected):
         (consumer.Consumer.commit_and_end_transactions, "await self.commit(start_new_transaction=False)"),
         # Why the cancellation is swallowed on stop.
         (consumer.Fetcher._fetcher, "if self.app.rebalancing"),
-        # The application is told of a consumer that was never started by this error.
+        # By this error the application learns of a consumer that was never started.
         (App._stop_consumer, "except ConsumerNotStarted"),
         # Sensors see a chunk when the agent takes it, behind the check of its generation, and when it asks for the next.
         (Stream._py_aiter, "on_stream_event_in(tp, offset, self, event)"),

@@ -29,7 +29,7 @@ from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
 from tests.memory_store import MemoryStore
 from tests.store_model import NAMES, Evaluation, LossyProxy, one_row, short_directory, verdict
-from tests.stored_state import runs_and_repeats, told
+from tests.stored_state import reports_and_changes, runs_and_repeats
 
 _topics = count()
 KEY = benchmark_key("mmlu-pro")
@@ -186,7 +186,7 @@ async def test_ended_runs_and_undeclared_repeats_are_loaded(world):
     assert [letter.reason for letter in letters] == [refused.reason]
     assert parts.benchmarks["held"].undeclared.endswith("declare repeats (--repeats 2 or --repeats all)")
     assert len(parts.benchmarks["runs"].ended) == 3
-    assert told([parts]) == told([whole])
+    assert reports_and_changes([parts]) == reports_and_changes([whole])
 
 
 async def test_a_stale_commit_is_refused_and_writes_nothing(world):

@@ -60,11 +60,11 @@ class Receiver:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def alerts(self, status):
-        """Names and benchmarks of the alerts that Alertmanager has told of."""
-        told = [json.loads(body) for path, _, body in self.posts if path == "/alerts"]
+        """Names and benchmarks of the alerts that Alertmanager has sent."""
+        notifications = [json.loads(body) for path, _, body in self.posts if path == "/alerts"]
         return {
             (alert["labels"]["alertname"], alert["labels"].get("benchmark"))
-            for group in told
+            for group in notifications
             for alert in group["alerts"]
             if alert["status"] == status
         }

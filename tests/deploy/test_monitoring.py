@@ -46,7 +46,7 @@ def series(url):
     return {re.match(r"\w+", line)[0] for line in get(f"{url}/metrics")[1].splitlines() if not line.startswith("#")}
 
 
-def told(report, model_a, model_b):
+def reported_values(report, model_a, model_b):
     """What the report says of a pair, as the metrics name it."""
     (pair,) = (p for p in report["pairs"] if {p["model_a"], p["model_b"]} == {model_a, model_b})
     sign = 1 if pair["model_a"] == model_a else -1
@@ -135,7 +135,7 @@ def test_from_the_first_event_to_the_last_alert(tmp_path):
 def same_numbers(prometheus, report):
     """Every number of the pairs is the one that the report has."""
     for models in (("alpha", "bravo"), ("alpha", "charlie"), ("bravo", "charlie")):
-        for metric, value in told(report, *models).items():
+        for metric, value in reported_values(report, *models).items():
             found = prometheus.query(of_pair(metric, *models))
             assert [v for _, v in found] == ([] if value is None else [pytest.approx(value)]), metric
 

@@ -181,7 +181,7 @@ def grown_or_ended(process, path, size):
 
 
 def test_a_server_that_is_killed_and_loses_the_end_of_its_file(results, undisturbed, tmp_path):
-    """The log is the truth: whatever the server has forgotten is folded again, and nothing is told twice."""
+    """The log is the truth: everything that the server has lost is folded again, and no change is delivered twice."""
     folder, _ = results
     data = tmp_path / "data"
     feed = data / "verdicts.jsonl"

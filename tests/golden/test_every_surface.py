@@ -20,7 +20,7 @@ def results(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told(results, tmp_path_factory):
+def answers(results, tmp_path_factory):
     """What a monitor says of them over HTTP, by path; "feed" holds its verdict changes."""
     data = tmp_path_factory.mktemp("golden data")
     query = f"benchmark={BENCHMARK}"
@@ -36,27 +36,27 @@ def told(results, tmp_path_factory):
         return found | {"feed": changes(data), "lines": watch.lines}
 
 
-def pair_of(told, path):
-    answer = json.loads(told[path])
+def pair_of(answers, path):
+    answer = json.loads(answers[path])
     (pair,) = answer["pairs"] if "pairs" in answer else answer["benchmarks"][0]["pairs"]
     return pair
 
 
 @pytest.mark.parametrize("path", ["benchmarks", f"benchmarks/{BENCHMARK}", f"pairs?benchmark={BENCHMARK}"])
-def test_the_api(told, path):
-    pair = pair_of(told, f"api/v1/{path}")
+def test_the_api(answers, path):
+    pair = pair_of(answers, f"api/v1/{path}")
     assert verdicts_of(pair) == VERDICTS
     assert pair["status"] == "exhausted"
     assert "Decided for this pair only: rank 5 is better than rank 6. Not decided family-wise" in pair["reason"]
-    matrix = json.loads(told[f"api/v1/matrix?benchmark={BENCHMARK}"])
+    matrix = json.loads(answers[f"api/v1/matrix?benchmark={BENCHMARK}"])
     assert matrix["decided"] == [[0, 0], [0, 0]]
     assert matrix["statuses"][matrix["status"][0][1]] == "exhausted"
 
 
-def test_the_metrics(told):
+def test_the_metrics(answers):
     def value(name, procedure):
         labels = f'benchmark="{BENCHMARK}",model_a="rank 5",model_b="rank 6",procedure="{procedure}"'
-        (found,) = re.findall(rf"^rankwatch_pair_{name}{{{labels}}} (\S+)$", told["metrics"], re.MULTILINE)
+        (found,) = re.findall(rf"^rankwatch_pair_{name}{{{labels}}} (\S+)$", answers["metrics"], re.MULTILINE)
         return float(found)
 
     assert [value("decided", name) for name in ("anytime", "anytime_family")] == [1, 0]
@@ -69,12 +69,12 @@ def test_the_metrics(told):
         ("unresolved", "anytime", 1),
     ):
         series = f'rankwatch_adjacent_pairs_{kind}{{benchmark="{BENCHMARK}",procedure="{procedure}"}}'
-        assert f"{series} {count}.0" in told["metrics"]
+        assert f"{series} {count}.0" in answers["metrics"]
 
 
-def test_the_feed(told):
-    (change,) = told["feed"]
-    (listed,) = json.loads(told[f"api/v1/changes?benchmark={BENCHMARK}"])["changes"]
+def test_the_feed(answers):
+    (change,) = answers["feed"]
+    (listed,) = json.loads(answers[f"api/v1/changes?benchmark={BENCHMARK}"])["changes"]
     for said in (change, listed):
         assert (said["kind"], said["procedure"], said["after"]) == ("decided", "anytime", "a")
         assert said["evidence"]["resolution_ratio"] > 1
@@ -85,10 +85,10 @@ def test_the_feed(told):
 
 
 @pytest.mark.parametrize("width", [120, 200])
-def test_the_table_of_a_watch(told, width):
+def test_the_table_of_a_watch(answers, width):
     console = Console(file=io.StringIO(), force_terminal=True, width=width, height=40, color_system=None)
     view = LiveView(console)
-    view.update(Report.model_validate_json(told["api/v1/benchmarks"]), LiveStatus())
+    view.update(Report.model_validate_json(answers["api/v1/benchmarks"]), LiveStatus())
     console.print(view)
     lines = console.file.getvalue().splitlines()
     (row,) = [line for line in lines if re.search("rank 5.*~.*rank 6", line) and "●" in line]

@@ -136,8 +136,8 @@ def test_uploads_as_epochs_supersede_what_was_decided():
     cut = fold(events, *declarations, packed=30_011, restart=True)
     superseded = 0
     for name, benchmark in whole.benchmarks.items():
-        told = benchmark_report(benchmark, pairs="all")
-        assert benchmark_report(cut.benchmarks[name], pairs="all") == told
+        full_report = benchmark_report(benchmark, pairs="all")
+        assert benchmark_report(cut.benchmarks[name], pairs="all") == full_report
         places = {item: k for k, item in enumerate(sorted(items[name]))}
         table = np.full((len(places), len(benchmark.contestants)), np.nan)
         for k, contestant in enumerate(benchmark.contestants):
@@ -163,7 +163,7 @@ def test_uploads_as_epochs_supersede_what_was_decided():
         assert not latched[np.maximum(began[i], began[j]) > until].any()
         decided &= latched
         assert (decided == latched).all()
-        rows = [pair for pair in told.pairs if pair.status == "superseded"]
+        rows = [pair for pair in full_report.pairs if pair.status == "superseded"]
         family = benchmark.latched["anytime_family"][: i.size] != 0
         assert len(rows) == int(((decided | family) & ~(last[i] & last[j])).sum())
         superseded += len(rows)

@@ -118,9 +118,9 @@ def test_send_ends_runs_over_http(tmp_path, how):
         until(lambda: runs(served(watch)) == ({"a": True, "b": True}, {"exhausted"}), "the end of both runs")
         assert rankwatch(*command).stdout == f"nothing new sent to {watch.url}\n"
         write(path, board("a")[30:], mode="a")
-        told = rankwatch(*command)
+        done = rankwatch(*command)
         if how == "flag":
-            assert "bench: the run of a (epoch 0) has ended there, so new scores of it are refused" in told.stderr
+            assert "bench: the run of a (epoch 0) has ended there, so new scores of it are refused" in done.stderr
         until(lambda: (data / "dead-letters.jsonl").exists() and len(letters(data)) == 10, "the refused scores")
         assert {letter["reason"] for letter in letters(data)} == {REFUSED}
 
@@ -128,8 +128,8 @@ def test_send_ends_runs_over_http(tmp_path, how):
 def test_a_run_that_ended_in_a_file_takes_no_new_score(tmp_path):
     lines = [*board(items=30), {"ended": "bench", "model": "a"}, *board("a")[28:]]
     path = write(tmp_path / "a.jsonl", lines)
-    told = rankwatch("report", path, "--items", ITEMS).stderr
-    assert f"model: {REFUSED}" in told
+    done = rankwatch("report", path, "--items", ITEMS).stderr
+    assert f"model: {REFUSED}" in done
     data = tmp_path / "data"
     (benchmark,) = json.loads(watch_once(data, path, "--items", ITEMS))["benchmarks"]
     assert {letter["reason"] for letter in letters(data)} == {REFUSED}
@@ -169,9 +169,9 @@ def test_send_ends_runs_through_a_topic(kafka, topic, tmp_path, packed):
     asyncio.run(kafka.create_topic(topic, 2))
     path = write(tmp_path / "a.jsonl", board(items=30))
     flags = ["--to", kafka.url(topic), "--ended", "--data-dir", tmp_path / "positions", *packed]
-    told = rankwatch("send", path, *flags, "--items", ITEMS, "--missing", "ignorable").stdout
-    assert "60 events of 1 benchmark sent" in told
-    assert "; 2 runs ended" in told
+    done = rankwatch("send", path, *flags, "--items", ITEMS, "--missing", "ignorable").stdout
+    assert "60 events of 1 benchmark sent" in done
+    assert "; 2 runs ended" in done
     env = {
         "RANKWATCH_GROUP": topic,
         "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts",

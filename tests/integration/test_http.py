@@ -59,12 +59,12 @@ def test_files_are_sent_once_and_decided_there_as_here(tmp_path):
     records = events(random.Random(31), SKILLS, 300)
     path, home, data = write(tmp_path / "a.jsonl", records[:500]), tmp_path / "home", tmp_path / "data"
     with Watch(data) as watch:
-        told = send(path, f"{watch.url}/", home, "--items", 300)
-        assert told.stdout == f"500 events of 1 benchmark sent to {watch.url}\n"
+        done = send(path, f"{watch.url}/", home, "--items", 300)
+        assert done.stdout == f"500 events of 1 benchmark sent to {watch.url}\n"
         write(path, ["{", *records[500:]], mode="a")
-        told = send(path, watch.url, home)
-        assert told.stdout.startswith("400 events of 1 benchmark sent")
-        assert f"{path}:501: record" in told.stderr
+        done = send(path, watch.url, home)
+        assert done.stdout.startswith("400 events of 1 benchmark sent")
+        assert f"{path}:501: record" in done.stderr
         assert send(path, watch.url, home).stdout.startswith("nothing new sent")
         until(lambda: event_count(watch.url) == 900, "all events")
         (benchmark,) = benchmarks(watch.url)
@@ -107,10 +107,10 @@ def test_the_token_is_sent_and_never_shown(tmp_path):
         assert "--token-file" in refused.stderr
         assert send(path, watch.url, tmp_path / "home", "--token-file", token).stdout.startswith("60 events")
         more = write(tmp_path / "b.jsonl", events(random.Random(36), SKILLS, 20, start=20))
-        told = send(more, watch.url, tmp_path / "home", RANKWATCH_TOKEN="s3cret")
-        assert told.stdout.startswith("60 events")
+        done = send(more, watch.url, tmp_path / "home", RANKWATCH_TOKEN="s3cret")
+        assert done.stdout.startswith("60 events")
         until(lambda: event_count(watch.url, Authorization="Bearer s3cret") == 120, "all events")
-        assert "s3cret" not in "".join([told.stdout, told.stderr, refused.stderr, *watch.lines, *watch.errors])
+        assert "s3cret" not in "".join([done.stdout, done.stderr, refused.stderr, *watch.lines, *watch.errors])
 
 
 @pytest.mark.parametrize(

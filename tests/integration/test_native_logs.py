@@ -29,7 +29,7 @@ def lm_eval_logs(tmp_path_factory):
 @needs("inspect_ai")
 @pytest.mark.parametrize("kind", ["json", "eval"])
 def test_what_inspect_writes_is_counted_to_the_sample(inspect_logs, kind):
-    found, told = report(inspect_logs / kind)
+    found, notes = report(inspect_logs / kind)
     (benchmark,) = found["benchmarks"]
     assert (benchmark["benchmark"], benchmark["items"], benchmark["events"]) == ("quiz", 6, 2 * 2 * 6)
     assert (benchmark["duplicates"], benchmark["conflicts"], benchmark["rejected"]) == (0, 0, 0)
@@ -40,7 +40,7 @@ def test_what_inspect_writes_is_counted_to_the_sample(inspect_logs, kind):
     assert (pair["n"], abs(pair["gap"])) == (6, pytest.approx(abs(gap)))
     assert benchmark["pairs"][0]["cluster"]["clusters"] == 2
     assert benchmark["order"]["policy"] == "completion"
-    assert told == "rankwatch: quiz: scorer match (also available: includes); clusters by category\n"
+    assert notes == "rankwatch: quiz: scorer match (also available: includes); clusters by category\n"
 
 
 @needs("inspect_ai")
@@ -59,12 +59,12 @@ def test_what_lm_eval_writes_is_counted_to_the_sample(lm_eval_logs):
         model = path.parent.name.replace("__", "/")
         samples = map(json.loads, path.read_text().splitlines())
         records += [{"item_id": each["doc_id"], "model": model, "score": each["acc"]} for each in samples]
-    found, told = report(lm_eval_logs)
+    found, notes = report(lm_eval_logs)
     (benchmark,) = found["benchmarks"]
     assert (benchmark["benchmark"], benchmark["items"], benchmark["events"]) == ("quiz", QUESTIONS, 2 * QUESTIONS)
     assert pairs_of(benchmark) == Counted(records).pairs()
     assert set(pairs_of(benchmark)) == {("acme/one", "acme/two")}
-    assert "metric acc (also available: acc_norm); filter none; clusters by subject" in told
+    assert "metric acc (also available: acc_norm); filter none; clusters by subject" in notes
     normed, _ = report(lm_eval_logs, "--metric", "acc_norm")
     assert normed["benchmarks"][0]["events"] == 2 * QUESTIONS
 
@@ -115,10 +115,10 @@ def runs(tmp_path):
 
 def test_report_and_watch_agree_on_native_logs(tmp_path, runs):
     folder, records = runs
-    found, told = report(folder)
+    found, notes = report(folder)
     (benchmark,) = found["benchmarks"]
     assert pairs_of(benchmark) == Counted(records).pairs()
-    assert told == "rankwatch: quiz: metric acc (also available: f1); filter strict; no clusters\n"
+    assert notes == "rankwatch: quiz: metric acc (also available: f1); filter strict; no clusters\n"
     for _ in range(2):
         watched = json.loads(watch_once(tmp_path / "data", folder))["benchmarks"][0]
         assert watched["events"] == len(records)
@@ -128,11 +128,11 @@ def test_report_and_watch_agree_on_native_logs(tmp_path, runs):
 
 def test_choices_reach_the_importer(runs):
     folder, _ = runs
-    lenient, told = report(folder, "--filter", "quiz=lenient", "--benchmark", "mine", "--columns", "item_id=doc_id")
+    lenient, notes = report(folder, "--filter", "quiz=lenient", "--benchmark", "mine", "--columns", "item_id=doc_id")
     (benchmark,) = lenient["benchmarks"]
     assert benchmark["benchmark"] == "mine"
     assert {m["mean"] for m in benchmark["models"]} == {1.0}
-    assert "filter lenient" in told
+    assert "filter lenient" in notes
     one, two = sorted(folder.iterdir())
     named, _ = report(f"first={one}", f"second={two}")
     assert {m["model"] for m in named["benchmarks"][0]["models"]} == {"first", "second"}

@@ -172,10 +172,10 @@ def test_a_file_of_declarations_that_cannot_be_used(tmp_path, text, says):
     file = toml(tmp_path, text)
     with pytest.raises(DeclaredError) as refused:
         read_declared([path])
-    told = str(refused.value)
-    assert says in told
-    assert told.startswith(f"{file}: ")
-    assert "\x1b" not in told
+    message = str(refused.value)
+    assert says in message
+    assert message.startswith(f"{file}: ")
+    assert "\x1b" not in message
 
 
 def test_two_files_may_not_disagree(tmp_path):

@@ -45,7 +45,7 @@ def event_count(url):
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory):
-    """A daemon over a folder in which a file grows, a gzipped one appears and a bad line stands, with what it was told."""
+    """A daemon over a folder in which a file grows, a gzipped one appears and a line is bad, with the events that it got."""
     base = tmp_path_factory.mktemp("live")
     folder = base / "results"
     folder.mkdir()

@@ -324,24 +324,24 @@ def gapped(missing=0, wrong=2, repeats=1, items=ITEMS):
 def test_what_rests_on_the_end_of_the_files_is_named(tmp_path, records, flags, rests):
     path, data = write(tmp_path / "a.jsonl", records), tmp_path / "data"
     for form in ("table", "markdown", "csv", "json"):
-        told = rankwatch("watch", path, "--once", "--data-dir", data, "--format", form, *flags)
-        text = told.stderr if form == "csv" else told.stdout
+        done = rankwatch("watch", path, "--once", "--data-dir", data, "--format", form, *flags)
+        text = done.stderr if form == "csv" else done.stdout
         assert (COMPLETE in " ".join(text.split())) == rests, form
-    assert '"collecting"' not in told.stdout
+    assert '"collecting"' not in done.stdout
     ended = rankwatch("watch", path, "--once", "--ended", "--data-dir", data, "--format", "json")
     assert COMPLETE not in ended.stdout
-    assert pairs_of(json.loads(ended.stdout)["benchmarks"][0]) == pairs_of(json.loads(told.stdout)["benchmarks"][0])
+    assert pairs_of(json.loads(ended.stdout)["benchmarks"][0]) == pairs_of(json.loads(done.stdout)["benchmarks"][0])
 
 
 def test_undeclared_repeats_are_reported_with_what_holds_the_stored_state(tmp_path):
     path, data = write(tmp_path / "a.jsonl", gapped(repeats=2)), tmp_path / "data"
     for _ in range(2):
-        told = rankwatch("watch", path, "--once", "--data-dir", data, "--items", ITEMS, "--format", "json")
-        (benchmark,) = json.loads(told.stdout)["benchmarks"]
+        done = rankwatch("watch", path, "--once", "--data-dir", data, "--items", ITEMS, "--format", "json")
+        (benchmark,) = json.loads(done.stdout)["benchmarks"]
         assert "repeats an item on average, 1 to 2: a score is their mean" in benchmark["order"]["reason"]
         assert benchmark["pairs"][0]["decided"]["anytime_family"] == "a"
         assert (
             "rankwatch: bench: the report takes the mean of all repeats; live, no pair is decided: a has 2 repeats of item i1, and 1 is "
-            "declared; declare repeats (--repeats 2 or --repeats all)" in told.stderr
+            "declared; declare repeats (--repeats 2 or --repeats all)" in done.stderr
         )
     assert "live, no pair" not in rankwatch("report", path, "--items", ITEMS).stderr

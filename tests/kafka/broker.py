@@ -168,9 +168,9 @@ class KafkaCluster:
     nodes
         How many.
     port
-        Of the first node's listener for clients; free ports are taken unless told otherwise.
+        Of the first node's listener for clients; free ports by default.
     directory
-        For all data; a temporary one unless told otherwise.
+        For all data; a temporary one by default.
     options
         As `KafkaBroker`: `extra`, `scram`, `listeners`.
     """

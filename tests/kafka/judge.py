@@ -73,7 +73,7 @@ def judge(cluster, redis, topic, verdict_topic, numbers):
                 assert found[part] == value, f"{name}: {part}"
             for (_, _, kind), (identifier, *_) in wanted["latches"].items():
                 expected[f"{topic}/{fold.number}/{identifier}"] = kind
-    told = {
+    stored_changes = {
         f"{topic}/{partition.number}/{change.id}": change.model_dump_json()
         for partition in partitions
         for benchmark in partition.benchmarks.values()
@@ -82,8 +82,10 @@ def judge(cluster, redis, topic, verdict_topic, numbers):
 
     verdicts = asyncio.run(read_all(cluster, verdict_topic))
     published = [(dict(record.headers)["ce_id"].decode(), record.value.decode()) for record in verdicts]
-    assert all(told[identifier] == value for identifier, value in published), "one that comes again is the same"
-    assert {identifier for identifier, _ in published} == set(expected) == set(told)
+    assert all(stored_changes[identifier] == value for identifier, value in published), (
+        "one that comes again is the same"
+    )
+    assert {identifier for identifier, _ in published} == set(expected) == set(stored_changes)
 
     letters = asyncio.run(read_all(cluster, f"{topic}.dlq"))
     places = {tuple(int(dict(r.headers)[name]) for name in ("partition", "offset", "index")) for r in letters}

@@ -111,7 +111,7 @@ def _declared(name, spec, items):
 
 
 class Feeder(threading.Thread):
-    """Sends messages, `allowed` of them at the pace given, and the rest when it is told to finish."""
+    """Sends messages, `allowed` of them at the pace given, and the rest when it has to finish."""
 
     def __init__(self, addresses, topic, messages, pace):
         super().__init__(daemon=True)
@@ -123,7 +123,7 @@ class Feeder(threading.Thread):
     def run(self):
         try:
             asyncio.run(self._run())
-        except Exception as error:  # noqa: BLE001 - told in the thread that waits
+        except Exception as error:  # noqa: BLE001 - raised in the thread that waits
             self.fault = error
 
     async def _run(self):

@@ -77,8 +77,8 @@ def folded(policy, events, cuts, *, restart=False):
 
 def found_in(log):
     """Everything that surfaces may tell of the benchmark."""
-    told = benchmark_report(log.bench, pairs="all").model_dump()
-    return told, {field: change.model_dump() for field, change in log.bench.changes.items()}
+    report = benchmark_report(log.bench, pairs="all").model_dump()
+    return report, {field: change.model_dump() for field, change in log.bench.changes.items()}
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -100,16 +100,16 @@ def test_uploads_again_overwrite_nothing_and_are_the_same_however_they_are_cut(p
         assert found_in(cut) == found_in(whole)
 
     counted = Counted(events, fills=policy != "committed")
-    told, _ = found_in(whole)
-    assert (told["events"], told["duplicates"], told["conflicts"]) == (
+    report, _ = found_in(whole)
+    assert (report["events"], report["duplicates"], report["conflicts"]) == (
         len(events),
         counted.duplicates,
         counted.conflicts,
     )
     assert counted.conflicts > 50 < counted.duplicates
-    current = [pair for pair in told["pairs"] if pair["status"] != "superseded"]
+    current = [pair for pair in report["pairs"] if pair["status"] != "superseded"]
     assert pairs_of({"pairs": current}) == counted.pairs()
-    for model in told["models"]:
+    for model in report["models"]:
         own = counted.scores[model["model"]]
         assert (model["items"], model["mean"]) == (len(own), pytest.approx(sum(own.values()) / len(own)))
 

@@ -254,16 +254,16 @@ def test_no_secret_is_told_anywhere(watch):
     (password,) = [line.split()[1].strip('"') for line in config.splitlines() if line.startswith("requirepass")]
     assert len(password) == 64
     secrets = (TOKEN.encode(), password.encode())
-    told = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in (watch.process.pid, server)]
+    texts = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in (watch.process.pid, server)]
     paths = ("/metrics", "/api/v1/benchmarks", "/api/v1/openapi.json", "/nowhere", "/api/v1/benchmarks/x")
-    told += [ask(watch, "GET", path, headers=KEY)[2].encode() for path in paths]
-    told.append("".join(watch.lines + watch.errors).encode())
-    told += [
+    texts += [ask(watch, "GET", path, headers=KEY)[2].encode() for path in paths]
+    texts.append("".join(watch.lines + watch.errors).encode())
+    texts += [
         path.read_bytes()
         for path in watch.data.rglob("*")
         if path.is_file() and path.name not in {"valkey.conf", "valkey.sock"}
     ]
-    assert not [text[:200] for text in told for secret in secrets if secret in text]
+    assert not [text[:200] for text in texts for secret in secrets if secret in text]
     # What holds the password, and everything else in the directory, is for the owner alone.
     assert watch.data.stat().st_mode & 0o077 == 0
     assert not [p for p in watch.data.iterdir() if p.is_file() and p.stat().st_size and p.stat().st_mode & 0o077]

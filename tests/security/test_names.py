@@ -144,7 +144,7 @@ def test_a_pipeline_reads_names_as_text(results, form):
 
 @pytest.fixture(scope="module")
 def served(results, tmp_path_factory):
-    """A `watch` of these results, of which it has told the address."""
+    """A `watch` of these results, whose address is known."""
     data = tmp_path_factory.mktemp("served") / "data"
     with Watch(data, results, "--order", "trusted", "--max-rejected", "1") as watch:
         until(lambda: len(json.loads(get(f"{watch.url}/api/v1/benchmarks")[1])["benchmarks"]) == 2, "both")

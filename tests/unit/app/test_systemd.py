@@ -1,4 +1,4 @@
-"""What a service manager is told, over a real socket."""
+"""The messages to a service manager, over a real socket."""
 
 import asyncio
 import os

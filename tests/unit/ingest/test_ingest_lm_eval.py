@@ -220,10 +220,10 @@ def test_a_file_that_grows_is_read_exactly_once(tmp_path, restart):
 
 def test_half_a_sample_is_left_unread_at_the_end(tmp_path):
     path = lm_eval_run(tmp_path, "m", [sample(0), sample(1)])
-    data, log, told = path.read_bytes(), Log(), []
+    data, log, notes = path.read_bytes(), Log(), []
     path.write_bytes(data[:-20])
-    once(log, tmp_path, importer=Importer(Choices(), told.append))
-    assert any("the last line is half-written" in text for text in told)
+    once(log, tmp_path, importer=Importer(Choices(), notes.append))
+    assert any("the last line is half-written" in text for text in notes)
     path.write_bytes(data[:-1])
     once(log, tmp_path, importer=Importer(Choices()))
     path.write_bytes(data)

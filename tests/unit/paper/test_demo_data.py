@@ -41,12 +41,12 @@ def replay(stream, chunk=2000):
 
 
 @pytest.fixture(scope="module")
-def told(stream):
+def replayed(stream):
     return replay(stream)
 
 
 @pytest.fixture(scope="module")
-def null_told(null_stream):
+def null_replayed(null_stream):
     return replay(null_stream)
 
 
@@ -189,8 +189,8 @@ def test_under_the_default_seed_no_verdict_is_given_that_the_final_counts_do_not
         assert ((log_e.max(0) >= threshold) == (log_e[-1] >= threshold)).all()
 
 
-def test_the_story_puts_the_papers_counts_beside_the_computed_ones(told):
-    text = story(*told)
+def test_the_story_puts_the_papers_counts_beside_the_computed_ones(replayed):
+    text = story(*replayed)
     lines = {line.split("  ")[0]: line.split() for line in text.splitlines() if "/9" in line}
     assert lines["fixed n"][2:] == ["4/9", "4/9", "same"]
     assert lines["Bonferroni / Holm"][3:] == ["4/9", "4/9", "same"]
@@ -198,8 +198,8 @@ def test_the_story_puts_the_papers_counts_beside_the_computed_ones(told):
     assert lines["clustered"][1:3] == ["6/9", "n/a"]
 
 
-def test_the_story_shows_the_nine_pairs_as_printed_and_computed(told):
-    row = next(line for line in story(*told).splitlines() if line.startswith(" 5 v 6"))
+def test_the_story_shows_the_nine_pairs_as_printed_and_computed(replayed):
+    row = next(line for line in story(*replayed).splitlines() if line.startswith(" 5 v 6"))
     assert "Reflection-70B : Arcee-Blitz" in row
     assert row.split()[7:13] == ["5,787", "5,787", "5.8e-5", "5.8e-5", "2.08", "4.35"]
     assert row.split()[13:17] == [
@@ -210,15 +210,15 @@ def test_the_story_shows_the_nine_pairs_as_printed_and_computed(told):
     ]  # resolved fixed n, not anytime; not decided in the family, decided alone
 
 
-def test_the_story_says_why_5_v_6_differs(told):
-    text = " ".join(story(*told).split())
+def test_the_story_says_why_5_v_6_differs(replayed):
+    text = " ".join(story(*replayed).split())
     assert "decided on its own (ln e 4.35, threshold ln 20 = 3.00)" in text
     assert "but not in the family of 9 (ln 180 = 5.19)" in text
     assert "resolved at fixed n (q 2.08) and not resolved anytime (q 0.80)" in text
 
 
-def test_the_story_follows_the_report_it_is_given(told):
-    report, naive = told
+def test_the_story_follows_the_report_it_is_given(replayed):
+    report, naive = replayed
     bench = report.benchmarks[0]
     pairs = [
         pair.model_copy(update={"resolved": pair.resolved.model_copy(update={"fixed_n": False})})
@@ -231,8 +231,8 @@ def test_the_story_follows_the_report_it_is_given(told):
     assert line.split()[2:] == ["4/9", "5/9", "differs"]
 
 
-def test_the_story_needs_all_nine_pairs(told):
-    report, naive = told
+def test_the_story_needs_all_nine_pairs(replayed):
+    report, naive = replayed
     bench = report.benchmarks[0]
     cut = report.model_copy(update={"benchmarks": [bench.model_copy(update={"pairs": bench.pairs[:3]})]})
     with pytest.raises(ValueError, match="all 9 pairs of the demo"):
@@ -240,13 +240,13 @@ def test_the_story_needs_all_nine_pairs(told):
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
-def test_the_story_fits(told, null_told, width):
-    for (report, naive), null in ((told, False), (null_told, True)):
+def test_the_story_fits(replayed, null_replayed, width):
+    for (report, naive), null in ((replayed, False), (null_replayed, True)):
         assert max(map(len, story(report, naive, null=null, width=width).splitlines())) <= width
 
 
-def test_the_null_story_counts_the_false_alarms(null_told):
-    report, naive = null_told
+def test_the_null_story_counts_the_false_alarms(null_replayed):
+    report, naive = null_replayed
     text = " ".join(story(report, naive, null=True).split())
     assert naive.called.any()
     assert (
@@ -255,8 +255,8 @@ def test_the_null_story_counts_the_false_alarms(null_told):
     )
 
 
-def test_the_naive_column_names_pairs_in_name_order(told):
-    _, naive = told
+def test_the_naive_column_names_pairs_in_name_order(replayed):
+    _, naive = replayed
     cells = naive_column(naive).cells
     assert set(cells) == {tuple(sorted(pair)) for pair in naive.pairs}
     assert cells["Arcee-Blitz", "Homer-Qwen2.5-72B"].plain == "none, 0"

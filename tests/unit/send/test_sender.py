@@ -22,7 +22,7 @@ URL = "kafka://localhost:9092/events"
 
 
 class Destination:
-    """Keeps what is delivered; fails from the delivery on that it is told to."""
+    """Keeps what is delivered; fails from a given delivery on."""
 
     def __init__(self, folder, failing_from=None):
         self.folder, self.failing_from = folder, failing_from
@@ -226,9 +226,9 @@ def test_bad_lines_are_told_and_not_sent(destination, tmp_path):
     path.write_bytes(
         lines(event(1), b"not json", event(2, score=7), event(3, note="kept only where all around is good"))
     )
-    told = []
-    progress = destination.send(path, on_reject=told.append)
-    assert [(reject["line"], reject["field"]) for reject in told] == [(2, "record"), (3, "score")]
+    rejects = []
+    progress = destination.send(path, on_reject=rejects.append)
+    assert [(reject["line"], reject["field"]) for reject in rejects] == [(2, "record"), (3, "score")]
     assert (progress.events, progress.rejected) == (2, 2)
     assert [value["item_id"] for value in destination.values] == ["1", "3"]
 

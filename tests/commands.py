@@ -50,10 +50,10 @@ def watch_once(data_dir, *arguments, **options):
 def until(condition, what, patience=PATIENCE):
     """Wait until a condition holds, and return what it gives."""
     end = time.monotonic() + patience
-    while not (found := condition()):
+    while not (value := condition()):
         assert time.monotonic() < end, f"waited {patience} s in vain for {what}"
         time.sleep(0.01)
-    return found
+    return value
 
 
 class Watch:
@@ -181,22 +181,22 @@ class Counted:
 
     def pairs(self):
         """(n, b, c) of every two models, by the frozen set of their names; b counts for the first in name order."""
-        found = {}
+        pairs = {}
         for a, b in combinations(sorted(self.scores), 2):
             x, y = self.scores[a], self.scores[b]
             both = [(x[item], y[item]) for item in x.keys() & y.keys()]
-            found[a, b] = (len(both), both.count((1.0, 0.0)), both.count((0.0, 1.0)))
-        return found
+            pairs[a, b] = (len(both), both.count((1.0, 0.0)), both.count((0.0, 1.0)))
+        return pairs
 
 
 def pairs_of(benchmark):
     """(n, b, c) of every listed pair of a report, in name order like `Counted.pairs`."""
-    found = {}
+    pairs = {}
     for pair in benchmark["pairs"]:
         a, b = pair["model_a"], pair["model_b"]
         counts = (pair["n"], pair["b"], pair["c"])
-        found[min(a, b), max(a, b)] = counts if a < b else (counts[0], counts[2], counts[1])
-    return found
+        pairs[min(a, b), max(a, b)] = counts if a < b else (counts[0], counts[2], counts[1])
+    return pairs
 
 
 def changes(data_dir):
@@ -210,11 +210,11 @@ def letters(data_dir):
     return [json.loads(line) for line in (data_dir / "dead-letters.jsonl").read_text().splitlines()]
 
 
-def in_order(found):
+def in_order(changes):
     """Return changes whose ids increase along the feed: each is there once."""
-    ids = [tuple(map(int, change["id"].split("-"))) for change in found]
+    ids = [tuple(map(int, change["id"].split("-"))) for change in changes]
     assert ids == sorted(set(ids))
-    return found
+    return changes
 
 
 def by_oracle(records, **declared):
@@ -222,21 +222,21 @@ def by_oracle(records, **declared):
     oracle = Oracle(**declared)
     for place, event in enumerate(records):
         oracle.event(event, place)
-    found = {}
+    latches = {}
     for (((a, _), (b, _)), procedure, kind), (_, side, n, wins, losses) in oracle.verdicts.items():
         counts = (n, wins, losses) if a < b else (n, losses, wins)
-        found[min(a, b), max(a, b), procedure, kind] = (a if side > 0 else b, *counts)
-    return found
+        latches[min(a, b), max(a, b), procedure, kind] = (a if side > 0 else b, *counts)
+    return latches
 
 
-def as_latches(found):
+def as_latches(changes):
     """Verdict changes in the form of `by_oracle`."""
     return {
         (c["model_a"], c["model_b"], c["procedure"], c["kind"]): (
             c["model_a"] if (c["after"] or c["before"]) == "a" else c["model_b"],
             *(c["evidence"][name] for name in ("n", "b", "c")),
         )
-        for c in found
+        for c in changes
     }
 
 

@@ -36,6 +36,6 @@ _RESOLUTIONS = ("anytime", "fixed_n", "bonferroni", "clustered")
 def verdicts_by_sign(signs):
     """Read the four from a row of signs, as tables for people show them: the decisions, then the resolutions."""
     columns = [("decided", d) for d in _DECISIONS] + [("resolved", r) for r in _RESOLUTIONS]
-    found = dict(zip(columns, signs, strict=True))
+    verdicts = dict(zip(columns, signs, strict=True))
     wanted = [("decided", "anytime"), ("decided", "anytime_family"), ("resolved", "fixed_n"), ("resolved", "anytime")]
-    return tuple(found[key] == "●" for key in wanted)
+    return tuple(verdicts[key] == "●" for key in wanted)

@@ -12,7 +12,7 @@ class Proxy:
     Attributes
     ----------
     cut_replies : bytes or None
-        Once a client sends this, its connection ends when the server answers: the command has run, and the client does not know. Then None again.
+        Once a client sends this, its connection ends when the server answers: the command has run, unknown to the client. Then None again.
     cuts : int
         How often that happened.
     block, delay : int, float

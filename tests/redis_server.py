@@ -164,8 +164,8 @@ class RedisCluster:
         """The server that follows another."""
         for other in self.servers:
             with other.client() as connection:
-                found = connection.info("replication")
-            if found["role"] == "slave" and found["master_port"] == server.port:
+                replication = connection.info("replication")
+            if replication["role"] == "slave" and replication["master_port"] == server.port:
                 return other
         raise AssertionError("it has no replica")
 
@@ -225,8 +225,8 @@ class Sentinels:
 
     def _ready(self, port):
         with client.Redis(port=port, decode_responses=True) as connection, contextlib.suppress(client.ConnectionError):
-            found = connection.sentinel_master("state")
-            return int(found["num-other-sentinels"]) == 2 and int(found["num-slaves"]) == 1
+            master = connection.sentinel_master("state")
+            return int(master["num-other-sentinels"]) == 2 and int(master["num-slaves"]) == 1
         return False
 
     def __exit__(self, *_):

@@ -85,29 +85,29 @@ async def drain(url, topic, partitions):
     async with await RedisStore.open(url, topic) as store:
         for number in range(partitions):
             await store.relayed(number, "kafka")
-            while found := await store.read_outbox(number, await store.relayed(number, "kafka")):
-                await store.mark_relayed(number, "kafka", found[-1][0])
+            while entries := await store.read_outbox(number, await store.relayed(number, "kafka")):
+                await store.mark_relayed(number, "kafka", entries[-1][0])
 
 
 async def stored(url, topic, partitions):
     """Each partition's state, restored; a partition holds what it owns and nothing else."""
     async with await RedisStore.open(url, topic) as store:
-        found = [Partition.restore(await store.load(number)) for number in range(partitions)]
-    assert all(owner(name, partitions) == each.number for each in found for name in each.benchmarks)
-    return found
+        restored = [Partition.restore(await store.load(number)) for number in range(partitions)]
+    assert all(owner(name, partitions) == each.number for each in restored for name in each.benchmarks)
+    return restored
 
 
 def reports_and_changes(partitions):
     """The report of all benchmarks, and their verdict changes by id."""
     report = ReportCache(lambda: partitions).report("all").model_dump()
-    found = {each["benchmark"]: each for each in report["benchmarks"]}
+    reports = {each["benchmark"]: each for each in report["benchmarks"]}
     changes = {
         (name, field): change.model_dump_json()
         for partition in partitions
         for name, benchmark in partition.benchmarks.items()
         for field, change in benchmark.changes.items()
     }
-    return found, changes
+    return reports, changes
 
 
 async def state_of(url, topic, partitions):

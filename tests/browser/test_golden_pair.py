@@ -36,10 +36,10 @@ def test_the_page_tells_the_four_verdicts_apart(page, tmp_path):
         until(lambda: event_count(watch.url) == 2 * ITEMS, "all events")
         open_view(page, watch.url, BENCHMARK, "pairs")
         said = page.locator(".verdicts tbody tr .mark .sr").all_inner_texts()
-        found = dict(zip(COLUMNS, said, strict=True))
+        shown_signs = dict(zip(COLUMNS, said, strict=True))
         for kind, words in WORDS.items():
             for procedure, expected in words.items():
-                assert found[kind, procedure] == expected
+                assert shown_signs[kind, procedure] == expected
         open_view(page, watch.url, BENCHMARK, "pair", *NAMES)
         rows = dict(zip(COLUMNS, page.locator(".procedures li").all_inner_texts(), strict=True))
         assert "for rank 5" in rows["decided", "anytime"]

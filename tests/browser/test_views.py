@@ -165,8 +165,8 @@ def test_axe_finds_nothing(page, monitor, scheme):
         open_view(page, monitor, *place)
         for summary in page.locator("main summary").all():
             summary.click()
-        found = Axe().run(page, options=RULES[scheme])
-        assert found.violations_count == 0, f"{place} {scheme}\n{found.generate_report()}"
+        violations = Axe().run(page, options=RULES[scheme])
+        assert violations.violations_count == 0, f"{place} {scheme}\n{violations.generate_report()}"
 
 
 @pytest.mark.parametrize("benchmark", ["ordinary", "repeated", EVIL])

@@ -57,17 +57,17 @@ def test_order_diagnostic_keeps_its_level_over_the_life_of_a_benchmark(shared_or
 def test_order_diagnostic_finds_orders_that_break_the_guarantee():
     rng = np.random.default_rng(23)
     cluster = np.repeat(np.arange(14), 80)
-    found = {"blocks": 0, "lumps of ten": 0, "drift": 0}
+    suspicions = {"blocks": 0, "lumps of ten": 0, "drift": 0}
     streams = 400 if FULL else 40
     for _ in range(streams):
         by_block = np.concatenate([np.flatnonzero(cluster == g) for g in rng.permutation(14)])
         lumps = rng.permutation(np.arange(1120).reshape(-1, 10)).ravel()
         drift = np.argsort(np.arange(1120) + rng.normal(0, 800, 1120))
         zeros = np.zeros(1120, dtype=int)
-        found["blocks"] += order_diagnostic(zeros, cluster[by_block]).suspect
-        found["lumps of ten"] += order_diagnostic(zeros, cluster[lumps]).suspect
-        found["drift"] += order_diagnostic(zeros, cluster[drift], drift).suspect
-    assert min(found.values()) > 0.95 * streams, found
+        suspicions["blocks"] += order_diagnostic(zeros, cluster[by_block]).suspect
+        suspicions["lumps of ten"] += order_diagnostic(zeros, cluster[lumps]).suspect
+        suspicions["drift"] += order_diagnostic(zeros, cluster[drift], drift).suspect
+    assert min(suspicions.values()) > 0.95 * streams, suspicions
 
 
 def test_settled_keeps_its_level_on_a_tied_benchmark():

@@ -40,8 +40,8 @@ def test_family_wise_error_rate(name):
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_what_other_watchers_decide(setting):
     rng = generator(setting)
-    found = [watchers(rng, setting) for _ in range(STREAMS)]
-    rate = {name: np.mean([each[name] for each in found]) for name in found[0]}
+    decisions = [watchers(rng, setting) for _ in range(STREAMS)]
+    rate = {name: np.mean([each[name] for each in decisions]) for name in decisions[0]}
     print(f"{setting}: {rate} of {STREAMS}")
     # The streams can err: that is what they do to those who look at a test made for one look.
     assert rate["naive"] > 0.7
@@ -50,7 +50,7 @@ def test_what_other_watchers_decide(setting):
         "blocks, fixed effects": ("completion", "committed"),
         "blocks, random effects": (),  # no claim about other clusters is made
     }[setting]:
-        assert_at_most([each[name] for each in found], ALPHA)
+        assert_at_most([each[name] for each in decisions], ALPHA)
     if setting != "random order":
         assert rate["trusted"] > 4 * ALPHA  # what the order does to those who trust it
         assert rate["trusted, left"] == 0

@@ -59,8 +59,8 @@ async def test_a_cluster_holds_what_one_server_holds(cluster, alone, tmp_path):
     assert await state_of(url, "moved", 5) == await state_of(alone, "events", PARTITIONS)
     shown = rankwatch("state", "show", *to).stdout
     assert len(shown.splitlines()) == 6
-    found = rankwatch("doctor", "--redis-url", url, "--data-dir", tmp_path).stdout
-    assert found.count("appendfsync always") == 3
+    findings = rankwatch("doctor", "--redis-url", url, "--data-dir", tmp_path).stdout
+    assert findings.count("appendfsync always") == 3
 
 
 @needs_cli

@@ -380,7 +380,7 @@ async def test_the_outbox_is_trimmed_behind_the_slowest_publisher(world):
     await store.mark_relayed(0, "topic", ids[2])
     assert await store.relayed(0, "topic") == ids[2]
     assert await waiting() == ids, "the webhook has had nothing"
-    assert [found for found, _ in await store.read_outbox(0, ids[0], count=2)] == ids[1:3]
+    assert [entry for entry, _ in await store.read_outbox(0, ids[0], count=2)] == ids[1:3]
     await store.mark_relayed(0, "webhook", ids[1])
     assert await waiting() == ids[2:]
     await store.forget_publisher(0, "webhook")

@@ -54,8 +54,8 @@ def test_no_metric_has_an_item_and_each_is_described():
 def test_the_dashboards_are_written_from_their_code():
     from deploy.grafana.dashboards import FOLDER, render
 
-    found = {path.name: path.read_text() for path in FOLDER.iterdir()}
-    assert found == render(), "run `make schemas`"
+    dashboards = {path.name: path.read_text() for path in FOLDER.iterdir()}
+    assert dashboards == render(), "run `make schemas`"
 
 
 def test_every_name_that_is_asked_for_is_in_the_catalogue():

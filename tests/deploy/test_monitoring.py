@@ -136,8 +136,8 @@ def same_numbers(prometheus, report):
     """Every number of the pairs is the one that the report has."""
     for models in (("alpha", "bravo"), ("alpha", "charlie"), ("bravo", "charlie")):
         for metric, value in reported_values(report, *models).items():
-            found = prometheus.query(of_pair(metric, *models))
-            assert [v for _, v in found] == ([] if value is None else [pytest.approx(value)]), metric
+            samples = prometheus.query(of_pair(metric, *models))
+            assert [v for _, v in samples] == ([] if value is None else [pytest.approx(value)]), metric
 
 
 def every_panel(prometheus):
@@ -154,11 +154,11 @@ def every_panel(prometheus):
 def every_metric(url):
     """The whole catalogue is exposed, and nothing besides."""
     of_process = {"_bucket", "_count", "_sum", "_created"}
-    found = series(url)
+    exposed = series(url)
     expected = {m.exposed for m in CATALOGUE if m.kind != "histogram" and not m.service_only}
-    assert expected <= found
+    assert expected <= exposed
     names = [m.name for m in CATALOGUE]
-    assert all(name in expected or any(name == n + end for n in names for end in of_process) for name in found)
+    assert all(name in expected or any(name == n + end for n in names for end in of_process) for name in exposed)
 
 
 def webhook_told_each_change_once(receiver, feed):

@@ -76,16 +76,16 @@ def recover(path):
 def test_what_was_acknowledged_is_there_and_nothing_is_torn(tmp_path, point, count):
     path = tmp_path / "log.jsonl"
     acknowledged = crash(path, point, count)
-    found, cut = recover(path)
+    records, cut = recover(path)
     print(
-        f"killed at {point}:{count}: acknowledged {acknowledged}, found {[len(numbers) for numbers in found]}, cut {cut}"
+        f"killed at {point}:{count}: acknowledged {acknowledged}, found {[len(numbers) for numbers in records]}, cut {cut}"
     )
     assert sum(acknowledged) >= (count - 1) * BATCH
-    for acked, numbers in zip(acknowledged, found, strict=True):
+    for acked, numbers in zip(acknowledged, records, strict=True):
         assert numbers == list(range(len(numbers)))
         assert acked <= len(numbers) <= acked + BATCH
     # The write at hand was not acknowledged to anyone: it is there whole, or up to a line.
-    unacknowledged = sum(map(len, found)) - sum(acknowledged)
+    unacknowledged = sum(map(len, records)) - sum(acknowledged)
     assert unacknowledged > 0
     assert cut < 20 if point == "append-torn" else cut == 0
 
@@ -95,9 +95,9 @@ def test_a_log_killed_again_and_again_keeps_its_records(tmp_path):
     for count, point in enumerate(["append", "append-torn"] * 3, start=1):
         acknowledged = crash(path, point, count)
         kept += sum(acknowledged)
-        found = sum(map(len, recover_all(path)))
-        assert found >= kept
-        kept = found
+        records = sum(map(len, recover_all(path)))
+        assert records >= kept
+        kept = records
 
 
 def recover_all(path):

@@ -80,9 +80,9 @@ def stops(worker, code=0, within=DRAIN_SECONDS):
     """Ask a worker to end, and return how long that took."""
     begin = time.monotonic()
     worker.signal(signal.SIGTERM)
-    found = worker.process.wait(PATIENCE)
+    exit_code = worker.process.wait(PATIENCE)
     took = time.monotonic() - begin
-    assert found == code, f"exit {found} after {took:.1f} s\n{worker.log_text}"
+    assert exit_code == code, f"exit {exit_code} after {took:.1f} s\n{worker.log_text}"
     assert "Traceback" not in worker.log_text, worker.log_text
     assert took < within
     print(f"ended after {took:.1f} s")

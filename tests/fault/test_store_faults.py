@@ -35,8 +35,8 @@ def post(url, records):
 
 
 def report(url):
-    found = json.loads(get(f"{url}/api/v1/benchmarks?pairs=all")[1])["benchmarks"]
-    return found[0] if found else {"events": 0}
+    benchmarks = json.loads(get(f"{url}/api/v1/benchmarks?pairs=all")[1])["benchmarks"]
+    return benchmarks[0] if benchmarks else {"events": 0}
 
 
 class Sent:
@@ -83,10 +83,10 @@ class Sent:
         begin = time.monotonic()
         until(lambda: self.watch.process.poll() is not None or self.stored(), fault)
         assert self.watch.process.poll() is None, f"{fault}: {self.watch.errors}"
-        found = report(self.watch.url)
+        benchmarks = report(self.watch.url)
         counted = Counted(self.records[: self.count])
-        assert (found["events"], found["duplicates"], found["conflicts"]) == (self.count, 0, 0), fault
-        assert pairs_of(found) == counted.pairs(), fault
+        assert (benchmarks["events"], benchmarks["duplicates"], benchmarks["conflicts"]) == (self.count, 0, 0), fault
+        assert pairs_of(benchmarks) == counted.pairs(), fault
         print(f"{fault}: right again after {time.monotonic() - begin:.1f} s, {self.count} events")
 
     def command(self, *words):
@@ -239,9 +239,9 @@ def test_a_server_that_cannot_be_trusted_is_refused_at_the_start(tmp_path, prepa
         assert refused.stderr.count("\n") == 1
         assert "s3cret" not in refused.stderr + refused.stdout
         if before is not None and "log" not in prepare:
-            found = server.contents()
+            contents = server.contents()
             # Binding the log is all that was done.
-            meta = found.get(b"{rankwatch.events:0}:meta")
+            meta = contents.get(b"{rankwatch.events:0}:meta")
             if isinstance(meta, dict):
                 meta.pop(b"log", None)
-            assert found == before
+            assert contents == before

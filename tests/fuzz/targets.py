@@ -84,11 +84,13 @@ def body(data):
     """The body of a request: all of it is taken, or a problem says what is wrong."""
     for kind in ("application/x-ndjson", "application/json"):
         try:
-            found = parse_body(data, kind)
+            submission = parse_body(data, kind)
         except ProblemError as problem:
             _sentence(str(problem))
         else:
-            assert all(isinstance(event, EventFields) and name_fault(event.model) is None for event in found.events)
+            assert all(
+                isinstance(event, EventFields) and name_fault(event.model) is None for event in submission.events
+            )
 
 
 # --- files ------------------------------------------------------------------------------------------------------------------------------
@@ -148,8 +150,8 @@ def table(data):
 def archive(data):
     """An exported state."""
     try:
-        _, found = read_archive(iter(data.splitlines(keepends=True)))
-        list(found)
+        _, partitions = read_archive(iter(data.splitlines(keepends=True)))
+        list(partitions)
     except ArchiveDamaged:
         pass
 

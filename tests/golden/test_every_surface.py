@@ -28,12 +28,12 @@ def answers(results, tmp_path_factory):
         url = watch.url
         until(lambda: ITEMS * 2 in [s["events"] for s in json.loads(get(f"{url}/api/v1/summaries")[1])], "the events")
         until(lambda: changes(data), "the feed")
-        found = {path: get(f"{url}/{path}")[1] for path in (
+        pages = {path: get(f"{url}/{path}")[1] for path in (
             "metrics", "api/v1/benchmarks", f"api/v1/benchmarks/{BENCHMARK}", f"api/v1/pairs?{query}", f"api/v1/matrix?{query}",
             f"api/v1/changes?{query}",
         )}  # fmt: skip
         assert watch.stop() == 0
-        return found | {"feed": changes(data), "lines": watch.lines}
+        return pages | {"feed": changes(data), "lines": watch.lines}
 
 
 def pair_of(answers, path):
@@ -56,8 +56,8 @@ def test_the_api(answers, path):
 def test_the_metrics(answers):
     def value(name, procedure):
         labels = f'benchmark="{BENCHMARK}",model_a="rank 5",model_b="rank 6",procedure="{procedure}"'
-        (found,) = re.findall(rf"^rankwatch_pair_{name}{{{labels}}} (\S+)$", answers["metrics"], re.MULTILINE)
-        return float(found)
+        (sample,) = re.findall(rf"^rankwatch_pair_{name}{{{labels}}} (\S+)$", answers["metrics"], re.MULTILINE)
+        return float(sample)
 
     assert [value("decided", name) for name in ("anytime", "anytime_family")] == [1, 0]
     ratios = [value("resolution_ratio", name) for name in ("fixed_n", "anytime")]

@@ -45,10 +45,10 @@ class Read:
 
     def by_model(self):
         """Scores by document number, of each benchmark and model."""
-        found = {}
+        scores = {}
         for e in self.events:
-            found.setdefault((e.benchmark, e.model), {})[int(e.item_id.partition("-")[0])] = e.score
-        return found
+            scores.setdefault((e.benchmark, e.model), {})[int(e.item_id.partition("-")[0])] = e.score
+        return scores
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +56,10 @@ def native():
     folder = os.environ.get("RANKWATCH_DATA")
     if not folder:
         pytest.skip("RANKWATCH_DATA names no folder of evaluation data")
-    found = Path(folder) / "native"
-    if not found.is_dir():
+    folder_of_logs = Path(folder) / "native"
+    if not folder_of_logs.is_dir():
         pytest.skip("RANKWATCH_DATA has no native logs")
-    return found
+    return folder_of_logs
 
 
 def test_lm_eval_runs_of_two_models(native):

@@ -23,10 +23,10 @@ def path():
     folder = os.environ.get("RANKWATCH_DATA")
     if not folder:
         pytest.skip("RANKWATCH_DATA names no folder of evaluation data")
-    found = Path(folder) / "mmlu_pro" / "events.jsonl.gz"
-    if not found.is_file():
-        pytest.skip(f"RANKWATCH_DATA has no {found.relative_to(folder)}")
-    return found
+    file = Path(folder) / "mmlu_pro" / "events.jsonl.gz"
+    if not file.is_file():
+        pytest.skip(f"RANKWATCH_DATA has no {file.relative_to(folder)}")
+    return file
 
 
 @pytest.fixture(scope="module")

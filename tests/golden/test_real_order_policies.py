@@ -62,11 +62,11 @@ def sides(benchmark):
 
 def decided_at(benchmark):
     """Shared items at which each pair was decided in the family."""
-    found = {}
+    decisions = {}
     for field, change in benchmark.changes.items():
         if field.split(":")[1:3] == ["anytime_family", "decided"]:
-            found[frozenset({change.model_a, change.model_b})] = change.evidence.n
-    return found
+            decisions[frozenset({change.model_a, change.model_b})] = change.evidence.n
+    return decisions
 
 
 def test_every_pair_that_the_bound_decides_is_decided_and_trusted_decides_it_earlier():

@@ -51,8 +51,8 @@ def test_conversions_are_said_once_and_change_no_result(command, tmp_path):
     odd.write_bytes(b"\xef\xbb\xbf" + b"".join(json.dumps(r).encode() + b"\r\n\r\n" for r in records))
     expected, _ = report(plain)
     ended = run(command, odd, tmp_path, "--format", "json", *(["--items", 30] if command == "watch" else []))
-    found = json.loads(ended.stdout)
-    assert found["benchmarks"][0]["models"] == expected["benchmarks"][0]["models"]
+    result = json.loads(ended.stdout)
+    assert result["benchmarks"][0]["models"] == expected["benchmarks"][0]["models"]
     assert ended.stderr.count("odd.jsonl: item_id is a number and is read as text") == 1
     assert ended.stderr.count("odd.jsonl: score is text and is read as the number or boolean that it writes") == 1
 
@@ -72,11 +72,11 @@ def test_a_link_out_of_the_folder_is_followed_only_if_asked(tmp_path):
     (tmp_path / "folder").mkdir()
     write(tmp_path / "folder/a.jsonl", RECORDS[1::2])
     (tmp_path / "folder/b.jsonl").symlink_to(tmp_path / "in.jsonl")
-    found, said = report(tmp_path / "folder")
-    assert found["benchmarks"][0]["events"] == 30
+    result, said = report(tmp_path / "folder")
+    assert result["benchmarks"][0]["events"] == 30
     assert "b.jsonl is skipped: it links to" in said
-    found, said = report(tmp_path / "folder", "--follow-symlinks")
-    assert found["benchmarks"][0]["events"] == 60
+    result, said = report(tmp_path / "folder", "--follow-symlinks")
+    assert result["benchmarks"][0]["events"] == 60
     assert "skipped" not in said
 
 
@@ -109,8 +109,8 @@ def test_standard_input_is_a_path(tmp_path):
     assert "undecided" in "".join(piped(data, "gate", "-", "--pair", *MODELS, code=3))
     for _ in range(2):  # the same input again is nothing new
         arguments = ("watch", "-", "--once", "--items", 30, "--format", "json", "--data-dir", tmp_path / "data")
-        found = json.loads(piped(data, *arguments)[0])["benchmarks"][0]
-        assert (found["events"], found["duplicates"]) == (60, 0)
+        benchmark = json.loads(piped(data, *arguments)[0])["benchmarks"][0]
+        assert (benchmark["events"], benchmark["duplicates"]) == (60, 0)
     assert "standard input:1: record" in piped(b"{\n" + data, "report", "-")[1]
     assert "read standard input and URLs with --once" in piped(data, "watch", "-", code=2)[1]
     assert "standard input: no results" in piped(b"", "report", "-", code=1)[1]
@@ -132,8 +132,8 @@ def test_utf16_text_is_read_and_said(tmp_path):
         text = path.read_text()
         data = (text if encoding == "utf-16" else "\ufeff" + text).encode(encoding)
         (tmp_path / name).write_bytes(data)
-        found, said = report(tmp_path / name)
-        assert found == expected
+        result, said = report(tmp_path / name)
+        assert result == expected
         assert said.count("the text is UTF-16 and is read as UTF-8") == 1
     (tmp_path / "d.jsonl.gz").write_bytes(gzip.compress(data))
     assert report(tmp_path / "d.jsonl.gz")[0] == expected

@@ -63,9 +63,9 @@ def test_an_item_count_never_clashes_with_another_benchmark_of_the_data_director
     write(first / "a.jsonl", named(records, "first", 40))
     watch_once(data, first, "--items", 40)
     write(second / "b.jsonl", named(records, "second", 50))
-    found = {b["benchmark"]: b for b in json.loads(watch_once(data, second, "--items", 50))["benchmarks"]}
-    assert [found[name]["order"]["policy"] for name in ("first", "second")] == ["completion"] * 2
-    assert [found[name]["models"][0]["coverage"] for name in ("first", "second")] == [1, 1]
+    benchmarks = {b["benchmark"]: b for b in json.loads(watch_once(data, second, "--items", 50))["benchmarks"]}
+    assert [benchmarks[name]["order"]["policy"] for name in ("first", "second")] == ["completion"] * 2
+    assert [benchmarks[name]["models"][0]["coverage"] for name in ("first", "second")] == [1, 1]
 
 
 def test_a_flag_without_a_name_leaves_what_has_begun_in_the_same_folder(tmp_path, records):
@@ -83,18 +83,18 @@ def test_a_flag_without_a_name_leaves_what_has_begun_in_the_same_folder(tmp_path
 def test_a_flag_overrides_a_rankwatch_toml_and_the_file_and_says_so(tmp_path, records):
     (tmp_path / "rankwatch.toml").write_text('[benchmark."bench"]\nitems = 100\nalpha = 0.02\n')
     path = write(tmp_path / "a.jsonl", [{"declare": "bench", "items": 90}, *records])
-    found, said = report(path, "--items", "80")
+    result, said = report(path, "--items", "80")
     assert "bench: --items 80 replaces items = 100 of rankwatch.toml" in said
-    (benchmark,) = found["benchmarks"]
+    (benchmark,) = result["benchmarks"]
     assert benchmark["alpha"] == 0.02
     assert benchmark["models"][0]["coverage"] == pytest.approx(60 / 80)
     assert benchmark["rejected"] == 0
     (tmp_path / "rankwatch.toml").unlink()
-    found, said = report(path, "--items", "80", "--family", "spending")
+    result, said = report(path, "--items", "80", "--family", "spending")
     assert "bench: --items 80 replaces items = 90 of the file" in said
     ended = rankwatch("watch", path, "--once", "--format", "json", "--data-dir", tmp_path / "data", "--items", "80")
     assert "bench: --items 80 replaces items = 90 of the file" in ended.stderr
-    assert [live_as_complete(b) for b in json.loads(ended.stdout)["benchmarks"]] == found["benchmarks"]
+    assert [live_as_complete(b) for b in json.loads(ended.stdout)["benchmarks"]] == result["benchmarks"]
 
 
 def test_a_name_that_no_file_holds_is_reported(tmp_path, records):
@@ -199,9 +199,9 @@ def test_a_published_size_counts_live_and_is_compared_in_a_report(tmp_path, reco
     assert (live["order"]["policy"], live["models"][0]["coverage"]) == ("completion", pytest.approx(25 / 30))
     again = rankwatch("watch", path, "--once", "--format", "json", "--data-dir", tmp_path / "data")
     assert (again.stdout, again.stderr) == (ended.stdout, "")
-    found, said = report(path)
+    result, said = report(path)
     assert "AIME-2024: 25 items were read, and 30 are published" in said
-    assert found["benchmarks"][0]["order"]["reason"].startswith("asserted: the 25 items")
+    assert result["benchmarks"][0]["order"]["reason"].startswith("asserted: the 25 items")
     assert report(path, "--items", "30", "--family", "spending") == ({"benchmarks": [live_as_complete(live)]}, "")
 
 

@@ -29,8 +29,8 @@ def lm_eval_logs(tmp_path_factory):
 @needs("inspect_ai")
 @pytest.mark.parametrize("kind", ["json", "eval"])
 def test_what_inspect_writes_is_counted_to_the_sample(inspect_logs, kind):
-    found, notes = report(inspect_logs / kind)
-    (benchmark,) = found["benchmarks"]
+    result, notes = report(inspect_logs / kind)
+    (benchmark,) = result["benchmarks"]
     assert (benchmark["benchmark"], benchmark["items"], benchmark["events"]) == ("quiz", 6, 2 * 2 * 6)
     assert (benchmark["duplicates"], benchmark["conflicts"], benchmark["rejected"]) == (0, 0, 0)
     assert {m["model"]: m["mean"] for m in benchmark["models"]} == {m: len(c) / 6 for m, c in CORRECT.items()}
@@ -45,8 +45,8 @@ def test_what_inspect_writes_is_counted_to_the_sample(inspect_logs, kind):
 
 @needs("inspect_ai")
 def test_the_same_run_in_two_formats_is_one_run(inspect_logs):
-    found, _ = report(inspect_logs / "json", inspect_logs / "eval")
-    (benchmark,) = found["benchmarks"]
+    result, _ = report(inspect_logs / "json", inspect_logs / "eval")
+    (benchmark,) = result["benchmarks"]
     assert (benchmark["events"], benchmark["duplicates"], benchmark["conflicts"]) == (48, 24, 0)
 
 
@@ -59,8 +59,8 @@ def test_what_lm_eval_writes_is_counted_to_the_sample(lm_eval_logs):
         model = path.parent.name.replace("__", "/")
         samples = map(json.loads, path.read_text().splitlines())
         records += [{"item_id": each["doc_id"], "model": model, "score": each["acc"]} for each in samples]
-    found, notes = report(lm_eval_logs)
-    (benchmark,) = found["benchmarks"]
+    result, notes = report(lm_eval_logs)
+    (benchmark,) = result["benchmarks"]
     assert (benchmark["benchmark"], benchmark["items"], benchmark["events"]) == ("quiz", QUESTIONS, 2 * QUESTIONS)
     assert pairs_of(benchmark) == Counted(records).pairs()
     assert set(pairs_of(benchmark)) == {("acme/one", "acme/two")}
@@ -107,16 +107,16 @@ def runs(tmp_path):
     folder = tmp_path / "runs"
     folder.mkdir()
     scores = {"a/one": [float(k % 2) for k in range(ITEMS)], "b/two": [float(k % 3 == 0) for k in range(ITEMS)]}
-    for model, found in scores.items():
-        run_of(folder / model.replace("/", "__"), model, found)
-    records = [{"item_id": k, "model": m, "score": s} for m, found in scores.items() for k, s in enumerate(found)]
+    for model, answers in scores.items():
+        run_of(folder / model.replace("/", "__"), model, answers)
+    records = [{"item_id": k, "model": m, "score": s} for m, answers in scores.items() for k, s in enumerate(answers)]
     return folder, records
 
 
 def test_report_and_watch_agree_on_native_logs(tmp_path, runs):
     folder, records = runs
-    found, notes = report(folder)
-    (benchmark,) = found["benchmarks"]
+    result, notes = report(folder)
+    (benchmark,) = result["benchmarks"]
     assert pairs_of(benchmark) == Counted(records).pairs()
     assert notes == "rankwatch: quiz: metric acc (also available: f1); filter strict; no clusters\n"
     for _ in range(2):
@@ -148,9 +148,9 @@ def test_a_wrong_choice_ends_the_command_with_the_remedy(runs):
 
 def test_items_on_the_command_line_count_more_than_the_log(tmp_path, runs):
     folder, _ = runs
-    found = json.loads(watch_once(tmp_path / "data", folder, "--items", "50"))["benchmarks"][0]
-    assert found["rejected"] == 0
-    assert {m["coverage"] for m in found["models"]} == {ITEMS / 50}
+    benchmark = json.loads(watch_once(tmp_path / "data", folder, "--items", "50"))["benchmarks"][0]
+    assert benchmark["rejected"] == 0
+    assert {m["coverage"] for m in benchmark["models"]} == {ITEMS / 50}
 
 
 def test_what_cannot_be_read_is_a_dead_letter_and_all_else_is_read(tmp_path, runs):

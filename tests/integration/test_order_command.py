@@ -61,9 +61,9 @@ def test_the_declaration_stands_in_a_log_as_it_is(tmp_path):
     ended = rankwatch("order", "--seed", "S", "--benchmark", "bench", "--format", "json", *ids)
     path = tmp_path / "log.jsonl"
     path.write_text(ended.stdout + "".join(json.dumps(e) + "\n" for e in events))
-    (found,) = report(path)[0]["benchmarks"]
-    assert (found["order"]["policy"], found["pairs"][0]["status"]) == ("committed", "decided")
-    assert found["pairs"][0]["decided_at_n"] < 100
+    (benchmark,) = report(path)[0]["benchmarks"]
+    assert (benchmark["order"]["policy"], benchmark["pairs"][0]["status"]) == ("committed", "decided")
+    assert benchmark["pairs"][0]["decided_at_n"] < 100
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_a_report_honours_what_is_declared_beside_it(tmp_path):
         """,
     )
     for argument in (path, tmp_path):
-        (found,) = report(argument)[0]["benchmarks"]
-        assert (found["alpha"], found["mixture"], found["family"]) == (
+        (benchmark,) = report(argument)[0]["benchmarks"]
+        assert (benchmark["alpha"], benchmark["mixture"], benchmark["family"]) == (
             0.01,
             "grid98",
             {"policy": "capacity", "size": 7},
         )
-        assert (found["order"]["policy"], found["order"]["reason"]) == ("committed", None)
-        assert found["pairs"][0]["status"] == "decided"
+        assert (benchmark["order"]["policy"], benchmark["order"]["reason"]) == ("committed", None)
+        assert benchmark["pairs"][0]["status"] == "decided"
 
 
 def test_watch_declares_it_before_the_first_score_and_a_change_as_the_next_version(tmp_path):
@@ -139,15 +139,15 @@ def test_watch_declares_it_before_the_first_score_and_a_change_as_the_next_versi
     logs.mkdir()
     write(logs / "a.jsonl", results("S"))
     toml(logs, "[benchmark.bench]\nitems = 200\nalpha = 0.01\nmargin = 0.2\n")
-    (found,) = json.loads(watch_once(tmp_path / "data", logs))["benchmarks"]
-    assert (found["alpha"], found["order"]["policy"]) == (0.01, "completion")
+    (benchmark,) = json.loads(watch_once(tmp_path / "data", logs))["benchmarks"]
+    assert (benchmark["alpha"], benchmark["order"]["policy"]) == (0.01, "completion")
     toml(logs, "[benchmark.bench]\nitems = 200\nalpha = 0.05\nmargin = 0.2\n")
     ended = rankwatch("watch", logs, "--once", "--data-dir", tmp_path / "data")
     assert "bench: declared again, as version 2: alpha = 0.05 (was 0.01)" in ended.stderr
     # A flag stands above the file.
-    (found,) = json.loads(watch_once(tmp_path / "other", logs, "--items", 150))["benchmarks"]
-    assert found["pairs"][0]["status"] == "decided"
-    assert found["alpha"] == 0.05
+    (benchmark,) = json.loads(watch_once(tmp_path / "other", logs, "--items", 150))["benchmarks"]
+    assert benchmark["pairs"][0]["status"] == "decided"
+    assert benchmark["alpha"] == 0.05
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,13 @@ def plan(*arguments):
 
 
 def test_a_pilot_tells_gap_discordance_and_design_effect(pilot):
-    found = plan("--pilot", pilot, "--pair", "b", "a", "--benchmark", "one")
+    planned = plan("--pilot", pilot, "--pair", "b", "a", "--benchmark", "one")
     (pair,) = (p for p in report(pilot)[0]["benchmarks"][0]["pairs"] if {p["model_a"], p["model_b"]} == {"a", "b"})
-    assert found["gap"] == pytest.approx(abs(pair["gap"]))
-    assert found["discordance"] == pytest.approx((pair["b"] + pair["c"]) / pair["n"])
-    assert found["design_effect"] == pair["cluster"]["design_effect"]
-    assert found["required_n"]["fixed_n"] == pytest.approx(pair["required_n"])
-    assert "a small pilot may exaggerate" in found["source"]
+    assert planned["gap"] == pytest.approx(abs(pair["gap"]))
+    assert planned["discordance"] == pytest.approx((pair["b"] + pair["c"]) / pair["n"])
+    assert planned["design_effect"] == pair["cluster"]["design_effect"]
+    assert planned["required_n"]["fixed_n"] == pytest.approx(pair["required_n"])
+    assert "a small pilot may exaggerate" in planned["source"]
     other = plan("--pilot", pilot, "--pair", "a", "c", "--gap", "0.05")
     assert (other["gap"], other["source"].split(" in ")[0]) == (0.05, "200 items of one")
 

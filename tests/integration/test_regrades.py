@@ -35,8 +35,8 @@ def snapshots(models, items, count, changed, seed=1):
     return boards
 
 
-def decided(found):
-    (benchmark,) = found["benchmarks"]
+def decided(result):
+    (benchmark,) = result["benchmarks"]
     assert not benchmark["conflicts"]
     rows = [row for row in benchmark["pairs"] if row["status"] != "superseded"]
     return {frozenset({row["model_a"], row["model_b"]}) for row in rows if row["decided"]["anytime_family"]}, len(rows)
@@ -56,10 +56,10 @@ def check(tmp_path, models, items):
         assert len(last) >= 0.98 * len(fresh) > 0
     fresh, _ = decided(json.loads(watch_once(tmp_path / "fresh", paths[-1], "--items", items)))
     for path in paths:
-        found = json.loads(watch_once(tmp_path / "data", path, "--items", items, "--epoch", "next"))
-        (benchmark,) = found["benchmarks"]
+        result = json.loads(watch_once(tmp_path / "data", path, "--items", items, "--epoch", "next"))
+        (benchmark,) = result["benchmarks"]
     assert {model["epoch"] for model in benchmark["models"]} == {4}
-    last, _ = decided(found)
+    last, _ = decided(result)
     assert len(last) >= 0.98 * len(fresh) > 0
     print(f"{models} models: {len(last)} of {len(fresh)} by watch")
 
@@ -101,8 +101,8 @@ def expected(board):
     }
 
 
-def means(found):
-    (benchmark,) = found["benchmarks"]
+def means(result):
+    (benchmark,) = result["benchmarks"]
     assert not benchmark["rejected"]
     assert {model["model"]: model["epoch"] for model in benchmark["models"]} == {"a": 1, "b": 0}
     return {model["model"]: (model["items"], model["mean"]) for model in benchmark["models"]}

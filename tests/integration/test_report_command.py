@@ -79,10 +79,10 @@ def whole(folder):
 
 
 def test_the_json_is_the_contract_and_nothing_else(whole):
-    text, found, _ = whole
+    text, result, _ = whole
     assert Report.model_validate_json(text).model_dump_json() + "\n" == text
-    assert list(found) == ["benchmarks"]
-    for benchmark in found["benchmarks"]:
+    assert list(result) == ["benchmarks"]
+    for benchmark in result["benchmarks"]:
         assert list(benchmark) == BENCHMARK.split()
         assert list(benchmark["order"]) == ["policy", "suspect", "reason"]
         assert list(benchmark["family"]) == ["policy", "size"]
@@ -93,7 +93,7 @@ def test_the_json_is_the_contract_and_nothing_else(whole):
             assert list(pair["decided"]) == DECIDED.split()
             assert list(pair["resolved"]) == RESOLVED.split()
             assert pair["cluster"] is None or list(pair["cluster"]) == CLUSTER.split()
-    clustered = {b["benchmark"]: b["pairs"][0]["cluster"] is not None for b in found["benchmarks"]}
+    clustered = {b["benchmark"]: b["pairs"][0]["cluster"] is not None for b in result["benchmarks"]}
     assert clustered == {"first": False, "second": True}
 
 
@@ -112,9 +112,9 @@ def test_the_json_schema_names_the_same_fields():
 
 
 def test_counts_of_all_pairs_equal_plain_dictionaries(whole):
-    _, found, records = whole
-    assert [b["benchmark"] for b in found["benchmarks"]] == ["first", "second"]
-    for benchmark in found["benchmarks"]:
+    _, result, records = whole
+    assert [b["benchmark"] for b in result["benchmarks"]] == ["first", "second"]
+    for benchmark in result["benchmarks"]:
         counted = Counted(records[benchmark["benchmark"]])
         assert pairs_of(benchmark) == counted.pairs()
         for name in ("events", "duplicates", "conflicts", "items"):
@@ -135,9 +135,9 @@ def test_counts_of_all_pairs_equal_plain_dictionaries(whole):
 
 
 def test_statistics_of_a_pair_equal_scipy_and_the_formulas(whole):
-    _, found, _ = whole
+    _, result, _ = whole
     k = (norm.ppf(0.975) + norm.ppf(0.8)) ** 2
-    for pair in found["benchmarks"][0]["pairs"]:
+    for pair in result["benchmarks"][0]["pairs"]:
         n, b, c = pair["n"], pair["b"], pair["c"]
         assert pair["gap"] == pytest.approx((b - c) / n)
         assert pair["p_exact"] == pytest.approx(binomtest(b, b + c).pvalue)
@@ -162,8 +162,8 @@ def test_items_found_are_the_benchmark_and_it_says_so(whole):
 
 
 def test_adjacent_pairs_are_the_neighbours_of_all_pairs(folder, whole):
-    found, _ = report(folder[0], "--pairs", "adjacent")
-    for some, everything in zip(found["benchmarks"], whole[1]["benchmarks"], strict=True):
+    result, _ = report(folder[0], "--pairs", "adjacent")
+    for some, everything in zip(result["benchmarks"], whole[1]["benchmarks"], strict=True):
         ranked = [m["model"] for m in some["models"]]
         assert [(p["model_a"], p["model_b"]) for p in some["pairs"]] == list(pairwise(ranked))
         assert some["pairs"] == [p for p in everything["pairs"] if p["adjacent"]]
@@ -182,8 +182,8 @@ def test_the_order_of_lines_and_their_files_changes_no_count(folder, whole, tmp_
     groups = list(keyed.values())
     random.Random(5).shuffle(groups)
     path = write(tmp_path / "shuffled", [event for group in groups for event in group])
-    found, _ = report(path, path, "--pairs", "all")  # named twice, read once
-    assert found == whole[1]
+    result, _ = report(path, path, "--pairs", "all")  # named twice, read once
+    assert result == whole[1]
 
 
 def test_tables_name_every_model_and_pair(folder):
@@ -216,10 +216,10 @@ def test_hostile_names_are_kept_as_they_are(tmp_path):
     skills = {name: 0.3 + 0.05 * k for k, name in enumerate(HOSTILE)}
     records = [event for name in HOSTILE for event in events(rng, skills, 6, benchmark=name)]
     path = write(tmp_path / "odd [name] \n.jsonl", records)
-    found, errors = report(path, "--pairs", "all")
+    result, errors = report(path, "--pairs", "all")
     assert errors == ""
-    assert {b["benchmark"] for b in found["benchmarks"]} == set(HOSTILE)
-    assert all({m["model"] for m in b["models"]} == set(HOSTILE) for b in found["benchmarks"])
+    assert {b["benchmark"] for b in result["benchmarks"]} == set(HOSTILE)
+    assert all({m["model"] for m in b["models"]} == set(HOSTILE) for b in result["benchmarks"])
     table = rankwatch("report", path).stdout
     assert all(name in table for name in HOSTILE[:-1])
     assert len(table.splitlines()) > 9 * 20
@@ -256,14 +256,14 @@ def test_bad_lines_are_named_and_everything_else_is_counted(tmp_path):
         records.insert(12 * k + 5, line)
         places[name] = 12 * k + 6
     path = write(tmp_path / "results.jsonl", records)
-    found, errors = report(path)
+    result, errors = report(path)
     messages = errors.splitlines()
     assert len(messages) == len(BAD)
     for (name, (_, field, *words)), message in zip(BAD.items(), messages, strict=True):
         assert message.startswith(f"rankwatch: {path}:{places[name]}: {field}: "), name
         assert all(word in message for word in words), (name, message)
         assert len(message) < 600 + len(str(path))
-    (benchmark,) = found["benchmarks"]
+    (benchmark,) = result["benchmarks"]
     assert benchmark["rejected"] == len(BAD)
     assert benchmark["events"] == 200
     assert pairs_of(benchmark) == Counted(good).pairs()
@@ -271,8 +271,8 @@ def test_bad_lines_are_named_and_everything_else_is_counted(tmp_path):
 
 def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
     path = write(tmp_path / "a.jsonl", [*events(random.Random(1), {"m": 0.5, "n": 0.5}, 300), *["{"] * 50])
-    found, errors = report(path)
-    assert found["benchmarks"][0]["rejected"] == 50
+    result, errors = report(path)
+    assert result["benchmarks"][0]["rejected"] == 50
     assert len(errors.splitlines()) == 21
     assert errors.splitlines()[-1] == "rankwatch: 30 more lines could not be read"
 
@@ -308,8 +308,8 @@ def test_what_cannot_be_reported_ends_with_a_reason(tmp_path, files, paths, code
 
 def test_the_share_of_bad_lines_can_be_raised(tmp_path):
     path = write(tmp_path / "a.jsonl", ["{"] * 30 + events(random.Random(1), {"m": 0.5, "n": 0.5}, 50))
-    found, _ = report(path, "--max-rejected", "0.5")
-    assert found["benchmarks"][0]["rejected"] == 30
+    result, _ = report(path, "--max-rejected", "0.5")
+    assert result["benchmarks"][0]["rejected"] == 30
 
 
 def test_a_damaged_gzip_file_is_named_and_what_comes_before_is_read(tmp_path):
@@ -317,8 +317,8 @@ def test_a_damaged_gzip_file_is_named_and_what_comes_before_is_read(tmp_path):
     data = gzip.compress("".join(json.dumps(e) + "\n" for e in records).encode())
     path = tmp_path / "cut.jsonl.gz"
     path.write_bytes(data[: len(data) // 2])
-    found, errors = report(path)
-    assert 1000 < found["benchmarks"][0]["events"] < 5000
+    result, errors = report(path)
+    assert 1000 < result["benchmarks"][0]["events"] < 5000
     assert str(path) in errors
     assert "the gzip data breaks off" in errors
 
@@ -328,8 +328,8 @@ def test_a_damaged_gzip_file_is_named_and_what_comes_before_is_read(tmp_path):
 
 def declared(tmp_path, declaration, records, *later):
     path = write(tmp_path / "declared.jsonl", [{"declare": "bench"} | declaration, *records, *later])
-    found, errors = report(path, "--pairs", "all")
-    (benchmark,) = found["benchmarks"]
+    result, errors = report(path, "--pairs", "all")
+    (benchmark,) = result["benchmarks"]
     return benchmark, errors.replace(str(path), "FILE")
 
 
@@ -401,10 +401,10 @@ def test_conflicts_are_written_to_a_file_and_their_models_named(tmp_path, suffix
     path = write(tmp_path / "results.jsonl", [*rows, *again])
     out = tmp_path / f"conflicts{suffix}"
     done = rankwatch("report", path, "--conflicts", out, "--format", "json")
-    (found,) = json.loads(done.stdout)["benchmarks"]
+    (benchmark,) = json.loads(done.stdout)["benchmarks"]
     by_model = Counted([*rows, *again]).conflicts_by_model
-    assert found["conflicts_by_model"] == by_model
-    assert sum(by_model.values()) == found["conflicts"] == len(again)
+    assert benchmark["conflicts_by_model"] == by_model
+    assert sum(by_model.values()) == benchmark["conflicts"] == len(again)
     assert f"{out}: {len(again)} conflicts written" in done.stderr
     if suffix == ".csv":
         with out.open(newline="") as file:

@@ -63,9 +63,9 @@ async def test_a_missing_topic_is_not_made_unless_that_is_asked_for(kafka, topic
     worker = start(create_topics="all", topic_partitions="3", topic_retention_seconds="86400")
     until(lambda: get(f"{worker.url()}/readyz")[0] == 200, "the worker to be ready")
     for name in (topic, f"{topic}.dlq", f"{topic}.verdicts"):
-        found = await config(kafka, name)
-        assert (found.partitions, found.replicas) == (3, 1)
-        assert (found.config["retention.ms"], found.config["cleanup.policy"]) == ("86400000", "delete")
+        settings = await config(kafka, name)
+        assert (settings.partitions, settings.replicas) == (3, 1)
+        assert (settings.config["retention.ms"], settings.config["cleanup.policy"]) == ("86400000", "delete")
     assert worker.holds() == 3
     until(lambda: "rankwatch_broker_up 1.0" in get(f"{worker.url()}/metrics")[1], "the brokers to be seen")
     assert "rankwatch_source_gap 0.0" in get(f"{worker.url()}/metrics")[1]

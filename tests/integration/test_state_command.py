@@ -90,20 +90,20 @@ async def test_ended_runs_and_undeclared_repeats_move_with_the_state(servers, tm
     await drain(source.url, topic, 3)
     rankwatch("state", "export", file, "--redis-url", source.url, "--topic", topic)
     rankwatch("state", "import", file, "--redis-url", target.url, "--topic", topic, "--partitions", partitions)
-    found, changes = await state_of(target.url, topic, partitions)
-    assert (found, changes) == await state_of(source.url, topic, 3)
-    assert {m["model"]: m["run_ended"] for m in found["runs"]["models"]} == {model: model != "cy" for model in MODELS}
-    assert {m["items"] > 0 for m in found["runs"]["models"] if m["run_ended"]} == {True}
-    assert any("ignored" in pair["reason"] for pair in found["runs"]["pairs"])
-    assert "and 1 is declared; declare repeats (--repeats 2 or --repeats all)" in found["held"]["order"]["reason"]
+    reports, changes = await state_of(target.url, topic, partitions)
+    assert (reports, changes) == await state_of(source.url, topic, 3)
+    assert {m["model"]: m["run_ended"] for m in reports["runs"]["models"]} == {model: model != "cy" for model in MODELS}
+    assert {m["items"] > 0 for m in reports["runs"]["models"] if m["run_ended"]} == {True}
+    assert any("ignored" in pair["reason"] for pair in reports["runs"]["pairs"])
+    assert "and 1 is declared; declare repeats (--repeats 2 or --repeats all)" in reports["held"]["order"]["reason"]
     # New scores of ended runs are refused on both sides, and the held benchmark stays held.
     more = [e | {"repeat": 9} for name in ("runs", "held") for e in events(random.Random(4), MODELS, 2, benchmark=name)]
     await fold(source.url, topic, 3, more)
     await fold(target.url, topic, partitions, more)
     later, later_changes = await state_of(target.url, topic, partitions)
     assert (later, later_changes) == await state_of(source.url, topic, 3)
-    assert later["runs"]["rejected"] == found["runs"]["rejected"] + 2 * (len(MODELS) - 1)
-    assert (later["held"]["order"], later["held"]["rejected"]) == (found["held"]["order"], 0)
+    assert later["runs"]["rejected"] == reports["runs"]["rejected"] + 2 * (len(MODELS) - 1)
+    assert (later["held"]["order"], later["held"]["rejected"]) == (reports["held"]["order"], 0)
 
 
 async def test_a_new_log_is_read_from_where_it_is_said(servers, exported):
@@ -206,8 +206,8 @@ def test_a_data_directory_goes_on_in_another_one_and_in_a_server(servers, tmp_pa
     write(file, made[300:], "a")
     ours, theirs = (watch_once(folder, file, "--order", "trusted") for folder in (target, source))
     assert json.loads(ours) == json.loads(theirs)
-    (found,) = json.loads(ours)["benchmarks"]
-    assert (found["events"], found["duplicates"]) == (400, 0)
+    (benchmark,) = json.loads(ours)["benchmarks"]
+    assert (benchmark["events"], benchmark["duplicates"]) == (400, 0)
     rankwatch("state", "import", moved, "--redis-url", servers[1].url, "--topic", "from.files", "--partitions", 2)
     assert "imported" not in rankwatch("state", "export", os.devnull, "--data-dir", tmp_path / "none", code=1).stderr
     assert not (tmp_path / "none").exists()

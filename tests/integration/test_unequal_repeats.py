@@ -35,12 +35,12 @@ def expected(runs):
     for (model, item), repeats in runs.items():
         if repeats:
             means.setdefault(model, {})[item] = np.mean([score for _, score in repeats])
-    found = {model: float(np.mean(list(own.values()))) for model, own in means.items()}
+    model_means = {model: float(np.mean(list(own.values()))) for model, own in means.items()}
     pairs = {}
     for (a, one), (b, other) in permutations(means.items(), 2):
         gaps = np.array([one[item] - other[item] for item in one.keys() & other.keys()])
         pairs[a, b] = (gaps.size, float(gaps.mean()) if gaps.size else None)
-    return found, pairs
+    return model_means, pairs
 
 
 @pytest.fixture(scope="module")

@@ -34,9 +34,9 @@ HEAD = 'rankwatch_{}{{benchmark="bench"}}'
 
 def metric(text, name):
     """The value of a series in the text format."""
-    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
-    assert found, f"no series {name} in\n{text}"
-    return float(found[1])
+    sample = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    assert sample, f"no series {name} in\n{text}"
+    return float(sample[1])
 
 
 def event_count(url):

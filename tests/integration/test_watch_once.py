@@ -39,21 +39,21 @@ def pairs_in(text):
 
 
 def counted(records):
-    found = Counted(records)
-    return (found.events, found.duplicates, found.conflicts, found.pairs())
+    counts = Counted(records)
+    return (counts.events, counts.duplicates, counts.conflicts, counts.pairs())
 
 
 @pytest.fixture(scope="module")
 def records():
     """One benchmark with duplicates, conflicts and skips in it."""
     rng = random.Random(11)
-    found = events(rng, SKILLS, ITEMS)
-    for event in list(found):
+    made = events(rng, SKILLS, ITEMS)
+    for event in list(made):
         if rng.random() < 0.04:
-            found.insert(rng.randrange(len(found)), event | {"score": rng.choice([0, 1])})
+            made.insert(rng.randrange(len(made)), event | {"score": rng.choice([0, 1])})
         if rng.random() < 0.02:
             event["score"] = None
-    return found
+    return made
 
 
 @pytest.mark.smoke
@@ -125,12 +125,12 @@ def test_a_file_under_another_name_is_read_again_by_key(tmp_path, records):
     assert pairs_of(moved) == Counted(records).pairs()
 
 
-def check_latches(benchmark, found, records, **declared):
+def check_latches(benchmark, latches, records, **declared):
     """The changes, and the report that rests on them, are those of the event-by-event fold."""
     expected = by_oracle(records, **declared)
     assert len(expected) > 5
-    assert as_latches(found) == expected
-    assert len(found) == len(expected)
+    assert as_latches(latches) == expected
+    assert len(latches) == len(expected)
     order = benchmark["order"]
     assert (order["policy"], order["suspect"]) == (declared["policy"], False)
     assert order["reason"] is None or order["reason"].startswith(COMPLETE)
@@ -149,9 +149,9 @@ def check_latches(benchmark, found, records, **declared):
 def test_latches_of_a_declared_item_count_equal_an_event_by_event_fold(tmp_path, records):
     path, data = write(tmp_path / "a.jsonl", records), tmp_path / "data"
     text = watch_once(data, path, "--items", ITEMS)
-    found = in_order(changes(data))
-    check_latches(json.loads(text)["benchmarks"][0], found, records, policy="completion", items=ITEMS)
-    for change in found:
+    latches = in_order(changes(data))
+    check_latches(json.loads(text)["benchmarks"][0], latches, records, policy="completion", items=ITEMS)
+    for change in latches:
         evidence = change["evidence"]
         assert (change["benchmark"], change["order_policy"]) == ("bench", "completion")
         assert change["model_a"] < change["model_b"]
@@ -162,7 +162,7 @@ def test_latches_of_a_declared_item_count_equal_an_event_by_event_fold(tmp_path,
         assert change["sentence"].startswith(f"{better} is better than ")
     assert watch_once(data, path) == text  # the flag is not needed again
     assert watch_once(data, path, "--items", f"bench={ITEMS}") == text
-    assert changes(data) == found
+    assert changes(data) == latches
 
 
 def test_more_items_than_declared_withdraw_what_was_decided(tmp_path, records):
@@ -215,16 +215,16 @@ def test_flags_and_declarations_each_hold_for_their_benchmark(tmp_path, records)
     path = write(tmp_path / "a.jsonl", [{"declare": "sure", "order": "trusted", "alpha": 0.01}, *in_turn])
     data = tmp_path / "data"
     text = watch_once(data, path, "--items", f"b=c={ITEMS}", "--items", "sure=500")
-    found = {b["benchmark"]: b for b in json.loads(text)["benchmarks"]}
+    benchmarks = {b["benchmark"]: b for b in json.loads(text)["benchmarks"]}
     latched = in_order(changes(data))
     check_latches(
-        found["b=c"], [c for c in latched if c["benchmark"] == "b=c"], records, policy="completion", items=ITEMS
+        benchmarks["b=c"], [c for c in latched if c["benchmark"] == "b=c"], records, policy="completion", items=ITEMS
     )
     check_latches(
-        found["sure"], [c for c in latched if c["benchmark"] == "sure"], records, policy="trusted", alpha=0.01
+        benchmarks["sure"], [c for c in latched if c["benchmark"] == "sure"], records, policy="trusted", alpha=0.01
     )
-    assert found["sure"]["rejected"] == 0  # what the file declares goes before the flag
-    assert found["free"]["order"]["reason"].startswith("asserted")
+    assert benchmarks["sure"]["rejected"] == 0  # what the file declares goes before the flag
+    assert benchmarks["free"]["order"]["reason"].startswith("asserted")
     assert {c["benchmark"] for c in latched} == {"b=c", "sure"}
 
 
@@ -235,19 +235,19 @@ def test_dead_letters_hold_what_is_needed_to_mend_them(tmp_path, records):
     lines.append(json.dumps({"benchmark": "never seen", "item_id": "1", "model": "m", "score": "high"}))
     path, data = write(tmp_path / "a.jsonl", lines), tmp_path / "data"
     watch_once(data, path)
-    found = letters(data)
-    assert [(letter["line"], letter["field"]) for letter in found] == [
+    dead_letters = letters(data)
+    assert [(letter["line"], letter["field"]) for letter in dead_letters] == [
         (8, "record"),
         (9, "record"),
         (51, "score"),
         (len(lines), "score"),
     ]
-    assert all(letter["source"] == str(path) for letter in found)
-    assert [letter["benchmark"] for letter in found] == ["bench", "bench", "bench", "never seen"]
-    assert found[0]["raw"] == lines[7]
-    assert found[2]["raw"] == lines[50][:2_000]
-    assert all("; use " in letter["reason"] or "; write " in letter["reason"] for letter in found)
-    places = [(letter["offset"], letter["index"]) for letter in found]
+    assert all(letter["source"] == str(path) for letter in dead_letters)
+    assert [letter["benchmark"] for letter in dead_letters] == ["bench", "bench", "bench", "never seen"]
+    assert dead_letters[0]["raw"] == lines[7]
+    assert dead_letters[2]["raw"] == lines[50][:2_000]
+    assert all("; use " in letter["reason"] or "; write " in letter["reason"] for letter in dead_letters)
+    places = [(letter["offset"], letter["index"]) for letter in dead_letters]
     assert places == sorted(set(places))
 
 

@@ -68,9 +68,9 @@ def judge(cluster, redis, topic, verdict_topic, numbers):
         assert partition.origins == fold.origins
         assert set(partition.benchmarks) == set(fold.benchmarks)
         for name, benchmark in partition.benchmarks.items():
-            found, wanted = stored_state(benchmark), fold.state(name)
+            state, wanted = stored_state(benchmark), fold.state(name)
             for part, value in wanted.items():
-                assert found[part] == value, f"{name}: {part}"
+                assert state[part] == value, f"{name}: {part}"
             for (_, _, kind), (identifier, *_) in wanted["latches"].items():
                 expected[f"{topic}/{fold.number}/{identifier}"] = kind
     stored_changes = {

@@ -31,6 +31,6 @@ async def read_all(cluster, topic):
         records = {partition: [] for partition in partitions}
         for partition in partitions:
             while await consumer.position(partition) < ends[partition]:
-                for found_in, found in (await consumer.getmany(timeout_ms=200)).items():
-                    records[found_in] += found
+                for found_in, fetched in (await consumer.getmany(timeout_ms=200)).items():
+                    records[found_in] += fetched
     return [record for partition in partitions for record in records[partition]]

@@ -34,8 +34,8 @@ class RunWorker:
 
     def lines(self, event):
         """What it has logged of an event."""
-        found = [line for line in self.log_text.splitlines() if f'"{event}"' in line and line.endswith("}")]
-        return [json.loads(line) for line in found]
+        logged = [line for line in self.log_text.splitlines() if f'"{event}"' in line and line.endswith("}")]
+        return [json.loads(line) for line in logged]
 
     def partitions(self):
         """The partitions that it was given last."""

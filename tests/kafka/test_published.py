@@ -52,8 +52,8 @@ async def test_messages_arrive_in_order_each_on_its_partition(kafka):
     async with KafkaProducer(options(kafka)) as producer:
         await producer.deliver(topic, wanted)
         assert await producer.partitions(topic) == 3
-    found = [(r.partition, r.key, r.value, list(r.headers)) for r in await read_all(kafka, topic)]
-    assert found == [(p, k, v, list(h)) for n in range(3) for p, k, v, h in wanted if p == n]
+    received = [(r.partition, r.key, r.value, list(r.headers)) for r in await read_all(kafka, topic)]
+    assert received == [(p, k, v, list(h)) for n in range(3) for p, k, v, h in wanted if p == n]
 
 
 async def test_compressed_messages_arrive(kafka):
@@ -209,8 +209,8 @@ async def test_topics_are_made_as_the_topic_of_the_events_is(kafka):
         assert await topics.find(topic + ".dlq") is None
         made = await topics.provide(topic + ".dlq", events)
         assert made.partitions == 3
-        found = await topics.provide(topic + ".dlq", events)
-        assert (found.partitions, found.config["cleanup.policy"]) == (3, "delete")
+        again = await topics.provide(topic + ".dlq", events)
+        assert (again.partitions, again.config["cleanup.policy"]) == (3, "delete")
 
 
 async def test_a_topic_that_a_broker_does_not_know_yet_is_asked_for_again(kafka):

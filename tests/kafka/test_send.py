@@ -88,18 +88,18 @@ def test_a_second_run_sends_what_is_new_and_again_means_again(kafka, topic, tmp_
 def test_packed_messages_and_declarations(kafka, topic, tmp_path):
     lines = results(tmp_path / "r.jsonl", 700)
     rankwatch("send", tmp_path, "--to", kafka.url(topic), "--packed", "--items", "700", "--data-dir", tmp_path / "d")
-    found = {name: [] for name in NAMES}
+    received = {name: [] for name in NAMES}
     for record in sent_to(kafka, topic):
         name, value = record.key.decode(), json.loads(record.value)
         assert record.partition == owner(name, PARTITIONS)
         if "declare" in value:
             assert value == {"declare": name, "items": 700}
-            assert not found[name], "the declaration comes first"
+            assert not received[name], "the declaration comes first"
         else:
             assert len(value["events"]) <= 1_000
-            found[name] += value["events"]
+            received[name] += value["events"]
     wanted = {name: [json.loads(v) for v in values] for name, values in by_benchmark(lines).items()}
-    assert found == {
+    assert received == {
         name: [{key: e[key] for key in e if key != "note"} for e in events] for name, events in wanted.items()
     }
 
@@ -119,8 +119,8 @@ def test_killed_and_run_again_nothing_is_missing(kafka, topic, tmp_path):
         kills += running.wait() == -signal.SIGKILL
     rankwatch("send", path, "--to", kafka.url(topic), "--data-dir", tmp_path / "d")
     values = [r.value for r in sent_to(kafka, topic)]
-    firsts = {name: list(dict.fromkeys(found)) for name, found in by_benchmark(values).items()}
-    assert firsts == {name: list(dict.fromkeys(found)) for name, found in by_benchmark(lines).items()}
+    firsts = {name: list(dict.fromkeys(events)) for name, events in by_benchmark(values).items()}
+    assert firsts == {name: list(dict.fromkeys(events)) for name, events in by_benchmark(lines).items()}
     assert kills >= 2
     assert len(values) < 2 * len(lines)
 

@@ -21,14 +21,14 @@ SPECS = (
 
 def benchmarks(partitions):
     """Two names for each partition, with what is declared of them."""
-    found = defaultdict(list)
+    events = defaultdict(list)
     k = 0
-    while sum(len(names) for names in found.values()) < 2 * partitions:
+    while sum(len(names) for names in events.values()) < 2 * partitions:
         name = f"bench {k}"
-        if len(found[home(name, partitions)]) < 2:
-            found[home(name, partitions)].append(name)
+        if len(events[home(name, partitions)]) < 2:
+            events[home(name, partitions)].append(name)
         k += 1
-    names = [name for p in range(partitions) for name in found[p]]
+    names = [name for p in range(partitions) for name in events[p]]
     return {name: SPECS[k % len(SPECS)] for k, name in enumerate(names)}
 
 

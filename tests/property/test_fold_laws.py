@@ -240,7 +240,7 @@ def agree(benchmark, oracle):
             if benchmark.committed and not graded:
                 sums = [int(benchmark.committed.sums[name][p]) for name in ("n", "b", "c_worst", "b_best", "c")]
                 assert sums == oracle.prefixes[names[i], names[j]][1:] or names[i][0] == names[j][0]
-    found = {}
+    states = {}
     for field, change in benchmark.changes.items():
         p, procedure, kind = field.split(":")
         j = next(k for k in range(len(names)) if k * (k - 1) // 2 <= int(p) < k * (k + 1) // 2)
@@ -256,8 +256,8 @@ def agree(benchmark, oracle):
             )
         wins, losses = (evidence.c, evidence.b) if swapped else (evidence.b, evidence.c)
         side = 1 if ((change.before if change.after is None else change.after) == "a") != swapped else -1
-        found[(names[i], names[j]), procedure, kind] = ((offset, sequence >> 38), side, evidence.n, wins, losses)
-    assert found == oracle.verdicts
+        states[(names[i], names[j]), procedure, kind] = ((offset, sequence >> 38), side, evidence.n, wins, losses)
+    assert states == oracle.verdicts
     assert (benchmark.arrival.finding is not None) == (oracle.suspect_at is not None)
 
 

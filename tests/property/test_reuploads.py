@@ -38,14 +38,14 @@ def uploads(seed):
     answers = {(m, item): int(rng.random() < skill) for m, skill in SKILLS.items() for item in order}
 
     def file(model, *, epoch=0, part=1.0, changed=0.0, skipped=0.0):
-        found = []
+        records = []
         for item in order[: int(part * len(order))]:
             score = answers[model, item]
             score = None if rng.random() < skipped else 1 - score if rng.random() < changed else score
-            found.append({"benchmark": "bench", "item_id": item, "model": model, "score": score})
+            records.append({"benchmark": "bench", "item_id": item, "model": model, "score": score})
             if epoch:
-                found[-1]["epoch"] = epoch
-        return found
+                records[-1]["epoch"] = epoch
+        return records
 
     return [
         file("delta"),
@@ -159,7 +159,7 @@ def test_an_epoch_supersedes_the_verdicts_on_the_older_one_and_keeps_them(policy
         if "anytime_family" in verdicts:
             assert row["decided_at_n"] == verdicts["anytime_family"][1]
     for row in above:
-        by_pair = {frozenset(m for m, _ in pair): found for pair, found in decided.items()}
+        by_pair = {frozenset(m for m, _ in pair): changes for pair, changes in decided.items()}
         verdicts = by_pair.get(key(row), {})
         assert (row["status"] == "decided") == ("anytime_family" in verdicts)
         assert (row["decided"]["anytime"] is not None) == ("anytime" in verdicts)
@@ -176,15 +176,15 @@ def test_uploads_again_through_a_watch_that_ends_between_them(tmp_path):
         for k, file in enumerate(files[had:upto], had):
             write(folder / f"{k:02}.jsonl", file)
         had = upto
-        (found,) = json.loads(watch_once(data, folder))["benchmarks"]
+        (benchmark,) = json.loads(watch_once(data, folder))["benchmarks"]
         events = [event for file in files[:had] for event in file]
         counted = Counted(events)
-        assert [found[name] for name in ("events", "duplicates", "conflicts")] == [
+        assert [benchmark[name] for name in ("events", "duplicates", "conflicts")] == [
             len(events),
             counted.duplicates,
             counted.conflicts,
         ]
-        assert pairs_of({"pairs": [p for p in found["pairs"] if p["status"] != "superseded"]}) == counted.pairs()
+        assert pairs_of({"pairs": [p for p in benchmark["pairs"] if p["status"] != "superseded"]}) == counted.pairs()
     whole = folded("completion", events, [])
     feed = in_order(changes(data))
     assert len(feed) == len(whole.bench.changes)

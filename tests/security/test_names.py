@@ -43,10 +43,10 @@ def plain(text):
 
 
 def test_json_has_every_name_as_it_is(results):
-    found, errors = report(results, "--pairs", "all")
+    result, errors = report(results, "--pairs", "all")
     assert errors == ""
-    assert [b["benchmark"] for b in found["benchmarks"]] == sorted(ACCEPTED[:2])
-    for benchmark in found["benchmarks"]:
+    assert [b["benchmark"] for b in result["benchmarks"]] == sorted(ACCEPTED[:2])
+    for benchmark in result["benchmarks"]:
         assert {m["model"] for m in benchmark["models"]} == set(ACCEPTED)
         assert benchmark["items"] == ITEMS
 

@@ -35,8 +35,8 @@ def post(url, records):
 
 
 def report(url):
-    (found,) = json.loads(get(f"{url}/api/v1/benchmarks?pairs=all")[1])["benchmarks"]
-    return found
+    (benchmark,) = json.loads(get(f"{url}/api/v1/benchmarks?pairs=all")[1])["benchmarks"]
+    return benchmark
 
 
 def resident(pid):

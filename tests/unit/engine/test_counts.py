@@ -14,12 +14,12 @@ from monitor.engine.state.pairs import all_pairs, chosen, pair_count, pair_index
 def brute_force(codes):
     """n, b, c of every pair (i < j) of a table of codes, as a dictionary."""
     contestants = codes.shape[1]
-    found = {}
+    counts = {}
     for j in range(contestants):
         for i in range(j):
             both = [(x, y) for x, y in codes[:, [i, j]].tolist() if x >= ZERO and y >= ZERO]
-            found[i, j] = (len(both), both.count((ONE, ZERO)), both.count((ZERO, ONE)))
-    return found
+            counts[i, j] = (len(both), both.count((ONE, ZERO)), both.count((ZERO, ONE)))
+    return counts
 
 
 def split(rng, rows, contestants, codes, share):
@@ -45,8 +45,8 @@ def gained(before, after, row, contestant, code):
 
 def difference(before, after):
     old, new = brute_force(before), brute_force(after)
-    found = {key: tuple(y - x for x, y in zip(old[key], new[key], strict=True)) for key in new}
-    return {key: value for key, value in found.items() if value != (0, 0, 0)}
+    gains = {key: tuple(y - x for x, y in zip(old[key], new[key], strict=True)) for key in new}
+    return {key: value for key, value in gains.items() if value != (0, 0, 0)}
 
 
 @given(st.integers(0, 2**32), st.integers(1, 25), st.integers(1, 7), st.sampled_from([0.02, 0.3, 1.0]), st.booleans())
@@ -90,17 +90,17 @@ def test_counts_of_the_largest_chunk_are_exact(contestants):
     after = before.copy()
     after[:, 1:] = ONE
     row, contestant = np.nonzero(after != before)
-    found = gained(before, after, row, contestant, after[row, contestant].astype(np.uint32))
-    assert found[0, 1] == (rows, 0, rows)
-    assert all(found[i, j] == (rows, 0, 0) for i, j in found if i > 0)
+    gains = gained(before, after, row, contestant, after[row, contestant].astype(np.uint32))
+    assert gains[0, 1] == (rows, 0, rows)
+    assert all(gains[i, j] == (rows, 0, 0) for i, j in gains if i > 0)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 30), st.integers(0, 6))
 def test_a_whole_matrix_is_counted_as_by_loops(seed, rows, contestants):
     codes = np.random.default_rng(seed).choice([0, 1, 2, 3, 4, 300], (rows, contestants)).astype(np.uint32)
     i, j = all_pairs(contestants)
-    found = zip(*(array.tolist() for array in matrix_counts(codes)), strict=True)
-    assert dict(zip(zip(i.tolist(), j.tolist(), strict=True), found, strict=True)) == brute_force(codes)
+    counts = zip(*(array.tolist() for array in matrix_counts(codes)), strict=True)
+    assert dict(zip(zip(i.tolist(), j.tolist(), strict=True), counts, strict=True)) == brute_force(codes)
 
 
 def test_a_matrix_of_several_slabs_is_counted_like_its_parts():
@@ -115,12 +115,12 @@ def test_a_matrix_of_several_slabs_is_counted_like_its_parts():
 def test_pairs_of_touched_contestants_hold_each_such_pair_once(contestants, data):
     touched = data.draw(st.sets(st.integers(0, contestants - 1)) if contestants else st.just(set()))
     i, j = pairs_of(np.array(sorted(touched), np.int64), contestants)
-    found = list(zip(i.tolist(), j.tolist(), strict=True))
+    pairs = list(zip(i.tolist(), j.tolist(), strict=True))
     need = {(p, q) for q in range(contestants) for p in range(q) if p in touched or q in touched}
-    assert len(set(found)) == len(found)
-    assert need <= set(found)
+    assert len(set(pairs)) == len(pairs)
+    assert need <= set(pairs)
     if 2 * len(touched) < contestants:
-        assert need == set(found)
+        assert need == set(pairs)
 
 
 @given(st.integers(0, 10**6))

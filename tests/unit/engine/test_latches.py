@@ -258,17 +258,17 @@ def test_a_skipped_item_registers_no_pair():
 def test_every_pair_of_a_growing_family_has_its_own_threshold():
     log = FoldLog({"declare": "bench", "order": "trusted"})
     log.send(packed(np.tile([1, 0, 0], (40, 1)), "abc"))
-    found = {}
+    latches = {}
     for field, change in log.bench.changes.items():
         pair, procedure, _ = field.split(":")
         if procedure == "anytime_family":
-            found[int(pair)] = (change.evidence.log_threshold, change.evidence.n)
+            latches[int(pair)] = (change.evidence.log_threshold, change.evidence.n)
     # Pair 0 is (a, b), place 1; pair 1 is (a, c), place 2. (b, c) has no discordant item.
     for pair, place in ((0, 1), (1, 2)):
         threshold = -math.log(spending_alpha(place))
         need = next(n for n in range(1, 41) if log_e(n, 0) >= threshold)
-        assert found[pair] == (pytest.approx(threshold, abs=1e-12), need)
-    assert set(found) == {0, 1}
+        assert latches[pair] == (pytest.approx(threshold, abs=1e-12), need)
+    assert set(latches) == {0, 1}
 
 
 def test_a_pair_beyond_the_capacity_gets_no_family_verdict():
@@ -321,7 +321,7 @@ def test_verdicts_do_not_depend_on_the_names_of_models_nor_on_their_order(policy
         log = FoldLog({"declare": "bench", "family": {"policy": "capacity", "size": 3}, **policy})
         log.send(packed(scores[:, order], [names[k] for k in order]))
         role = {name: k for k, name in enumerate(names)}
-        found = set()
+        sides = set()
         for field, change in log.bench.changes.items():
             _, procedure, kind = field.split(":")
             assert change.model_a < change.model_b
@@ -332,8 +332,8 @@ def test_verdicts_do_not_depend_on_the_names_of_models_nor_on_their_order(policy
             ahead, behind = (evidence.b, evidence.c) if change.after == "a" else (evidence.c, evidence.b)
             assert evidence.gap == pytest.approx((evidence.b - evidence.c) / evidence.n)
             assert change.sentence.startswith(f"{better} is better than {worse}")
-            found.add((procedure, kind, role[better], role[worse], evidence.n, ahead, behind, round(evidence.log_e, 9)))
-        return found
+            sides.add((procedure, kind, role[better], role[worse], evidence.n, ahead, behind, round(evidence.log_e, 9)))
+        return sides
 
     straight = verdicts([0, 1, 2], ["p", "q", "r"])
     assert {(better, worse) for _, _, better, worse, *_ in straight} >= {(0, 2), (0, 1)}

@@ -41,9 +41,9 @@ def test_partitions_equal_the_oracle_whatever_the_chunks(length):
     for partition, fold in zip(partitions, folds, strict=True):
         assert partition.counters == fold.counted()
         for name, benchmark in partition.benchmarks.items():
-            found = stored_state(benchmark)
+            state = stored_state(benchmark)
             for part, value in fold.state(name).items():
-                assert found[part] == value, f"{name}: {part}"
+                assert state[part] == value, f"{name}: {part}"
     oracles = [oracle for fold in folds for oracle in fold.benchmarks.values()]
     assert sum(oracle.events for oracle in oracles) == events
     assert sum(len(fold.letters) for fold in folds) == bad

@@ -98,15 +98,15 @@ def lm_eval_group(folder, model, tasks, *, groups, scored, time=TIME):
 
 def inspect_sample(item, value, *, epoch=1, done=None, error=None, **scores):
     """A sample of Inspect; `value` is what the scorer `match` gave, None for no score."""
-    found = {} if value is None else {"match": {"value": value, "answer": "a"}}
-    found |= {name: {"value": other} for name, other in scores.items()}
+    values = {} if value is None else {"match": {"value": value, "answer": "a"}}
+    values |= {name: {"value": other} for name, other in scores.items()}
     return {
         "id": item,
         "epoch": epoch,
         "input": f"{item}?",
         "target": "x",
         "messages": [{"role": "user", "content": "?" * 50}],
-        "scores": found,
+        "scores": values,
         "metadata": {"category": "ab"[len(str(item)) % 2]},
         **({"error": {"message": error, "traceback": ""}} if error else {}),
         **({"completed_at": f"2026-01-01T00:00:{done:02d}+00:00"} if done is not None else {}),

@@ -28,5 +28,5 @@ def blocks(path: Path, data: bytes, **options) -> list[Block]:
 
 
 def keys(events) -> list[tuple[str, str, str, object]]:
-    found = (e if isinstance(e, EventFields) else EventFields(**e) for e in events)
-    return [(e.benchmark, e.item_id, e.model, e.score) for e in found]
+    records = (e if isinstance(e, EventFields) else EventFields(**e) for e in events)
+    return [(e.benchmark, e.item_id, e.model, e.score) for e in records]

@@ -20,8 +20,8 @@ MANY = lines(*(event(i) for i in range(2_000)))
 SHUFFLED = lines(*(event(random.Random(i).random()) for i in range(5_000)))  # does not compress to nothing
 
 
-def contents(found) -> bytes:
-    return b"".join(b.data for b in found)
+def contents(parts) -> bytes:
+    return b"".join(b.data for b in parts)
 
 
 def byte_by_byte(data: bytes) -> bytes:
@@ -35,8 +35,8 @@ def byte_by_byte(data: bytes) -> bytes:
     raise AssertionError("there is no damage")
 
 
-def assert_joined(found, start=0, line=1):
-    for block in found:
+def assert_joined(parts, start=0, line=1):
+    for block in parts:
         assert (block.start, block.first_line) == (start, line)
         start, line = block.end, line + block.data.count(b"\n")
 
@@ -53,13 +53,13 @@ def assert_joined(found, start=0, line=1):
 def test_blocks_hold_whole_lines_and_join_up(tmp_path_factory, rows, ended, block_bytes, gz):
     data = b"\n".join(rows) + (b"\n" if ended else b"")
     path = tmp_path_factory.mktemp("blocks") / ("a.jsonl.gz" if gz else "a.jsonl")
-    found = blocks(path, gzip.compress(data) if gz or data[:2] == b"\x1f\x8b" else data, block_bytes=block_bytes)
+    parts = blocks(path, gzip.compress(data) if gz or data[:2] == b"\x1f\x8b" else data, block_bytes=block_bytes)
     lines, last = data[: data.rfind(b"\n") + 1], data[data.rfind(b"\n") + 1 :]
     read = len(data) if last.startswith(b"{") else len(lines)
-    assert contents(found) == (lines + last + b"\n" if read > len(lines) else lines)
-    assert all(b.data.endswith(b"\n") for b in found)
-    assert_joined(found)
-    assert (found[-1].end if found else 0) == read
+    assert contents(parts) == (lines + last + b"\n" if read > len(lines) else lines)
+    assert all(b.data.endswith(b"\n") for b in parts)
+    assert_joined(parts)
+    assert (parts[-1].end if parts else 0) == read
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl"])
@@ -77,8 +77,8 @@ def test_a_truncated_gzip_counts_up_to_where_it_breaks_off(tmp_path, share, bloc
     readable = zlib.decompressobj(31).decompress(cut)
     readable = readable[: readable.rfind(b"\n") + 1]
     path = tmp_path / "a.jsonl.gz"
-    *found, last = blocks(path, cut, block_bytes=block_bytes)
-    assert contents(found) == readable
+    *intact, last = blocks(path, cut, block_bytes=block_bytes)
+    assert contents(intact) == readable
     assert last.start == last.end == len(readable)
     assert last.fault.field == "file"
     assert f"breaks off at byte {len(cut):,} of the file, byte {len(readable):,} of its contents" in last.fault.found
@@ -90,8 +90,8 @@ def test_a_damaged_gzip_counts_up_to_the_damage(tmp_path, block_bytes):
     data = bytearray(gzip.compress(SHUFFLED))
     data[len(data) // 2 : len(data) // 2 + 40] = b"\xff" * 40
     readable = byte_by_byte(bytes(data))
-    found = blocks(tmp_path / "a.jsonl.gz", bytes(data), block_bytes=block_bytes)
-    *good, last = found
+    parts = blocks(tmp_path / "a.jsonl.gz", bytes(data), block_bytes=block_bytes)
+    *good, last = parts
     assert last.fault.field == "file"
     assert "damaged" in last.fault.found
     whole = readable[: readable.rfind(b"\n") + 1]
@@ -103,15 +103,15 @@ def test_a_damaged_gzip_counts_up_to_the_damage(tmp_path, block_bytes):
 def test_a_wrong_checksum_is_damage_behind_everything(tmp_path):
     data = bytearray(gzip.compress(MANY))
     data[-6] ^= 1
-    *found, last = blocks(tmp_path / "a.jsonl.gz", bytes(data))
-    assert contents(found) == MANY
+    *intact, last = blocks(tmp_path / "a.jsonl.gz", bytes(data))
+    assert contents(intact) == MANY
     assert "a checksum or a code in it is wrong" in last.fault.found
 
 
 @pytest.mark.parametrize("data", [b"plain text\n" * 3, gzip.compress(MANY) + b"trailing"])
 def test_what_is_not_gzip_in_a_gz_file_is_damage(tmp_path, data):
-    *found, last = blocks(tmp_path / "a.jsonl.gz", data)
-    assert contents(found) in (b"", MANY)
+    *intact, last = blocks(tmp_path / "a.jsonl.gz", data)
+    assert contents(intact) in (b"", MANY)
     assert "not gzip data" in last.fault.found
 
 
@@ -145,9 +145,9 @@ def test_reading_goes_on_from_any_position(tmp_path_factory, position):
     data = b"".join(b"line %d\n" % k for k in range(5))
     path.write_bytes(data)
     position = min(position, len(data))
-    found = list(read_blocks(path, position, block_bytes=3))
-    assert contents(found) == data[position:]
-    assert_joined(found, position, data[:position].count(b"\n") + 1)
+    rest = list(read_blocks(path, position, block_bytes=3))
+    assert contents(rest) == data[position:]
+    assert_joined(rest, position, data[:position].count(b"\n") + 1)
 
 
 def test_blocks_carry_the_hash_of_what_is_before_them(tmp_path):
@@ -170,10 +170,10 @@ def test_the_number_of_lines_in_a_block_is_bounded(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(MANY)
     with BlockReader(path, max_lines=300) as reader:
-        found = list(iter(lambda: reader.next(final=True), None))
-    assert [b.data.count(b"\n") for b in found] == [300] * 6 + [200]
-    assert contents(found) == MANY
-    assert_joined(found)
+        parts = list(iter(lambda: reader.next(final=True), None))
+    assert [b.data.count(b"\n") for b in parts] == [300] * 6 + [200]
+    assert contents(parts) == MANY
+    assert_joined(parts)
 
 
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
@@ -199,14 +199,14 @@ def test_a_ten_megabyte_line_is_named_and_never_held(tmp_path, ended):
     path.write_bytes(b"one\n" + b"x" * 10_000_000 + (b"\ntwo\n" if ended else b""))
     tracemalloc.start()
     try:
-        found = list(read_blocks(path))
+        parts = list(read_blocks(path))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 4 * MAX_LINE_BYTES
-    assert found[1].fault.found == "10,000,000 bytes"
-    assert found[1].end == path.stat().st_size - (4 if ended else 0)
-    assert contents(found[2:]) == (b"two\n" if ended else b"")
+    assert parts[1].fault.found == "10,000,000 bytes"
+    assert parts[1].end == path.stat().st_size - (4 if ended else 0)
+    assert contents(parts[2:]) == (b"two\n" if ended else b"")
 
 
 def test_a_block_size_has_bounds(tmp_path):

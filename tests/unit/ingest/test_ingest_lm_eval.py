@@ -249,8 +249,8 @@ def test_the_subtasks_of_a_group_are_one_benchmark_with_a_cluster_each(tmp_path)
     for model in "ab":
         lm_eval_group(tmp_path / model, model, TASKS, groups=GROUPS, scored={"board", "board_stem"})
     read = Read(tmp_path)
-    found = {(e.benchmark, e.item_id.split("/")[0], e.cluster) for e in read.events if e.benchmark == "board"}
-    assert found == {("board", task, task) for task in TASKS if task != "alone"}
+    clusters = {(e.benchmark, e.item_id.split("/")[0], e.cluster) for e in read.events if e.benchmark == "board"}
+    assert clusters == {("board", task, task) for task in TASKS if task != "alone"}
     assert len({e.item_id for e in read.events if e.benchmark == "board"}) == 6, (
         "equal ids of subtasks are different items"
     )

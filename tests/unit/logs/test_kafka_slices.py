@@ -108,14 +108,14 @@ def test_runs_hold_what_the_client_would_give_and_end_where_it_would_go_on(level
         kept = [batch for batch in batches if DefaultRecordBatch(batch).next_offset > start]
         data = b"".join(kept)
         single, runs = stock(data, aborted, start, level), RecordSlices(stock(data, aborted, start, level), most)
-        found = []
+        received = []
         for run in runs:
             assert 0 < len(run) <= most
-            found += map(plain, run)
+            received += map(plain, run)
             assert run[-1].offset < runs.next_fetch_offset
-        assert found == [plain(record) for record in single]
+        assert received == [plain(record) for record in single]
         assert runs.next_fetch_offset == single.next_fetch_offset
-        read += len(found)
+        read += len(received)
     assert read > 2_000
 
 

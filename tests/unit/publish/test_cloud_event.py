@@ -33,8 +33,8 @@ def test_the_same_bytes_however_the_log_is_replayed():
 
 def test_the_attributes_that_the_specification_requires():
     for headers, body in messages(len(LOG)):
-        event, found = json.loads(body), dict(headers)
-        assert found == {
+        event, attributes = json.loads(body), dict(headers)
+        assert attributes == {
             "ce_specversion": b"1.0",
             "ce_id": f"events/2/{event['id']}".encode(),
             "ce_source": b"/rankwatch/events",

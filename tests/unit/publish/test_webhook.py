@@ -33,14 +33,14 @@ def server():
         def log_message(self, *_):
             pass
 
-    found = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found.posts, found.answers = [], []
-    found.url = f"http://127.0.0.1:{found.server_port}/hook?key=hidden"
-    thread = threading.Thread(target=found.serve_forever)
+    receiver = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    receiver.posts, receiver.answers = [], []
+    receiver.url = f"http://127.0.0.1:{receiver.server_port}/hook?key=hidden"
+    thread = threading.Thread(target=receiver.serve_forever)
     thread.start()
-    yield found
-    found.shutdown()
-    found.server_close()
+    yield receiver
+    receiver.shutdown()
+    receiver.server_close()
     thread.join()
 
 

@@ -13,18 +13,18 @@ PARSER = MarkdownIt("commonmark", {"linkify": False}).enable("table")
 
 def tables(text):
     """Cells of every table, row by row, as the reader sees them."""
-    found, row = [], None
+    parsed, row = [], None
     for token in PARSER.parse(text):
         if token.type == "table_open":
-            found.append([])
+            parsed.append([])
         elif token.type == "tr_open":
             row = []
-            found[-1].append(row)
+            parsed[-1].append(row)
         elif token.type == "inline" and row is not None:
             row.append("".join(child.content for child in token.children))
         elif token.type == "tr_close":
             row = None
-    return found
+    return parsed
 
 
 def test_hostile_names_are_text():
@@ -49,15 +49,15 @@ def test_nobody_is_notified_and_nothing_becomes_a_link():
 
 def test_every_neighbour_has_its_sentence_checklist_and_opinions():
     whole = document_of(hostile_benchmark("plain"), detail=True)
-    found = tables(render_markdown([whole]))
-    assert [len(table) - 1 for table in found] == [
+    parsed = tables(render_markdown([whole]))
+    assert [len(table) - 1 for table in parsed] == [
         len(NAMES),
         *[len(NAMES) - 1] * 1,
-        len(found[2]) - 1,
+        len(parsed[2]) - 1,
         len(NAMES) - 1,
         len(NAMES) - 1,
     ]
-    quantities = found[3][0][1:]
+    quantities = parsed[3][0][1:]
     assert [q.split(",")[0].split(" (")[0] for q in quantities] == [
         "Observed gap", "Paired test", "N", "Smallest gap that N detects", "q = N/N*", "N* interval", "Multiplicity", "Per-item raw",
     ]  # fmt: skip

@@ -16,9 +16,9 @@ def rows(report):
 
 def test_reading_it_back_gives_the_report():
     report = Report(benchmarks=[benchmark_report(hostile_benchmark("plain"), pairs="all", assert_complete=True)])
-    found = rows(report)
-    assert len(found) == len(NAMES) * (len(NAMES) - 1) // 2
-    for row, shown in zip(found, report.benchmarks[0].pairs, strict=True):
+    table = rows(report)
+    assert len(table) == len(NAMES) * (len(NAMES) - 1) // 2
+    for row, shown in zip(table, report.benchmarks[0].pairs, strict=True):
         assert list(row) == columns()
         values = shown.model_dump()
         for name, nested in (("decided", values.pop("decided")), ("resolved", values.pop("resolved"))):
@@ -58,9 +58,9 @@ def test_each_pair_has_the_repeats_and_the_end_of_both_runs():
     counts = {"min": 1, "mean": 3.25, "max": 96}
     models = [model("alpha", 1, repeats=counts, run_ended=False), model("beta", 2), model("new", 3, repeats=None)]
     pairs = [pair("alpha", "beta"), pair("alpha", "new"), pair("beta", "alpha", epoch_a=1, status="superseded")]
-    found = rows(Report(benchmarks=[benchmark(pairs, models)]))
+    table = rows(Report(benchmarks=[benchmark(pairs, models)]))
     titles = [f"{name}_{side}" for side in "ab" for name in ("repeats_min", "repeats_mean", "repeats_max", "run_ended")]
-    assert [[row[title] for title in titles] for row in found] == [
+    assert [[row[title] for title in titles] for row in table] == [
         ["1", "3.25", "96", "false", "1", "1.0", "1", "true"],
         ["1", "3.25", "96", "false", "", "", "", "true"],
         ["", "", "", "", "1", "3.25", "96", "false"],

@@ -72,7 +72,7 @@ def test_what_cannot_be_is_refused(likeness, gap, says):
 
 def test_json_has_every_number():
     planned = plan_items(Likeness(0.6, 0.5), gap=0.02, items=500, family=9)
-    found = json.loads(render_plan(planned, "as given", as_json=True))
-    assert found["required_n"] == planned.needed
-    assert found["mde"] == planned.detectable
-    assert [point["gap"] for point in found["curve"]] == [gap for gap, _ in planned.curve]
+    numbers = json.loads(render_plan(planned, "as given", as_json=True))
+    assert numbers["required_n"] == planned.needed
+    assert numbers["mde"] == planned.detectable
+    assert [point["gap"] for point in numbers["curve"]] == [gap for gap, _ in planned.curve]

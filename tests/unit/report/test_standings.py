@@ -12,12 +12,12 @@ from tests.fold_log import FoldLog, packed, paired
 
 def reachable(decided):
     """Warshall's algorithm, one loop at a time."""
-    found = decided.copy()
-    for k in range(len(found)):
-        for i in range(len(found)):
-            for j in range(len(found)):
-                found[i, j] |= found[i, k] and found[k, j]
-    return found
+    closure = decided.copy()
+    for k in range(len(closure)):
+        for i in range(len(closure)):
+            for j in range(len(closure)):
+                closure[i, j] |= closure[i, k] and closure[k, j]
+    return closure
 
 
 @given(st.integers(0, 12), st.integers(0, 2**32), st.floats(0, 0.6))

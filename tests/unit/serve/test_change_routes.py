@@ -28,18 +28,18 @@ def served():
 
 def latched(served):
     benchmarks = served.partitions[0].benchmarks.values()
-    found = [c.model_dump(mode="json") for benchmark in benchmarks for c in benchmark.changes.values()]
-    return sorted(found, key=place)
+    changes = [c.model_dump(mode="json") for benchmark in benchmarks for c in benchmark.changes.values()]
+    return sorted(changes, key=place)
 
 
 def pages(served, limit, **query):
-    found, after = [], ""
+    changes, after = [], ""
     while page := (
         answer := served.get(f"changes?limit={limit}{after}{''.join(f'&{k}={v}' for k, v in query.items())}").json
     )["changes"]:
-        found += page
+        changes += page
         after = f"&after={answer['next']}"
-    return found
+    return changes
 
 
 def test_pages_list_every_change_once_in_the_order_of_the_log(served):
@@ -150,13 +150,13 @@ def test_a_stream_of_one_benchmark_tells_of_no_other(served):
 
 def test_many_streams_are_told_the_same(served):
     streams = [Stream(served) for _ in range(40)]
-    found = [[] for _ in streams]
+    received = [[] for _ in streams]
 
     def follow(stream, into):
         while (block := stream.until("change")) is not None:
             into.append(block["id"])
 
-    threads = [threading.Thread(target=follow, args=pair) for pair in zip(streams, found, strict=True)]
+    threads = [threading.Thread(target=follow, args=pair) for pair in zip(streams, received, strict=True)]
     before = len(latched(served))
     for thread in threads:
         thread.start()
@@ -169,7 +169,7 @@ def test_many_streams_are_told_the_same(served):
     served.stop()
     for thread in threads:
         thread.join(60)
-    assert found == [expected] * 40
+    assert received == [expected] * 40
     assert all(low < high for low, high in pairwise(map(tuple, (map(int, i.split("-")) for i in expected))))
     for stream in streams:
         stream.__exit__()

@@ -49,13 +49,13 @@ def metrics(made, kept=None):
 
 
 def by_name_and_labels(families):
-    found = {}
+    values = {}
     for family in families:
         for sample in family.samples:
             key = (sample.name, frozenset(sample.labels.items()))
-            assert key not in found
-            found[key] = sample.value
-    return found
+            assert key not in values
+            values[key] = sample.value
+    return values
 
 
 def samples(made):
@@ -64,8 +64,8 @@ def samples(made):
     return by_name_and_labels(text_string_to_metric_families(text.decode()))
 
 
-def value(found, name, **labels):
-    return found.get((f"rankwatch_{name}", frozenset(labels.items())))
+def value(values, name, **labels):
+    return values.get((f"rankwatch_{name}", frozenset(labels.items())))
 
 
 SKILLS = {"worse": 0.2, "better": 0.9, "middling": 0.55}
@@ -74,35 +74,37 @@ SKILLS = {"worse": 0.2, "better": 0.9, "middling": 0.55}
 def test_a_pair_is_named_in_name_order_whoever_leads():
     made = partition(scored(SKILLS, 80), items=80)
     report = benchmark_report(made.benchmarks["bench"], pairs="all")
-    found = samples(made)
+    values = samples(made)
     for pair in report.pairs:
         a, b = sorted((pair.model_a, pair.model_b))
         sign = 1 if pair.model_a == a else -1
         labels = {"benchmark": "bench", "model_a": a, "model_b": b}
-        assert value(found, "pair_gap_ratio", **labels) == sign * pair.gap
+        assert value(values, "pair_gap_ratio", **labels) == sign * pair.gap
         low, high = ((pair.gap_low, pair.gap_high), (-pair.gap_high, -pair.gap_low))[sign < 0]
-        assert value(found, "pair_gap_low_ratio", procedure="anytime", **labels) == low
-        assert value(found, "pair_gap_high_ratio", procedure="anytime", **labels) == high
-        assert value(found, "pair_log_e_directional", side="a", **labels) == (
+        assert value(values, "pair_gap_low_ratio", procedure="anytime", **labels) == low
+        assert value(values, "pair_gap_high_ratio", procedure="anytime", **labels) == high
+        assert value(values, "pair_log_e_directional", side="a", **labels) == (
             pair.log_e_a if sign > 0 else pair.log_e_b
         )
-        assert value(found, "pair_decided", procedure="anytime_family", **labels) == sign
-        assert value(found, "pair_status", status="decided", **labels) == 1
+        assert value(values, "pair_decided", procedure="anytime_family", **labels) == sign
+        assert value(values, "pair_status", status="decided", **labels) == 1
         needed = anytime_required_n(np.array([pair.n]), np.array([pair.b]), np.array([pair.c]), 0.05, 0.8, "beta(1,1)")
-        assert value(found, "pair_resolution_ratio", procedure="anytime", **labels) == pytest.approx(pair.n / needed[0])
+        assert value(values, "pair_resolution_ratio", procedure="anytime", **labels) == pytest.approx(
+            pair.n / needed[0]
+        )
 
 
 def test_the_worker_the_log_and_the_declaration_are_told():
     made = partition(scored(SKILLS, 30), items=40)
-    found = samples(made)
-    assert value(found, "log_lag", partition="4") == 7
-    assert value(found, "partitions") == 8
-    assert value(found, "items_declared", benchmark="bench") == 40
+    values = samples(made)
+    assert value(values, "log_lag", partition="4") == 7
+    assert value(values, "partitions") == 8
+    assert value(values, "items_declared", benchmark="bench") == 40
     labels = {"benchmark": "bench", "order": "completion", "family": "spending", "mixture": "beta(1,1)"}
-    assert value(found, "benchmark_info", **labels) == 1
+    assert value(values, "benchmark_info", **labels) == 1
     assert (
         value(
-            found, "configuration_info", mode="run", topic="evals", group="group", pair_series_cap="300", webhook="no"
+            values, "configuration_info", mode="run", topic="evals", group="group", pair_series_cap="300", webhook="no"
         )
         == 1
     )
@@ -115,21 +117,21 @@ def test_commit_times_become_timestamps():
         delta = Delta(4, 0, 1, [BenchmarkDelta("key", "bench", 1, changes=[(field, None)])])
         record_commit(times, delta, at)
     text, _ = metrics(made, ReportCache(lambda: [made], lambda: times)).scrape(OPENMETRICS)
-    found = by_name_and_labels(text_string_to_metric_families(text.decode()))
-    assert value(found, "last_event_timestamp_seconds", benchmark="bench") == 102
+    values = by_name_and_labels(text_string_to_metric_families(text.decode()))
+    assert value(values, "last_event_timestamp_seconds", benchmark="bench") == 102
     labels = {"benchmark": "bench", "procedure": "anytime"}
-    assert value(found, "decided_timestamp_seconds", model_a="better", model_b="worse", **labels) == 100
-    assert value(found, "decided_timestamp_seconds", model_a="middling", model_b="worse", **labels) == 102
+    assert value(values, "decided_timestamp_seconds", model_a="better", model_b="worse", **labels) == 100
+    assert value(values, "decided_timestamp_seconds", model_a="middling", model_b="worse", **labels) == 102
     assert value(samples(made), "last_event_timestamp_seconds", benchmark="bench") is None
 
 
 def test_names_from_outside_stay_within_their_label():
     wild = 'x"} 1 rankwatch_held{benchmark="y'
     events = [{"benchmark": "bench", "item_id": "1", "model": m, "score": 1} for m in ("a\\", wild)]
-    found = samples(partition(events, items=3))
-    assert value(found, "model_rank", benchmark="bench", model=wild) == 2
-    assert value(found, "model_rank", benchmark="bench", model="a\\") == 1
-    assert value(found, "held", benchmark="y") is None
+    values = samples(partition(events, items=3))
+    assert value(values, "model_rank", benchmark="bench", model=wild) == 2
+    assert value(values, "model_rank", benchmark="bench", model="a\\") == 1
+    assert value(values, "held", benchmark="y") is None
 
 
 def test_beyond_the_cap_neighbours_come_first_and_the_rest_is_counted():
@@ -164,9 +166,9 @@ def test_declared_pairs_are_followed_and_a_full_family_is_counted():
 
 
 def test_a_pair_that_shares_everything_and_is_undecided_is_exhausted():
-    found = samples(partition(scored({"a": 0.5, "b": 0.5}, 20), items=20))
-    assert value(found, "pairs_exhausted_undecided", benchmark="bench") == 1
-    assert value(found, "pair_status", benchmark="bench", model_a="a", model_b="b", status="exhausted") == 1
+    values = samples(partition(scored({"a": 0.5, "b": 0.5}, 20), items=20))
+    assert value(values, "pairs_exhausted_undecided", benchmark="bench") == 1
+    assert value(values, "pair_status", benchmark="bench", model_a="a", model_b="b", status="exhausted") == 1
 
 
 def test_both_formats_tell_the_same_of_every_metric_of_the_catalogue():
@@ -177,7 +179,7 @@ def test_both_formats_tell_the_same_of_every_metric_of_the_catalogue():
         assert content_type.startswith("application/openmetrics-text" if accept else "text/plain; version=0.0.4")
         families = list(parse(text.decode()))
         read[accept] = {
-            key: found for key, found in by_name_and_labels(families).items() if not key[0].endswith("_created")
+            key: number for key, number in by_name_and_labels(families).items() if not key[0].endswith("_created")
         }
         described = {family.name: (family.type, family.documentation) for family in families}
         for metric in CATALOGUE:

@@ -47,9 +47,9 @@ def served():
     with pytest.MonkeyPatch.context() as patch, SERVED as server:
         patch.setattr(write_routes, "FOLD_SECONDS", 0.02)  # what is posted is folded at once
         yield server
-        found = {b["benchmark"]: b for b in server.get("benchmarks?pairs=all").json["benchmarks"]}["bench"]
-        assert pairs_of(found) == Counted(RECORDS).pairs()
-        assert (found["items"], found["conflicts"], found["duplicates"]) == (30, 0, 0)
+        benchmark = {b["benchmark"]: b for b in server.get("benchmarks?pairs=all").json["benchmarks"]}["bench"]
+        assert pairs_of(benchmark) == Counted(RECORDS).pairs()
+        assert (benchmark["items"], benchmark["conflicts"], benchmark["duplicates"]) == (30, 0, 0)
 
 
 @pytest.mark.full  # 300 generated requests: seconds of processor time

@@ -59,17 +59,17 @@ def test_nothing_else_is_served(served, path):
 
 
 def test_the_page_asks_nobody_else_and_names_only_files_that_exist():
-    found = assets(0.9)
-    for path, asset in found.items():
+    files = assets(0.9)
+    for path, asset in files.items():
         text = asset.body.decode()
         urls = set(re.findall(r"https?://[^\s\"'`)]+", text))
         assert urls <= {"http://www.w3.org/2000/svg"}, path
         assert "innerHTML" not in text
         assert "insertAdjacentHTML" not in text
         for name in re.findall(r'(?:href|src)="(/page/[^"]+)"', text):
-            assert name in found
+            assert name in files
         for name in re.findall(r'^import .* from "([^"]+)";$', text, re.MULTILINE):
-            assert "/" + str((Path(path.lstrip("/")).parent / name).resolve().relative_to(Path.cwd())) in found
+            assert "/" + str((Path(path.lstrip("/")).parent / name).resolve().relative_to(Path.cwd())) in files
 
 
 def test_the_page_marks_models_by_the_setting():

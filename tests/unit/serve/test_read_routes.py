@@ -82,13 +82,13 @@ def rounded(value):
 
 def all_pairs(served, limit=50, **filters):
     """Follow the pages of a query to the end."""
-    found, cursor = [], {}
+    rows, cursor = [], {}
     while True:
         page = served.get(f"pairs?{query(limit=limit, **filters, **cursor)}").json
-        found += page["pairs"]
+        rows += page["pairs"]
         if page["next_cursor"] is None:
-            assert page["total"] == len(found)
-            return rounded(found)
+            assert page["total"] == len(rows)
+            return rounded(rows)
         assert len(page["pairs"]) == limit
         cursor = {"cursor": page["next_cursor"]}
 
@@ -177,12 +177,12 @@ def plain_path(found, a, b):
 
 @pytest.mark.parametrize("points", [2, 7, 2000])
 def test_a_path_is_the_e_process_item_by_item(server, points):
-    found = records(20, 90)
-    random.Random(2).shuffle(found)
-    found = [e for e in found if random.Random(e["item_id"] + e["model"]).random() < 0.8]
-    served = server.hold(folded(found, order="trusted"))
+    events = records(20, 90)
+    random.Random(2).shuffle(events)
+    events = [e for e in events if random.Random(e["item_id"] + e["model"]).random() < 0.8]
+    served = server.hold(folded(events, order="trusted"))
     path = served.get(f"path?{query(model_a='m 01', model_b='m 04', points=points)}").json
-    counts = list(plain_path(found, "m 01", "m 04"))
+    counts = list(plain_path(events, "m 01", "m 04"))
     assert path["order"] == AS_STORED
     assert path["n"][0] == 1
     assert path["n"][-1] == len(counts)
@@ -200,10 +200,10 @@ def test_a_path_is_the_e_process_item_by_item(server, points):
 
 
 def test_a_path_of_graded_scores_has_the_gap(server):
-    found = graded(21)
-    served = server.hold(folded(found))
+    events = graded(21)
+    served = server.hold(folded(events))
     path = served.get(f"path?{query(model_a='m 00', model_b='m 01')}").json
-    by_model = {m: [e["score"] for e in found if e["model"] == m] for m in ("m 00", "m 01")}
+    by_model = {m: [e["score"] for e in events if e["model"] == m] for m in ("m 00", "m 01")}
     n = len(by_model["m 00"])
     assert path["n"] == list(range(1, n + 1))
     assert path["gap"][-1] == pytest.approx((sum(by_model["m 00"]) - sum(by_model["m 01"])) / n)
@@ -213,10 +213,10 @@ def test_a_path_of_graded_scores_has_the_gap(server):
 
 @pytest.mark.parametrize("points", [2, 7, 2000])
 def test_a_path_of_declared_graded_scores_is_their_e_process(server, points):
-    found = graded(21)
-    partition = folded(found, scores="graded", order="trusted")
+    events = graded(21)
+    partition = folded(events, scores="graded", order="trusted")
     path = server.hold(partition).get(f"path?{query(model_a='m 00', model_b='m 01', points=points)}").json
-    by_model = {m: np.array([e["score"] for e in found if e["model"] == m]) for m in ("m 00", "m 01")}
+    by_model = {m: np.array([e["score"] for e in events if e["model"] == m]) for m in ("m 00", "m 01")}
     d = by_model["m 00"] - by_model["m 01"]
     bets = np.array(LAMBDAS)
     for k, n in enumerate(path["n"]):
@@ -229,8 +229,8 @@ def test_a_path_of_declared_graded_scores_is_their_e_process(server, points):
 
 
 def test_a_pair_that_shares_nothing_has_an_empty_path(server):
-    found = records(22, 10, {"a": 0.5}) + records(23, 10, {"b": 0.5}, start=10)
-    served = server.hold(folded(found))
+    events = records(22, 10, {"a": 0.5}) + records(23, 10, {"b": 0.5}, start=10)
+    served = server.hold(folded(events))
     path = served.get(f"path?{query(model_a='a', model_b='b')}").json
     assert path["n"] == path["log_e"] == path["gap_high"] == []
     assert path["log_family_threshold"] is None
@@ -284,8 +284,8 @@ def test_a_page_beyond_the_end_is_empty(server):
 
 def test_any_name_can_stand_in_a_path_too(server):
     served = server.hold(SITUATIONS["completion"])
-    (found,) = served.get(f"benchmarks/{quote(NAME, safe='')}").json["benchmarks"]
-    assert found["benchmark"] == NAME
+    (benchmark,) = served.get(f"benchmarks/{quote(NAME, safe='')}").json["benchmarks"]
+    assert benchmark["benchmark"] == NAME
 
 
 def test_what_is_asked_follows_the_state(server):
@@ -300,12 +300,12 @@ def test_conflicts_come_page_by_page_and_by_model(server):
     again = [{**event, "score": 1 - event["score"]} for event in made[::4]]
     served = server.hold(folded([*made, *again], items=60))
     path = f"benchmarks/{quote(NAME, safe='')}/conflicts"
-    found, cursor = [], ""
+    rows, cursor = [], ""
     while cursor is not None:
         page = served.get(f"{path}?limit=7{cursor and f'&cursor={cursor}'}").json
         assert (page["benchmark"], page["total"], page["listed"]) == (NAME, len(again), len(again))
         assert 0 < len(page["conflicts"]) <= 7
-        found += page["conflicts"]
+        rows += page["conflicts"]
         cursor = page["next_cursor"]
     expected = [
         {
@@ -318,7 +318,7 @@ def test_conflicts_come_page_by_page_and_by_model(server):
         }
         for e in again
     ]
-    assert found == expected
+    assert rows == expected
     of_model = served.get(f"{path}?{urlencode({'model': 'm 01'})}").json
     assert of_model["conflicts"] == [row for row in expected if row["model"] == "m 01"]
     assert of_model["total"] == len(of_model["conflicts"])

@@ -344,8 +344,8 @@ def test_a_run_is_ended_by_its_model_or_with_all_of_its_benchmark(served):
     assert json.loads(served.log.records[-1])["ended"] == [{"ended": "bench", "model": "a"}]
     answer = end(served, {"epoch": 1}, name="an%2Fother%2050%20%25")
     assert [run["model"] for run in answer.json["runs"]] == ["a", "b", "c"]
-    found = served.get("benchmarks/an%2Fother%2050%20%25").json["benchmarks"][0]
-    assert all(model["run_ended"] for model in found["models"])
+    benchmark = served.get("benchmarks/an%2Fother%2050%20%25").json["benchmarks"][0]
+    assert all(model["run_ended"] for model in benchmark["models"])
     assert [m["run_ended"] for m in served.get("benchmarks/bench").json["benchmarks"][0]["models"]].count(True) == 1
 
 

@@ -14,12 +14,12 @@ def test_together_is_as_one_by_one(mixture, most):
     m = rng.integers(0, most, 300)
     b = rng.binomial(m, rng.choice([0.5, 0.45, 0.7, 1], m.size))
     c = m - b
-    found = stats.pair_evidence(b, c, mixture)
-    np.testing.assert_allclose(found.p_exact, stats.exact_p(b, c), rtol=1e-11)
-    np.testing.assert_allclose(found.p_mid, stats.mid_p(b, c), rtol=1e-11)
+    evidence = stats.pair_evidence(b, c, mixture)
+    np.testing.assert_allclose(evidence.p_exact, stats.exact_p(b, c), rtol=1e-11)
+    np.testing.assert_allclose(evidence.p_mid, stats.mid_p(b, c), rtol=1e-11)
     # Decisions compare these with thresholds: not one bit may depend on who asks.
-    assert found.log_e.tolist() == stats.log_e_value(b, c, mixture).tolist()
-    for half, alone in zip(found[3:], stats.log_e_halves(b, c, mixture), strict=True):
+    assert evidence.log_e.tolist() == stats.log_e_value(b, c, mixture).tolist()
+    for half, alone in zip(evidence[3:], stats.log_e_halves(b, c, mixture), strict=True):
         np.testing.assert_allclose(half, alone, rtol=1e-14, atol=1e-14)
 
 
@@ -73,8 +73,8 @@ def test_what_is_computed_once_for_equal_counts_is_found_again(values):
         return x**2 + 1
 
     with np.errstate(over="ignore"):
-        found = by_distinct(square, values)
-        assert found.tolist() == (values**2 + 1).tolist()
+        squares = by_distinct(square, values)
+        assert squares.tolist() == (values**2 + 1).tolist()
     assert asked == [sorted(set(values.tolist()))]
     table = by_distinct(square, np.array([[3.0, 1.0], [1.0, 1.0]]))
     assert table.tolist() == [[10.0, 2.0], [2.0, 2.0]]

@@ -37,7 +37,7 @@ def rankwatch(*arguments, code=0, **env):
 
 
 def report(*arguments, **options):
-    """The parsed JSON of `report --format json`, and what stood on standard error."""
+    """The parsed JSON of `report --format json`, and the text on standard error."""
     ended = rankwatch("report", *arguments, "--format", "json", **options)
     return json.loads(ended.stdout), ended.stderr
 
@@ -135,7 +135,7 @@ def get(url, **headers):
 
 
 def write(path, records, mode="w"):
-    """Write records as JSON lines; one that is text or bytes already is written as it stands."""
+    """Write records as JSON lines; one that is text or bytes already is written unchanged."""
     with path.open(f"{mode}b") as file:
         for record in records:
             text = record if isinstance(record, str | bytes) else json.dumps(record)

@@ -31,7 +31,7 @@ ACCEPTED = [
     "e\u0301" * 60,
     "x" * 200,
 ]
-"""Each is a name of a model, a benchmark and an item; none changes what stands around it on any surface."""
+"""Each is a name of a model, a benchmark and an item; none changes the text around it on any surface."""
 
 REFUSED = [
     "",

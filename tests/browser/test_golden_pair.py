@@ -31,7 +31,7 @@ COLUMNS = [
 
 
 @pytest.mark.smoke
-def test_the_page_tells_the_four_verdicts_apart(page, tmp_path):
+def test_the_page_distinguishes_the_four_verdicts(page, tmp_path):
     with Watch(tmp_path / "data", write_golden_pair(tmp_path / "ranks.jsonl")) as watch:
         until(lambda: event_count(watch.url) == 2 * ITEMS, "all events")
         open_view(page, watch.url, BENCHMARK, "pairs")

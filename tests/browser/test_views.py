@@ -92,7 +92,7 @@ def test_a_pair_of_graded_scores_has_its_path_and_no_interval(page, monitor):
     assert page.locator("details tbody tr").last.locator("td").all_inner_texts()[-2:] == ["–", "–"]
 
 
-def test_decided_and_resolved_are_told_apart_under_each_procedure(page, monitor):
+def test_decided_and_resolved_are_distinguished_under_each_procedure(page, monitor):
     expected = report(monitor, "ordinary")
     open_view(page, monitor, "ordinary", "pairs")
     rows = page.locator(".verdicts tbody tr")

@@ -1,6 +1,6 @@
 """Streams of equal models, everything that may happen to them on their way, and what the engine and a naive monitor make of them.
 
-Scores are arrays (items, models, repeats); -1 stands for a skipped score. A stream is the arrays item, model, repeat and score of its
+Scores are arrays (items, models, repeats); -1 is a skipped score. A stream is the arrays item, model, repeat and score of its
 events in the order of the log.
 """
 

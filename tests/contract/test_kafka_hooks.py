@@ -77,7 +77,7 @@ def test_what_is_overridden_is_still_there(owner, name, expected):
         (consumer.Fetcher._fetcher, "if self.app.rebalancing"),
         # By this error the application learns of a consumer that was never started.
         (App._stop_consumer, "except ConsumerNotStarted"),
-        # Sensors see a chunk when the agent takes it, behind the check of its generation, and when it asks for the next.
+        # Sensors see a chunk when the agent takes it, after the check of its generation, and when it asks for the next.
         (Stream._py_aiter, "on_stream_event_in(tp, offset, self, event)"),
         (Stream._py_aiter, "on_stream_event_out(tp, offset, self, event, sensor_state)"),
         # aiokafka keeps the member alive in the revocation, and drops what was fetched before a seek.
@@ -85,7 +85,7 @@ def test_what_is_overridden_is_still_there(owner, name, expected):
         (GroupCoordinator.ensure_active_group, "await self._stop_heartbeat_task()"),
         (KafkaFetcher.seek_to, "del self._records[tp]"),
         (FetchResult.check_assignment, "if position != self._partition_records.next_fetch_offset"),
-        # What is read and the position behind it are taken in one step.
+        # The records and the position after them are taken in one step.
         (FetchResult.getall, "self._update_position()"),
         (AIOKafkaConsumer.position, "if not tp_state.has_valid_position"),
         # RecordSlices in the place of records: who asks for the next one, when nothing has been taken yet, and what is counted.

@@ -16,7 +16,7 @@ from tests.kafka.workers import Store, Worker, numbers, produce, producing, unti
 pytestmark = pytest.mark.kafka
 
 
-async def test_a_message_without_a_value_is_an_empty_record_and_a_copy_tells_its_origin(kafka, topic):
+async def test_a_message_without_a_value_is_an_empty_record_and_a_copy_names_its_origin(kafka, topic):
     await kafka.create_topic(topic)
     async with producing(kafka) as producer:
         await producer.send_and_wait(topic, b"1", key=b"k", headers=[("trace", b"x")])
@@ -203,7 +203,7 @@ async def test_a_topic_that_does_not_exist_is_refused_and_not_made(kafka, topic,
         assert topic not in await admin.list_topics()
 
 
-async def test_progress_is_told_to_the_broker_and_never_read_back(kafka, topic):
+async def test_progress_is_reported_to_the_broker_and_never_read_back(kafka, topic):
     await kafka.create_topic(topic)
     await produce(kafka, topic, 100)
     first = Store()

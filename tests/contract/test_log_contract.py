@@ -178,7 +178,7 @@ async def test_chunks_follow_each_other_and_keep_their_bound(open_log):
                 assert marks == sorted(set(marks))
 
 
-async def test_a_chunk_has_so_many_records_unless_told_otherwise(open_log):
+async def test_a_chunk_has_so_many_records_by_default(open_log):
     async with open_log() as log:
         most = log.make_app().chunk_records
         assert most == {"EmbeddedLog": 2_000, "KafkaLog": 6_000}[type(log).__name__]
@@ -209,7 +209,7 @@ async def test_restarting_at_what_was_stored_loses_and_repeats_nothing(open_log)
         await log.append(numbered(200))
         records, stored = [], None
         for folded in (1, 3, 7, 1, 5, 3):
-            # What is stored lags behind what was read: the rest of it has to come again.
+            # Less is stored than was read: the rest of it has to come again.
             async with Reader(log, stored=stored) as reader:
                 await reader.until(lambda r, folded=folded: len(r.chunks) >= folded)
             chunks = reader.chunks[:folded]

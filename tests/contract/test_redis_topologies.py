@@ -1,4 +1,4 @@
-"""The state behind Sentinels and in a Cluster, as on one server; with the primary killed while it is written."""
+"""The state with Sentinels and in a Cluster, as on one server; with the primary killed while it is written."""
 
 import asyncio
 import random
@@ -72,7 +72,7 @@ async def test_a_primary_of_a_cluster_is_killed_while_it_is_written(cluster, alo
     assert await state_of(cluster.url, "killed", PARTITIONS) == await state_of(alone, "events", PARTITIONS)
 
 
-async def test_the_primary_behind_sentinels_is_killed_while_it_is_written(tmp_path, alone):
+async def test_the_primary_of_sentinels_is_killed_while_it_is_written(tmp_path, alone):
     with Sentinels(tmp_path) as sentinels:
         made = records(random.Random(5), 0, 60)
         hit = killer(sentinels.primary, 120)

@@ -269,7 +269,7 @@ async def test_commit_times_are_stored_per_benchmark_and_the_first_one_per_chang
     assert await store.commit_times(0) == {benchmark.name: CommitTimes(101.0, times)}
 
 
-async def test_a_change_that_is_not_behind_the_last_one_is_refused_whole(world):
+async def test_a_change_that_is_not_after_the_last_one_is_refused_whole(world):
     store = await world.store()
     large = 2**64 - 2
     await store.commit(one_row(0, changes=[("5:anytime:decided", verdict(f"7-{large}"))]))
@@ -367,7 +367,7 @@ async def test_a_state_that_changes_while_it_is_read_is_read_again(world):
     assert (state.off, len(state.benchmarks[0].rows), state.benchmarks[0].columns[0].tolist()) == (20, 2, [3, 3])
 
 
-async def test_the_outbox_is_trimmed_behind_the_slowest_publisher(world):
+async def test_the_outbox_is_trimmed_after_the_slowest_publisher(world):
     store = await world.store()
     changes = [verdict(f"{off}-{seq}") for off, seq in ((1, 5), (1, 2**64 - 1), (2, 0), (30, 1))]
     await store.commit(one_row(0, changes=[(f"{k}:anytime:decided", change) for k, change in enumerate(changes)]))

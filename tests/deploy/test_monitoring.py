@@ -126,7 +126,7 @@ def test_from_the_first_event_to_the_last_alert(tmp_path):
                 ("RankwatchIngestStalled", "bench"),
                 ("RankwatchIngestStalled", "turning"),
             }
-        webhook_told_each_change_once(receiver, tmp_path / "data/verdicts.jsonl")
+        webhook_got_each_change_once(receiver, tmp_path / "data/verdicts.jsonl")
         assert watch.stop() == 0
         assert SECRET not in "".join([*watch.lines, *watch.errors])
     receiver.close()
@@ -161,7 +161,7 @@ def every_metric(url):
     assert all(name in expected or any(name == n + end for n in names for end in of_process) for name in exposed)
 
 
-def webhook_told_each_change_once(receiver, feed):
+def webhook_got_each_change_once(receiver, feed):
     """The changes of the feed, each once, in order, signed."""
     changes = [json.loads(line) for line in feed.read_text().splitlines()]
     posts = [(headers, body) for path, headers, body in receiver.posts if path == "/verdicts"]

@@ -117,12 +117,12 @@ def test_a_spare_takes_over_and_then_somebody_comes_or_goes_every_three_seconds(
 def test_a_network_to_the_broker_that_is_slow_silent_and_cut_and_a_broker_that_comes_back_empty(topic, tmp_path):
     broker_or_skip()
     with ExitStack() as stack:
-        plain, behind = free_ports(2)
-        proxy = stack.enter_context(Proxy(behind))
+        plain, proxied = free_ports(2)
+        proxy = stack.enter_context(Proxy(proxied))
         cluster = stack.enter_context(
             KafkaCluster(
                 port=plain,
-                listeners={"FAR": (behind, "PLAINTEXT")},
+                listeners={"FAR": (proxied, "PLAINTEXT")},
                 extra={"advertised.listeners": f"PLAIN://127.0.0.1:{plain},FAR://127.0.0.1:{proxy.port}"},
             )
         )

@@ -1,4 +1,4 @@
-"""A replica that is behind takes the place of the server that the service writes to: the state goes back, and the log is folded again.
+"""A late replica takes the place of the server that the service writes to: the state goes back, and the log is folded again.
 
 Behind Sentinels; with RANKWATCH_SLOW=1 in a Cluster too. Every fault is printed.
 """
@@ -31,7 +31,7 @@ def off(connection, topic, partition):
 
 
 @pytest.mark.parametrize("kind", TOPOLOGIES)
-def test_a_replica_that_is_behind_takes_over_while_the_service_folds(kafka, topic, tmp_path, kind):
+def test_a_late_replica_takes_over_while_the_service_folds(kafka, topic, tmp_path, kind):
     messages, events, bad = stream(random.Random(SEED), 6_000, PARTITIONS)
     env = {
         "RANKWATCH_GROUP": topic,
@@ -48,20 +48,20 @@ def test_a_replica_that_is_behind_takes_over_while_the_service_folds(kafka, topi
         feeder.rest(PATIENCE)
         victim = servers.primary_of(Keys(topic, 0).meta)
         replica = servers.replica_of(victim)
-        with victim.client() as connection, replica.client() as behind:
+        with victim.client() as connection, replica.client() as late:
             until(lambda: off(connection, topic, 0) > 20, "the service to fold")
             victim.forsake(replica)
-            behind.readonly() if kind == "Cluster" else None
-            kept = off(behind, topic, 0)
+            late.readonly() if kind == "Cluster" else None
+            kept = off(late, topic, 0)
             feeder.allow(0.3)
             until(lambda: off(connection, topic, 0) > kept + 20, "the service to go on")
             reached = off(connection, topic, 0)
             victim.kill()
             print(
-                f"seed {SEED}: primary killed at offset {reached} of partition 0, its replica has {off(behind, topic, 0)}"
+                f"seed {SEED}: primary killed at offset {reached} of partition 0, its replica has {off(late, topic, 0)}"
             )
-            assert off(behind, topic, 0) == kept
-            until(lambda: behind.info("replication")["role"] == "master", "the replica to take over")
+            assert off(late, topic, 0) == kept
+            until(lambda: late.info("replication")["role"] == "master", "the replica to take over")
         feeder.finish(PATIENCE)
         asyncio.run(caught_up(kafka, servers, topic, PARTITIONS, workers.said))
         workers.stop()

@@ -179,7 +179,7 @@ def test_a_watch_survives_what_its_server_goes_through(tmp_path):
         for number in range(3):
             proxy.cut_replies = DELTA
             sent.more()
-            sent.right(f"connection cut behind the script, {number + 1}")
+            sent.right(f"connection cut after the script, {number + 1}")
             assert proxy.cuts == number + 1
         while sent.count < len(sent.records):
             sent.more()

@@ -50,7 +50,7 @@ def message(data):
     for letter in delta.dead_letters:
         assert isinstance(letter, DeadLetter)
         json.dumps(letter._asdict())
-    # The good ones count, unless what stood between them is the very same key with another score.
+    # The good ones count, unless the record between them is the very same key with another score.
     scores = _scores(bench)
     assert scores["first", "good", 0] == 1.0
     assert ("last", "good", 0) in scores
@@ -125,14 +125,14 @@ def _sentence(*texts):
 
 
 def lines(data):
-    """Lines of events, with a good one before and behind whatever comes."""
+    """Lines of events, with a good one before and after whatever comes."""
     events = read("a.jsonl", line(FIRST) + data + b"\n" + line(LAST))
     assert [e.item_id for e in events][:1] == ["first"]
     assert [e.item_id for e in events][-1:] == ["last"]
 
 
 def lm_eval(data):
-    """Samples of lm-evaluation-harness, with a good one before and behind."""
+    """Samples of lm-evaluation-harness, with a good one before and after."""
     first, last = (line({**SAMPLE, "doc_id": k, "doc_hash": f"{k:064x}", "acc": 1.0}) for k in (700_001, 700_002))
     events = read("samples_quiz_2026-01-02T03-04-05.678901.jsonl", first + data + b"\n" + last)
     items = [e.item_id for e in events]
@@ -141,7 +141,7 @@ def lm_eval(data):
 
 
 def table(data):
-    """Rows of a table behind a good one, and a table of whatever comes. A quotation mark that stays open takes what follows with it."""
+    """Rows of a table after a good one, and a table of whatever comes. A quotation mark that stays open takes what follows with it."""
     events = read("a.csv", TABLE + data)
     assert [e.item_id for e in events][:1] == ["first"]
     read("a.tsv", data)

@@ -55,13 +55,13 @@ def test_ranks_5_and_6(said, form):
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "html"])
-def test_the_sentence_stands_in_every_format(said, form):
+def test_every_format_has_the_sentence(said, form):
     text = " ".join(read_html(said[form]).text.split()) if form == "html" else " ".join(said[form].split())
     assert "Decided for this pair only: rank 5 is better than rank 6. Not decided family-wise" in text
     assert "Informative items: 3,134 of 12,032 shared" in text
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
-def test_the_numbers_of_the_pair_stand_for_people(said, form):
+def test_formats_for_people_have_the_numbers_of_the_pair(said, form):
     for number in ("5,787", "2.08", "+1.88", "[+0.16, +3.59]"):
         assert number in said[form].replace("\\", "")

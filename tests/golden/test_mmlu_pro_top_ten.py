@@ -89,7 +89,7 @@ def test_verdicts_of_the_nine(nine, golden):
     assert all("not in the declared family" in p.reason for p in outside)
 
 
-def test_the_default_mixture_tells_5_from_6_for_itself_but_not_in_the_family():
+def test_the_default_mixture_decides_5_and_6_as_a_pair_but_not_in_the_family():
     _, benchmark = folded(mixture="beta(1,1)")
     row = next(p for p in benchmark_report(benchmark).pairs if p.model_a == "Reflection-70B")
     assert row.log_e == pytest.approx(4.3537, abs=5e-5)

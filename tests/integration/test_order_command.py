@@ -55,7 +55,7 @@ def test_the_items_of_results(tmp_path):
     assert "results are of 2 benchmarks (bench, other); choose one with --benchmark" in ended.stderr
 
 
-def test_the_declaration_stands_in_a_log_as_it_is(tmp_path):
+def test_the_declaration_is_a_line_of_a_log(tmp_path):
     events = results("S")
     ids = sorted({e["item_id"] for e in events})
     ended = rankwatch("order", "--seed", "S", "--benchmark", "bench", "--format", "json", *ids)
@@ -144,7 +144,7 @@ def test_watch_declares_it_before_the_first_score_and_a_change_as_the_next_versi
     toml(logs, "[benchmark.bench]\nitems = 200\nalpha = 0.05\nmargin = 0.2\n")
     ended = rankwatch("watch", logs, "--once", "--data-dir", tmp_path / "data")
     assert "bench: declared again, as version 2: alpha = 0.05 (was 0.01)" in ended.stderr
-    # A flag stands above the file.
+    # A flag overrides the file.
     (benchmark,) = json.loads(watch_once(tmp_path / "other", logs, "--items", 150))["benchmarks"]
     assert benchmark["pairs"][0]["status"] == "decided"
     assert benchmark["alpha"] == 0.05

@@ -22,7 +22,7 @@ def plan(*arguments):
     return json.loads(rankwatch("plan", *arguments, "--format", "json").stdout)
 
 
-def test_a_pilot_tells_gap_discordance_and_design_effect(pilot):
+def test_a_pilot_gives_gap_discordance_and_design_effect(pilot):
     planned = plan("--pilot", pilot, "--pair", "b", "a", "--benchmark", "one")
     (pair,) = (p for p in report(pilot)[0]["benchmarks"][0]["pairs"] if {p["model_a"], p["model_b"]} == {"a", "b"})
     assert planned["gap"] == pytest.approx(abs(pair["gap"]))

@@ -130,7 +130,7 @@ def test_a_state_is_not_written_over(servers, exported):
 
 
 @pytest.mark.parametrize("how", ["cut", "changed", "longer", "empty", "other", "version"])
-def test_a_damaged_file_leaves_nothing_behind(servers, exported, tmp_path, how):
+def test_a_damaged_file_changes_nothing(servers, exported, tmp_path, how):
     _, target = servers
     whole = exported.read_bytes()
     lines = whole.splitlines(keepends=True)

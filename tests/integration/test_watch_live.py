@@ -67,7 +67,7 @@ def daemon(tmp_path_factory):
         yield watch, url, base, [*records[:120], *records[121:200], records[120], *records[200:], records[0]]
 
 
-def test_verdicts_are_told_as_they_are_reached(daemon):
+def test_verdicts_are_printed_as_they_are_reached(daemon):
     watch, *_ = daemon
     assert watch.lines[0] == "watching\n"
     watch.line(r"^decided: bench: alpha is better than charlie on bench, decided for this pair only: of \d+ shared")

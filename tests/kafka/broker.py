@@ -249,7 +249,7 @@ class KafkaCluster:
     async def create_topic(self, name, partitions=1, **config):
         """Create a topic; ``min_insync_replicas=2`` sets ``min.insync.replicas``.
 
-        Return when every running broker knows a leader of every partition: the metadata of one may lag behind another's.
+        Return when every running broker knows a leader of every partition: the metadata of one may be older than that of another.
         """
         async with self.admin() as admin:
             settings = {key.replace("_", "."): str(value) for key, value in config.items()}

@@ -1,4 +1,4 @@
-"""What stands in a topic, and how the clients under test reach the brokers."""
+"""The records of a topic, and how the clients under test reach the brokers."""
 
 from itertools import count
 

@@ -58,7 +58,7 @@ async def test_good_settings_have_no_fault(kafka, tmp_path):
         assert any(level == "ok" and text.startswith(subject) for level, text in lines_of(ended)), subject
 
 
-async def test_bad_settings_are_told_each_with_its_remedy(kafka, tmp_path):
+async def test_bad_settings_are_reported_each_with_its_remedy(kafka, tmp_path):
     topic = fresh_topic()
     await kafka.create_topic(topic, 1, cleanup_policy="compact", retention_ms=60_000, max_message_bytes=10_000)
     async with valkey(maxmemory_policy="allkeys-lru", appendfsync="no") as url:

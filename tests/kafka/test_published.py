@@ -77,7 +77,7 @@ async def test_after_a_message_that_is_too_large_others_are_delivered(kafka):
     await kafka.create_topic(topic, max_message_bytes=20_000)
     async with KafkaProducer(options(kafka)) as producer:
         await producer.deliver(topic, [Message(0, b"", b"before")])
-        messages = [Message(0, b"", b"x" * 30_000), Message(0, b"", b"behind")]
+        messages = [Message(0, b"", b"x" * 30_000), Message(0, b"", b"after")]
         with pytest.raises(BrokerError, match=r"max\.message\.bytes"):
             await producer.deliver(topic, messages)
         await producer.deliver(topic, [Message(0, b"", b"after")])

@@ -43,7 +43,7 @@ def test_the_right_password(guarded, results, tmp_path):
     assert f"answers at {address}" in ended.stdout
 
 
-def test_a_wrong_password_is_told_and_not_shown(guarded, results, tmp_path):
+def test_a_wrong_password_is_reported_and_not_shown(guarded, results, tmp_path):
     _, address = guarded
     login = USER | {"RANKWATCH_KAFKA_PASSWORD": "wrong-and-private"}
     send = rankwatch("send", results, "--to", f"kafka://{address}/events", "--data-dir", tmp_path, code=1, **login)

@@ -81,7 +81,7 @@ class PartitionFold:
             self.one(data, record.offset, 0)
 
     def one(self, data, offset, index):
-        """Fold what stands at one place."""
+        """Fold the record at one place."""
         if isinstance(data, dict) and "declare" in data:
             self.declare(data, offset, index)
         elif not is_event(data):

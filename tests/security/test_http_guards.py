@@ -57,7 +57,7 @@ def connect(watch):
 
 
 def ask(watch, method, path, body=None, headers=None):
-    """Ask for a path as it stands, whatever is in it; return status, headers and body."""
+    """Ask for a path unchanged, whatever is in it; return status, headers and body."""
     connection = connect(watch)
     try:
         connection.request(method, path, body, headers or {})
@@ -247,7 +247,7 @@ def test_a_thousand_scrapes_fifty_at_a_time_are_all_answered(watch):
 # --- secrets ----------------------------------------------------------------------------------------------------------------------------
 
 
-def test_no_secret_is_told_anywhere(watch):
+def test_no_secret_is_shown_anywhere(watch):
     """Neither the token, nor the password of the embedded server: not on the command line, in an answer, in what is printed or kept."""
     server = watch.server
     config = (watch.data / "valkey/valkey.conf").read_text()

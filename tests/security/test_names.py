@@ -59,7 +59,7 @@ def test_no_cell_of_a_csv_is_a_formula(results):
     for row in rows:
         for field in ("benchmark", "model_a", "model_b", "reason"):
             assert not row[field].lstrip().startswith(("=", "+", "-", "@", "\t", "\r")), row[field]
-    # Whatever keeps a cell from being a formula, the name still stands in it.
+    # Whatever keeps a cell from being a formula, the name is still in it.
     shown = {row[field] for row in rows for field in ("model_a", "model_b")}
     assert all(any(name in cell for cell in shown) for name in ACCEPTED)
     plain(text.replace("\r\n", "\n"))

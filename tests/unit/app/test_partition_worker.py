@@ -93,7 +93,7 @@ def always():
     return True
 
 
-async def test_the_next_chunk_is_folded_while_a_commit_is_on_its_way_and_stored_behind_it():
+async def test_the_next_chunk_is_folded_while_a_commit_is_under_way_and_stored_after_it():
     store = SlowStore()
     owned = await loaded(store)
     store.open.clear()

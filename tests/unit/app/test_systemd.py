@@ -18,7 +18,7 @@ def manager(tmp_path, monkeypatch):
         yield channel
 
 
-def test_it_is_told_what_happens(manager):
+def test_it_is_notified_of_what_happens(manager):
     systemd.notify(systemd.READY)
     assert manager.recv(100) == b"READY=1"
 

@@ -80,10 +80,10 @@ def test_a_trusted_order_that_is_refuted_takes_back_what_was_decided():
     decided = log.changes["anytime_family", "decided"]
     log.send(*events[60:])
     taken = log.changes["anytime_family", "invalidated"]
-    # a stands at its second look, 64 items, as item 63 comes: event 126, where the first block of 40 is over.
+    # Item 63 brings the second look at a, 64 items: event 126, where the first block of 40 is over.
     place, finding = reference(events)
     assert (place, finding.items) == (126, 64)
-    assert taken.id.split("-")[0] == str(10 * (place + 1))  # the declaration stands before
+    assert taken.id.split("-")[0] == str(10 * (place + 1))  # the declaration comes first
     assert (taken.before, taken.after) == ("a", None)
     assert taken.evidence == decided.evidence
     assert "no longer counts: the arrival order is suspect: of the first 64 items of a, 62 follow one" in taken.sentence

@@ -24,7 +24,7 @@ def pair_events(scores):
     return [event(ORDER[k], m, x) for k, both in enumerate(scores) for m, x in zip("ab", both, strict=True)]
 
 
-def test_nothing_counts_behind_the_first_item_that_is_missing():
+def test_nothing_counts_after_the_first_item_that_is_missing():
     log = FoldLog(SPEC)
     events = pair_events([(1, 0)] * 30)
     log.send(*events[1:])  # all but the first score of a
@@ -95,7 +95,7 @@ def test_the_interval_excludes_0_exactly_when_the_evidence_decides():
     for wins in range(4, 12):
         log = FoldLog(SPEC)
         log.send(*pair_events([(1, 0)] * wins + [(None, 1)] * 2 + [(1, 1)] * 5))
-        log.send(*[event(item, m, 0) for item in ORDER[-9:] for m in "ab"])  # behind a gap: they count for nothing here
+        log.send(*[event(item, m, 0) for item in ORDER[-9:] for m in "ab"])  # after a gap: they count for nothing here
         pair = benchmark_report(log.bench).pairs[0]
         assert (pair.gap_low > 0) == (pair.log_e >= math.log(20))
 

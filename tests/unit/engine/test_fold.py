@@ -1,4 +1,4 @@
-"""What becomes of events: which score stands, what is counted, what is refused."""
+"""What becomes of events: which score counts, what is counted, what is refused."""
 
 import json
 
@@ -33,7 +33,7 @@ def together_and_apart(records, *, limits=None):
     return whole, apart, restarted
 
 
-# --- which score stands -----------------------------------------------------------------------------------------------------------------
+# --- which score counts -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("chunks", [1, 2])
@@ -230,7 +230,7 @@ def test_a_limit_refuses_what_is_new_and_takes_what_is_known(limits, records, fi
         assert known == 2
 
 
-def test_a_refused_event_leaves_no_name_behind():
+def test_a_refused_event_leaves_no_name():
     log = FoldLog(limits=Limits(contestants=1))
     log.send(event(1, "a", 1), event("new", "b", 0.5), event("newer", "a", 2))
     assert [r.item for r in log.bench.rows] == ["1"]

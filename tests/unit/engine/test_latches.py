@@ -329,10 +329,10 @@ def test_verdicts_do_not_depend_on_the_names_of_models_nor_on_their_order(policy
                 (change.model_a, change.model_b) if change.after == "a" else (change.model_b, change.model_a)
             )
             evidence = change.evidence
-            ahead, behind = (evidence.b, evidence.c) if change.after == "a" else (evidence.c, evidence.b)
+            wins, losses = (evidence.b, evidence.c) if change.after == "a" else (evidence.c, evidence.b)
             assert evidence.gap == pytest.approx((evidence.b - evidence.c) / evidence.n)
             assert change.sentence.startswith(f"{better} is better than {worse}")
-            sides.add((procedure, kind, role[better], role[worse], evidence.n, ahead, behind, round(evidence.log_e, 9)))
+            sides.add((procedure, kind, role[better], role[worse], evidence.n, wins, losses, round(evidence.log_e, 9)))
         return sides
 
     straight = verdicts([0, 1, 2], ["p", "q", "r"])

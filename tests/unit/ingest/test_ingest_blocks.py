@@ -100,7 +100,7 @@ def test_a_damaged_gzip_counts_up_to_the_damage(tmp_path, block_bytes):
     assert len(contents(good)) - len(whole) < 600
 
 
-def test_a_wrong_checksum_is_damage_behind_everything(tmp_path):
+def test_a_wrong_checksum_is_damage_after_everything(tmp_path):
     data = bytearray(gzip.compress(MANY))
     data[-6] ^= 1
     *intact, last = blocks(tmp_path / "a.jsonl.gz", bytes(data))

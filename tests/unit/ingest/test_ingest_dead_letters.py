@@ -51,7 +51,7 @@ def test_a_replay_after_a_crash_doubles_and_loses_nothing(tmp_path_factory, plac
     assert stored(path) == letters
 
 
-def test_the_last_letter_is_found_behind_a_long_file(tmp_path):
+def test_the_last_letter_is_found_at_the_end_of_a_long_file(tmp_path):
     path = tmp_path / "dead.jsonl"
     letters = [letter(7, 1, raw="x" * 2_000) for _ in range(100)]
     with DeadLetterFile(path) as file:

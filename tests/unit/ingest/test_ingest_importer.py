@@ -7,7 +7,7 @@ from monitor.ingest.formats.choices import ChoiceError, Choices
 from tests.unit.ingest.native_logs import Importer, lm_eval_run, sample
 
 
-def test_a_name_may_stand_before_a_path(tmp_path):
+def test_a_path_may_have_a_name(tmp_path):
     path = lm_eval_run(tmp_path, "m", [sample(0)]).resolve()
     assert Importer().find([f"x={path}"]) == [path]
     assert Importer().find([path, f"x={path}"]) == [path]

@@ -330,7 +330,7 @@ def test_versions_of_a_task_are_not_mixed(tmp_path):
     assert read.faults[0][:3] == (1, "version", "version 3 of quiz")
 
 
-def test_other_questions_under_the_same_id_are_told_of(tmp_path):
+def test_other_questions_under_the_same_id_are_reported(tmp_path):
     inspect_json(tmp_path / "a.json", scored(2), model="one")
     inspect_json(tmp_path / "b.json", [s | {"input": "another"} for s in scored(2)], model="two")
     assert any("differs from the one in" in text for text in Read(tmp_path).notes)

@@ -54,7 +54,7 @@ def test_one_filter_counts_and_not_all(tmp_path):
     )
 
 
-def test_a_filter_that_never_comes_is_told_at_the_end(tmp_path):
+def test_a_filter_that_never_comes_is_reported_at_the_end(tmp_path):
     write_lines(tmp_path / f"samples_quiz_{TIME}.jsonl", [sample(k, filter="none") for k in range(3)])
     read = Read(tmp_path, filter=["lenient"])
     assert not read.events
@@ -169,7 +169,7 @@ def test_equal_numbers_of_different_documents_are_different_items(tmp_path):
     assert [e.item_id for e in Read(tmp_path, columns=["item_id=doc.question"]).events] == ["0?", "1?"] * 2
 
 
-def test_two_runs_of_one_model_are_told_of_and_can_be_named(tmp_path):
+def test_two_runs_of_one_model_are_reported_and_can_be_named(tmp_path):
     lm_eval_run(tmp_path / "a", "m", [sample(0)])
     lm_eval_run(tmp_path / "b", "m", [sample(0, 0.0)], time="2026-02-02T03-04-05.5")
     assert any("both hold scores of m" in text for text in Read(tmp_path).notes)

@@ -28,7 +28,7 @@ def test_a_named_file_may_be_called_anything(tmp_path):
     assert find_files([file]) == [file]
 
 
-def test_a_file_reached_in_several_ways_stands_once(tmp_path):
+def test_a_file_reached_in_several_ways_is_listed_once(tmp_path):
     file = write(tmp_path / "a.jsonl")
     (tmp_path / "b.jsonl").symlink_to(file)
     os.link(file, tmp_path / "c.jsonl")

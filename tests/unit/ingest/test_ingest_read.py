@@ -118,7 +118,7 @@ def test_a_declaration_separates_what_is_before_it_from_what_follows(tmp_path):
     assert [s.end for s in segments] == [len(lines(first, GOOD[0], b"{", GOOD[1])), len(data)]
 
 
-def test_raw_is_what_stands_in_the_file(tmp_path):
+def test_raw_is_the_line_of_the_file(tmp_path):
     data = lines(*GOOD)
     [block] = blocks(tmp_path / "a.jsonl", data)
     [segment] = decode(block, tmp_path, Checker()).segments

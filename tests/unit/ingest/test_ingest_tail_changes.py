@@ -67,7 +67,7 @@ def test_a_file_that_is_emptied_and_filled_again_alike_is_not_read_again(tmp_pat
     assert keys(log.events) == keys(MANY[:11])
 
 
-def test_a_broken_gzip_is_told_once_and_goes_on_when_it_is_mended(tmp_path):
+def test_a_broken_gzip_is_reported_once_and_read_on_when_it_is_fixed(tmp_path):
     path = tmp_path / "a.jsonl.gz"
     data = gzip.compress(lines(*MANY))
     path.write_bytes(data[: len(data) // 2])

@@ -20,7 +20,7 @@ def numbered(count, start=0):
 
 
 def written(path):
-    """What the file holds, read without the log: (offset, record) of every line behind the header."""
+    """What the file holds, read without the log: (offset, record) of every line after the header."""
     position, lines = 0, []
     for line in path.read_bytes().splitlines(keepends=True):
         assert line.endswith(b"\n")

@@ -25,16 +25,16 @@ def sealed(batch):
     return bytes(batch)
 
 
-def batch_of(base, records, *, compression=NONE, producer=-1, transactional=False, offsets=None, behind=None):
-    """Return a batch of (value, headers) at `base`; `offsets` are relative to it, `behind` is where the next batch begins."""
+def batch_of(base, records, *, compression=NONE, producer=-1, transactional=False, offsets=None, next_offset=None):
+    """Return a batch of (value, headers) at `base`; `offsets` are relative to it, `next_offset` is where the next batch begins."""
     builder = DefaultRecordBatchBuilder(2, compression, int(transactional), producer, 0, 0, 1 << 20)
     for number, (value, headers) in enumerate(records):
         place = number if offsets is None else offsets[number]
         assert builder.append(place, 1_700_000_000_000, b"key", value, headers) is not None
     batch = bytearray(builder.build())
     struct.pack_into(">q", batch, 0, base)
-    if behind is not None:
-        struct.pack_into(">i", batch, 23, behind - base - 1)
+    if next_offset is not None:
+        struct.pack_into(">i", batch, 23, next_offset - base - 1)
     return sealed(batch)
 
 
@@ -65,7 +65,7 @@ def made_log(seed):
             continue
         size = choice.choice((1, 1, 2, 7, 40))
         places = sorted(choice.sample(range(size + 3), size)) if choice.random() < 0.3 else list(range(size))
-        behind = offset + places[-1] + 1 + choice.choice((0, 0, 2))
+        next_offset = offset + places[-1] + 1 + choice.choice((0, 0, 2))
         headers = [("rankwatch-origin", b"1:2:3"), ("none", None)] if choice.random() < 0.2 else []
         records = [(choice.choice((None, b"", b"%d" % choice.randrange(10**9))), headers) for _ in range(size)]
         producer = choice.randrange(3)
@@ -80,10 +80,10 @@ def made_log(seed):
                 producer=producer + 10 * (not transactional),
                 transactional=transactional,
                 offsets=places,
-                behind=behind,
+                next_offset=next_offset,
             )
         )
-        offset = behind
+        offset = next_offset
     return batches, aborted, offset
 
 
@@ -119,7 +119,7 @@ def test_runs_hold_what_the_client_would_give_and_end_where_it_would_go_on(level
     assert read > 2_000
 
 
-def test_the_place_to_go_on_from_lies_behind_each_run_and_before_the_next():
+def test_the_place_to_continue_from_is_after_each_run_and_before_the_next():
     data = batch_of(5, [(b"%d" % k, []) for k in range(10)], compression=GZIP)
     runs = RecordSlices(stock(data, [], 7), 3)
     places = [([record.offset for record in run], runs.next_fetch_offset) for run in runs]

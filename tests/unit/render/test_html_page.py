@@ -33,7 +33,7 @@ def test_it_is_well_formed_and_runs_and_loads_nothing(page):
     assert "@import" not in style.text
 
 
-def test_every_name_stands_as_it_is(page):
+def test_every_name_is_unchanged(page):
     text = read_html(page).text
     assert all(name in text for name in NAMES)
     first = next(read_html(page).all("tbody"))

@@ -173,7 +173,7 @@ def test_a_decision_whose_gap_has_turned_says_so():
     assert "The gap has turned since: b now leads." in pair.reason
 
 
-def test_an_undecided_pair_is_told_what_would_settle_it():
+def test_an_undecided_pair_names_what_would_decide_it():
     held = only(of(CLEAR))
     assert held.items_to_decision == 0
     assert "more items" not in held.reason

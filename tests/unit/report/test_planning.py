@@ -26,7 +26,7 @@ def test_the_calculator_example_of_the_paper():
     assert needed["fixed_n"] == pytest.approx(1028, abs=1)
 
 
-def test_a_discordance_and_the_accuracy_and_correlation_behind_it_plan_the_same():
+def test_a_discordance_and_its_accuracy_and_correlation_plan_the_same():
     accuracy, rho, gap = 0.7, 0.4, 0.03
     p, q = accuracy + gap / 2, accuracy - gap / 2
     both = p * q + rho * math.sqrt(p * (1 - p) * q * (1 - q))

@@ -221,7 +221,7 @@ def test_packed_messages_stay_below_the_size_that_topics_take(destination, tmp_p
     assert sum(len(value["events"]) for value in destination.values) == 1_000
 
 
-def test_bad_lines_are_told_and_not_sent(destination, tmp_path):
+def test_bad_lines_are_reported_and_not_sent(destination, tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_bytes(
         lines(event(1), b"not json", event(2, score=7), event(3, note="kept only where all around is good"))
@@ -247,7 +247,7 @@ def test_a_line_that_would_be_taken_for_a_packed_message_is_written_anew(destina
     assert destination.folded().benchmarks["bench"].counters["events"] == 2
 
 
-def test_damage_at_the_end_of_a_file_is_told_once(destination, tmp_path):
+def test_damage_at_the_end_of_a_file_is_reported_once(destination, tmp_path):
     path = tmp_path / "r.jsonl.gz"
     path.write_bytes(gzip.compress(lines(*(event(i) for i in range(30))))[:-6])
     assert destination.send(path).rejected == 1

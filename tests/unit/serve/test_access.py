@@ -37,7 +37,7 @@ def open_():
     "given",
     [None, "", "Bearer ", "Bearer x", "gehe1m ü", "Basic gehe1m ü", "Bearer gehe1m", "Bearer gehe1m ü!", "Bearer"],
 )
-def test_without_the_token_nothing_is_told(guarded, path, given):
+def test_without_the_token_nothing_is_answered(guarded, path, given):
     headers = {} if given is None else {"Authorization": given.encode()}
     answer = guarded.request("GET", path, **headers)
     assert answer.status == 401

@@ -132,7 +132,7 @@ def test_a_stream_begins_with_what_comes_next(served):
 
 
 @pytest.mark.parametrize("way", ["header", "parameter"])
-def test_a_stream_takes_up_behind_an_id(served, way):
+def test_a_stream_continues_after_an_id(served, way):
     expected = latched(served)
     known = expected[4]["id"]
     query, headers = ("", {"Last_Event_ID": known}) if way == "header" else (f"&after={known}", {})
@@ -140,7 +140,7 @@ def test_a_stream_takes_up_behind_an_id(served, way):
         assert [stream.until("change")["id"] for _ in expected[5:]] == [change["id"] for change in expected[5:]]
 
 
-def test_a_stream_of_one_benchmark_tells_of_no_other(served):
+def test_a_stream_of_one_benchmark_has_no_other(served):
     with Stream(served, "changes/stream?benchmark=bench&after=0-0") as stream:
         served.post(events(random.Random(2), SKILLS, 100, benchmark="other"))
         served.post(RECORDS[300:])
@@ -148,7 +148,7 @@ def test_a_stream_of_one_benchmark_tells_of_no_other(served):
             assert json.loads(block["data"])["benchmark"] == "bench"
 
 
-def test_many_streams_are_told_the_same(served):
+def test_many_streams_get_the_same(served):
     streams = [Stream(served) for _ in range(40)]
     received = [[] for _ in streams]
 

@@ -94,7 +94,7 @@ def test_a_pair_is_named_in_name_order_whoever_leads():
         )
 
 
-def test_the_worker_the_log_and_the_declaration_are_told():
+def test_the_worker_the_log_and_the_declaration_have_metrics():
     made = partition(scored(SKILLS, 30), items=40)
     values = samples(made)
     assert value(values, "log_lag", partition="4") == 7
@@ -171,7 +171,7 @@ def test_a_pair_that_shares_everything_and_is_undecided_is_exhausted():
     assert value(values, "pair_status", benchmark="bench", model_a="a", model_b="b", status="exhausted") == 1
 
 
-def test_both_formats_tell_the_same_of_every_metric_of_the_catalogue():
+def test_both_formats_have_the_same_value_of_every_metric_of_the_catalogue():
     made = partition(scored(SKILLS, 40), items=60)
     read = {}
     for accept, parse in ((OPENMETRICS, text_string_to_metric_families), ("", families_of_plain_text)):
@@ -215,7 +215,7 @@ STATES = {
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_what_is_told_is_what_the_report_says(state):
+def test_the_metrics_are_those_of_the_report(state):
     benchmark = STATES[state]().benchmarks["bench"]
     report = benchmark_report(benchmark, pairs="all")
     rows = {(pair.model_a, pair.model_b): pair for pair in report.pairs}

@@ -282,7 +282,7 @@ def test_a_page_beyond_the_end_is_empty(server):
     assert served.get(f"pairs?{query(cursor='999')}").json == {"pairs": [], "total": 10, "next_cursor": None}
 
 
-def test_any_name_can_stand_in_a_path_too(server):
+def test_any_name_can_be_in_a_path_too(server):
     served = server.hold(SITUATIONS["completion"])
     (benchmark,) = served.get(f"benchmarks/{quote(NAME, safe='')}").json["benchmarks"]
     assert benchmark["benchmark"] == NAME

@@ -296,7 +296,7 @@ def test_a_name_with_forbidden_characters_is_not_declared(served):
     assert "forbidden character U+202E" in answer.json["detail"]
 
 
-def test_a_declaration_that_lost_the_race_is_told(served, monkeypatch):
+def test_a_declaration_that_lost_the_race_is_reported(served, monkeypatch):
     """Scores are in the log before the declaration, and were not folded yet when it was checked."""
 
     async def late(records, append=served.log.append):

@@ -9,14 +9,12 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.chunk import EventBatch
-from monitor.engine.fold import judge_ended, undeclared_reason
 from monitor.engine.latch.changes import announce, replace
 from monitor.engine.latch.run_ends import crossings_at_once
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import BenchmarkDelta, StoredBenchmark
 from monitor.engine.state.repeats import Undeclared
-from monitor.engine.state.restore import restore_benchmark
 from schemas.catalogue import published
 from schemas.decode import Fault
 from schemas.events import MAX_GRADED_ITEMS, Spec
@@ -127,60 +125,59 @@ def _alias_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
 # --- a new version ------------------------------------------------------------------------------------------------------------------------
 
 
-def redeclare(old: Benchmark, spec: Spec, place: tuple[int, int], delta: BenchmarkDelta) -> Benchmark:
-    """Return a benchmark with the same scores under a new version of its declaration, judged as it is now.
+def under_version(benchmark: Benchmark, spec: Spec) -> StoredBenchmark:
+    """Return the scores of a benchmark under a new version of its declaration, with nothing decided, to be restored."""
+    same_items = spec.repeats == benchmark.spec.repeats and not benchmark.undeclared
+    return StoredBenchmark(
+        key=benchmark.key,
+        name=benchmark.name,
+        off=benchmark.off,
+        spec=spec.model_dump_json(),
+        rows=benchmark.rows,
+        contestants=benchmark.contestants,
+        values=[0, SCORE_UNIT, *benchmark.table.by_code[4:].tolist()],
+        width=benchmark.width,
+        columns=list(benchmark.matrix().T),
+        registered=np.empty(0, np.uint32),
+        changes={},
+        counters=benchmark.counters,
+        pairs=benchmark.snapshot() if same_items else None,
+        ended=sorted(benchmark.ended),
+    )
 
-    `place` is the offset of the declaration and its index in the record.
+
+def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: BenchmarkDelta) -> None:
+    """Let the restored state of `under_version` follow a benchmark, and judge its pairs as they are now.
+
+    `batch` has the place of the declaration in the log.
     """
-    batch = EventBatch(old.name, [], place[:1], place[1:])
-    replace(old, batch, spec.version, delta)
-    new = _rebuilt(old, spec)
+    replace(old, batch, new.spec.version, delta)
+    _carry_over(old, new)
     _register(old, new)
     delta.registered = np.flatnonzero(new.family_index).astype(np.uint32)
     delta.registered = delta.registered[np.argsort(new.family_index[delta.registered], kind="stable")]
-    delta.redeclared = new.redeclared = old.redeclared or may_be_chosen(old.name, old.spec, spec)
+    delta.redeclared = new.redeclared = old.redeclared or may_be_chosen(old.name, old.spec, new.spec)
     if old.undeclared or new.undeclared:
         delta.undeclared = new.undeclared, new.mixed
+    batch.redeclared = True
     if new.can_decide:
-        batch.redeclared = True
-        pairs = np.arange(new.pairs)
-        announce(new, batch, crossings_at_once(new, new.graded_pairs, pairs, ignored=False), delta)
-        judge_ended(new, sorted(new.ended), batch, delta)
-    return new
+        closed = crossings_at_once(new, new.graded_pairs, np.arange(new.pairs), ignored=False)
+        announce(new, batch, closed, delta)
 
 
-def _rebuilt(old: Benchmark, spec: Spec) -> Benchmark:
-    """Build the state of a benchmark from its scores, with nothing decided."""
-    same_items = spec.repeats == old.spec.repeats and not old.undeclared
-    stored = StoredBenchmark(
-        key=old.key,
-        name=old.name,
-        off=old.off,
-        spec=spec.model_dump_json(),
-        rows=old.rows,
-        contestants=old.contestants,
-        values=[0, SCORE_UNIT, *old.table.by_code[4:].tolist()],
-        width=old.width,
-        columns=list(old.matrix().T),
-        registered=np.empty(0, np.uint32),
-        changes={},
-        counters=old.counters,
-        pairs=old.snapshot() if same_items else None,
-        ended=sorted(old.ended),
-    )
-    new = restore_benchmark(stored)
+def _carry_over(old: Benchmark, new: Benchmark) -> None:
+    """Keep the verdict changes, conflicts and arrival order, and hold the new state if it has undeclared repeats."""
     new.changes, new.change_counts, new.conflicts, new.arrival = (
         old.changes,
         old.change_counts,
         old.conflicts,
         old.arrival,
     )
-    if old.undeclared or not _extends(old.spec, spec):
+    if old.undeclared or not _extends(old.spec, new.spec):
         new.arrival = old.arrival.restarted(
             np.array([new.present(k).sum() for k in range(len(new.contestants))], np.int64)
         )
     _hold_repeats(new)
-    return new
 
 
 def _extends(old: Spec, new: Spec) -> bool:
@@ -198,7 +195,7 @@ def _hold_repeats(benchmark: Benchmark) -> None:
     beyond = np.argwhere(repeats.needed < repeats.count[: len(repeats.keys), : len(benchmark.contestants)].T)
     if beyond.size:
         contestant, item = beyond[0].tolist()
-        benchmark.hold_repeats(undeclared_reason(benchmark, Undeclared(0, item, contestant)))
+        benchmark.hold_repeats(benchmark.undeclared_reason(Undeclared(0, item, contestant)))
 
 
 def _register(old: Benchmark, new: Benchmark) -> None:

@@ -302,23 +302,11 @@ def _hold_repeats(
     benchmark: Benchmark, piece: EventBatch, beyond: Undeclared, delta: BenchmarkDelta, *, holds: bool
 ) -> None:
     """Stop the betting at an undeclared repeat; decisions so far no longer count."""
-    reason = undeclared_reason(benchmark, beyond)
+    reason = benchmark.undeclared_reason(beyond)
     delta.undeclared = reason, benchmark.mixed
     if holds and not benchmark.order_refuted:
         invalidate(benchmark, piece, beyond.position, reason, delta)
     benchmark.hold_repeats(reason)
-
-
-def undeclared_reason(benchmark: Benchmark, beyond: Undeclared) -> str:
-    """Return why a repeat holds the benchmark, and what to do."""
-    declared, model = benchmark.spec.repeats, benchmark.contestants[beyond.contestant].model
-    assert isinstance(declared, int)
-    item = shorten(benchmark.item_keys[beyond.item].item)
-    verb = "is" if declared == 1 else "are"
-    return (
-        f"{model} has {declared + 1:,} repeats of item {item}, and {declared:,} {verb} declared; declare repeats (--repeats "
-        f"{declared + 1} or --repeats all)"
-    )
 
 
 def _count_again(benchmark: Benchmark, cells: NewCells, keys: Settled) -> None:

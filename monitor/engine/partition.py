@@ -7,8 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch
-from monitor.engine.declarations import redeclare, refusal
-from monitor.engine.fold import Cells, end_runs, fold_batch, record_cells
+from monitor.engine.declarations import redeclare, refusal, under_version
+from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, record_cells
 from monitor.engine.limits import Limits
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Source, StoredState
@@ -220,11 +220,14 @@ class _Folding:
             delta = self._delta(benchmark)
             if benchmark.counters["events"]:
                 # The second log of a harness declares the item count again, and an alias is permanent.
-                old = benchmark.spec
-                update = {"aliases": {**old.aliases, **spec.aliases}, "version": max(old.version, spec.version)}
+                former = benchmark.spec
+                update = {"aliases": {**former.aliases, **spec.aliases}, "version": max(former.version, spec.version)}
                 spec = spec.model_copy(update=update)
             if benchmark.counters["events"] and spec.version > benchmark.spec.version:
-                benchmark = redeclare(benchmark, spec, (step.offset, step.place), delta)
+                batch = EventBatch(benchmark.name, [], [step.offset], [step.place])
+                old, benchmark = benchmark, restore_benchmark(under_version(benchmark, spec))
+                redeclare(old, benchmark, batch, delta)
+                judge_ended(benchmark, sorted(benchmark.ended), batch, delta)
                 self.partition.benchmarks[benchmark.name] = benchmark
             else:
                 benchmark.declare(spec)

@@ -11,9 +11,10 @@ from monitor.engine.state.delta import BenchmarkDelta, PairSnapshot, RowKey
 from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pair_state import PairState, grown
-from monitor.engine.state.repeats import Repeats
+from monitor.engine.state.repeats import Repeats, Undeclared
 from schemas.events import Spec
 from schemas.sentences import too_many_items
+from schemas.text import shorten
 
 _COUNTERS = ("events", "duplicates", "conflicts", "rejected")
 _PAIR_SUMS, _MODEL_SUMS = ("n", "b", "c"), ("scored", "skipped", "total")
@@ -160,6 +161,17 @@ class Benchmark(PairState):
             repeats.add_row(key)
         repeats.rebuild(self.matrix(), self.table.by_code, self.ended_flags())
         self.repeats = repeats
+
+    def undeclared_reason(self, beyond: Undeclared) -> str:
+        """Return why a repeat holds the benchmark, and what to do."""
+        declared, model = self.spec.repeats, self.contestants[beyond.contestant].model
+        assert isinstance(declared, int)
+        item = shorten(self.item_keys[beyond.item].item)
+        verb = "is" if declared == 1 else "are"
+        return (
+            f"{model} has {declared + 1:,} repeats of item {item}, and {declared:,} {verb} declared; declare repeats (--repeats "
+            f"{declared + 1} or --repeats all)"
+        )
 
     def hold_repeats(self, reason: str) -> None:
         """Stop everything that bets, since a repeat was not declared: sums are 0 from here on, and readers compute them from the rows."""

@@ -77,15 +77,15 @@ def repeated(rng, repeats, items):
 # --- what happens to them -----------------------------------------------------------------------------------------------------------------
 
 
-def trouble(rng, scores):
+def trouble(rng, scores, skipped=0.02):
     """Events of a table in the order of its items, with everything a log may hold besides.
 
-    Some scores are skipped. Three models join half-way and make up for the first half item by item. A fifth of the events come twice.
+    Some scores stay skipped. Three models join half-way and make up for the first half item by item. A fifth of the events come twice.
     Wrong answers of the first model, and right ones of the last, are re-scored later, which must not help.
     """
     item, model, repeat = (index.ravel() for index in np.indices(scores.shape))
     half = len(scores) // 2
-    score = np.where(rng.random(item.size) < 0.02, -1, scores.ravel())
+    score = np.where(rng.random(item.size) < skipped, -1, scores.ravel())
     late = (model >= MODELS - 3) & (item < half)
     time = item + rng.random(item.size) + np.where(late, half, 0)
 
@@ -109,21 +109,82 @@ def delayed(rng, stream):
     return tuple(x[order] for x in stream)
 
 
+def some_repeats(rng, stream, most):
+    """Keep 1 to `most` repeats of each item of a model, a number that does not depend on the scores."""
+    item, model, repeat, _ = stream
+    number = rng.integers(1, most + 1, (item.max() + 1, MODELS))
+    return tuple(x[repeat < number[item, model]] for x in stream)
+
+
+def until_right(stream, scores):
+    """Keep the repeats of even models up to the first right one, and the first one of the others."""
+    item, model, repeat, _ = stream
+    wrong_before = np.cumsum(scores, axis=2) - scores == 0
+    kept = np.where(np.arange(MODELS)[:, None] % 2 == 0, wrong_before, np.arange(scores.shape[2]) == 0)
+    return tuple(x[kept[item, model, repeat]] for x in stream)
+
+
+def labelled(stream):
+    """Let every other model name its repeats by other numbers than 0, 1, 2."""
+    item, model, repeat, score = stream
+    return item, model, np.where(model % 2 == 0, repeat, 1_000 - 7 * repeat), score
+
+
+def without_some(rng, stream, share):
+    """Let each run lack a share of the items, whatever their scores."""
+    item, model, *_ = stream
+    has = rng.random((ITEMS, MODELS)) >= share
+    return tuple(x[has[item, model]] for x in stream)
+
+
+def filled(rng, stream, late):
+    """Send null in place of the scores of some items of models, and their scores later; `late` is how likely, by model and score."""
+    item, model, repeat, score = stream
+    first = np.full((ITEMS, MODELS), -1)
+    first[item[::-1], model[::-1]] = score[::-1]
+    failed = rng.random((ITEMS, MODELS)) < late(np.arange(MODELS), first)
+    delay = np.where(failed, rng.exponential(200, failed.shape), 0)[item, model]
+    early = failed[item, model]
+    time = np.arange(item.size) / MODELS
+    columns = [(time + delay, item, model, repeat, score)]
+    columns.append(tuple(x[early] for x in (time, item, model, repeat, np.full_like(score, -1))))
+    time, *stream = map(np.concatenate, zip(*columns, strict=True))
+    order = np.argsort(time, kind="stable")
+    return tuple(x[order] for x in stream)
+
+
+def wins_late(model, score):
+    """How likely a score comes as null first: right answers of every other model."""
+    return np.where(score == 1, 0.6 * (model % 2 == 0), 0)
+
+
 # --- who watches --------------------------------------------------------------------------------------------------------------------------
 
 
-def fold(stream, *, block=None, **spec):
-    """Fold a stream under a declaration; return the benchmark. Items name their cluster where its size is given."""
+def packed(stream, *, block=None, epoch=0):
+    """Return one record of the events of a stream. Items name their cluster where its size is given."""
     events = [
-        {"benchmark": "bench", "item_id": str(i), "model": NAMES[m], "score": None if x < 0 else x}
+        {"benchmark": "bench", "item_id": str(i), "model": NAMES[m], "score": None if x < 0 else x, "epoch": epoch}
         | ({"repeat": r} if r else {})
         | ({} if block is None else {"cluster": f"cluster-{i // block}"})
         for i, m, r, x in zip(*(array.tolist() for array in stream), strict=True)
     ]
-    records = [{"declare": "bench", "alpha": ALPHA, **spec}, {"events": events}]
+    return {"events": events}
+
+
+def fold_records(records, **spec):
+    """Fold records after a declaration; return the benchmark."""
+    every = [{"declare": "bench", "alpha": ALPHA, **spec}, *records]
+    size = len(every)
     partition = Partition()
-    partition.fold(Chunk(0, 0, 2, range(2), [msgspec.json.encode(record) for record in records]))
-    benchmark = partition.benchmarks["bench"]
+    partition.fold(Chunk(0, 0, size, range(size), [msgspec.json.encode(record) for record in every]))
+    assert not partition.counters["rejected"]
+    return partition.benchmarks["bench"]
+
+
+def fold(stream, *, block=None, ends=False, **spec):
+    """Fold a stream under a declaration, with the end of every run after it; return the benchmark."""
+    benchmark = fold_records([packed(stream, block=block), *[{"ended": "bench"}] * ends], **spec)
     assert benchmark.counters["conflicts"] > 0 < benchmark.counters["duplicates"]
     assert benchmark.registered.total() == MODELS * (MODELS - 1) // 2
     return benchmark
@@ -131,28 +192,70 @@ def fold(stream, *, block=None, **spec):
 
 def fold_regrades(rng, generations, **spec):
     """Fold whole boards of equal models one after another, each under the next epoch, with a fiftieth of the scores replaced at random."""
-    scores, records = exchangeable(rng), [{"declare": "bench", "alpha": ALPHA, **spec}]
+    scores, records = exchangeable(rng), []
     for epoch in range(generations):
-        changed = rng.random(scores.shape) < 0.02
-        scores = np.where(changed, exchangeable(rng), scores)
-        events = [
-            {"item_id": str(i), "model": NAMES[m], "score": None if x < 0 else x, "benchmark": "bench", "epoch": epoch}
-            for i, m, _, x in zip(*(array.tolist() for array in trouble(rng, scores)), strict=True)
-        ]
-        records.append({"events": events})
-    partition = Partition()
-    size = len(records)
-    partition.fold(Chunk(0, 0, size, range(size), [msgspec.json.encode(record) for record in records]))
-    return partition.benchmarks["bench"]
+        scores = np.where(rng.random(scores.shape) < 0.02, exchangeable(rng), scores)
+        records.append(packed(trouble(rng, scores), epoch=epoch))
+    return fold_records(records, **spec)
 
 
-def decided_in(benchmark, epoch, *, pure):
+def fold_one_sided(rng, generations, **spec):
+    """The same where only wrong answers of the first model are scored again, a fifth of them each time."""
+    easy = rng.beta(1.3, 0.7, (ITEMS, 1, 1))
+    scores, records = (rng.random((ITEMS, MODELS, 1)) < easy).astype(int), []
+    for epoch in range(generations):
+        records.append(packed(trouble(rng, scores, 0), epoch=epoch))
+        again = (rng.random(scores.shape) < 0.2) & (scores == 0) & (np.arange(MODELS)[:, None] == 0)
+        scores = np.where(again, rng.random(scores.shape) < easy, scores).astype(int)
+    return fold_records(records, **spec)
+
+
+def fold_best_stopped(rng, generations, **spec):
+    """Stop each generation when some pair looks decided, and inherit it: the next one replaces a fiftieth of it and goes on from there."""
+    easy = rng.beta(1.3, 0.7, (ITEMS, 1, 1))
+    scores, records, start = (rng.random((ITEMS, MODELS, 1)) < easy).astype(int), [], 0
+    for epoch in range(generations):
+        again = (rng.random(scores.shape) < 0.02) & (np.arange(ITEMS)[:, None, None] < start)
+        again[0] |= epoch > 0  # every model has a score in every epoch
+        scores = np.where(again, rng.random(scores.shape) < easy, scores).astype(int)
+        looks = smallest_p(scores[:, :, 0])
+        below = np.flatnonzero((looks <= ALPHA) & (np.arange(ITEMS) >= start + 10))
+        stop = ITEMS if epoch == generations - 1 or not below.size else int(below[0]) + 1
+        sent = again.copy()
+        sent[start:stop] = True
+        item, model, repeat = np.nonzero(sent)
+        records.append(packed((item, model, repeat, scores[sent]), epoch=epoch))
+        records += [{"ended": "bench", "epoch": epoch, "base": epoch - 1}] * (epoch > 0)
+        start = stop
+    return fold_records(records, **spec)
+
+
+def fold_stopped(rng, items, stop, **spec):
+    """Fold two equal models up to the item at which `stop` ends both runs, given their wins and losses so far; else all items."""
+    names = NAMES[:2]
+    scores = (rng.random((items, 2)) < rng.beta(1.3, 0.7, (items, 1))).astype(int)
+    d = scores[:, 0] - scores[:, 1]
+    ends = np.flatnonzero(stop(np.cumsum(d > 0), np.cumsum(d < 0)))
+    end = ends[0] + 1 if ends.size else items
+    item, model = (index.ravel() for index in np.indices((end, len(names))))
+    stream = packed((item, model, np.zeros_like(item), scores[:end].ravel()))
+    return fold_records([stream, {"ended": "bench"}], items=items, family={"policy": "capacity", "size": 1}, **spec)
+
+
+def decided_in(benchmark, epoch, pure):
     """Whether any pair of a generation was ever decided: of two models at that epoch, or of one of them and an older epoch."""
     i, j = all_pairs(len(benchmark.contestants))
     epochs = np.array([contestant.epoch for contestant in benchmark.contestants])
     generation = (np.maximum(epochs[i], epochs[j]) == epoch) & ((epochs[i] == epochs[j]) == pure)
     assert np.count_nonzero(generation & (benchmark.family_index[: i.size] > 0)) >= MODELS - 1
     return bool(benchmark.latched["anytime_family"][: i.size][generation].any())
+
+
+def decisions_of_last_generation(benchmark):
+    """Return the verdict changes that decide a pair with a model at the last epoch."""
+    last = max(contestant.epoch for contestant in benchmark.contestants)
+    changes = benchmark.changes.values()
+    return [change for change in changes if change.kind == "decided" and max(change.epoch_a, change.epoch_b) == last]
 
 
 def committed(rng, stream, **spec):
@@ -170,7 +273,12 @@ def decided(benchmark, procedure="anytime_family"):
 
 def peeking(scores, level):
     """Whether the exact test was below the level for any pair at any look, one every ten items."""
+    return bool((smallest_p(scores[:, :, 0])[9::10] < level).any())
+
+
+def smallest_p(scores):
+    """Return the smallest p of the exact test over all pairs, after each item."""
     first, second = np.triu_indices(MODELS, 1)
-    d = scores[:, first, 0] - scores[:, second, 0]
-    wins, losses = (np.cumsum(d == sign, axis=0)[9::10] for sign in (1, -1))
-    return bool((exact_p(wins, losses) < level).any())
+    d = scores[:, first] - scores[:, second]
+    wins, losses = (np.cumsum(d == sign, axis=0) for sign in (1, -1))
+    return exact_p(wins, losses).min(axis=1)

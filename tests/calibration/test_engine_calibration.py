@@ -6,7 +6,8 @@ RANKWATCH_SLOW=1 runs 2,000 streams of each case; otherwise eight.
 import numpy as np
 import pytest
 
-from tests.calibration.cases import GUARANTEED, SETTINGS, generator, watchers
+from schemas.sentences import IGNORED
+from tests.calibration.cases import BREAKING, GENERATIONS, GUARANTEED, SETTINGS, generator, watchers
 from tests.calibration.streams import (
     ALPHA,
     BLOCK,
@@ -18,6 +19,8 @@ from tests.calibration.streams import (
     assert_at_most,
     clustered,
     decided,
+    decided_in,
+    decisions_of_last_generation,
     exchangeable,
     fold,
     peeking,
@@ -35,6 +38,32 @@ def test_family_wise_error_rate(name):
     errors = [GUARANTEED[name](rng) for _ in range(STREAMS)]
     print(f"{name}: {np.mean(errors):.4f} of {STREAMS}")
     assert_at_most(errors, ALPHA)
+
+
+@pytest.mark.parametrize("name", GENERATIONS)
+def test_family_wise_error_rate_of_each_generation(name):
+    rng = generator(name)
+    benchmarks = (GENERATIONS[name](rng) for _ in range(STREAMS))
+    families = [(epoch, pure) for epoch in range(5) for pure in (True, False) if epoch or pure]
+    errors = np.array([[decided_in(each, *family) for family in families] for each in benchmarks])
+    for (epoch, pure), errors_in in zip(families, errors.T, strict=True):
+        print(f"{name}: {errors_in.mean():.4f} in {'generation' if pure else 'pairs of two epochs,'} {epoch}")
+        assert_at_most(errors_in, ALPHA)
+    print(f"{name}: {errors.any(axis=1).mean():.4f} in any of them, of {STREAMS}")
+
+
+@pytest.mark.parametrize("name", BREAKING)
+def test_a_broken_assumption_is_named(name):
+    case, words = BREAKING[name]
+    rng = generator(name)
+    errors = []
+    for _ in range(STREAMS):
+        decisions = decisions_of_last_generation(case(rng))
+        errors.append(any(change.procedure == "anytime_family" for change in decisions))
+        # A decision that counts missing items against the leader does not rest on their being ignored.
+        resting = [change for change in decisions if words is not IGNORED or not change.evidence.missing]
+        assert all(words in change.sentence for change in resting)
+    print(f"{name}: {np.mean(errors):.4f} of {STREAMS}")
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

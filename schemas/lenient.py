@@ -153,6 +153,7 @@ _FIELDS: Final[dict[Kinds, dict[str, _Field]]] = {
         "items": _WHOLE,
         "item_ids": _NAMES,
         "repeats": _WHOLE,
+        "version": _WHOLE,
         "alpha": _NUMBER_FIELD,
         "power": _NUMBER_FIELD,
         "margin": _NUMBER_FIELD,

@@ -111,6 +111,7 @@ RECORDS: dict[str, Record] = {
     "item count as text": declaration(f"items is text and {WHOLE}", {"items": 3}, items="3"),
     "whole float as item count": declaration(f"items is a decimal number and {WHOLE}", {"items": 3}, items=3.0),
     "repeats as text": declaration(f"repeats is text and {WHOLE}", {"items": 3, "repeats": 2}, items=3, repeats="2"),
+    "version as text": declaration(f"version is text and {WHOLE}", {"items": 3, "version": 2}, items=3, version="2"),
     "all repeats": declaration(answer={"items": 3, "repeats": "all"}, items=3, repeats="all"),
     "alpha as text": declaration(
         "alpha is text and is read as a number", {"items": 3, "alpha": 0.01}, items=3, alpha="0.01"

@@ -52,7 +52,7 @@ REFUSED = [
     "separator\u2028",
     "\ufeffmark",
 ]
-"""None of these is a name: the record is refused, and what is said of it shows no such character."""
+"""None of these is a name: the record is refused, and no message about it shows such character."""
 
 CONTROLS = (
     {chr(c) for c in [*range(32), *range(0x7F, 0xA0)]} - {"\n"}

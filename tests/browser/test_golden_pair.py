@@ -35,8 +35,8 @@ def test_the_page_distinguishes_the_four_verdicts(page, tmp_path):
     with Watch(tmp_path / "data", write_golden_pair(tmp_path / "ranks.jsonl")) as watch:
         until(lambda: event_count(watch.url) == 2 * ITEMS, "all events")
         open_view(page, watch.url, BENCHMARK, "pairs")
-        said = page.locator(".verdicts tbody tr .mark .sr").all_inner_texts()
-        shown_signs = dict(zip(COLUMNS, said, strict=True))
+        texts = page.locator(".verdicts tbody tr .mark .sr").all_inner_texts()
+        shown_signs = dict(zip(COLUMNS, texts, strict=True))
         for kind, words in WORDS.items():
             for procedure, expected in words.items():
                 assert shown_signs[kind, procedure] == expected

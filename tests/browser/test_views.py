@@ -99,9 +99,9 @@ def test_decided_and_resolved_are_distinguished_under_each_procedure(page, monit
     assert rows.count() == len(expected["pairs"]) == 3
     kinds = [("decided", name) for name in DECISIONS] + [("resolved", name) for name in RESOLUTIONS]
     for k, pair in enumerate(expected["pairs"]):
-        said = rows.nth(k).locator(".mark .sr").all_inner_texts()
-        assert len(said) == len(kinds)
-        for (kind, procedure), words in zip(kinds, said, strict=True):
+        texts = rows.nth(k).locator(".mark .sr").all_inner_texts()
+        assert len(texts) == len(kinds)
+        for (kind, procedure), words in zip(kinds, texts, strict=True):
             value = pair[kind][procedure]
             if kind == "decided" and value is not None:
                 assert words == f"decided: {pair[f'model_{value}']} is better"

@@ -130,7 +130,7 @@ def test_the_manifests_follow_the_schemas_of_kubernetes():
 def test_the_image_the_unit_and_the_yaml_pass_their_linters():
     accepts("hadolint", DEPLOY / "Dockerfile")
     accepts("yamllint", "--strict", "-c", DEPLOY / ".yamllint", DEPLOY, ROOT / "docker-compose.yml")
-    said = accepts(
+    output = accepts(
         "systemd-analyze", "security", "--offline=yes", "--threshold=20", DEPLOY / "systemd/rankwatch.service"
     )
-    assert "OK" in said
+    assert "OK" in output

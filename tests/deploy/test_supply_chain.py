@@ -37,8 +37,10 @@ def licences(name):
     about = metadata.metadata(name)
     if expression := about["License-Expression"]:
         return set(re.split(r" AND | OR ", expression.replace("(", "").replace(")", "")))
-    said = [line.split(" :: ")[-1] for line in about.get_all("Classifier") or () if line.startswith("License :: ")]
-    return {WORDS.get(word, word) for word in said} or {about["License"] or "nothing"}
+    classifiers = [
+        line.split(" :: ")[-1] for line in about.get_all("Classifier") or () if line.startswith("License :: ")
+    ]
+    return {WORDS.get(word, word) for word in classifiers} or {about["License"] or "nothing"}
 
 
 def test_every_package_of_the_lock_has_a_hash():

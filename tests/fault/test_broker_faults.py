@@ -68,13 +68,13 @@ class Scene:
     def right(self):
         """Let it come to the end of the topic, end it, and judge; what was sent is what counts, whatever way it took."""
         self.feeder.finish(PATIENCE)
-        asyncio.run(caught_up(self.cluster, self.redis, self.topic, self.partitions, self.workers.said))
+        asyncio.run(caught_up(self.cluster, self.redis, self.topic, self.partitions, self.workers.logs))
         self.workers.stop()
         judged = judge(self.cluster, self.redis, self.topic, f"{self.topic}.verdicts", self.partitions)
         self.say(str(judged))
         assert (judged.events, judged.letters) == (self.events, self.bad)
         assert judged.latches > 20
-        assert "Traceback" not in self.workers.said()
+        assert "Traceback" not in self.workers.logs()
 
 
 def test_a_spare_takes_over_and_then_somebody_comes_or_goes_every_three_seconds(kafka, topic, tmp_path):
@@ -89,7 +89,7 @@ def test_a_spare_takes_over_and_then_somebody_comes_or_goes_every_three_seconds(
             workers.start()
         until(lambda: all(w.assigned() for w in workers.running) and scene.covered(), "two workers and a spare", LONG)
         shares = workers.shares()
-        assert sorted(map(len, shares)) == [0, 1, 1], workers.said()
+        assert sorted(map(len, shares)) == [0, 1, 1], workers.logs()
         for worker in workers.running:
             until(
                 lambda worker=worker: get(f"{worker.url()}/readyz")[0] == 200, "the spare to be ready like the others"

@@ -72,7 +72,7 @@ def size(path):
 
 
 def message(watch):
-    """What it said on standard error: a sentence, and no traceback."""
+    """Its messages on standard error: a sentence, and no traceback."""
     text = "".join(watch.errors)
     assert "Traceback" not in text, text
     return text
@@ -207,8 +207,10 @@ async def test_half_a_change_is_taken_back_before_it_is_published_again(tmp_path
         assert [c["id"] for c in changes(tmp_path)] == [c.id for c in found] != []
 
 
-@pytest.mark.parametrize(("descriptors", "said"), [(24, "ulimit -n"), *([(12, "Too many open files")] if FULL else [])])
-def test_too_few_descriptors_at_the_start_are_said_so(tmp_path, descriptors, said):
+@pytest.mark.parametrize(
+    ("descriptors", "reason"), [(24, "ulimit -n"), *([(12, "Too many open files")] if FULL else [])]
+)
+def test_too_few_descriptors_at_the_start_are_reported(tmp_path, descriptors, reason):
     path = write(tmp_path / "a.jsonl", events(random.Random(94), SKILLS, 5))
     ended = subprocess.run(
         [RANKWATCH, "watch", str(path), "--once", "--data-dir", str(tmp_path / "data")],
@@ -223,4 +225,4 @@ def test_too_few_descriptors_at_the_start_are_said_so(tmp_path, descriptors, sai
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr
     assert ended.stderr.startswith("rankwatch: ")
-    assert said in ended.stderr
+    assert reason in ended.stderr

@@ -189,8 +189,8 @@ class Service:
         self.retire()
         self.start(0)
         self.start(1)
-        said = lambda: "\n".join(worker.log_text[-2000:] for worker in self.slots)  # noqa: E731
-        count = asyncio.run(caught_up(self.cluster, self.redis, TOPIC, PARTITIONS, said))
+        logs = lambda: "\n".join(worker.log_text[-2000:] for worker in self.slots)  # noqa: E731
+        count = asyncio.run(caught_up(self.cluster, self.redis, TOPIC, PARTITIONS, logs))
         self.say(f"caught up: {count:,} records")
         self.retire()
 

@@ -63,7 +63,7 @@ def test_a_late_replica_takes_over_while_the_service_folds(kafka, topic, tmp_pat
             assert off(late, topic, 0) == kept
             until(lambda: late.info("replication")["role"] == "master", "the replica to take over")
         feeder.finish(PATIENCE)
-        asyncio.run(caught_up(kafka, servers, topic, PARTITIONS, workers.said))
+        asyncio.run(caught_up(kafka, servers, topic, PARTITIONS, workers.logs))
         workers.stop()
         text = "".join(worker.log_text for worker in workers.all)
         assert "another writer moved the stored state" in text, "no worker met the older state"

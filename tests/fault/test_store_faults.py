@@ -214,7 +214,7 @@ def test_a_full_server_ends_it_and_nothing_is_lost(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("prepare", "login", "said"),
+    ("prepare", "login", "reason"),
     [
         (("CONFIG", "SET", "requirepass", "right"), ":wr0ng-s3cret@", "refuses the login"),
         (("SET", "{rankwatch.events:0}:meta", "mine"), "", "WRONGTYPE"),
@@ -227,14 +227,14 @@ def test_a_full_server_ends_it_and_nothing_is_lost(tmp_path):
         (("HSET", "{rankwatch.events:0}:meta", "log", "another"), "", "belongs to another log (another)"),
     ],
 )
-def test_a_server_that_cannot_be_trusted_is_refused_at_the_start(tmp_path, prepare, login, said):
+def test_a_server_that_cannot_be_trusted_is_refused_at_the_start(tmp_path, prepare, login, reason):
     with RedisServer(tmp_path) as server:
         with redis.Redis(port=server.port) as client:
             client.execute_command(*prepare)
         before = None if "requirepass" in prepare else server.contents()
         url = f"redis://{login}127.0.0.1:{server.port}"
         refused = rankwatch("watch", "--port", 0, "--data-dir", tmp_path / "data", code=1, RANKWATCH_REDIS_URL=url)
-        assert said in refused.stderr
+        assert reason in refused.stderr
         assert refused.stderr.startswith("rankwatch: ")
         assert refused.stderr.count("\n") == 1
         assert "s3cret" not in refused.stderr + refused.stdout

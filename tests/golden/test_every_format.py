@@ -13,7 +13,7 @@ from tests.html_tree import read_html
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory):
+def documents(tmp_path_factory):
     """What `report` prints of the published counts, by format."""
     path = write_golden_pair(tmp_path_factory.mktemp("golden") / "ranks.jsonl")
     return {
@@ -50,18 +50,18 @@ def verdicts_in(form, text):
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "html"])
-def test_ranks_5_and_6(said, form):
-    assert verdicts_in(form, said[form]) == VERDICTS
+def test_ranks_5_and_6(documents, form):
+    assert verdicts_in(form, documents[form]) == VERDICTS
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "html"])
-def test_every_format_has_the_sentence(said, form):
-    text = " ".join(read_html(said[form]).text.split()) if form == "html" else " ".join(said[form].split())
+def test_every_format_has_the_sentence(documents, form):
+    text = " ".join(read_html(documents[form]).text.split()) if form == "html" else " ".join(documents[form].split())
     assert "Decided for this pair only: rank 5 is better than rank 6. Not decided family-wise" in text
     assert "Informative items: 3,134 of 12,032 shared" in text
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
-def test_formats_for_people_have_the_numbers_of_the_pair(said, form):
+def test_formats_for_people_have_the_numbers_of_the_pair(documents, form):
     for number in ("5,787", "2.08", "+1.88", "[+0.16, +3.59]"):
-        assert number in said[form].replace("\\", "")
+        assert number in documents[form].replace("\\", "")

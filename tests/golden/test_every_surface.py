@@ -75,13 +75,13 @@ def test_the_metrics(answers):
 def test_the_feed(answers):
     (change,) = answers["feed"]
     (listed,) = json.loads(answers[f"api/v1/changes?benchmark={BENCHMARK}"])["changes"]
-    for said in (change, listed):
-        assert (said["kind"], said["procedure"], said["after"]) == ("decided", "anytime", "a")
-        assert said["evidence"]["resolution_ratio"] > 1
-        assert said["sentence"].startswith(
+    for entry in (change, listed):
+        assert (entry["kind"], entry["procedure"], entry["after"]) == ("decided", "anytime", "a")
+        assert entry["evidence"]["resolution_ratio"] > 1
+        assert entry["sentence"].startswith(
             f"rank 5 is better than rank 6 on {BENCHMARK}, decided for this pair only: of "
         )
-        assert said["sentence"].endswith("Assumes that the declared number of items is the whole benchmark.")
+        assert entry["sentence"].endswith("Assumes that the declared number of items is the whole benchmark.")
 
 
 @pytest.mark.parametrize("width", [120, 200])
@@ -102,8 +102,8 @@ def test_the_gate(results):
     assert "Not decided family-wise" in text
     assert "q = N/N* = 2.08: large enough for a gap of this size at a planned n" in text
     assert "too small if watched throughout" in text
-    said = json.loads(rankwatch("gate", results, "--pair", *NAMES, "--format", "json").stdout)
-    assert (said["decided"], said["exit_code"]) == ("a", 0)
-    assert verdicts_of(said["pair"]) == VERDICTS
+    answer = json.loads(rankwatch("gate", results, "--pair", *NAMES, "--format", "json").stdout)
+    assert (answer["decided"], answer["exit_code"]) == ("a", 0)
+    assert verdicts_of(answer["pair"]) == VERDICTS
     other = rankwatch("gate", results, "--pair", *reversed(NAMES), code=4).stdout
     assert other.startswith("decided: rank 5 is better than rank 6")

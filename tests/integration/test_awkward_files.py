@@ -72,12 +72,12 @@ def test_a_link_out_of_the_folder_is_followed_only_if_asked(tmp_path):
     (tmp_path / "folder").mkdir()
     write(tmp_path / "folder/a.jsonl", RECORDS[1::2])
     (tmp_path / "folder/b.jsonl").symlink_to(tmp_path / "in.jsonl")
-    result, said = report(tmp_path / "folder")
+    result, notes = report(tmp_path / "folder")
     assert result["benchmarks"][0]["events"] == 30
-    assert "b.jsonl is skipped: it links to" in said
-    result, said = report(tmp_path / "folder", "--follow-symlinks")
+    assert "b.jsonl is skipped: it links to" in notes
+    result, notes = report(tmp_path / "folder", "--follow-symlinks")
     assert result["benchmarks"][0]["events"] == 60
-    assert "skipped" not in said
+    assert "skipped" not in notes
 
 
 def test_a_wide_table_and_battles_name_what_to_do(tmp_path):
@@ -132,9 +132,9 @@ def test_utf16_text_is_read_and_said(tmp_path):
         text = path.read_text()
         data = (text if encoding == "utf-16" else "\ufeff" + text).encode(encoding)
         (tmp_path / name).write_bytes(data)
-        result, said = report(tmp_path / name)
+        result, notes = report(tmp_path / name)
         assert result == expected
-        assert said.count("the text is UTF-16 and is read as UTF-8") == 1
+        assert notes.count("the text is UTF-16 and is read as UTF-8") == 1
     (tmp_path / "d.jsonl.gz").write_bytes(gzip.compress(data))
     assert report(tmp_path / "d.jsonl.gz")[0] == expected
     table = "id\tmodel\ttask\tscore\n1\tä\tquiz\t1\n1\tb\tquiz\t0\n"

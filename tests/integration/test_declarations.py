@@ -83,15 +83,15 @@ def test_a_flag_without_a_name_leaves_what_has_begun_in_the_same_folder(tmp_path
 def test_a_flag_overrides_a_rankwatch_toml_and_the_file_and_says_so(tmp_path, records):
     (tmp_path / "rankwatch.toml").write_text('[benchmark."bench"]\nitems = 100\nalpha = 0.02\n')
     path = write(tmp_path / "a.jsonl", [{"declare": "bench", "items": 90}, *records])
-    result, said = report(path, "--items", "80")
-    assert "bench: --items 80 replaces items = 100 of rankwatch.toml" in said
+    result, notes = report(path, "--items", "80")
+    assert "bench: --items 80 replaces items = 100 of rankwatch.toml" in notes
     (benchmark,) = result["benchmarks"]
     assert benchmark["alpha"] == 0.02
     assert benchmark["models"][0]["coverage"] == pytest.approx(60 / 80)
     assert benchmark["rejected"] == 0
     (tmp_path / "rankwatch.toml").unlink()
-    result, said = report(path, "--items", "80", "--family", "spending")
-    assert "bench: --items 80 replaces items = 90 of the file" in said
+    result, notes = report(path, "--items", "80", "--family", "spending")
+    assert "bench: --items 80 replaces items = 90 of the file" in notes
     ended = rankwatch("watch", path, "--once", "--format", "json", "--data-dir", tmp_path / "data", "--items", "80")
     assert "bench: --items 80 replaces items = 90 of the file" in ended.stderr
     assert [live_as_complete(b) for b in json.loads(ended.stdout)["benchmarks"]] == result["benchmarks"]
@@ -99,8 +99,8 @@ def test_a_flag_overrides_a_rankwatch_toml_and_the_file_and_says_so(tmp_path, re
 
 def test_a_name_that_no_file_holds_is_reported(tmp_path, records):
     path = write(tmp_path / "a.jsonl", records)
-    said = report(path, "--items", "bensh=80")[1]
-    assert "--items bensh=...: the files hold no benchmark of that name; they hold bench" in said
+    notes = report(path, "--items", "bensh=80")[1]
+    assert "--items bensh=...: the files hold no benchmark of that name; they hold bench" in notes
 
 
 def test_graded_scores_are_recognised_or_declared(tmp_path, records):
@@ -111,7 +111,7 @@ def test_graded_scores_are_recognised_or_declared(tmp_path, records):
     (benchmark,) = json.loads(ended.stdout)["benchmarks"]
     assert benchmark["order"]["reason"] is None
     assert benchmark["summary"]["undecided"]["anytime_family"] < 3
-    said = rankwatch(
+    explicit = rankwatch(
         "watch",
         path,
         "--once",
@@ -124,8 +124,8 @@ def test_graded_scores_are_recognised_or_declared(tmp_path, records):
         "--scores",
         "graded",
     )
-    assert said.stderr == ""
-    assert said.stdout == ended.stdout
+    assert explicit.stderr == ""
+    assert explicit.stdout == ended.stdout
     (held,) = json.loads(watch_once(tmp_path / "three", path, "--items", 60, "--scores", "binary"))["benchmarks"]
     assert "--scores graded" in held["order"]["reason"]
 
@@ -199,8 +199,8 @@ def test_a_published_size_counts_live_and_is_compared_in_a_report(tmp_path, reco
     assert (live["order"]["policy"], live["models"][0]["coverage"]) == ("completion", pytest.approx(25 / 30))
     again = rankwatch("watch", path, "--once", "--format", "json", "--data-dir", tmp_path / "data")
     assert (again.stdout, again.stderr) == (ended.stdout, "")
-    result, said = report(path)
-    assert "AIME-2024: 25 items were read, and 30 are published" in said
+    result, notes = report(path)
+    assert "AIME-2024: 25 items were read, and 30 are published" in notes
     assert result["benchmarks"][0]["order"]["reason"].startswith("asserted: the 25 items")
     assert report(path, "--items", "30", "--family", "spending") == ({"benchmarks": [live_as_complete(live)]}, "")
 
@@ -212,8 +212,8 @@ def test_a_benchmark_without_an_item_count_is_named_with_the_command_that_declar
             r"bench: no item count is declared; `report` would print (\d of \d pairs decided) if these 60 items were all"
         )
         assert watch.stop() == 0
-    (said,) = [line for line in watch.errors if "neither declared nor published" in line]
-    assert f"to declare it: rankwatch watch {path} --data-dir {tmp_path / 'data'} --items bench=N" in said
+    (advice,) = [line for line in watch.errors if "neither declared nor published" in line]
+    assert f"to declare it: rankwatch watch {path} --data-dir {tmp_path / 'data'} --items bench=N" in advice
     assert decided.group(1) in rankwatch("report", path).stdout
 
 

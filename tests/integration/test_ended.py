@@ -182,13 +182,13 @@ def test_send_ends_runs_through_a_topic(kafka, topic, tmp_path, packed):
         def state():
             return runs(get(f"{url}/api/v1/benchmarks?pairs=all")[1])
 
-        until(lambda: state() == ({"a": True, "b": True}, {"decided"}), workers.said())
+        until(lambda: state() == ({"a": True, "b": True}, {"decided"}), workers.logs())
         write(path, board("a")[30:], mode="a")
         assert "has ended there, so new scores of it are refused" in rankwatch("send", path, *flags).stderr
 
         def dead():
             return asyncio.run(read_all(kafka, f"{topic}.dlq"))
 
-        found = until(lambda: len(dead()) == 10 and dead(), workers.said())
+        found = until(lambda: len(dead()) == 10 and dead(), workers.logs())
         assert {dict(record.headers)["reason"].decode() for record in found} == {REFUSED}
         workers.stop()

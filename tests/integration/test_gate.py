@@ -27,15 +27,16 @@ def results(tmp_path_factory):
     ],
 )
 def test_the_exit_code_answers_for_the_pair_in_the_order_in_which_it_was_named(results, pair, code, words):
-    said = rankwatch("gate", results, "--pair", *pair, code=code).stdout
-    assert said.startswith(words)
+    printed = rankwatch("gate", results, "--pair", *pair, code=code).stdout
+    assert printed.startswith(words)
     full = json.loads(rankwatch("gate", results, "--pair", *pair, "--format", "json", code=code).stdout)
     assert (full["exit_code"], full["decided"]) == (code, {0: "a", 4: "b", 3: None}[code])
     gap, interval = full["pair"]["gap"], (full["pair"]["gap_low"], full["pair"]["gap_high"])
     sign = 1 if full["pair"]["model_a"] == pair[0] else -1
-    assert f"gap A - B {100 * sign * gap:+.2f} points" in said
+    assert f"gap A - B {100 * sign * gap:+.2f} points" in printed
     assert (
-        f"interval {100 * min(sign * x for x in interval):+.2f} to {100 * max(sign * x for x in interval):+.2f}" in said
+        f"interval {100 * min(sign * x for x in interval):+.2f} to {100 * max(sign * x for x in interval):+.2f}"
+        in printed
     )
 
 
@@ -89,9 +90,9 @@ def test_without_an_order_the_pair_is_held(tmp_path):
     name = records[1]["benchmark"]
     records[0] = {"declare": name, "order": {"policy": "completion"}, "items": 10}
     write(tmp_path / "r.jsonl", records)
-    said = rankwatch("gate", tmp_path / "r.jsonl", "--pair", "strong", "weak", code=3).stdout
-    assert said.startswith("held: ")
-    assert "60 items arrived and 10 were declared" in said
+    printed = rankwatch("gate", tmp_path / "r.jsonl", "--pair", "strong", "weak", code=3).stdout
+    assert printed.startswith("held: ")
+    assert "60 items arrived and 10 were declared" in printed
 
 
 def test_a_broken_file_is_a_fault(tmp_path):

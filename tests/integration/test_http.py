@@ -114,7 +114,7 @@ def test_the_token_is_sent_and_never_shown(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("to", "said"),
+    ("to", "advice"),
     [
         ("http://user:s3cret@localhost:1", "the URL contains a user or password"),
         ("http://", "use http[s]://host[:port]"),
@@ -127,9 +127,9 @@ def test_the_token_is_sent_and_never_shown(tmp_path):
         ("kafka://host:x/topic", "--to: kafka://host:x/topic: a host or a port is not valid"),
     ],
 )
-def test_a_url_that_cannot_be_right(tmp_path, to, said):
+def test_a_url_that_cannot_be_right(tmp_path, to, advice):
     refused = send(write(tmp_path / "a.jsonl", []), to, tmp_path / "home", code=2)
-    assert said in refused.stderr
+    assert advice in refused.stderr
     assert refused.stderr.count("\n") == 1
     assert "s3cret" not in refused.stderr
 

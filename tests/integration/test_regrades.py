@@ -148,8 +148,8 @@ def test_send_over_http_ends_the_runs_that_inherit_even_after_an_interruption(tm
         bad = write(tmp_path / "3.jsonl", [{"benchmark": "board"}] * 30)
         stopped = rankwatch("send", second, bad, *to, "--epoch", "next", "--inherit", code=1)
         assert "ended" not in stopped.stdout
-        said = rankwatch("send", second, *to, "--epoch", "next", "--inherit").stdout
-        assert "1 run ended; 1 of them keeps" in said
+        printed = rankwatch("send", second, *to, "--epoch", "next", "--inherit").stdout
+        assert "1 run ended; 1 of them keeps" in printed
         with urllib.request.urlopen(f"{watch.url}/api/v1/benchmarks/board") as response:
             assert means(json.load(response)) == expected(board)
 

@@ -278,7 +278,7 @@ def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("files", "paths", "code", "said"),
+    ("files", "paths", "code", "reasons"),
     [
         ({}, ["missing.jsonl"], 2, ["missing.jsonl does not exist", "check the path"]),
         ({"notes.txt": "x"}, ["."], 2, ["has no files of results", ".jsonl", ".parquet (text also as .gz)"]),
@@ -298,12 +298,12 @@ def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
     ],
     ids=["missing path", "no results below a folder", "empty file", "all lines bad", "too many bad lines"],
 )
-def test_what_cannot_be_reported_ends_with_a_reason(tmp_path, files, paths, code, said):
+def test_what_cannot_be_reported_ends_with_a_reason(tmp_path, files, paths, code, reasons):
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     ended = rankwatch("report", *(tmp_path / path for path in paths), "--format", "json", code=code)
     assert ended.stdout == ""
-    assert all(words in ended.stderr for words in said), ended.stderr
+    assert all(words in ended.stderr for words in reasons), ended.stderr
 
 
 def test_the_share_of_bad_lines_can_be_raised(tmp_path):

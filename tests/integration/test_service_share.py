@@ -44,7 +44,7 @@ def test_workers_share_the_partitions_as_they_come_and_go(kafka, topic, tmp_path
         workers.kill(two)
         until(shared, "two workers to take over from the one that was killed")
         feeder.finish(PATIENCE)
-        asyncio.run(caught_up(kafka, redis, topic, PARTITIONS, workers.said))
+        asyncio.run(caught_up(kafka, redis, topic, PARTITIONS, workers.logs))
         workers.stop()
         judged = judge(kafka, redis, topic, f"{topic}.verdicts", PARTITIONS)
         print(judged)

@@ -219,9 +219,9 @@ def test_an_import_says_what_log_has_to_come_with_it(tmp_path):
     source, target, archive = (tmp_path / name for name in ("one", "two", "state.jsonl"))
     watch_once(source, file, "--order", "trusted")
     rankwatch("state", "export", archive, "--data-dir", source)
-    said = rankwatch("state", "import", archive, "--data-dir", target).stderr
-    assert f"copy its log.jsonl into {target} before you start `watch`" in said
-    assert "--new-log" in said
+    messages = rankwatch("state", "import", archive, "--data-dir", target).stderr
+    assert f"copy its log.jsonl into {target} before you start `watch`" in messages
+    assert "--new-log" in messages
     shutil.copy(source / "log.jsonl", target)
     write(file, made[200:], "a")
     ours, theirs = (watch_once(folder, file, "--order", "trusted") for folder in (target, source))

@@ -101,7 +101,7 @@ def test_a_worker_takes_the_mean_of_all_repeats_of_a_topic(kafka, topic, boards,
             whole = len(benchmarks) == BOARDS and all(m["run_ended"] for b in benchmarks for m in b["models"])
             return benchmarks if whole else None
 
-        benchmarks = until(held, workers.said())
+        benchmarks = until(held, workers.logs())
         check(boards, benchmarks)
         reasons = [benchmark["order"]["reason"] for benchmark in benchmarks]
         assert all("--repeats all" in reason for reason in reasons if not declared)

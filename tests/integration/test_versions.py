@@ -209,14 +209,14 @@ def test_a_worker_takes_the_next_version_from_a_topic(kafka, topic, board, tmp_p
             found = json.loads(get(f"{url}/api/v1/benchmarks?pairs=all")[1])["benchmarks"]
             return found[0] if found and found[0]["events"] == len(board) else None
 
-        assert until(benchmark, workers.said())["order"]["policy"] == "none"
+        assert until(benchmark, workers.logs())["order"]["policy"] == "none"
         for number, items in ((2, 140), (3, 120)):
             assert f"declared again, as version {number}" in rankwatch(*send, "--items", items).stderr
-        until(lambda: benchmark()["models"][0]["coverage"] == 1, workers.said())
+        until(lambda: benchmark()["models"][0]["coverage"] == 1, workers.logs())
         last = benchmark()
         workers.stop()
         url = workers.start().url()
-        assert until(benchmark, workers.said()) == last
+        assert until(benchmark, workers.logs()) == last
         workers.stop()
     fresh = only(watch_once(tmp_path / "fresh", path, "--items", 120))
     assert decided(last) == decided(fresh)

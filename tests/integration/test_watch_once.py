@@ -193,7 +193,7 @@ def test_an_order_declared_too_late_is_refused(tmp_path, records):
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "reason"),
     [
         (["--items", "many"], "--items many: give an item count from 1"),
         (["--items", "bench=0"], "--items bench=0"),
@@ -202,10 +202,10 @@ def test_an_order_declared_too_late_is_refused(tmp_path, records):
         (["--port", "70000"], "--port"),
     ],
 )
-def test_flags_that_cannot_be_right(tmp_path, flags, said):
+def test_flags_that_cannot_be_right(tmp_path, flags, reason):
     path, data = write(tmp_path / "a.jsonl", ["{}"]), tmp_path / "data"
     ended = rankwatch("watch", path, "--once", "--data-dir", data, *flags, code=2)
-    assert said in ended.stderr
+    assert reason in ended.stderr
     assert not data.exists()
 
 
@@ -252,16 +252,16 @@ def test_dead_letters_hold_what_is_needed_to_mend_them(tmp_path, records):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [("", "no results; write one JSON object a line"), ("{\n" * 25, "stopped at 25 rejected")],
     ids=["empty", "too many bad"],
 )
-def test_what_report_refuses_is_refused(tmp_path, text, said):
+def test_what_report_refuses_is_refused(tmp_path, text, reason):
     path, data = tmp_path / "a.jsonl", tmp_path / "data"
     path.write_text(text)
     ended = rankwatch("watch", path, "--once", "--data-dir", data, "--format", "json", code=1)
     assert ended.stdout == ""
-    assert said in ended.stderr
+    assert reason in ended.stderr
     assert len(letters(data)) == text.count("\n")
 
 

@@ -30,10 +30,10 @@ class Judged(NamedTuple):
     """Verdict changes in their topic; one may stand there more than once."""
 
 
-async def caught_up(cluster, redis, topic, partitions, said):
+async def caught_up(cluster, redis, topic, partitions, logs):
     """Wait until the stored offsets are the ends of the topic; return how many records that are.
 
-    `said` tells what the workers have logged, if they do not get there.
+    `logs` returns what the workers have logged, for the message if they do not get there.
     """
     tps = [TopicPartition(topic, p) for p in range(partitions)]
     end = time.monotonic() + 2 * PATIENCE
@@ -41,7 +41,7 @@ async def caught_up(cluster, redis, topic, partitions, said):
         async with AIOKafkaConsumer(bootstrap_servers=cluster.addresses) as consumer:
             ends, offs = None, {}
             while offs != ends or ends != await consumer.end_offsets(tps):
-                assert time.monotonic() < end, f"at {offs} of {ends}\n{said()}"
+                assert time.monotonic() < end, f"at {offs} of {ends}\n{logs()}"
                 await asyncio.sleep(0.1)
                 ends = await consumer.end_offsets(tps)
                 offs = {tp: int(server.hget(Keys(topic, tp.partition).meta, "off") or 0) for tp in tps}

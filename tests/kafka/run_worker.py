@@ -85,7 +85,7 @@ class Workers:
         """The partitions of each of some workers, of all that run by default."""
         return [worker.partitions() for worker in workers or self.running]
 
-    def said(self):
+    def logs(self):
         """The last of what they have logged."""
         return "\n".join(
             f"--- worker {worker.number}, exit {worker.code}\n{worker.log_text[-2000:]}" for worker in self.all
@@ -96,7 +96,7 @@ class Workers:
         workers = workers or self.running
         for worker in workers:
             worker.signal(signal.SIGTERM)
-        assert [worker.process.wait(PATIENCE) for worker in workers] == [0] * len(workers), self.said()
+        assert [worker.process.wait(PATIENCE) for worker in workers] == [0] * len(workers), self.logs()
 
     def kill(self, worker):
         """Kill one without a warning."""

@@ -48,9 +48,9 @@ def test_a_wrong_password_is_reported_and_not_shown(guarded, results, tmp_path):
     login = USER | {"RANKWATCH_KAFKA_PASSWORD": "wrong-and-private"}
     send = rankwatch("send", results, "--to", f"kafka://{address}/events", "--data-dir", tmp_path, code=1, **login)
     doctor = rankwatch("doctor", "--broker", address, "--data-dir", tmp_path, code=1, **login)
-    for said in (send.stderr, doctor.stdout):
-        assert "password" in said
-        assert "wrong-and-private" not in said
+    for output in (send.stderr, doctor.stdout):
+        assert "password" in output
+        assert "wrong-and-private" not in output
 
 
 def test_settings_that_contradict_each_other(results, tmp_path):

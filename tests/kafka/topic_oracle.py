@@ -100,8 +100,8 @@ class PartitionFold:
             if self.declared.get(name) != meaning(data):
                 self.reject(name, offset, index)
         else:
-            said = self.declared[name] = meaning(data)
-            self.benchmarks[name] = Oracle(**said)
+            spec = self.declared[name] = meaning(data)
+            self.benchmarks[name] = Oracle(**spec)
 
     def reject(self, benchmark, offset, index):
         """Count what could not be read, in its benchmark where there is one."""

@@ -151,7 +151,7 @@ def test_an_epoch_supersedes_the_verdicts_on_the_older_one_and_keeps_them(policy
     for pair, verdicts in old.items():
         (a, at_a), (b, at_b) = pair
         epochs = (f"epoch {at_a} of {a}", f"epoch {at_b} of {b}")
-        (row,) = [row for row in below if key(row) == {a, b} and all(said in row["reason"] for said in epochs)]
+        (row,) = [row for row in below if key(row) == {a, b} and all(words in row["reason"] for words in epochs)]
         for procedure in ("anytime", "anytime_family"):
             side = row["decided"][procedure]
             better = side and row[f"model_{side}"]
@@ -188,9 +188,9 @@ def test_uploads_again_through_a_watch_that_ends_between_them(tmp_path):
     whole = folded("completion", events, [])
     feed = in_order(changes(data))
     assert len(feed) == len(whole.bench.changes)
-    said = {
+    evidence = {
         (c["model_a"], c["epoch_a"], c["model_b"], c["epoch_b"], c["procedure"], c["kind"]): c["evidence"] for c in feed
     }
     for change in whole.bench.changes.values():
         key = (change.model_a, change.epoch_a, change.model_b, change.epoch_b, change.procedure, change.kind)
-        assert said[key] == change.evidence.model_dump()
+        assert evidence[key] == change.evidence.model_dump()

@@ -81,9 +81,9 @@ async def test_a_rejected_batch_is_posted_again_until_it_is_accepted(server, cap
     assert [path for path, *_ in server.posts] == ["/hook?key=hidden"] * 6  # a redirect is not followed
     assert len({body for *_, body in server.posts}) == 1
     assert len(failures) == 5
-    said = "".join(capsys.readouterr())
-    assert "status 500" in said
-    assert "hidden" not in said
+    logged = "".join(capsys.readouterr())
+    assert "status 500" in logged
+    assert "hidden" not in logged
 
 
 async def test_an_address_that_does_not_answer_is_tried_until_it_does(server):

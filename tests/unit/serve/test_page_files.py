@@ -73,6 +73,6 @@ def test_the_page_asks_nobody_else_and_names_only_files_that_exist():
 
 
 def test_the_page_marks_models_by_the_setting():
-    for share, said in ((0.9, "0.9"), (1.0, "1"), (0.755, "0.755")):
+    for share, shown in ((0.9, "0.9"), (1.0, "1"), (0.755, "0.755")):
         with Served(low_coverage=share) as served:
-            assert f'<html lang="en" data-low-coverage="{said}">' in served.request("GET", "/").text
+            assert f'<html lang="en" data-low-coverage="{shown}">' in served.request("GET", "/").text

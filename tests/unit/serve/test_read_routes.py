@@ -237,7 +237,7 @@ def test_a_pair_that_shares_nothing_has_an_empty_path(server):
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "said"),
+    ("path", "status", "detail"),
     [
         ("pairs?benchmark=none", 404, "Benchmark 'none' has no events here"),
         (f"pairs?{query(model='x')}", 404, "has no model 'x'"),
@@ -260,12 +260,12 @@ def test_a_pair_that_shares_nothing_has_an_empty_path(server):
         ("events", 405, "does not support the method"),
     ],
 )
-def test_what_cannot_be_answered_is_a_problem(server, path, status, said):
+def test_what_cannot_be_answered_is_a_problem(server, path, status, detail):
     served = server.hold(SITUATIONS["completion"])
     answer = served.get(path)
     assert answer.status == answer.json["status"] == status
     assert answer.headers["content-type"] == "application/problem+json"
-    assert said in answer.json["detail"]
+    assert detail in answer.json["detail"]
 
 
 def test_the_committed_order_is_listed(server):

@@ -131,7 +131,7 @@ def test_many_bad_lines_are_not_all_read(served):
 
 
 @pytest.mark.parametrize(
-    ("headers", "status", "said"),
+    ("headers", "status", "detail"),
     [
         ({"content_type": "text/plain"}, 415, "application/x-ndjson"),
         (
@@ -146,10 +146,10 @@ def test_many_bad_lines_are_not_all_read(served):
         ({"host": "attacker.example"}, 400, "Host"),
     ],
 )
-def test_what_is_not_taken(served, headers, status, said):
+def test_what_is_not_taken(served, headers, status, detail):
     answer = served.post(RECORDS, **headers)
     assert (answer.status, answer.headers["content-type"]) == (status, "application/problem+json")
-    assert said in answer.json["detail"]
+    assert detail in answer.json["detail"]
     assert served.log.records == []
 
 

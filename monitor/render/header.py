@@ -100,13 +100,16 @@ def decided(benchmark: BenchmarkReport) -> str | None:
 
 
 def spending(benchmark: BenchmarkReport) -> str | None:
-    """Return why a report of the same files may decide other pairs; None if it cannot."""
+    """Return how alpha is spent, and why a report of the same files may decide other pairs; None under another family policy."""
     if benchmark.family.policy != "spending" or benchmark.order.policy == "none":
         return None
+    spent = "Alpha is spent in the order in which the pairs arrived, because more models may come."
+    if benchmark.order.policy != "completion":
+        return spent  # a report spends it in the same way
     pairs = len(benchmark.models) * (len(benchmark.models) - 1) // 2
     return (
-        "Alpha is spent in the order in which the pairs arrived, because more models may come. `rankwatch report` on complete files "
-        f"divides it by all {counted(pairs, 'pair')} unless a family is declared, and may decide others."
+        f"{spent} `rankwatch report` on complete files divides it by all {counted(pairs, 'pair')} unless a family is declared, and may "
+        "decide others."
     )
 
 

@@ -225,6 +225,9 @@ def test_a_headline_under_spending_explains_what_a_report_of_complete_files_does
     assert "on complete files divides it by all 3 pairs unless a family is declared, and may decide others" in " ".join(
         live.split()
     )
+    trusted = rankwatch("report", path, "--order", "trusted").stdout
+    assert "Alpha is spent" in trusted
+    assert "unless a family is declared" not in trusted
     for flags in ((), ("--items", 60)):
         whole = rankwatch("report", path, *flags).stdout
         assert "family: capacity, 3 pairs" in whole

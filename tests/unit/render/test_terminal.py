@@ -7,6 +7,7 @@ import sys
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
+from rich.style import Style
 
 from monitor.render import signs
 from monitor.render.terminal.layout import shorten
@@ -21,6 +22,9 @@ HOSTILE = ["[red]x[/red]", "[link=x:y]z[/link]", "[/]", ":smile:", "[bold", "\\[
 
 def rendered(shown, width=160, *, colour=False, encoding="utf-8", **kwargs):
     raw = io.BytesIO()
+    # A style keeps the codes of the first terminal that showed it: another test may have had one of 16 colours.
+    Style.parse.cache_clear()
+    Style._add.cache_clear()
     console = Console(
         file=io.TextIOWrapper(raw, encoding, write_through=True),
         width=width,

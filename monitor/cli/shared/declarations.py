@@ -266,7 +266,7 @@ class Declarations:
             if held == {name}:
                 changed[name] = differing[name]
                 continue
-            # A number in a command has no separators: it is typed as it stands.
+            # A number in a command has no separators.
             flags = " ".join(f"--{field} {name}={_show(field, for_all[field]).replace(',', '')}" for field in for_all)
             note(
                 f"{shorten(name)} stays as it was declared; flags without a name are for benchmarks that begin ({flags} names it)"

@@ -16,9 +16,9 @@ below what matters, so that p = 1/16 decides at alpha = 1/16. Every function her
 import numpy as np
 import numpy.typing as npt
 
-from stats.checks import BoolArray, FloatArray, IntArray, aligned, finite, level, non_negative
+from stats.checks import BoolArray, FloatArray, IntArray, aligned, level, non_negative
+from stats.growth import items_until
 from stats.halfbeta import log_half_and_whole
-from stats.rootfind import bracketed_root
 from stats.slabs import slabbed
 
 TOLERANCE = 1e-12
@@ -208,29 +208,13 @@ def items_to_curtailed_decision(
     >>> round(float(items_to_curtailed_decision(6016, 840, 727, 6016, np.log(20))))
     5904
     """
-    aligned(n=n, b=b, c=c, missing=missing, threshold_log=threshold_log)
-    items, wins, losses, rest = non_negative(n=n, b=b, c=c, missing=missing)
-    (need,) = finite(threshold_log=threshold_log)
-    columns = np.broadcast_arrays(items, wins, losses, rest, need)
-    shape = columns[0].shape
-    items, wins, losses, rest, need = (x.ravel() for x in columns)
-    lead, trail = np.maximum(wins, losses), np.minimum(wins, losses)
 
-    def excess(more: FloatArray, at: npt.NDArray[np.intp]) -> FloatArray:  # grows with more: p falls all along
-        grown = 1 + more / items[at]
-        ahead, behind = lead[at] * grown, trail[at] * grown + rest[at] - more
+    def evidence(wins: FloatArray, losses: FloatArray, rest: FloatArray) -> FloatArray:
+        lead, trail = np.maximum(wins, losses), np.minimum(wins, losses) + rest
         # Where p is 1 the missing lead takes its place, so that the search has a slope.
-        return np.where(ahead > behind, -_leader_log_p(ahead, behind), ahead - behind) - need[at] + TOLERANCE
+        return np.where(lead > trail, -_leader_log_p(lead, trail), lead - trail) + TOLERANCE
 
-    out = np.full(items.shape, np.inf)
-    possible = np.flatnonzero(items > 0)
-    possible = possible[excess(rest[possible], possible) >= 0]
-    decided = excess(np.zeros(possible.size), possible) >= 0
-    out[possible[decided]] = 0
-    at = possible[~decided]
-    if at.size:
-        out[at] = bracketed_root(lambda more: excess(more, at), np.zeros(at.size), rest[at], tolerance=1e-5)
-    return out.reshape(shape)
+    return items_until(evidence, n, b, c, missing, threshold_log)
 
 
 def _leader_log_p(lead: FloatArray, trail: FloatArray) -> FloatArray:

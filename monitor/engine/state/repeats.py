@@ -113,11 +113,8 @@ class Repeats:
 
     def first_of_items(self, row: Index, contestant: Index, position: Index) -> tuple[Index, Index, Index]:
         """Return (item, contestant, position) of the cells that are the first one of their item, of any repeat."""
-        item = self.item[row]
-        order = np.lexsort((position, contestant, item))
-        item, contestant, position = item[order], contestant[order], position[order]
-        first = np.ones(item.size, bool)
-        first[1:] = (item[1:] != item[:-1]) | (contestant[1:] != contestant[:-1])
+        order, item, contestant, first = self._by_item(row, contestant, position)
+        position = position[order]
         first &= (self.codes[item, contestant] == ABSENT) & (self.count[item, contestant] == 0)
         return item[first], contestant[first], position[first]
 
@@ -134,12 +131,18 @@ class Repeats:
         at = beyond[new.position[beyond].argmin()]
         return Undeclared(int(new.position[at]), int(new.item[at]), int(new.contestant[at]))
 
-    def _arrivals(self, row: Index, contestant: Index, code: NDArray[np.uint32], position: Index) -> _Arrivals:
+    def _by_item(self, row: Index, contestant: Index, position: Index) -> tuple[Index, Index, Index, NDArray[np.bool_]]:
+        """Sort cells by item, contestant and position; return the order, and item, contestant and whether it is their first of each."""
         item = self.item[row]
         order = np.lexsort((position, contestant, item))
-        item, contestant, code, position = item[order], contestant[order], code[order], position[order]
+        item, contestant = item[order], contestant[order]
         first = np.ones(item.size, bool)
         first[1:] = (item[1:] != item[:-1]) | (contestant[1:] != contestant[:-1])
+        return order, item, contestant, first
+
+    def _arrivals(self, row: Index, contestant: Index, code: NDArray[np.uint32], position: Index) -> _Arrivals:
+        order, item, contestant, first = self._by_item(row, contestant, position)
+        code, position = code[order], position[order]
         start, group = np.flatnonzero(first), np.cumsum(first) - 1
         before = self.count[item, contestant]
         counts = code >= ZERO

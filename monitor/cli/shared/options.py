@@ -14,28 +14,24 @@ from typer.core import TyperCommand, TyperGroup
 # --- commands that take a dataclass of options ------------------------------------------------------------------------------------
 
 
-def _without_flag_types(params: list[Any]) -> list[Any]:
-    """Show flags without a type: typer prints `<bool>` after each, as if it took a value."""
-    for each in params:
-        if getattr(each, "is_flag", False):
-            each.metavar = ""
-    return params
+class _PlainFlags:
+    """Shows flags without a type: typer prints `<bool>` after each, as if it took a value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - the signature is typer's
+        """Return the parameters, `--help` among them."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of the typer class next to this one
+        for each in params:
+            if getattr(each, "is_flag", False):
+                each.metavar = ""
+        return params
 
 
-class _Command(TyperCommand):
+class _Command(_PlainFlags, TyperCommand):
     """A command."""
 
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - the signature is typer's
-        """Return the parameters, `--help` among them."""
-        return _without_flag_types(super().get_params(ctx))
 
-
-class Group(TyperGroup):
+class Group(_PlainFlags, TyperGroup):
     """A command with subcommands."""
-
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - the signature is typer's
-        """Return the parameters, `--help` among them."""
-        return _without_flag_types(super().get_params(ctx))
 
 
 def add_command(app: typer.Typer, command: Callable[..., None], name: str, panel: str | None = None) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, repeat
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from monitor.engine.settle import Settled, settle
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
 from monitor.engine.state.counts import CHUNK_CELLS, chunk_counts
-from monitor.engine.state.delta import BenchmarkDelta
+from monitor.engine.state.delta import AfterEnd, BenchmarkDelta
 from monitor.engine.state.pairs import Index, chosen, pair_index, pair_members, pairs_of
 from monitor.engine.state.repeats import Undeclared
 from schemas.decode import Fault
@@ -30,9 +30,6 @@ from schemas.events import Ended, EventFields, Spec
 from schemas.names import name_fault
 from schemas.text import shorten
 from stats.graded import MAX_ITEMS
-
-RUN_ENDED: Final = "has ended; send changed scores under a new epoch"
-"""The end of the reason for which a score of an ended run is refused."""
 
 Cells = tuple[Index, Index, NDArray[np.uint32]]
 """Row, contestant and code of new scores."""
@@ -177,7 +174,8 @@ def _ended_fault(benchmark: Benchmark, event: EventFields, row: int | None, cont
     if not _is_new(benchmark, existing, SKIPPED if event.score is None else ONE):
         return None
     model = shorten(event.model)
-    return Fault("model", model, f"the run of {model} {RUN_ENDED}", benchmark.name)
+    reason = f"the run of {model} has ended; send changed scores under a new epoch"
+    return AfterEnd("model", model, reason, benchmark.name)
 
 
 def _refuse_ended(
@@ -463,6 +461,12 @@ def end_runs(
     return None
 
 
+def no_runs(name: str) -> Fault:
+    """Return why no run of a benchmark can end that has no scores, whether it is known or not."""
+    shown = shorten(name)
+    return Fault("ended", shown, f"{shown} has no scores yet, so no run of it can end; send the scores first")
+
+
 def runs_of(benchmark: Benchmark, ended: Ended) -> list[int] | Fault:
     """Return the contestants whose runs end, or why there are none."""
     if ended.model is None:
@@ -470,8 +474,7 @@ def runs_of(benchmark: Benchmark, ended: Ended) -> list[int] | Fault:
         runs = [k for k, contestant in every if ended.epoch is None or contestant.epoch == ended.epoch]
         if runs:
             return runs
-        name, reason = shorten(benchmark.name), "has no scores yet, so no run of it can end; send the scores first"
-        return Fault("ended", name, f"{name} {reason}", benchmark.name)
+        return no_runs(benchmark.name)._replace(benchmark=benchmark.name)
     model, epoch = shorten(ended.model), ended.epoch or 0
     run = benchmark.epoch_contestant_of.get((ended.model, epoch))
     if run is None:

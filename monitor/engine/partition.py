@@ -8,7 +8,7 @@ import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch
 from monitor.engine.declarations import redeclare, refusal, under_version
-from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, record_cells
+from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
 from monitor.engine.limits import Limits
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Source, StoredState
@@ -242,9 +242,7 @@ class _Folding:
         self.flush()
         benchmark = self.partition.benchmarks.get(step.ended.ended)
         if benchmark is None:
-            name = shorten(step.ended.ended)
-            reason = f"{name} has no scores yet, so no run of it can end; send the scores first"
-            fault: Fault | None = Fault("ended", name, reason)
+            fault: Fault | None = no_runs(step.ended.ended)
         else:
             delta = self._delta(benchmark)
             fault = end_runs(benchmark, step.ended, (step.offset, step.place), delta, self.cells[benchmark.name])

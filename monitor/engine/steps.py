@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch, Origin
-from monitor.engine.state.delta import DeadLetter, Misrouted, Source
+from monitor.engine.state.delta import AfterEnd, DeadLetter, LetterAfterEnd, Misrouted, Source
 from schemas.decode import Decoded, Fault, check_object, decode_converted, decode_message, decode_records, read_object
 from schemas.events import Declaration, Ended, EventFields
 from schemas.packed import decode_packed, decode_packed_loosely
@@ -59,7 +59,8 @@ def dead_letter(fault: Fault, offset: int, index: int, raw: bytes, source: FileL
     """Return a record that the fold rejects as a dead letter."""
     path, line = source or ("log", None)
     text = raw[:_RAW_LENGTH].decode("utf-8", "replace")
-    return DeadLetter(offset, index, path, line, fault.field, fault.found, fault.reason, fault.benchmark, text)
+    kind = LetterAfterEnd if isinstance(fault, AfterEnd) else DeadLetter
+    return kind(offset, index, path, line, fault.field, fault.found, fault.reason, fault.benchmark, text)
 
 
 class Decoder:

@@ -6,8 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from monitor.engine.fold import RUN_ENDED
-from monitor.engine.state.delta import DeadLetter
+from monitor.engine.state.delta import DeadLetter, LetterAfterEnd
 
 WINDOW: Final = 10_000
 """Records over which the share is taken: enough to distinguish 10 % from 5 %, few enough to notice a new fault in a long log."""
@@ -65,7 +64,7 @@ class DeadLetterLimit:
         """
         if self.share == 1:
             return
-        unreadable = (letter for letter in letters if not letter.reason.endswith(RUN_ENDED))
+        unreadable = (letter for letter in letters if not isinstance(letter, LetterAfterEnd))
         for offset, group in groupby(unreadable, attrgetter("offset")):
             letter, weight = _weigh(list(group))
             self._count(offset, weight)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.changes import VerdictChange
+from schemas.decode import Fault
 from stats.order import OrderFinding
 
 STATE_VERSION = 3
@@ -49,6 +50,18 @@ class DeadLetter(NamedTuple):
     reason: str
     benchmark: str | None
     raw: str
+
+
+class AfterEnd(Fault):
+    """The fault of a score that comes after the end of its run."""
+
+    __slots__ = ()
+
+
+class LetterAfterEnd(DeadLetter):
+    """A readable record that is refused because the run of its score has ended."""
+
+    __slots__ = ()
 
 
 class Misrouted(NamedTuple):

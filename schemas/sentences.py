@@ -102,13 +102,9 @@ def decided(
     procedure: str,
     policy: str,
     evidence: Evidence,
-    *,
-    redeclared: bool = False,
-    repeated: bool = False,
-    rescored: bool = False,
-    ignored: bool = False,
+    assumed: str | None,
 ) -> str:
-    """Return the sentence of a decision."""
+    """Return the sentence of a decision; `assumed` is its `assumption`."""
     if evidence.b is None or evidence.c is None:
         outcome = f"on {evidence.n:,} shared items its mean score is higher by {abs(evidence.gap):.4g}"
     else:
@@ -119,7 +115,6 @@ def decided(
         rest = f"the 1 {kind} item" if evidence.missing == 1 else f"all {evidence.missing:,} {kind} items"
         outcome += f", even if {rest} went the other way"
     scope = SCOPES[procedure]
-    assumed = assumption(policy, redeclared=redeclared, repeated=repeated, rescored=rescored, ignored=ignored)
     return f"{better} is better than {worse} on {benchmark}, decided {scope}: {outcome}. Assumes that {assumed}."
 
 

@@ -130,6 +130,13 @@ def _describe(
     )
     leader, trailer = (a.model, b.model) if after == "a" else (b.model, a.model)
     decided = crossing.kind == "decided"
+    assumed = sentences.assumption(
+        policy,
+        redeclared=pairs.redeclared,
+        repeated=pairs.spec.repeats != 1,
+        rescored=max(a.epoch, b.epoch) > 0,
+        ignored=ignored and crossing.n < (pairs.spec.items or 0),
+    )
     return VerdictChange(
         id=identity,
         benchmark=pairs.name,
@@ -145,18 +152,7 @@ def _describe(
         mixture=GRADED_MIXTURE if graded else pairs.spec.mixture,
         statistics_version=STATISTICS_VERSION,
         evidence=evidence,
-        sentence=sentences.decided(
-            leader,
-            trailer,
-            pairs.name,
-            crossing.procedure,
-            policy,
-            evidence,
-            redeclared=pairs.redeclared,
-            repeated=pairs.spec.repeats != 1,
-            rescored=max(a.epoch, b.epoch) > 0,
-            ignored=ignored and crossing.n < (pairs.spec.items or 0),
-        )
+        sentence=sentences.decided(leader, trailer, pairs.name, crossing.procedure, policy, evidence, assumed)
         if decided
         else sentences.reversed_after(leader, trailer, pairs.name, crossing.procedure, evidence),
     )

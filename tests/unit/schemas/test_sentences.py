@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.changes import Evidence
-from schemas.sentences import decided
+from schemas.sentences import assumption, decided
 from schemas.text import mask_url
 
 
@@ -12,7 +12,7 @@ from schemas.text import mask_url
 )
 def test_a_count_agrees_with_its_noun(missing, words):
     evidence = Evidence.model_construct(n=10, b=9, c=1, gap=0.8, missing=missing)
-    assert words in decided("ash", "birch", "demo", "anytime", "completion", evidence)
+    assert words in decided("ash", "birch", "demo", "anytime", "completion", evidence, assumption("completion"))
 
 
 @pytest.mark.parametrize(

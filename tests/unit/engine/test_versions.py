@@ -2,7 +2,6 @@
 
 import json
 import random
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from monitor.report.build import benchmark_report
 from schemas.changes import change_order
 from schemas.sentences import REDECLARED
 from tests.fold_log import FoldLog, event, packed, paired
-from tests.property.test_fold_laws import CHUNKINGS, SIZES, essence, fold, log_of, streams
+from tests.property.test_fold_laws import CHUNKINGS, SIZES, essence, every_way, fold, log_of, streams
 
 MODELS = ["a", "b", "c", "d"]
 
@@ -251,11 +250,8 @@ def declared_again(draw):
 @given(declared_again(), SIZES, CHUNKINGS, st.booleans(), st.integers(1, 40))
 def test_chunking_and_restarts_change_no_version(stream, sizes, cuts, restart, at_once):
     spec, events = stream
-    records, _, end = log_of(spec, events, sizes)
-    whole, _ = fold(records, end, [], restart=False)
-    with patch("monitor.engine.partition._AT_ONCE", at_once):
-        cut, store = fold(records, end, cuts, restart=restart)
-    for partition in (cut, type(cut).restore(store.state)):
+    whole, *others = every_way(log_of(spec, events, sizes), cuts, restart, at_once)
+    for partition in others:
         assert essence(partition) == essence(whole)
         assert partition.benchmarks["bench"].redeclared == whole.benchmarks["bench"].redeclared
     ids = [change.id for change in whole.benchmarks["bench"].changes.values()]

@@ -18,10 +18,7 @@ from stats import (
     transitive_step_down,
 )
 from stats.stepwise import WHOLE
-
-# The nine neighbouring pairs of MMLU-Pro.
-B = np.array([253, 284, 32, 1871, 1680, 1449, 352, 787, 1227])
-C = np.array([111, 76, 20, 1076, 1454, 1439, 242, 684, 1200])
+from tests.published_pairs import B, C
 
 
 def partitions(items):

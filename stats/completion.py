@@ -37,7 +37,7 @@ def items_to_completion_decision(
 
     Examples
     --------
-    >>> round(float(items_to_completion_decision(6016, 840, 727, 6016, np.log(20))))
+    >>> round(float(items_to_completion_decision(6016, 840, 727, 6016, 2.99573)))
     5997
     """
     prior = parse_mixture(mixture)

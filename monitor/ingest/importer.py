@@ -1,7 +1,7 @@
 """Find the files of results that the PATH arguments of a command name, and open each as event lines."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -47,7 +47,7 @@ class Importer:
         self._copies = Copies()
 
     def find(self, paths: Sequence[str | os.PathLike[str]], *, strict: bool = True) -> list[Path]:
-        """List the files of results that paths name, as `find_files` does.
+        """List the files of results that paths name, in their order, as `find_files` does.
 
         Parameters
         ----------
@@ -64,20 +64,22 @@ class Importer:
         CopyError
             If standard input or a URL cannot be copied.
         """
-        files: set[Path] = set()
-        plain: list[str | os.PathLike[str]] = []
+        files: dict[Path, None] = {}
+        plain: set[tuple[int, int]] = set()
         for path in paths:
             model, place = named_path(path)
             if is_remote(place):
                 place = str(self._copies.file(place))
-            if model is None:
-                plain.append(place)
-                continue
-            for file in self._find([place], strict=strict):
-                files.add(file)
-                if self._models.setdefault(file, model) != model and strict:
-                    raise PathError(f"{show(file)} is named {show(self._models[file])} and {show(model)}; name it once")
-        return sorted(files | set(self._find(plain, strict=strict)))
+            found = self._find(place, strict=strict, listed=plain if model is None else set())
+            files |= dict.fromkeys(found)
+            if model is not None:
+                self._name(found, model, strict=strict)
+        return list(files)
+
+    def _name(self, files: Iterable[Path], model: str, *, strict: bool) -> None:
+        for file in files:
+            if self._models.setdefault(file, model) != model and strict:
+                raise PathError(f"{show(file)} is named {show(self._models[file])} and {show(model)}; name it once")
 
     def open(self, path: Path) -> Stream:
         """Open a file as a stream of event lines.
@@ -104,10 +106,11 @@ class Importer:
             log.note("the text is UTF-16 and is read as UTF-8")
         return stream
 
-    def _find(self, paths: Sequence[str | os.PathLike[str]], *, strict: bool) -> list[Path]:
+    def _find(self, place: str, *, strict: bool, listed: set[tuple[int, int]]) -> list[Path]:
         return find_files(
-            paths,
+            [place],
             strict=strict,
+            listed=listed,
             suffixes=RESULT_SUFFIXES,
             accept=self._accept,
             follow=self.choices.follow_symlinks,

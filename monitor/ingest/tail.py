@@ -4,8 +4,8 @@ A record of the log names the span of the file it carries, and the spans of a fi
 the last one ended, and stores the new position of the file together with the scores. After a restart reading continues at the stored
 position, so the log has to be folded to its end before a `Tailer` starts.
 
-Files are read one after the other, sorted by path, each to its present end. `report` reads them in the same order, so both reach the same
-verdicts. A file that grows while it is read is read up to the size it had at the start of its turn.
+Files are read one after the other, in the order of the paths and sorted inside a folder, each to its present end. `report` reads them in
+the same order, so both reach the same verdicts. A file that grows while it is read is read up to the size it had at the start of its turn.
 """
 
 import asyncio

@@ -113,7 +113,7 @@ Paths = Annotated[
     typer.Argument(
         metavar="PATH",
         help="files or folders: events (.jsonl), lm-eval samples, Inspect logs (.eval, .json), tables (.csv, .parquet); - for standard "
-        "input, or a URL; NAME=PATH names the model of a path",
+        "input, or a URL; read in the order given, a folder by file name; NAME=PATH names the model of a path",
         show_default=False,
         readable=False,  # the reader of the file reports it in its own words
     ),

@@ -40,8 +40,9 @@ def find_files(
     accept: Callable[[Path], bool] | None = None,
     follow: bool = False,
     note: Callable[[str], None] = lambda _: None,
+    listed: set[tuple[int, int]] | None = None,
 ) -> list[Path]:
-    """List the files of results that paths name.
+    """List the files of results that paths name, in the order of the paths: of two scores of a key, the first one read counts.
 
     Parameters
     ----------
@@ -58,11 +59,13 @@ def find_files(
         Whether links inside a folder are followed wherever they lead.
     note : callable
         Takes a sentence about a link that is not followed, or a folder that is not readable.
+    listed : set of (int, int), optional
+        Device and inode of files to leave out; those that are listed are added.
 
     Returns
     -------
     list of Path
-        Absolute, all links resolved, sorted; a file with several links or names is listed once.
+        Absolute, all links resolved, sorted inside a folder; a file with several links or names is listed once, where it comes first.
 
     Raises
     ------
@@ -78,9 +81,11 @@ def find_files(
     Traceback (most recent call last):
     monitor.ingest.files.paths.PathError: /nowhere/results.jsonl does not exist; check the path
     """
-    files: dict[tuple[int, int], Path] = {}
+    files: list[Path] = []
+    listed = set() if listed is None else listed
     for path in paths:
         walk = _FolderWalk(suffixes, follow=follow, note=note)
+        found: dict[tuple[int, int], Path] = {}
         for file in _files(Path(path), strict=strict, walk=walk, accept=accept):
             try:
                 resolved = file.resolve(strict=True)
@@ -95,8 +100,11 @@ def find_files(
                     raise
                 continue
             key = (identity.st_dev, identity.st_ino)
-            files[key] = min(resolved, files.get(key, resolved))
-    return sorted(files.values())
+            if key not in listed:
+                found[key] = min(resolved, found.get(key, resolved))
+        listed |= found.keys()
+        files += sorted(found.values())
+    return files
 
 
 def is_remote(path: str | os.PathLike[str]) -> bool:

@@ -29,7 +29,7 @@ _TURNS_TO_SEND = 3
 
 
 KeepDeadLetters = Callable[[int, Sequence[DeadLetter]], Awaitable[int]]
-"""Stores unreadable records of a partition durably; returns how many are new."""
+"""Stores rejected records of a partition durably; returns how many are new."""
 
 Republish = Callable[[int, Sequence[Misrouted]], Awaitable[None]]
 """Publishes records of a partition to their owners, in order; returns once all are durable."""
@@ -154,7 +154,7 @@ class PartitionWorker:
             await commit
 
     async def _publish_rejected(self, delta: Delta) -> None:
-        """Store misrouted and unreadable records durably, before the offset moves."""
+        """Store misrouted and rejected records durably, before the offset moves."""
         if delta.misrouted:
             assert self._republish is not None
             await self._republish(self.number, delta.misrouted)
@@ -232,6 +232,6 @@ class PartitionWorker:
 
     @property
     def rejected(self) -> int:
-        """Unreadable records, over all benchmarks."""
+        """Rejected records, over all benchmarks."""
         partition = self.partition
         return partition.counters["rejected"] + sum(b.counters["rejected"] for b in partition.benchmarks.values())

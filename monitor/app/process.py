@@ -186,7 +186,7 @@ class MonitorProcess:
 
     @property
     def rejected(self) -> int:
-        """Unreadable records, over all partitions."""
+        """Rejected records, over all partitions."""
         return sum(worker.rejected for worker in self.partitions.values())
 
 

@@ -222,15 +222,15 @@ async def _send(
     from time import monotonic
 
     from monitor.cli.shared.epochs import inherited
-    from monitor.cli.shared.files import UnreadableLines
+    from monitor.cli.shared.files import RejectedLines
     from monitor.cli.shared.progress import progress_bar
     from monitor.ingest.batches import BatchReader
-    from monitor.ingest.reject_limit import RejectLimit, UnreadableLine
+    from monitor.ingest.reject_limit import RejectedLine, RejectLimit
     from monitor.ingest.runs import ends_of_runs
     from monitor.report.sentences import counted
     from monitor.send.sender import Delivery, Sender
 
-    start, lines, limit = monotonic(), UnreadableLines(), RejectLimit(max_rejected)
+    start, lines, limit = monotonic(), RejectedLines(), RejectLimit(max_rejected)
     fresh: list[Ended] = []
     reader = BatchReader(
         record.sources, declare=declare, known=record.benchmarks, epochs=epochs, blocks=_BLOCKS, opener=open_file
@@ -247,7 +247,7 @@ async def _send(
             def delivered(delivery: "Delivery") -> None:
                 rejects = [reject for segment in delivery.segments for reject in segment.rejects]
                 for reject in rejects:
-                    lines.print(UnreadableLine.of(reject))
+                    lines.print(RejectedLine.of(reject))
                 if update is not None:
                     rate = sender.events / max(monotonic() - start, 1e-9)
                     progress = reader.progress

@@ -151,7 +151,7 @@ async def _read_once(
             await _end_runs(files, monitor)
         files.declare.note_unused(monitor.reports.benchmarks())
         if monitor.dead_letters_written:
-            note(_unreadable(monitor.dead_letters_written, monitor))
+            note(_rejected(monitor.dead_letters_written, monitor))
         partitions = monitor.reports.partitions
     # Everything is stored. For this report alone, the end of the files is the end of every run; a later run may add to them.
     for partition in partitions:
@@ -305,7 +305,7 @@ def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate", if_
     benchmarks = monitor.reports.benchmarks()
     events = sum(benchmark.counters["events"] for benchmark in benchmarks.values())
     caught_up = progress.bytes_done >= progress.bytes_total and monitor.lag == 0
-    notes = [_unreadable(monitor.rejected, monitor)] if monitor.rejected else []
+    notes = [_rejected(monitor.rejected, monitor)] if monitor.rejected else []
     if caught_up and (result := if_complete.sentence(benchmarks)) is not None:
         notes.append(result)
     return LiveStatus(
@@ -320,7 +320,7 @@ def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate", if_
     )
 
 
-def _unreadable(count: int, monitor: "EmbeddedMonitor") -> str:
+def _rejected(count: int, monitor: "EmbeddedMonitor") -> str:
     from monitor.report.sentences import counted
 
-    return f"{counted(count, 'record')} could not be read; they are in {monitor.dead_letters_path}"
+    return f"{counted(count, 'record')} rejected; {monitor.dead_letters_path} has each with the reason"

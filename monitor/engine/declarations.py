@@ -13,7 +13,7 @@ from monitor.engine.latch.changes import announce, replace
 from monitor.engine.latch.run_ends import crossings_at_once
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.delta import BenchmarkDelta, StoredBenchmark
+from monitor.engine.state.delta import BenchmarkDelta, Refusal, StoredBenchmark
 from monitor.engine.state.repeats import Undeclared
 from schemas.catalogue import published
 from schemas.decode import Fault
@@ -57,7 +57,7 @@ def _clash(name: str, old: Spec, new: Spec) -> Fault | None:
     after = old.version + 1
     if new.version > after:
         reason = f"{name!r} has version {old.version} of its declaration, so the next one is version {after}, not {new.version}"
-        return Fault("version", str(new.version), f"{reason}; declare it as version {after}", name)
+        return Refusal("version", str(new.version), f"{reason}; declare it as version {after}", name)
     changed = changed_fields(old, new)
     if not changed:
         return None
@@ -72,7 +72,7 @@ def _clash(name: str, old: Spec, new: Spec) -> Fault | None:
         advice += (
             "; for runs of different sizes, declare the size with --items N, or in a rankwatch.toml next to the results"
         )
-    return Fault(
+    return Refusal(
         changed[0], declared, f"{reason}: {why}; {_NEW_NAME if version_fault(name, old, new) else advice}", name
     )
 
@@ -84,7 +84,7 @@ def version_fault(name: str, old: Spec, new: Spec) -> Fault | None:
     reason = (
         f"{name!r} has scores, and a committed order is declared before the first score and never changes; {_NEW_NAME}"
     )
-    return Fault("order", new.order.policy, reason, name)
+    return Refusal("order", new.order.policy, reason, name)
 
 
 def _scores_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
@@ -95,12 +95,12 @@ def _scores_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
     )
     if unlisted is not None:
         reason = f"{benchmark.name!r} has scores of item {shorten(unlisted)}, which is not in the list; add it"
-        return Fault("item_ids", shorten(unlisted), reason, benchmark.name)
+        return Refusal("item_ids", shorten(unlisted), reason, benchmark.name)
     if (spec.scores == "graded" or spec.repeats != 1) and benchmark.items > MAX_GRADED_ITEMS:
         reason = (
             f"{benchmark.items:,} items are too many for graded scores or repeats; use at most {MAX_GRADED_ITEMS:,}"
         )
-        return Fault("scores", spec.scores, reason, benchmark.name)
+        return Refusal("scores", spec.scores, reason, benchmark.name)
     return None
 
 
@@ -114,11 +114,11 @@ def _alias_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
                 f"{shorten(name)} already has scores that count as {shorten(known)}'s, so it cannot become an alias of {shorten(model)}; "
                 "declare an alias before its first score, under a new benchmark name or in a new data directory"
             )
-            return Fault("aliases", shorten(name), reason, benchmark.name)
+            return Refusal("aliases", shorten(name), reason, benchmark.name)
     every = benchmark.spec.aliases | spec.aliases
     if chained := [name for name, model in every.items() if model in every]:
         reason = f"{shorten(chained[0])} would be an alias of an alias; name the model that both are"
-        return Fault("aliases", shorten(chained[0]), reason, benchmark.name)
+        return Refusal("aliases", shorten(chained[0]), reason, benchmark.name)
     return None
 
 

@@ -22,7 +22,7 @@ from monitor.engine.settle import Settled, settle
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
 from monitor.engine.state.counts import CHUNK_CELLS, chunk_counts
-from monitor.engine.state.delta import AfterEnd, BenchmarkDelta
+from monitor.engine.state.delta import BenchmarkDelta, Refusal
 from monitor.engine.state.pairs import Index, chosen, pair_index, pair_members, pairs_of
 from monitor.engine.state.repeats import Undeclared
 from schemas.decode import Fault
@@ -175,7 +175,7 @@ def _ended_fault(benchmark: Benchmark, event: EventFields, row: int | None, cont
         return None
     model = shorten(event.model)
     reason = f"the run of {model} has ended; send changed scores under a new epoch"
-    return AfterEnd("model", model, reason, benchmark.name)
+    return Refusal("model", model, reason, benchmark.name)
 
 
 def _refuse_ended(
@@ -204,7 +204,7 @@ def _row_fault(benchmark: Benchmark, event: EventFields, limits: Limits) -> Faul
             f"{shorten(event.item_id)} is not in the declared list of {len(benchmark.declared_items):,} items; correct the id, or "
             "declare the list under another benchmark name"
         )
-        return Fault("item_id", shorten(event.item_id), reason, benchmark.name)
+        return Refusal("item_id", shorten(event.item_id), reason, benchmark.name)
     if benchmark.graded and not benchmark.has_item(event.item_id):
         fault = _limit_fault(benchmark, "item_id", event.item_id, benchmark.items, MAX_ITEMS)
     return fault or _limit_fault(benchmark, "item_id", event.item_id, len(benchmark.rows), limits.rows)
@@ -228,7 +228,7 @@ def _limit_fault(benchmark: Benchmark, field: str, value: object, count: int, mo
         return None
     noun = {"item_id": "items", "model": "models", "score": "different scores"}[field]
     reason = f"{shorten(value)} is beyond the limit of {most:,} {noun} a benchmark; send fewer {noun}"
-    return Fault(field, shorten(value), reason, benchmark.name)
+    return Refusal(field, shorten(value), reason, benchmark.name)
 
 
 def _apply(
@@ -464,7 +464,7 @@ def end_runs(
 def no_runs(name: str) -> Fault:
     """Return why no run of a benchmark can end that has no scores, whether it is known or not."""
     shown = shorten(name)
-    return Fault("ended", shown, f"{shown} has no scores yet, so no run of it can end; send the scores first")
+    return Refusal("ended", shown, f"{shown} has no scores yet, so no run of it can end; send the scores first")
 
 
 def runs_of(benchmark: Benchmark, ended: Ended) -> list[int] | Fault:
@@ -479,10 +479,10 @@ def runs_of(benchmark: Benchmark, ended: Ended) -> list[int] | Fault:
     run = benchmark.epoch_contestant_of.get((ended.model, epoch))
     if run is None:
         reason = f"{model} has no scores in epoch {epoch}, so no run of it can end; correct the name or the epoch"
-        return Fault("model", model, reason, benchmark.name)
+        return Refusal("model", model, reason, benchmark.name)
     if ended.base is not None and (ended.model, ended.base) not in benchmark.epoch_contestant_of:
         reason = f"{model} has no scores in epoch {ended.base} to inherit; give an epoch that has, or omit base"
-        return Fault("base", str(ended.base), reason, benchmark.name)
+        return Refusal("base", str(ended.base), reason, benchmark.name)
     return [run]
 
 

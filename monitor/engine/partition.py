@@ -11,7 +11,7 @@ from monitor.engine.declarations import redeclare, refusal, under_version
 from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
 from monitor.engine.limits import Limits
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Source, StoredState
+from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Refusal, Source, StoredState
 from monitor.engine.state.keys import record_digest
 from monitor.engine.state.restore import restore_benchmark
 from monitor.engine.steps import (
@@ -140,6 +140,8 @@ class _Folding:
         self.deltas: dict[str, BenchmarkDelta] = {}
         self.cells: dict[str, list[Cells]] = {}
         self.widths: dict[str, int] = {}
+        self.paths: dict[int, str] = {}
+        """The file of each span, by its place in the log."""
 
     def take(self, step: Step) -> None:
         """Apply a step; events wait for `flush`."""
@@ -156,7 +158,8 @@ class _Folding:
             case Misrouted():
                 delta.misrouted.append(step)
                 partition.counters["misrouted"] += 1
-            case SpanRead(path, source):
+            case SpanRead(path, source, offset):
+                self.paths[offset] = path
                 partition.sources[path] = delta.sources[path] = source
             case SpanSkipped():
                 partition.counters["skipped_spans"] += 1
@@ -182,7 +185,7 @@ class _Folding:
             refused = fold_batch(benchmark, batch, delta, self.partition.limits, cells)
         for k, fault in refused:
             raw = msgspec.json.encode(batch.events[k])
-            self._reject(dead_letter(fault, batch.offsets[k], batch.indices[k], raw))
+            self._reject(dead_letter(fault, batch.offsets[k], batch.indices[k], raw, self._file(batch.offsets[k])))
 
     def _benchmark(self, name: str) -> Benchmark | Fault:
         """Return a benchmark, new if need be, or why there can be none of that name."""
@@ -195,7 +198,7 @@ class _Folding:
             return checked
         most = partition.limits.benchmarks
         if len(partition.benchmarks) >= most:
-            return Fault(
+            return Refusal(
                 "benchmark",
                 shorten(name),
                 f"{shorten(name)} is beyond the limit of {most:,} benchmarks; send fewer benchmarks",
@@ -248,7 +251,12 @@ class _Folding:
             fault = end_runs(benchmark, step.ended, (step.offset, step.place), delta, self.cells[benchmark.name])
         if fault is not None:
             raw = step.ended.model_dump_json(exclude_none=True).encode()
-            self._reject(dead_letter(fault, step.offset, step.place, raw))
+            self._reject(dead_letter(fault, step.offset, step.place, raw, self._file(step.offset)))
+
+    def _file(self, offset: int) -> FileLine | None:
+        """Return the file that a record of the log was read from; a span holds no line of its events."""
+        path = self.paths.get(offset)
+        return None if path is None else (path, None)
 
     def _reject(self, letter: DeadLetter) -> None:
         self.delta.dead_letters.append(letter)

@@ -7,15 +7,15 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch, Origin
-from monitor.engine.state.delta import AfterEnd, DeadLetter, LetterAfterEnd, Misrouted, Source
+from monitor.engine.state.delta import DeadLetter, Misrouted, Refusal, RefusedLetter, Source
 from schemas.decode import Decoded, Fault, check_object, decode_converted, decode_message, decode_records, read_object
 from schemas.events import Declaration, Ended, EventFields
 from schemas.packed import decode_packed, decode_packed_loosely
 
 _RAW_LENGTH: Final = 2_000
 
-FileLine = tuple[str, int]
-"""A file and a line of it."""
+FileLine = tuple[str, int | None]
+"""A file and a line of it, where known."""
 
 
 class Declared(NamedTuple):
@@ -40,6 +40,8 @@ class SpanRead(NamedTuple):
 
     path: str
     source: Source
+    offset: int
+    """The place of the span in the log."""
 
 
 class SpanSkipped(NamedTuple):
@@ -59,7 +61,7 @@ def dead_letter(fault: Fault, offset: int, index: int, raw: bytes, source: FileL
     """Return a record that the fold rejects as a dead letter."""
     path, line = source or ("log", None)
     text = raw[:_RAW_LENGTH].decode("utf-8", "replace")
-    kind = LetterAfterEnd if isinstance(fault, AfterEnd) else DeadLetter
+    kind = RefusedLetter if isinstance(fault, Refusal) else DeadLetter
     return kind(offset, index, path, line, fault.field, fault.found, fault.reason, fault.benchmark, text)
 
 
@@ -181,7 +183,7 @@ class Decoder:
             if not self._continues(source.path, source.generation, packed.start):
                 yield SpanSkipped()
                 return
-            yield SpanRead(source.path, Source(source.generation, packed.end or 0, source.prefix, source.line))
+            yield SpanRead(source.path, Source(source.generation, packed.end or 0, source.prefix, source.line), offset)
         start = _first_index(packed.declare)
         lines = packed.declared_at[: len(packed.declare)]
         for k, (declared, line) in enumerate(zip_longest(packed.declare, lines, fillvalue=0)):

@@ -1,4 +1,4 @@
-"""The file of records that could not be read, for a person to look at."""
+"""The file of rejected records, for a person to look at."""
 
 import json
 import os

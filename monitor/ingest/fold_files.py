@@ -11,7 +11,7 @@ from monitor.ingest.declare import Declare, begin, with_own_declarations
 from monitor.ingest.epochs import Epochs
 from monitor.ingest.files.read import read_files
 from monitor.ingest.files.streams import OpenStream, open_stream
-from monitor.ingest.reject_limit import RejectLimit, UnreadableLine
+from monitor.ingest.reject_limit import RejectedLine, RejectLimit
 from monitor.ingest.runs import newer_runs
 from schemas.events import Declaration
 from schemas.packed import Segment
@@ -31,7 +31,7 @@ def fold_files(
     inherit: bool = False,
     declare_all: bool = True,
     open_file: OpenStream = open_stream,
-    on_unreadable: Callable[[UnreadableLine], None],
+    on_rejected: Callable[[RejectedLine], None],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Partition:
     """Fold files into a partition; their end is the end of every run.
@@ -50,8 +50,8 @@ def fold_files(
     limit : RejectLimit
     open_file : callable
         Opens a file as a stream of events.
-    on_unreadable : callable
-        Called with each line that cannot be read.
+    on_rejected : callable
+        Called with each line that is rejected.
     on_progress : callable, optional
         Called with the bytes read and the bytes in all.
 
@@ -82,13 +82,13 @@ def fold_files(
             segment.ended,
         )
         for reject in segment.rejects:
-            on_unreadable(UnreadableLine.of(reject))
+            on_rejected(RejectedLine.of(reject))
         for letter in delta.dead_letters:
             # A refused declaration has a file and a line; a refused event has only its index, which gives the file.
             source = (
                 letter.source if letter.line else starts[bisect_right(starts, letter.offset - first, key=_index) - 1][1]
             )
-            on_unreadable(UnreadableLine(source, letter.line, letter.field, letter.reason))
+            on_rejected(RejectedLine(source, letter.line, letter.field, letter.reason))
         limit.add(segment.line_count, segment.rejects)
     limit.finish()
     if inherit:

@@ -7,7 +7,7 @@ from typing import Final
 
 from monitor.ingest.files.paths import SUFFIXES, PathError, find_files, show
 from monitor.ingest.files.read import read_files
-from monitor.ingest.reject_limit import UnreadableLine
+from monitor.ingest.reject_limit import RejectedLine
 from schemas.names import name_fault
 from schemas.text import shorten
 
@@ -92,7 +92,7 @@ def _from_results(path: Path, benchmark: str | None) -> tuple[list[str], str]:
     try:
         for segment in read_files(find_files([path])):
             if segment.rejects:
-                raise ItemListError(str(UnreadableLine.of(segment.rejects[0])))
+                raise ItemListError(str(RejectedLine.of(segment.rejects[0])))
             for event in segment.events:
                 items.setdefault(event.benchmark, {})[event.item_id] = None
     except PathError as error:

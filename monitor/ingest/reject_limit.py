@@ -10,8 +10,8 @@ _NAMED: Final = 3
 _HALF: Final = 0.5
 
 
-class UnreadableLine(NamedTuple):
-    """A line that cannot be read, shown as ``FILE:LINE: FIELD: what is wrong; what to do``."""
+class RejectedLine(NamedTuple):
+    """A rejected line, shown as ``FILE:LINE: FIELD: what is wrong; what to do``."""
 
     source: str
     line: int | None
@@ -38,7 +38,7 @@ class TooManyRejected(ValueError):  # noqa: N818 - named after the state of the 
     """
 
     def __init__(self, problem: str, first: Sequence[Reject]) -> None:
-        super().__init__(problem + "; the first rejects:" + "".join(f"\n  {UnreadableLine.of(each)}" for each in first))
+        super().__init__(problem + "; the first rejects:" + "".join(f"\n  {RejectedLine.of(each)}" for each in first))
         self.problem = problem
 
 

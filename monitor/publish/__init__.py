@@ -1,1 +1,1 @@
-"""Publish verdict changes and unreadable records, at least once, with ids that never change."""
+"""Publish verdict changes and rejected records, at least once, with ids that never change."""

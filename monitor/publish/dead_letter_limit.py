@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from monitor.engine.state.delta import DeadLetter, LetterAfterEnd
+from monitor.engine.state.delta import DeadLetter, RefusedLetter
 
 WINDOW: Final = 10_000
 """Records over which the share is taken: enough to distinguish 10 % from 5 %, few enough to notice a new fault in a long log."""
@@ -31,7 +31,8 @@ class DeadLetterLimit:
 
     Offsets number the records, so the dead letters alone give the share of bad records and their longest sequence. A packed record counts
     by its bad share: its letters over the places up to the last letter. One bad event in a thousand counts little; a record with only bad
-    events counts as 1. Scores of ended runs count nothing: they are readable, and one late producer must not stop the service for the rest.
+    events counts as 1. Records that were read and refused do not count: one producer that sends scores of ended runs, or of items that are
+    not declared, must not stop the service for the rest.
 
     Each start of a worker counts from zero. A worker that restarts within a sequence of bad records stops before it keeps more of them.
 
@@ -64,7 +65,7 @@ class DeadLetterLimit:
         """
         if self.share == 1:
             return
-        unreadable = (letter for letter in letters if not isinstance(letter, LetterAfterEnd))
+        unreadable = (letter for letter in letters if not isinstance(letter, RefusedLetter))
         for offset, group in groupby(unreadable, attrgetter("offset")):
             letter, weight = _weigh(list(group))
             self._count(offset, weight)

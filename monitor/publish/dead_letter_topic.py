@@ -1,4 +1,4 @@
-"""Publish unreadable records to a dead-letter topic, where a person can inspect, fix and resend them."""
+"""Publish rejected records to a dead-letter topic, where a person can inspect, fix and resend them."""
 
 from collections.abc import Sequence
 from typing import Final

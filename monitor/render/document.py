@@ -87,7 +87,8 @@ def notes(document: ReportDocument) -> list[str]:
     if conflicts is not None:
         warnings.append(conflicts)
     if b.rejected:
-        warnings.append(f"{b.rejected:,} records could not be read and are not counted.")
+        verb = "was rejected and is" if b.rejected == 1 else "were rejected and are"
+        warnings.append(f"{counted(b.rejected, 'record')} {verb} not counted.")
     low = [model for model in b.models if document.is_low(model)]
     if low:
         names = ", ".join(f"{m.model} ({m.coverage:.1%})" for m in low[:5]) + (", ..." if len(low) > 5 else "")

@@ -59,7 +59,7 @@ def test_watch_ends_every_run_once_its_files_are_read(tmp_path):
     write(folder / "c.jsonl", board("c"))
     later = rankwatch("watch", folder, "--once", "--ended", "--data-dir", data, "--format", "json")
     assert "rankwatch: 1 run ended; 2 had ended before\n" in later.stderr
-    assert "10 records could not be read" in later.stderr
+    assert "10 records rejected; " in later.stderr
     assert {letter["reason"] for letter in letters(data)} == {REFUSED}
     assert runs(later.stdout)[0] == {"a": True, "b": True, "c": True}
 

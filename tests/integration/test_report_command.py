@@ -274,7 +274,7 @@ def test_many_bad_lines_are_named_up_to_a_point(tmp_path):
     result, errors = report(path)
     assert result["benchmarks"][0]["rejected"] == 50
     assert len(errors.splitlines()) == 21
-    assert errors.splitlines()[-1] == "rankwatch: 30 more lines could not be read"
+    assert errors.splitlines()[-1] == "rankwatch: 30 more lines were rejected"
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_it_prints_the_report_and_reads_nothing_twice(tmp_path, records):
     data = tmp_path / "data"
     first = rankwatch("watch", folder, "--once", "--format", "json", "--data-dir", data)
     assert first.stdout == expected
-    assert f"2 records could not be read; they are in {data}/dead-letters.jsonl" in first.stderr
+    assert f"2 records rejected; {data}/dead-letters.jsonl has each with the reason" in first.stderr
     log, dead = (data / "log.jsonl").read_bytes(), (data / "dead-letters.jsonl").read_bytes()
     path = folder / "a.jsonl"
     path.write_bytes(path.rename(tmp_path / "away").read_bytes())  # another file with the same bytes

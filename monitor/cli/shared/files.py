@@ -17,7 +17,7 @@ from monitor.ingest.files.read import read_files
 from monitor.ingest.fold_files import fold_files
 from monitor.ingest.formats.choices import ChoiceError, Choices
 from monitor.ingest.importer import Importer
-from monitor.ingest.reject_limit import RejectLimit, TooManyRejected, UnreadableLine
+from monitor.ingest.reject_limit import RejectedLine, RejectLimit, TooManyRejected
 
 _PRINTED_LINES: Final = 20
 
@@ -39,7 +39,7 @@ def read_results(
     if epoch is not None:
         files, epochs = by_path(epoch, importer, paths)
     limit = RejectLimit(max_rejected)
-    unreadable = UnreadableLines()
+    rejected = RejectedLines()
     try:
         with progress_bar("reading") as update:
             partition = fold_files(
@@ -49,7 +49,7 @@ def read_results(
                 epochs=epochs,
                 declare_all=declarations.given_any,
                 open_file=importer.open,
-                on_unreadable=unreadable.print,
+                on_rejected=rejected.print,
                 inherit=inherit,
                 on_progress=None if update is None else lambda done, total: update(completed=done, total=total),
             )
@@ -57,7 +57,7 @@ def read_results(
         stop(error.problem)
     except OSError as error:
         stop(file_error(error))
-    unreadable.print_rest()
+    rejected.print_rest()
     if not limit.lines:
         stop_without_results(files)
     declarations.note_unused(partition.benchmarks)
@@ -95,13 +95,13 @@ def stop_without_results(files: Sequence[Path]) -> NoReturn:
     stop(f"{names}: no results; write one JSON object a line with benchmark, item_id, model and score")
 
 
-class UnreadableLines:
-    """Prints the first lines that could not be read, and counts the rest."""
+class RejectedLines:
+    """Prints the first lines that were rejected, and counts the rest."""
 
     def __init__(self) -> None:
         self._count = 0
 
-    def print(self, line: UnreadableLine) -> None:
+    def print(self, line: RejectedLine) -> None:
         """Print a line unless many have been printed."""
         self._count += 1
         if self._count <= _PRINTED_LINES:
@@ -110,4 +110,4 @@ class UnreadableLines:
     def print_rest(self) -> None:
         """Print how many lines were not printed."""
         if self._count > _PRINTED_LINES:
-            note(f"{self._count - _PRINTED_LINES:,} more lines could not be read")
+            note(f"{self._count - _PRINTED_LINES:,} more lines were rejected")

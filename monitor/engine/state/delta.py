@@ -52,14 +52,14 @@ class DeadLetter(NamedTuple):
     raw: str
 
 
-class AfterEnd(Fault):
-    """The fault of a score that comes after the end of its run."""
+class Refusal(Fault):
+    """Why a record that can be read is refused: it does not fit the declaration, the runs that have ended, or a limit."""
 
     __slots__ = ()
 
 
-class LetterAfterEnd(DeadLetter):
-    """A readable record that is refused because the run of its score has ended."""
+class RefusedLetter(DeadLetter):
+    """A record that can be read and is refused: no sign of another format or topic."""
 
     __slots__ = ()
 

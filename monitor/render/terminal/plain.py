@@ -21,7 +21,7 @@ class LiveStatus:
     Attributes
     ----------
     events, events_per_second, rejected : int, float, int
-        Events folded so far, their rate, and records that could not be read.
+        Events folded so far, their rate, and records that were rejected.
     bytes_done, bytes_total : int or None
         Position in the input and its size; None where they are not known.
     caught_up : bool

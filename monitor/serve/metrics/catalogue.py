@@ -57,7 +57,7 @@ CONFLICTS = _counter(
     "rankwatch_conflicts", BENCHMARK, "Events with a different score for an existing key; the first score counts."
 )
 REJECTED = _counter(
-    "rankwatch_rejected", BENCHMARK, "Records that could not be read; the label is empty if the benchmark is unknown."
+    "rankwatch_rejected", BENCHMARK, "Records that were rejected; the label is empty if the benchmark is unknown."
 )
 LAST_EVENT = _gauge("rankwatch_last_event_timestamp_seconds", BENCHMARK, "Commit time of the last chunk with an event.")
 
@@ -171,7 +171,7 @@ SOURCE_GAP = _gauge(
 PARTITION_OWNED = _gauge("rankwatch_partition_owned", PARTITION, "1 for a partition of this worker.")
 PARTITIONS = _gauge("rankwatch_partitions", (), "Partitions of the log.")
 RECORDS = _counter("rankwatch_records", PARTITION, "Records of the log folded.")
-DEAD_LETTERS = _counter("rankwatch_dead_letters", PARTITION, "Records that could not be read, kept as dead letters.")
+DEAD_LETTERS = _counter("rankwatch_dead_letters", PARTITION, "Records that were rejected, kept as dead letters.")
 MISROUTED = _counter("rankwatch_misrouted", PARTITION, "Events on the wrong partition, republished to the owner.")
 REPUBLISHED = _counter("rankwatch_republished", PARTITION, "Copies of misrouted events folded on this partition.")
 FOLD_SECONDS = _histogram(

@@ -243,6 +243,18 @@ def test_a_span_counts_only_where_the_last_one_ended():
     assert log.deltas[-1].sources == log.partition.sources
 
 
+def test_what_a_span_holds_and_is_refused_names_its_file():
+    log = FoldLog()
+    log.send(span(0, 1, [0]) | {"ended": [{"ended": "bench"}]}, {"events": [event(8, "m", 1)]})
+    log.send(span(1, 2, [1]) | {"ended": [{"ended": "other"}]}, event(9, "m", 1))
+    assert [(x.source, x.line, x.field) for x in log.letters] == [
+        ("log", None, "model"),
+        ("/a.jsonl", None, "model"),
+        ("/a.jsonl", None, "ended"),
+        ("log", None, "model"),
+    ]
+
+
 def test_an_empty_span_advances_and_the_declaration_of_a_skipped_one_does_not_count():
     log = FoldLog()
     log.send(span(0, 2, [0]), span(2, 9, []))

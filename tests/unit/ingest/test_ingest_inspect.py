@@ -366,7 +366,7 @@ def test_the_epochs_of_a_log_are_declared_as_repeats_and_their_mean_is_the_score
     inspect_json(tmp_path / "a.json", samples, items=4, config={"epochs": 2})
     importer = Importer(Choices.parse())
     partition = fold_files(
-        importer.find([tmp_path]), None, RejectLimit(), open_file=importer.open, on_unreadable=pytest.fail
+        importer.find([tmp_path]), None, RejectLimit(), open_file=importer.open, on_rejected=pytest.fail
     )
     benchmark = partition.benchmarks["quiz"]
     assert (benchmark.spec.items, benchmark.spec.repeats) == (4, 2)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from monitor.engine.limits import Limits
 from monitor.engine.state.delta import DeadLetter
 from monitor.publish.dead_letter_limit import ALWAYS, RUN, WINDOW, DeadLetterLimit, TooManyDeadLetters
 from tests.fold_log import FoldLog, event
@@ -73,14 +74,41 @@ def test_a_packed_record_of_nothing_good_counts_as_one_bad_record():
         limit.add("events", 0, [letter(ALWAYS)])
 
 
-def test_scores_of_ended_runs_are_readable_and_stop_nothing():
-    log = FoldLog()
-    late = [event(k, "a", 1) for k in range(1, RUN + 100)]
-    log.send(event(0, "a", 1), {"ended": "bench"}, *late)
-    assert len(log.letters) == len(late)
+MANY = RUN + 100
+LISTED = {"declare": "bench", "item_ids": ["0"]}
+REFUSED = {
+    "a run that has ended": [{"ended": "bench"}, *(event(k, "a", 1) for k in range(1, MANY))],
+    "items that are not declared": [event(k, "a", 1) for k in range(1, MANY)],
+    "ends of runs without scores": [{"ended": "bench", "model": f"m{k}"} for k in range(MANY)],
+    "ends of benchmarks without scores": [{"ended": f"other-{k}"} for k in range(MANY)],
+    "declarations that contradict": [{**LISTED, "alpha": 1 / (k + 100)} for k in range(MANY)],
+    "models beyond the limit": [event(0, f"m{k}", 1) for k in range(MANY)],
+    "benchmarks beyond the limit": [event(0, "a", 1, benchmark=f"other-{k}") for k in range(MANY)],
+}
+
+
+@pytest.mark.parametrize("records", REFUSED.values(), ids=REFUSED)
+def test_records_that_are_read_and_refused_stop_nothing(records):
+    log = FoldLog(LISTED, limits=Limits(benchmarks=1, contestants=1))
+    log.send(event(0, "a", 1), *records)
+    assert len(log.letters) >= MANY - 1
     limit = DeadLetterLimit(share=0)
     limit.add("evals", 3, log.letters)
-    assert stops_at(limit, range(10_000, 20_000)) == 10_000 + ALWAYS
+    assert stops_at(limit, range(100_000, 200_000)) == 100_000 + ALWAYS
+
+
+def test_conflicts_are_no_dead_letters():
+    log = FoldLog()
+    log.send(*(event(k, "a", score) for k in range(MANY) for score in (0, 1)))
+    assert (log.bench.counters["conflicts"], log.letters) == (MANY, [])
+
+
+def test_records_with_a_bad_name_stop_a_worker():
+    log = FoldLog()
+    log.send(*(event(k, "a\x07", 1) for k in range(MANY)))
+    assert len(log.letters) == MANY
+    with pytest.raises(TooManyDeadLetters):
+        DeadLetterLimit(share=0).add("evals", 3, log.letters)
 
 
 def test_a_share_of_1_lets_everything_pass():

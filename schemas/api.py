@@ -116,12 +116,14 @@ class Update(_Answer):
 
 
 class Accepted(_Answer):
-    """Everything in the request is durable in the log."""
+    """Everything that is counted here is durable in the log."""
 
     accepted: int = Field(description="events")
     declarations: int
     ended: int = Field(description="ends of runs")
-    rejected: list[RecordError] = Field(description="always empty: a bad record refuses the whole request")
+    rejected: list[RecordError] = Field(
+        description="records that can be read and are refused, and not stored; one that cannot be read refuses the whole request"
+    )
     converted: list[str] = Field(
         description="for each kind of value that was converted, such as a number as an item id: what it was and is read as"
     )

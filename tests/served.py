@@ -18,10 +18,17 @@ from schemas.events import Declaration, EventFields
 
 
 class FoldingLog:
-    """Stands for the log: folds a record as soon as it is appended. `fault` is raised instead, if it is set."""
+    """Stands for the log: folds a record as soon as it is appended. `fault` is raised instead, if it is set.
+
+    `lag` is what the fold is behind the log.
+    """
 
     def __init__(self, partition):
-        self.partition, self.records, self.fault = partition, [], None
+        self.partition, self.records, self.fault, self.lag = partition, [], None, 0
+
+    @property
+    def durable_end(self):
+        return self.partition.off + self.lag
 
     async def append(self, records):
         if self.fault is not None:
@@ -52,7 +59,7 @@ class Served:
         self.partitions = list(partitions) or [Partition()]
         self.log = FoldingLog(self.partitions[0])
         self.reports = ReportCache(lambda: self.partitions)
-        intake = FileIntake(self.log, self.reports.benchmarks().__contains__)
+        intake = FileIntake(self.log, self.reports.benchmarks().__contains__, folded=lambda: self.log.partition.off)
         options = {"token": None, "loopback": True, "low_coverage": 0.9, "intake": intake} | options
         self.web = make_application(self.reports, lambda _: (b"", "text/plain"), lambda: None, **options)
         self._port = port

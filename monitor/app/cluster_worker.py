@@ -166,7 +166,11 @@ class ClusterWorker(MonitorProcess):
         return {tp: self.partitions[tp.partition].partition.off for tp in partitions if tp.partition in self.partitions}
 
     def _intake(self) -> KafkaIntake:
-        return KafkaIntake(self._producer, self.settings.topic, self._source.partitions)
+        return KafkaIntake(self._producer, self.settings.topic, self._source.partitions, self._is_folded)
+
+    def _is_folded(self, partition: int) -> bool:
+        end = self._log_ends().get(partition)
+        return end is not None and self.partitions[partition].partition.off >= end
 
     def _log_partitions(self) -> int:
         return self._source.partitions

@@ -165,7 +165,9 @@ class EmbeddedMonitor(MonitorProcess):
         return self.partitions[PARTITION].dead_letters_kept
 
     def _intake(self) -> FileIntake:
-        return FileIntake(self.log, lambda name: name in self.partition.benchmarks, self._declare)
+        return FileIntake(
+            self.log, lambda name: name in self.partition.benchmarks, lambda: self.partition.off, self._declare
+        )
 
     def _log_ends(self) -> dict[int, int]:
         return {PARTITION: self.log.durable_end}

@@ -29,12 +29,20 @@ class FileIntake:
     ----------
     known : callable
         Returns whether a benchmark has begun.
+    folded : callable
+        Returns the offset up to which the log is folded.
     declare : callable, optional
         Returns the declaration to append before the first event of an undeclared benchmark.
     """
 
-    def __init__(self, log: FileLog, known: Callable[[str], bool], declare: Declare | None = None) -> None:
-        self._log, self._known, self._declare = log, known, declare
+    def __init__(
+        self, log: FileLog, known: Callable[[str], bool], folded: Callable[[], int], declare: Declare | None = None
+    ) -> None:
+        self._log, self._known, self._folded, self._declare = log, known, folded, declare
+
+    def is_folded(self, benchmark: str) -> bool:  # noqa: ARG002 - one log has every benchmark
+        """Return whether the log is folded to its end."""
+        return self._folded() >= self._log.durable_end
 
     async def append(self, submission: Submission) -> str:
         """Append the request; return its end offset."""
@@ -75,10 +83,16 @@ class KafkaIntake:
         The topic of the events.
     partitions : int
         Its partition count.
+    folded : callable
+        Returns whether a partition belongs to this worker and is folded to its end, as far as the worker knows.
     """
 
-    def __init__(self, producer: KafkaProducer, topic: str, partitions: int) -> None:
-        self._producer, self._topic, self._partitions = producer, topic, partitions
+    def __init__(self, producer: KafkaProducer, topic: str, partitions: int, folded: Callable[[int], bool]) -> None:
+        self._producer, self._topic, self._partitions, self._folded = producer, topic, partitions, folded
+
+    def is_folded(self, benchmark: str) -> bool:
+        """Return whether this worker owns the benchmark and has folded all that it has seen of its partition."""
+        return self._folded(owner(benchmark, self._partitions))
 
     async def append(self, submission: Submission) -> str:
         """Publish the request; return the partitions that got it."""

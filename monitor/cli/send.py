@@ -120,6 +120,8 @@ class _Destination(NamedTuple):
     open: "Callable[[], AbstractAsyncContextManager[Deliver]]"
     newest: "Newest | None" = None
     """Asks a server for the newest epochs of a benchmark; None for a topic."""
+    refused: "dict[str, int] | None" = None
+    """How many records a server has read and refused, by reason; None for a topic, which refuses none."""
 
 
 def _epochs(text: str | None, destination: _Destination, *, inherit: bool) -> "Epochs | None":
@@ -147,7 +149,10 @@ def _destination(to: str, settings: "Settings", token_file: Path | None, *, pack
             if packed:
                 stop("--packed is for topics; over HTTP each request carries many events already", USAGE)
             url, token = checked_url(to), _token(settings, token_file)
-            return _Destination(url, lambda: _http(url, token), lambda name: newest_epochs(url, token, name))
+            refused: dict[str, int] = {}
+            return _Destination(
+                url, lambda: _http(url, token, refused), lambda name: newest_epochs(url, token, name), refused
+            )
         addresses, url_topic = split_url(to)
     except ValueError as error:
         if scheme in {"kafka", "http", "https"}:
@@ -172,10 +177,13 @@ def _token(settings: "Settings", file: Path | None) -> str | None:
 
 
 @asynccontextmanager
-async def _http(url: str, token: str | None) -> "AsyncIterator[Deliver]":
+async def _http(url: str, token: str | None, refused: dict[str, int]) -> "AsyncIterator[Deliver]":
     from monitor.send.http import HttpDelivery
 
-    delivery = HttpDelivery(url, token, on_wait=note)
+    def count(reason: str) -> None:
+        refused[reason] = refused.get(reason, 0) + 1
+
+    delivery = HttpDelivery(url, token, on_wait=note, on_refused=count)
     try:
         yield delivery
     finally:
@@ -270,24 +278,28 @@ async def _send(
                 reader.close()
     lines.print_rest()
     declare.note_unused(record.benchmarks)
-    _note_changes(sender)
+    _note_changes(sender, destination.refused)
     if limit.rejected:
         note(f"lines not sent because they could not be read: {limit.rejected:,}")
     end = f"; {counted(len(fresh), 'run')} ended{inherited(fresh)}" if fresh else ""
-    print(f"{_summary(sender)} to {destination.url}{end}")
+    refused = sum((destination.refused or {}).values())
+    print(f"{_summary(sender)} to {destination.url}{end}{f'; {refused:,} refused there' if refused else ''}")
 
 
-def _note_changes(sender: "Sender") -> None:
-    """Print which files were sent again, and which events came after the end of their run."""
+def _note_changes(sender: "Sender", refused: dict[str, int] | None) -> None:
+    """Print which files were sent again, what was refused, and which events came after the end of their run."""
     from monitor.ingest.files.paths import is_copy
     from monitor.ingest.files.paths import show as show_path
+    from monitor.report.sentences import counted
     from schemas.text import shorten
 
     for path in sender.changed:
         if is_copy(path):
             continue  # it need not be the same input as the last time
         note(f"{show_path(path)} has changed since it was sent; it was sent again from the start")
-    for name, model, epoch in sorted(sender.late):
+    for reason, count in (refused or {}).items():
+        note(f"{counted(count, 'record')} refused there: {reason}")
+    for name, model, epoch in () if refused else sorted(sender.late):
         note(
             f"{shorten(name)}: the run of {shorten(model)} (epoch {epoch}) has ended there, so new scores of it are refused; send changed "
             "scores under a new epoch (--epoch)"

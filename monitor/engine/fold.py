@@ -1,6 +1,6 @@
 """The fold of one benchmark: events into its score matrix, pair sums, latches and counters."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, repeat
 from typing import Any
@@ -199,15 +199,44 @@ def _row_fault(benchmark: Benchmark, event: EventFields, limits: Limits) -> Faul
     fault = _name_fault(benchmark, "item_id", event.item_id) or _name_fault(benchmark, "cluster", event.cluster)
     if fault is not None:
         return fault
-    if benchmark.declared_items is not None and event.item_id not in benchmark.declared_items:
-        reason = (
-            f"{shorten(event.item_id)} is not in the declared list of {len(benchmark.declared_items):,} items; correct the id, or "
-            "declare the list under another benchmark name"
-        )
-        return Refusal("item_id", shorten(event.item_id), reason, benchmark.name)
+    fault = _unlisted_fault(benchmark, event)
+    if fault is not None:
+        return fault
     if benchmark.graded and not benchmark.has_item(event.item_id):
         fault = _limit_fault(benchmark, "item_id", event.item_id, benchmark.items, MAX_ITEMS)
     return fault or _limit_fault(benchmark, "item_id", event.item_id, len(benchmark.rows), limits.rows)
+
+
+def _unlisted_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
+    """Return why a score of an item is refused that is not in the declared list."""
+    listed = benchmark.declared_items
+    if listed is None or event.item_id in listed:
+        return None
+    reason = (
+        f"{shorten(event.item_id)} is not in the declared list of {len(listed):,} items; correct the id, or "
+        "declare the list under another benchmark name"
+    )
+    return Refusal("item_id", shorten(event.item_id), reason, benchmark.name)
+
+
+def refusals(
+    benchmark: Benchmark, events: Iterable[tuple[int, EventFields]], *, listed: bool
+) -> Iterator[tuple[int, Fault]]:
+    """Yield the line and fault of events that the fold would refuse: scores of ended runs and, if `listed`, of items that are not declared.
+
+    The end of a run is permanent; a declaration that is not folded yet may list more items.
+    """
+    ended = {run for run, contestant in benchmark.epoch_contestant_of.items() if contestant in benchmark.ended}
+    for line, event in events:
+        item = event.item_id
+        row = benchmark.repeat_row_of.get((item, event.repeat)) if event.repeat else benchmark.row_of.get(item)
+        fault = None
+        if (event.model, event.epoch) in ended:
+            fault = _ended_fault(benchmark, event, row, benchmark.epoch_contestant_of[event.model, event.epoch])
+        elif listed and row is None:
+            fault = _unlisted_fault(benchmark, event)
+        if fault is not None:
+            yield line, fault
 
 
 def _contestant_fault(benchmark: Benchmark, event: EventFields, limits: Limits) -> Fault | None:

@@ -51,6 +51,8 @@ class HttpDelivery:
     retries : RetryPolicy, optional
     on_wait : callable, optional
         Called with a sentence when the server first fails to take a request that is sent again.
+    on_refused : callable, optional
+        Called with the reason of each record that the server has read and refused.
 
     Raises
     ------
@@ -65,6 +67,7 @@ class HttpDelivery:
         *,
         retries: RetryPolicy = _RETRIES,
         on_wait: Callable[[str], None] = lambda _: None,
+        on_refused: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.url = checked_url(url)
         parts = urlsplit(self.url)
@@ -73,7 +76,7 @@ class HttpDelivery:
         self._connection = kind(parts.hostname, parts.port, timeout=_TIMEOUT_SECONDS)
         self._path = f"{parts.path}{PATH}"
         self._packed = parts.hostname not in _LOOPBACK
-        self._retries, self._on_wait = retries, on_wait
+        self._retries, self._on_wait, self._on_refused = retries, on_wait, on_refused
         self._headers = {"Content-Type": "application/x-ndjson"}
         if token is not None:
             self._headers["Authorization"] = b"Bearer " + token.encode()  # type: ignore[assignment]  # bytes are sent unchanged
@@ -81,7 +84,7 @@ class HttpDelivery:
             self._headers["Content-Encoding"] = "gzip"
 
     async def __call__(self, messages: Sequence[Outgoing]) -> None:
-        """Deliver messages in order; when this returns, the server has them on its disk.
+        """Deliver messages in order; when this returns, the server has them on its disk, but for those that it has refused.
 
         Raises
         ------
@@ -109,11 +112,13 @@ class HttpDelivery:
             return error.wait or True
 
         try:
-            await self._retries.run(lambda: asyncio.to_thread(self._post, body), retry_on)
+            answer = await self._retries.run(lambda: asyncio.to_thread(self._post, body), retry_on)
         except _Temporary as failure:
             raise DeliveryError(f"{self.url}: {failure}") from failure
+        for reason in _refused(answer):
+            self._on_refused(reason)
 
-    def _post(self, body: bytes) -> None:
+    def _post(self, body: bytes) -> bytes:
         try:
             self._connection.request("POST", self._path, body, self._headers)
             response = self._connection.getresponse()
@@ -124,7 +129,7 @@ class HttpDelivery:
             reason = "timed out" if timed_out else getattr(error, "strerror", None) or "the connection broke"
             raise _Temporary(f"no answer ({reason}); check that it runs and the address") from error
         if response.status == 200:
-            return
+            return answer
         detail = _detail(answer)
         if response.status in _TEMPORARY:
             after = response.headers.get("Retry-After", "")
@@ -167,6 +172,14 @@ def _bodies(messages: Sequence[Outgoing]) -> Iterator[bytes]:
         if line is not None:
             lines.append(line)
             size += len(line) + 1
+
+
+def _refused(answer: bytes) -> list[str]:
+    """Return the reasons of the records that a server has refused."""
+    try:
+        return [f"{each['field']}: {each['reason']}" for each in json.loads(answer)["rejected"]]
+    except (ValueError, KeyError, TypeError):
+        return []  # another version of the server
 
 
 def _detail(answer: bytes) -> str:

@@ -62,6 +62,10 @@ class ReportCache:
         self._pairs.clear()
         self._metrics.clear()
 
+    def owns(self, name: str) -> bool:
+        """Return whether a benchmark belongs to this worker, if it exists."""
+        return any(partition.is_ours(name) for partition in self._partitions())
+
     def benchmarks(self) -> dict[str, Benchmark]:
         """Return the benchmarks by name."""
         return {name: benchmark for p in self._partitions() for name, benchmark in p.benchmarks.items()}

@@ -59,6 +59,17 @@ def test_all_fields_are_sent(served):
     ]
 
 
+def test_scores_that_the_monitor_refuses_are_counted_and_logged(served, caplog):
+    with Client(served.url, benchmark="bench", model="a") as client:
+        client.score("1", 1)
+        client.end_run()
+        for item in "123":
+            client.score(item, 1)
+        assert client.flush(60)
+        assert client.stats == Stats(sent=2, dropped=0, refused=2, pending=0)
+    assert "refused scores: model: the run of a has ended; send changed scores under a new epoch" in caplog.text
+
+
 def test_what_cannot_be_a_score_is_refused_alone(served, caplog):
     with Client(served.url, benchmark="x", model="m") as client:
         client.score("1", 2)
@@ -97,20 +108,20 @@ def test_the_end_of_a_run_comes_after_its_scores(served, caplog):
         client.end_run(epoch=1, base=0)
         client.end_run(model="other")
         assert client.flush(60)
-        assert client.stats == Stats(sent=3, dropped=0, refused=0, pending=0)
+        assert client.stats == Stats(sent=2, dropped=0, refused=1, pending=0), "item 2 comes after the end"
     records = [json.loads(record) for record in served.log.records]
     ended = [record["ended"][0] for record in records if "ended" in record]
     assert ended == [
         {"model": "m", "epoch": 0, "ended": "a/b 1 %"},
         {"model": "m", "epoch": 1, "base": 0, "ended": "a/b 1 %"},
     ]
-    assert [record["events"][0]["item_id"] for record in records if record["events"]] == ["1", "2"]
+    assert [record["events"][0]["item_id"] for record in records if record["events"]] == ["1", "1"]
     assert (
         "the end of the run of 'other' on 'a/b 1 %' was refused: model: other has no scores in epoch 0" in caplog.text
     )
     Client(served.url, benchmark="x").end_run()
     assert "the end of a run has no benchmark or no model" in caplog.text
-    assert served.get("benchmarks").json["benchmarks"][0]["rejected"] == 1  # item 2
+    assert served.get("benchmarks").json["benchmarks"][0]["rejected"] == 0
 
 
 def test_a_monitor_that_is_away_is_waited_for_and_holds_nothing_up(monkeypatch):

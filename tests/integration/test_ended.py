@@ -119,10 +119,9 @@ def test_send_ends_runs_over_http(tmp_path, how):
         assert rankwatch(*command).stdout == f"nothing new sent to {watch.url}\n"
         write(path, board("a")[30:], mode="a")
         done = rankwatch(*command)
-        if how == "flag":
-            assert "bench: the run of a (epoch 0) has ended there, so new scores of it are refused" in done.stderr
-        until(lambda: (data / "dead-letters.jsonl").exists() and len(letters(data)) == 10, "the refused scores")
-        assert {letter["reason"] for letter in letters(data)} == {REFUSED}
+        assert f"rankwatch: 10 records refused there: model: {REFUSED}\n" in done.stderr
+        assert done.stdout.endswith("; 10 refused there\n")
+        assert letters(data) == [], "what the answer lists is not stored"
 
 
 def test_a_run_that_ended_in_a_file_takes_no_new_score(tmp_path):
@@ -153,9 +152,9 @@ def test_a_run_that_ended_over_http_takes_no_new_score(tmp_path):
         send([{"declare": "bench", "items": ITEMS}, *board(items=30)])
         ended = post("benchmarks/bench/ended", b'{"model": "a"}', "application/json")
         assert (ended["in_force"], ended["runs"]) == (True, [{"model": "a", "epoch": 0}])
-        send(board("a")[28:])
-        until(lambda: (data / "dead-letters.jsonl").exists() and len(letters(data)) == 10, "the refused scores")
-        assert {letter["reason"] for letter in letters(data)} == {REFUSED}
+        answer = send(board("a")[28:])
+        assert (answer["accepted"], [e["line"] for e in answer["rejected"]]) == (2, list(range(3, 13)))
+        assert {error["reason"] for error in answer["rejected"]} == {REFUSED}
         assert runs(served(watch))[0] == {"a": True, "b": False}
         assert watch.stop() == 0
     # The end is in the log, and in the state.
@@ -192,3 +191,43 @@ def test_send_ends_runs_through_a_topic(kafka, topic, tmp_path, packed):
         found = until(lambda: len(dead()) == 10 and dead(), workers.logs())
         assert {dict(record.headers)["reason"].decode() for record in found} == {REFUSED}
         workers.stop()
+
+
+@pytest.mark.kafka
+def test_the_owner_of_a_benchmark_lists_what_it_refuses_and_another_worker_cannot(kafka, topic, tmp_path):
+    def post(url, *records):
+        body = b"".join(json.dumps(record).encode() + b"\n" for record in records)
+        request = urllib.request.Request(f"{url}/api/v1/events", body, {"Content-Type": "application/x-ndjson"})
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
+    def dead():
+        return [dict(record.headers)["reason"].decode() for record in asyncio.run(read_all(kafka, f"{topic}.dlq"))]
+
+    asyncio.run(kafka.create_topic(topic, 2))
+    late, unknown = board("a")[30:], {"ended": "bench", "model": "x"}
+    env = {"RANKWATCH_GROUP": topic, "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts"}
+    with RedisServer(tmp_path) as redis, Workers(kafka.url(topic), redis.url, tmp_path, **env) as workers:
+        both = [workers.start(), workers.start()]
+        until(lambda: [len(share) for share in workers.shares()] == [1, 1], workers.logs())
+        owner, other = sorted(both, key=lambda worker: workers.shares(worker) != [{partition("bench")}])
+        assert post(owner.url(), *board(items=30), {"ended": "bench", "model": "a"})["ended"] == 1
+        until(
+            lambda: runs(get(f"{owner.url()}/api/v1/benchmarks?pairs=all")[1])[0] == {"a": True, "b": False}, "the end"
+        )
+        answer = post(owner.url(), *late, unknown)
+        assert (answer["accepted"], answer["ended"], len(answer["rejected"])) == (0, 0, 11)
+        answer = post(other.url(), *late, unknown)
+        assert (answer["accepted"], answer["ended"], answer["rejected"]) == (10, 1, [])
+        until(lambda: len(dead()) == 11, workers.logs())
+        assert set(dead()) == {
+            REFUSED,
+            "x has no scores in epoch 0, so no run of it can end; correct the name or the epoch",
+        }
+        workers.stop()
+
+
+def partition(benchmark):
+    from monitor.engine.ownership import owner
+
+    return owner(benchmark, 2)

@@ -1,6 +1,6 @@
 """Parse the body of a request into events and declarations, or list the records that are wrong."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -31,6 +31,8 @@ _VALUES: Final = msgspec.json.Decoder(list[Any])
 _DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 NumberedRecord = tuple[int, Decoded | Fault]
+Block = tuple[list[EventFields] | None, Sequence[int], Iterable[NumberedRecord]]
+"""The events of some lines, or None where a line needs a closer look; the numbers of the lines; and the lines one at a time."""
 
 
 def parse_body(body: bytes, media_type: str) -> Submission:
@@ -47,13 +49,14 @@ def parse_body(body: bytes, media_type: str) -> Submission:
     ProblemError
         422 with the bad records, by line or by position in the array.
     """
-    submission, errors, checker = Submission([], [], []), list[RecordError](), Checker()
-    converted: set[str] = set()
+    submission, errors, checker = Submission.empty(), list[RecordError](), Checker()
+    converted = submission.converted
     body = body.removeprefix(BOM)
     blocks = _array(body, converted) if media_type == "application/json" else _line_blocks(body, converted)
-    for events, records in blocks:
+    for events, numbers, records in blocks:
         if events is not None and not checker.bad(events):
             submission.events.extend(events)
+            submission.event_lines.extend(numbers)
             continue
         for line, decoded in records:
             wrong_name = isinstance(decoded, EventFields) and checker.bad([decoded])
@@ -66,17 +69,16 @@ def parse_body(body: bytes, media_type: str) -> Submission:
                 submission.declarations.append(record)
             elif isinstance(record, Ended):
                 submission.ended.append(record)
+                submission.ended_lines.append(line)
             else:
                 submission.events.append(record)
+                submission.event_lines.append(line)
     if errors:
         raise _refusal(errors)
-    return submission._replace(converted=frozenset(converted))
+    return submission
 
 
-def _line_blocks(
-    body: bytes, converted: set[str]
-) -> Iterator[tuple[list[EventFields] | None, Iterable[NumberedRecord]]]:
-    """Yield the events of each block of lines, or None where a line needs a closer look, and the lines one at a time."""
+def _line_blocks(body: bytes, converted: set[str]) -> Iterator[Block]:
     lines = body.split(b"\n")
     for start in range(0, len(lines), _BLOCK_LINES):
         block = [
@@ -85,17 +87,17 @@ def _line_blocks(
             if not is_blank(line)
         ]
         records = ((number, decode_message(line, converted)) for number, line in block)
-        texts = [line for _, line in block]
+        numbers, texts = [number for number, _ in block], [line for _, line in block]
         events = decode_records(texts)
-        yield decode_converted(texts, converted) if events is None else events, records
+        yield decode_converted(texts, converted) if events is None else events, numbers, records
 
 
-def _array(body: bytes, converted: set[str]) -> Iterator[tuple[list[EventFields] | None, Iterable[NumberedRecord]]]:
+def _array(body: bytes, converted: set[str]) -> Iterator[Block]:
     try:
         events = _EVENTS.decode(body)
     except _DECODE_ERRORS:
         events = None
-    yield events, _array_records(body, converted)
+    yield events, range(1, 1 + len(events or ())), _array_records(body, converted)
 
 
 def _array_records(body: bytes, converted: set[str]) -> Iterator[NumberedRecord]:

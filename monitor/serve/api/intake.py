@@ -1,17 +1,37 @@
 """What the write routes need of the log: one call that appends a request."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 from schemas.events import Declaration, Ended, EventFields
 
 
 class Submission(NamedTuple):
-    """The events, declarations and ends of runs of one request, and a clause for each kind of value that was converted."""
+    """The events, declarations and ends of runs of one request.
+
+    Attributes
+    ----------
+    events, declarations, ended : list
+    event_lines, ended_lines : list of int
+        The line of each event and of each end in the body.
+    converted : set of str
+        A clause for each kind of value that was converted.
+    """
 
     events: list[EventFields]
     declarations: list[Declaration]
     ended: list[Ended]
-    converted: frozenset[str] = frozenset()
+    event_lines: list[int]
+    ended_lines: list[int]
+    converted: set[str]
+
+    @classmethod
+    def empty(cls) -> Self:
+        """Return a submission to fill."""
+        return cls([], [], [], [], [], set())
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to append."""
+        return bool(self.events or self.declarations or self.ended)
 
 
 class IntakeError(Exception):
@@ -30,6 +50,9 @@ class Intake(Protocol):
             If the log cannot be written now.
         """
 
+    def is_folded(self, benchmark: str) -> bool:
+        """Return whether the state holds all that the log has of a benchmark; false for a benchmark of another worker."""
+
 
 class ReadOnlyIntake:
     """The intake of a server that does not write."""
@@ -39,3 +62,7 @@ class ReadOnlyIntake:
         raise IntakeError(
             "This server is read-only. Send events to a server that runs `rankwatch watch` or `rankwatch run`."
         )
+
+    def is_folded(self, benchmark: str) -> bool:  # noqa: ARG002 - the protocol's
+        """Return that nothing is known of the log."""
+        return False

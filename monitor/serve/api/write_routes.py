@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ValidationError
 
 from monitor.engine.declarations import refusal
@@ -15,6 +15,7 @@ from monitor.serve.api.intake import Intake, IntakeError, Submission
 from monitor.serve.api.openapi import request_schema
 from monitor.serve.api.problems import ProblemError, fault_detail, validation_problem
 from monitor.serve.api.read_routes import unknown_benchmark
+from monitor.serve.api.refusals import refuse
 from monitor.serve.report_cache import ReportCache
 from schemas.api import Accepted, DeclarationTaken, EndTaken, RunName
 from schemas.decode import Fault, validate_body
@@ -72,12 +73,13 @@ def write_routes(reports: ReportCache, intake: Intake, bodies: BodyReader) -> AP
 
 
 def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, bodies: BodyReader) -> None:
-    @routes.post("/events", openapi_extra=_EVENTS_BODY, responses=_WRITE_ERRORS)
-    async def events(request: Request) -> Accepted:
-        """Append events: all of the request, durably, or none of it.
+    @routes.post("/events", openapi_extra=_EVENTS_BODY, responses=_WRITE_ERRORS, response_model=Accepted)
+    async def events(request: Request) -> Response:
+        """Append events durably.
 
-        A request with a bad record is refused, with an error for each bad record. Sending a request twice is safe: only the first score of
-        a key counts.
+        A request with a record that cannot be read is refused as a whole, with an error for each. Records that can be read and that the
+        state refuses (scores of ended runs or of items that are not declared, ends of runs without scores) are listed in `rejected` and are
+        not stored; the rest is. Sending a request twice is safe: only the first score of a key counts.
         """
         media_type = _media_type(request, _EVENT_TYPES)
         body = await bodies.read(request)
@@ -87,15 +89,17 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, bodies:
             submission = parse_body(body, media_type)
         for declaration in submission.declarations:
             _check(reports, declaration)
-        if submission.events or submission.declarations or submission.ended:
+        submission, rejected = await refuse(reports, intake, submission, _until)
+        if submission:
             await _append(intake, submission)
-        return Accepted(
+        accepted = Accepted(
             accepted=len(submission.events),
             declarations=len(submission.declarations),
             ended=len(submission.ended),
-            rejected=[],
+            rejected=rejected,
             converted=sorted(submission.converted),
         )
+        return Response(accepted.model_dump_json(), media_type="application/json")  # a long list costs FastAPI seconds
 
 
 def _media_type(request: Request, supported: Sequence[str]) -> str:
@@ -125,7 +129,7 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, b
             raise validation_problem(error.errors()) from error
         declaration = Declaration.model_validate(spec.model_dump() | {"declare": benchmark})
         _check(reports, declaration)
-        place = await _append(intake, Submission([], [declaration], []))
+        place = await _append(intake, Submission.empty()._replace(declarations=[declaration]))
         in_force = await _until(lambda: _in_force(reports, declaration))
         return DeclarationTaken(benchmark=benchmark, place=place, in_force=in_force, spec=spec)
 
@@ -156,7 +160,7 @@ def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, bodies: B
         runs = _runs(reports, name, end)
         if isinstance(runs, ProblemError):
             raise runs
-        place = await _append(intake, Submission([], [], [Ended(ended=name, **end.model_dump())]))
+        place = await _append(intake, Submission.empty()._replace(ended=[Ended(ended=name, **end.model_dump())]))
         in_force = await _until(lambda: _have_ended(reports, name, runs))
         return EndTaken(benchmark=name, place=place, in_force=in_force, runs=runs)
 

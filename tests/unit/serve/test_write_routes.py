@@ -331,6 +331,94 @@ def test_ends_of_runs_in_a_request_are_counted_and_hold_after_its_events(served)
     assert ended(served) == {"a": True, "b": True, "c": False}
 
 
+LATE = "the run of a has ended; send changed scores under a new epoch"
+
+
+@pytest.mark.parametrize("array", [False, True])
+def test_scores_of_an_ended_run_are_listed_and_not_stored(served, array):
+    served.post([*RECORDS, {"ended": "bench", "model": "a"}])
+    new = [record | {"item_id": f"new {k}"} for k, record in enumerate(RECORDS[:6])]
+    late = [k for k, record in enumerate(new, 2) if record["model"] == "a"]
+    request = [{"declare": "other", "items": 5}, *new, *RECORDS]  # the scores that are there are duplicates
+    body = json.dumps(request).encode() if array else lines(request)
+    answer = served.post(body, **({"content_type": "application/json"} if array else {}))
+    assert (answer.status, answer.json["accepted"], answer.json["declarations"]) == (200, 156 - len(late), 1)
+    assert late
+    assert answer.json["rejected"] == [{"line": k, "field": "model", "found": "a", "reason": LATE} for k in late]
+    (benchmark,) = (b for b in served.get("benchmarks").json["benchmarks"] if b["benchmark"] == "bench")
+    assert (benchmark["rejected"], benchmark["duplicates"]) == (0, 150)
+    assert served.post([new[late[0] - 2]]).json["accepted"] == 0
+    assert len(served.log.records) == 2
+
+
+def test_an_ended_run_takes_a_newer_epoch(served):
+    served.post([*RECORDS, {"ended": "bench"}])
+    answer = served.post([record | {"epoch": 1, "item_id": "new"} for record in RECORDS[:3]])
+    assert (answer.json["accepted"], answer.json["rejected"]) == (3, [])
+
+
+def test_items_that_are_not_declared_are_listed(served):
+    declared = {"declare": "bench", "item_ids": sorted({record["item_id"] for record in RECORDS})}
+    served.post([declared, *RECORDS])
+    other = {"benchmark": "bench", "item_id": "x", "model": "a", "score": 1}
+    answer = served.post([RECORDS[0], other])
+    assert (answer.json["accepted"], [(e["line"], e["field"]) for e in answer.json["rejected"]]) == (
+        1,
+        [(2, "item_id")],
+    )
+    longer = declared | {"item_ids": [*declared["item_ids"], "x"], "version": 2}
+    answer = served.post([longer, other])
+    assert (answer.json["accepted"], answer.json["rejected"]) == (1, [])
+
+
+UNKNOWN = [
+    ({"ended": "other"}, "ended", "other has no scores yet"),
+    ({"ended": "bench", "model": "x"}, "model", "x has no scores in epoch 0"),
+    ({"ended": "bench", "model": "a", "epoch": 3}, "model", "a has no scores in epoch 3"),
+    ({"ended": "bench", "epoch": 3}, "ended", "bench has no scores yet"),
+    ({"ended": "bench", "model": "a", "epoch": 1, "base": 0}, "model", "a has no scores in epoch 1"),
+]
+
+
+def test_ends_of_runs_without_scores_are_listed_and_not_stored(served, monkeypatch):
+    monkeypatch.setattr(write_routes, "FOLD_SECONDS", 0.05)
+    served.post(RECORDS)
+    ends = [end for end, _, _ in UNKNOWN]
+    answer = served.post([{"ended": "bench", "model": "b"}, *ends])
+    assert (answer.status, answer.json["ended"]) == (200, 1)
+    for error, (line, (_, field, reason)) in zip(answer.json["rejected"], enumerate(UNKNOWN, 2), strict=True):
+        assert (error["line"], error["field"]) == (line, field)
+        assert reason in error["reason"]
+    assert ended(served) == {"a": False, "b": True, "c": False}
+    assert served.post(ends).json["ended"] == 0
+    assert len(served.log.records) == 2
+
+
+def test_ends_of_runs_that_begin_in_the_request_are_taken(served):
+    records = [{"benchmark": "other", "item_id": "1", "model": "x", "score": 1, "epoch": 2}]
+    for end_of in ({"model": "x", "epoch": 2}, {}, {"epoch": 2}):
+        answer = served.post([{"ended": "other", **end_of}, *records])
+        assert (answer.json["ended"], answer.json["rejected"]) == (1, [])
+        served.hold()
+
+
+def test_what_the_state_cannot_judge_yet_is_appended(served, monkeypatch):
+    monkeypatch.setattr(write_routes, "FOLD_SECONDS", 0.05)
+    served.post(RECORDS)
+    served.log.lag = 100
+    answer = served.post([{"ended": "bench", "model": "x"}])
+    assert (answer.json["ended"], answer.json["rejected"]) == (1, [])
+    assert served.get("benchmarks").json["benchmarks"][0]["rejected"] == 1
+
+
+def test_a_worker_does_not_judge_the_benchmarks_of_others():
+    partition = folded(RECORDS)
+    partition.owner = lambda name: 0 if name == "bench" else 1
+    with Served(partition) as served:
+        answer = served.post([{"ended": "other"}])
+        assert (answer.json["ended"], answer.json["rejected"]) == (1, [])
+
+
 def test_a_run_is_ended_by_its_model_or_with_all_of_its_benchmark(served):
     served.post([*RECORDS, *(record | {"benchmark": "an/other 50 %", "epoch": 1} for record in RECORDS[:9])])
     for _ in range(2):

@@ -349,7 +349,11 @@ class Client:
         if response.status == 422 and len(batch) > 1:
             return self._without_bad(batch, response)
         good = 200 <= response.status < 300
-        self._done(sent=len(batch) if good else 0, refused=0 if good else len(batch), transient=response.transient)
+        rejected = _rejected(response) if good else []
+        sent = len(batch) - len(rejected) if good else 0
+        for reason in dict.fromkeys(rejected):
+            self._warn_once(f"{self.url} refused scores: {reason}")
+        self._done(sent=sent, refused=len(batch) - sent, transient=response.transient)
         if not good and not response.transient:
             self._warn_once(f"{self.url} refused {len(batch):,} scores: {response.reason}")
         return response
@@ -397,6 +401,12 @@ class Client:
         if reason not in self._logged and len(self._logged) < 100:
             self._logged.add(reason)
             log.warning("%s", reason)
+
+
+def _rejected(response: Response) -> list[str]:
+    """Return the reason of each score that the monitor has read and refused; it has stored the others."""
+    errors = response.body.get("rejected") or [] if isinstance(response.body, dict) else []
+    return [f"{error.get('field')}: {error.get('reason')}" for error in errors]
 
 
 def _name(value: object) -> object:

@@ -50,13 +50,14 @@ _SCALED: Final = 2
 _SCALES: Final = (10, 100)
 _NAME: Final = "a string of 1 to 200 printable characters"
 _INDEX: Final = "a whole number from 0 to 2147483647, or omit it"
+SCORES: Final = "a number from 0 to 1, true, false or null"
 _EXPECTED: Final = {
     "benchmark": _NAME,
     "item_id": _NAME,
     "model": _NAME,
     "declare": _NAME,
     "cluster": f"{_NAME}, or omit it",
-    "score": "a number from 0 to 1, true, false or null",
+    "score": SCORES,
     "repeat": _INDEX,
     "epoch": _INDEX,
     "alpha": "a number above 0 and below 0.5",

@@ -2,11 +2,12 @@
 
 import gzip
 import json
+import shlex
 import subprocess
 
 import pytest
 
-from tests.commands import RANKWATCH, environment, rankwatch, report, write
+from tests.commands import RANKWATCH, Watch, environment, get, rankwatch, report, until, watch_once, write
 from tests.served import Served
 
 MODELS = "ab"
@@ -88,6 +89,33 @@ def test_a_wide_table_and_battles_name_what_to_do(tmp_path):
     (tmp_path / "arena.csv").write_text("id,model_a,model_b,winner\n1,x,y,1\n2,x,y,0\n")
     columns = ("--columns", "item_id=id,model=model_a,score=winner", "--benchmark", "arena")
     assert "a battle of two models" in rankwatch("report", tmp_path / "arena.csv", *columns, code=1).stderr
+
+
+def test_named_models_of_a_wide_table_reach_every_command(tmp_path):
+    path = tmp_path / "wide.csv"
+    rows = "".join(f"{k},what is {k}?,{int(k % 9 > 0)},{int(k % 3 > 0)}\n" for k in range(90))
+    path.write_text("question_id,prompt,gpt-4,llama\n" + rows)
+    refused = rankwatch("report", path, code=1).stderr
+    assert "prompt" not in refused.partition("; if ")[2]
+    flags = refused.partition("add ")[2].partition(";")[0].replace("NAME", "quiz")
+    flags = shlex.split(flags)
+    assert flags == ["--columns", "models=gpt-4|llama", "--benchmark", "quiz"]
+
+    def means(benchmark):
+        return {model["model"]: round(model["mean"], 4) for model in benchmark["models"]}
+
+    expected = {"gpt-4": 0.8889, "llama": 0.6667}
+    result, _ = report(path, *flags)
+    assert means(result["benchmarks"][0]) == expected
+    assert means(json.loads(watch_once(tmp_path / "data", path, *flags))["benchmarks"][0]) == expected
+    with Watch(tmp_path / "other") as watch:
+        rankwatch("send", path, "--to", watch.url, "--data-dir", tmp_path / "sent", *flags)
+
+        def arrived():
+            benchmarks = json.loads(get(f"{watch.url}/api/v1/benchmarks")[1])["benchmarks"]
+            return benchmarks and means(benchmarks[0]) == expected
+
+        until(arrived, "the scores of both models")
 
 
 def piped(data, *arguments, code=0):

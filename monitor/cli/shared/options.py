@@ -205,7 +205,8 @@ class ScoreOptions:
         _log_option(
             "--columns",
             "FIELD=COLUMN,...",
-            "columns of a table, or fields of JSON lines, to read as model, item_id, score, ...; models=* for one column a model",
+            "columns of a table, or fields of JSON lines, to read as model, item_id, score, ...; models=A|B for one column a model, "
+            "models=* for every other column",
         ),
     ] = None
     scale: Annotated[

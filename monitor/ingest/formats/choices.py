@@ -11,6 +11,9 @@ FIELDS: Final = ("benchmark", "item_id", "model", "score", "cluster", "repeat", 
 EVERY_OTHER: Final = "*"
 """`models=*`: every other column is a model, with the scores of that model in its cells."""
 
+MODELS_SEPARATOR: Final = "|"
+"""`models=a|b`: these columns are models."""
+
 NONE: Final = "none"
 """`--cluster none`: no clusters, even if the log has some."""
 
@@ -185,7 +188,7 @@ def parse_columns(entries: Iterable[str]) -> dict[str, str]:
     Raises
     ------
     ChoiceError
-        If a field is unknown or given twice.
+        If a field is unknown or given twice, or a name of `models` is missing.
 
     Examples
     --------
@@ -198,14 +201,15 @@ def parse_columns(entries: Iterable[str]) -> dict[str, str]:
         if name not in (*FIELDS, "models") or not column:
             fields = ", ".join(FIELDS)
             raise ChoiceError(
-                f"--columns {entry}: use FIELD=COLUMN, where FIELD is one of {fields}, or models={EVERY_OTHER}"
+                f"--columns {entry}: use FIELD=COLUMN, where FIELD is one of {fields}, or models=A|B, or models={EVERY_OTHER}"
             )
-        if name == "models" and column != EVERY_OTHER:
+        if name == "models" and not all(each.strip() for each in column.split(MODELS_SEPARATOR)):
             raise ChoiceError(
-                f"--columns {entry}: use models={EVERY_OTHER}, which makes every column without a field a model"
+                f"--columns {entry}: a name is missing; use models=A|B with the columns that are models, or models={EVERY_OTHER} for "
+                "every column without a field"
             )
         if columns.setdefault(name, column) != column:
             raise ChoiceError(f"--columns: {name} is given twice, as {columns[name]} and {column}; give it once")
     if "models" in columns and columns.keys() & {"model", "score"}:
-        raise ChoiceError(f"--columns: models={EVERY_OTHER} replaces model and score; omit those")
+        raise ChoiceError("--columns: models replaces model and score; omit those")
     return columns

@@ -2,13 +2,14 @@
 
 import math
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from monitor.ingest.formats.choices import FIELDS, NONE, Choices
-from schemas.decode import Fault, check_object
+from monitor.ingest.formats.choices import EVERY_OTHER, FIELDS, MODELS_SEPARATOR, NONE, Choices
+from schemas.decode import SCORES, Fault, check_object
 from schemas.events import Declaration, Ended, EventFields
 from schemas.lenient import read_index, read_name, read_score
 from schemas.text import shorten
@@ -30,6 +31,8 @@ _NOTHING: Final = frozenset({"", "null", "none", "nan", "na", "n/a"})
 _SIDE: Final = re.compile(r"(?:.*[._ ])?(?:model|generator|system|output|answer)[_ ]?(?:a|b|x|y|1|2|left|right)")
 _OUTCOME: Final = re.compile(r".*(?:winner|preference).*")
 _SHOWN_MODELS: Final = 5
+_FLAG_MODELS: Final = 20
+"""Models in a flag to copy; more would hide the rest of the message."""
 
 
 class ColumnError(ValueError):
@@ -52,6 +55,8 @@ class Columns:
         The model of all rows, as named on the command line.
     objects : collection of str, optional
         Fields of JSON lines that hold objects; where one of them holds all models, its name is no part of theirs.
+    first : mapping, optional
+        The first row: a column that holds text there is not a model.
 
     Attributes
     ----------
@@ -61,11 +66,16 @@ class Columns:
     Raises
     ------
     ColumnError
-        If a required field has no column, or a chosen column does not exist.
+        If a required field has no column, a chosen column does not exist, or ``models=*`` would take a column of text.
     """
 
     def __init__(
-        self, names: Sequence[str], choices: Choices, model: str | None, objects: Collection[str] = ()
+        self,
+        names: Sequence[str],
+        choices: Choices,
+        model: str | None,
+        objects: Collection[str] = (),
+        first: Mapping[str, Any] | None = None,
     ) -> None:
         battle = find_battle(names)
         if battle:
@@ -75,8 +85,14 @@ class Columns:
         if model is not None:
             self._columns.pop("model", None)
         self._used = set(self._columns.values())
-        self._models = [name for name in names if name not in self._used] if "models" in choices.columns else None
+        others = [name for name in names if name not in self._used]
+        self._text = [name for name in others if isinstance(read_score(_cell((first or {}).get(name))), str)]
+        chosen = choices.columns.get("models")
+        self._every_other = chosen == EVERY_OTHER
+        self._models = None if chosen is None else others if self._every_other else self._listed(chosen, names)
         self._require(names)
+        if self._every_other and self._text:
+            raise ColumnError(self._text_remedy(names))
         self._prefix = next(
             (f"{each}." for each in objects if all(name.startswith(f"{each}.") for name in self._models or [""])), ""
         )
@@ -106,10 +122,29 @@ class Columns:
             model = self._model if self._model is not None else read_name(data.get("model"))
             yield _event({**common, "model": model, "score": self._score(data["score"], common["benchmark"])})
             return
-        for column in row:
-            if column not in self._used:
+        for column in row if self._every_other else self._models:
+            if column in row and column not in self._used:
                 score = self._score(row[column], common["benchmark"])
-                yield _event({**common, "model": self._model_name(column), "score": score})
+                if isinstance(score, str):
+                    yield self._text_fault(column, score, common["benchmark"])
+                else:
+                    yield _event({**common, "model": self._model_name(column), "score": score})
+
+    def _listed(self, chosen: str, names: Sequence[str]) -> list[str]:
+        """Return the columns that are named as models."""
+        models = list(dict.fromkeys(each.strip() for each in chosen.split(MODELS_SEPARATOR)))
+        for name in models:
+            if name not in names:
+                raise _missing("the model " + shorten(name), names, "correct the name in --columns models=A|B")
+            if name in self._used:
+                raise ColumnError(f"{shorten(name)} is a column of another field too; omit it in --columns models=A|B")
+        return models
+
+    def _text_fault(self, column: str, text: str, benchmark: object) -> Fault:
+        reason = f'column {shorten(column)} holds "{shorten(text)}", which is not a score; use {SCORES}'
+        if self._every_other:
+            reason += ". If the column is not a model, name those that are with --columns 'models=A|B'"
+        return Fault("score", f'"{shorten(text)}"', reason, benchmark if isinstance(benchmark, str) else None)
 
     def _model_name(self, column: str) -> str:
         return column.removeprefix(self._prefix)
@@ -135,21 +170,42 @@ class Columns:
 
     def _wide_remedy(self, names: Sequence[str]) -> str | None:
         """Return what to do if the table has a column for each model, or None if it has columns for a model or a score."""
-        models = [name for name in names if name not in self._used]
+        models = [name for name in names if name not in self._used and name not in self._text]
         if self._model is not None or self._models is not None or len(models) < 2:
             return None
         if {"model", "score"} & self._columns.keys():
             return None
         missing = "" if "item_id" in self._columns else "item_id=COLUMN,"
-        flags = f"--columns '{missing}models=*'"
+        flags = f"--columns {shlex.quote(f'{missing}models={_flag(models) if self._text else EVERY_OTHER}')}"
         if "benchmark" not in self._columns and self._benchmark is None:
             flags += " --benchmark NAME"
-        shown = ", ".join(map(shorten, models[:_SHOWN_MODELS]))
-        more = len(models) - _SHOWN_MODELS
-        shown += f" and {more:,} more" if more > 0 else ""
-        if missing:
+        shown = _shown(models)
+        if missing and not self._text:
             return f"if every other column is a model, add {flags}; else name the columns with --columns item_id=COLUMN,score=COLUMN"
         return f"if {shown} are models, add {flags}; else name the score with --columns score=COLUMN"
+
+    def _text_remedy(self, names: Sequence[str]) -> str:
+        """Return what to do about columns of text where every other column would be a model."""
+        models = [name for name in names if name not in self._used and name not in self._text]
+        flags = ",".join(f"{field}={column}" for field, column in self._choices.columns.items() if field != "models")
+        named = shlex.quote(f"{flags}{',' if flags else ''}models={_flag(models)}")
+        verb = "holds" if len(self._text) == 1 else "hold"
+        remedy = f"name the columns that are models: --columns {named}"
+        return (
+            f"{_shown(self._text)} {verb} text and not scores, so models=* does not take every other column; {remedy}"
+        )
+
+
+def _shown(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN_MODELS
+    return ", ".join(map(shorten, names[:_SHOWN_MODELS])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _flag(models: Sequence[str]) -> str:
+    """Return columns as the value of `models=`; of many only the form."""
+    if not models or len(models) > _FLAG_MODELS:
+        return MODELS_SEPARATOR.join("AB")
+    return MODELS_SEPARATOR.join(map(shorten, models))
 
 
 def find_battle(names: Sequence[str]) -> str | None:

@@ -46,7 +46,8 @@ def _choose_columns(record: dict[str, Any], log: LogFile) -> Translator | None:
     if battle := find_battle(names):
         return _Refused(battle)
     try:
-        columns = Columns(names, choices, model, [name for name, value in record.items() if isinstance(value, dict)])
+        objects = [name for name, value in record.items() if isinstance(value, dict)]
+        columns = Columns(names, choices, model, objects, flatten(record))
     except ColumnError as error:
         if choices.columns or model is not None:
             return _Refused(str(error))

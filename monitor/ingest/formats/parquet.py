@@ -1,14 +1,18 @@
 """Parquet tables, read with pyarrow."""
 
 from collections.abc import Iterator
-from typing import Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from monitor.ingest.files.event_lines import Broken, EventLineWriter, Refusal
 from monitor.ingest.files.streams import Stream
 from monitor.ingest.files.translated import DocumentStream
-from monitor.ingest.formats.columns import ColumnError, Columns
+from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError
 from monitor.ingest.formats.log_file import LogFile
 from schemas.decode import Fault
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
 
 _BATCH_ROWS: Final = 10_000
 
@@ -16,6 +20,16 @@ _BATCH_ROWS: Final = 10_000
 def open_log(log: LogFile) -> Stream:
     """Open a Parquet table as event lines."""
     return DocumentStream(log.path, lambda: _read(log))
+
+
+def _columns(file: "ParquetFile", log: LogFile) -> Columns:
+    """Return the columns of a table; its first row is read only if columns may be models."""
+    names = file.schema_arrow.names
+    if "models" not in log.choices.columns:
+        with suppress(WideTableError):
+            return Columns(names, log.choices, log.model)
+    first = next((row for batch in file.iter_batches(1) for row in batch.to_pylist()), None)
+    return Columns(names, log.choices, log.model, first=first)
 
 
 def _read(log: LogFile) -> Iterator[bytes]:
@@ -29,7 +43,7 @@ def _read(log: LogFile) -> Iterator[bytes]:
     try:
         with ParquetFile(log.path) as file:
             try:
-                columns = Columns(file.schema_arrow.names, log.choices, log.model)
+                columns = _columns(file, log)
             except ColumnError as missing:
                 raise Refusal("columns", "a table", str(missing)) from missing
             log.notices(columns.description)

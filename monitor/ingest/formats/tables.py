@@ -7,7 +7,7 @@ from typing import Final
 from monitor.ingest.files.event_lines import EventLineWriter
 from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import TranslatedStream
-from monitor.ingest.formats.columns import ColumnError, Columns
+from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError
 from monitor.ingest.formats.log_file import LogFile
 from schemas.decode import BOM, Fault, not_utf8
 from schemas.events import EventFields
@@ -35,28 +35,29 @@ class _TableTranslator:
 
     def __init__(self, header: bytes, log: LogFile) -> None:
         self._writer = EventLineWriter()
+        self._log = log
         self._names = split_header(log.path, header)
         self._separator = _separator(log.path, header.decode("utf-8", "replace"))
+        self._header: tuple[int, bytes] | None = None
+        """Number and text of the line with the names, once it was read."""
         self._columns: Columns | None = None
-        self._fault: Fault | None = None
+        self._wide: WideTableError | None = None
+        """Why a table is refused, unless its first row gives a better reason."""
+        self._refused = False
         self._open_row: list[bytes] = []
-        try:
-            self._columns = Columns(self._names, log.choices, log.model)
-            log.notices(self._columns.description)
-        except ColumnError as error:
-            self._fault = Fault("columns", "a table", str(error))
-        self._header_next = True
 
     def line(self, line: bytes, number: int) -> bytes:
         """Translate a line; a row has several if a cell holds a newline."""
-        if self._columns is None or (self._header_next and line.strip()):
-            fault, self._fault, self._header_next = self._fault, None, False
-            return self._writer.reject(fault, number, line) if fault is not None else b""
+        if self._refused:
+            return b""
+        if self._header is None:
+            self._header = (number, line) if line.strip() else None
+            return b"" if self._header is None else self._check_header()
         self._open_row.append(line)
         if sum(part.count(b'"') for part in self._open_row) % 2:
             return b""
         row, self._open_row = b"\n".join(self._open_row), []
-        return self._translate_row(self._columns, row, number)
+        return self._translate_row(row, number)
 
     def last(self, line: bytes, number: int) -> bytes | None:
         """Translate the last line; None if it ends before the last column."""
@@ -64,21 +65,43 @@ class _TableTranslator:
         return self.line(line, number) if whole and not self._open_row else None
 
     def end(self) -> Fault | None:
-        """Return the fault of a file that ends within a quoted cell."""
+        """Return the fault of a file that ends within a quoted cell, or before the first row of a table that is refused."""
         if not self._open_row:
-            return None
+            return None if self._wide is None or self._refused else _fault(self._wide)
         found = shorten(self._open_row[0].decode("utf-8", "replace"))
         return Fault(
             "record", found, 'a cell opens with " and is never closed; close it, and double each " within a quoted cell'
         )
 
-    def _translate_row(self, columns: Columns, row: bytes, number: int) -> bytes:
+    def _check_header(self) -> bytes:
+        """Refuse a table without the columns that are needed; one with columns that may be models waits for its first row."""
+        try:
+            Columns(self._names, self._log.choices, self._log.model)
+        except WideTableError as error:
+            self._wide = error
+        except ColumnError as error:
+            return self._refuse(error)
+        return b""
+
+    def _refuse(self, error: ColumnError) -> bytes:
+        assert self._header is not None, "the header comes first"
+        self._refused = True
+        return self._writer.reject(_fault(error), *self._header)
+
+    def _translate_row(self, row: bytes, number: int) -> bytes:
         cells = self._checked_cells(row)
         if isinstance(cells, Fault):
-            return self._writer.reject(cells, number, row)
+            return self._writer.reject(cells, number, row) if self._wide is None else self._refuse(self._wide)
         if not any(cells):
             return b""
-        events = columns.events(dict(zip(self._names, cells, strict=True)))
+        cells_by_name = dict(zip(self._names, cells, strict=True))
+        if self._columns is None:
+            try:
+                self._columns = Columns(self._names, self._log.choices, self._log.model, first=cells_by_name)
+            except ColumnError as error:
+                return self._refuse(error)
+            self._log.notices(self._columns.description)
+        events = self._columns.events(cells_by_name)
         return b"".join(
             self._writer.event(event, number, row)
             if isinstance(event, EventFields)
@@ -107,6 +130,10 @@ class _TableTranslator:
 
     def _cells(self, text: str) -> list[str]:
         return next(csv.reader(text.rstrip("\r").splitlines(keepends=True), delimiter=self._separator), [])
+
+
+def _fault(error: ColumnError) -> Fault:
+    return Fault("columns", "a table", str(error))
 
 
 def _separator(path: Path, header: str) -> str:

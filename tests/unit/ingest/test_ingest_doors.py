@@ -37,9 +37,99 @@ def test_the_columns_it_would_take_are_named_up_to_a_point(tmp_path):
     path.write_text("task,item," + ",".join(f"m{k}" for k in range(12)) + "\nquiz,1" + ",1" * 12 + "\n")
     [(_, _, _, reason)] = Read(path).faults
     assert "if m0, m1, m2, m3, m4 and 7 more are models, add --columns 'models=*'; else" in reason
-    path.write_text("prompt,gpt-4,llama\nx,1,0\n")
+    path.write_text("number,gpt-4,llama\n7,1,0\n")
     [(_, _, _, reason)] = Read(path, benchmark="quiz").faults
     assert "if every other column is a model, add --columns 'item_id=COLUMN,models=*'; else" in reason
+    path.write_text("prompt,gpt-4,llama\nx,1,0\n")
+    [(_, _, _, reason)] = Read(path, benchmark="quiz").faults
+    assert "if gpt-4, llama are models, add --columns 'item_id=COLUMN,models=gpt-4|llama'; else" in reason
+
+
+TEXTS = {"question_id": "1", "prompt": "What is 2 + 2?", "gpt-4": 1, "answer": "4 of course", "llama 3": 0}
+
+
+def write_table(path, *rows):
+    """Rows in the format of the name: JSON lines, a Parquet table or CSV."""
+    if path.suffix == ".jsonl":
+        path.write_bytes(lines(*rows))
+    elif path.suffix == ".parquet":
+        pytest.importorskip("pyarrow.parquet").write_table(pytest.importorskip("pyarrow").Table.from_pylist(rows), path)
+    else:
+        path.write_text(
+            "".join(",".join(map(str, cells)) + "\n" for cells in [rows[0], *(row.values() for row in rows)])
+        )
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+def test_columns_of_text_are_not_models(tmp_path, name):
+    path = write_table(tmp_path / name, TEXTS, TEXTS | {"question_id": "2", "gpt-4": 0})
+    faults = Read(path).faults
+    assert {(field, reason.partition("; ")[2]) for _, field, _, reason in faults} == {
+        (
+            "columns",
+            (
+                "if gpt-4, llama 3 are models, add --columns 'models=gpt-4|llama 3' --benchmark NAME; else name the score with --columns "
+                "score=COLUMN"
+            ),
+        )
+    }
+    [(line, field, _, reason)] = Read(path, columns=["item_id=question_id,models=*"], benchmark="quiz").faults
+    assert (line, field) == (1, "columns")
+    assert reason == (
+        "prompt, answer hold text and not scores, so models=* does not take every other column; name the columns that are models: "
+        "--columns 'item_id=question_id,models=gpt-4|llama 3'"
+    )
+    read = Read(path, columns=["item_id=question_id,models=gpt-4|llama 3"], benchmark="quiz")
+    assert read.rejects == []
+    assert read.scores == {
+        ("quiz", "1", 0, "gpt-4"): 1,
+        ("quiz", "1", 0, "llama 3"): 0,
+        ("quiz", "2", 0, "gpt-4"): 0,
+        ("quiz", "2", 0, "llama 3"): 0,
+    }
+    assert read.notes == ["columns: item_id = question_id, models = gpt-4, llama 3"]
+
+
+def test_text_in_a_column_of_a_model_is_named_with_its_column(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,a,b,note\n1,1,0,\n2,1,error,\n3,0,1,see below\n")
+    read = Read(path, columns=["models=*"], benchmark="quiz")
+    assert [(line, reason) for line, _, _, reason in read.faults] == [
+        (
+            line,
+            (
+                f'column {column} holds "{text}", which is not a score; use a number from 0 to 1, true, false or null. If the column is '
+                "not a model, name those that are with --columns 'models=A|B'"
+            ),
+        )
+        for line, column, text in [(3, "b", "error"), (4, "note", "see below")]
+    ]
+    [(line, _, _, reason)] = Read(path, columns=["models=a|b"], benchmark="quiz").faults
+    assert (line, reason) == (
+        3,
+        'column b holds "error", which is not a score; use a number from 0 to 1, true, false or null',
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ("models=a|c", "no column for the model c in id, a, b; correct the name in --columns models=A|B"),
+        ("models=a|id", "id is a column of another field too; omit it in --columns models=A|B"),
+    ],
+)
+def test_models_that_are_no_columns_are_named(tmp_path, columns, reason):
+    path = tmp_path / "a.csv"
+    path.write_text("id,a,b\n1,1,0\n")
+    assert [fault[3] for fault in Read(path, columns=[columns], benchmark="quiz").faults] == [reason]
+
+
+def test_a_table_without_rows_names_the_flag(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,a,b\n")
+    [(_, field, _, reason)] = Read(path).faults
+    assert (field, "add --columns 'models=*' --benchmark NAME" in reason) == ("columns", True)
 
 
 ROWS = [

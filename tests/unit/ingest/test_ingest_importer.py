@@ -50,8 +50,8 @@ def test_a_folder_without_results_says_what_was_looked_for(tmp_path):
         ),
         ({"columns": ["model"]}, r"--columns model: use FIELD=COLUMN"),
         ({"columns": ["model=a", "model=b"]}, r"model is given twice, as a and b; give it once"),
-        ({"columns": ["models=a"]}, r"use models=\*"),
-        ({"columns": ["models=*,score=a"]}, r"replaces model and score"),
+        ({"columns": ["models=a|"]}, r"a name is missing; use models=A\|B"),
+        ({"columns": ["models=*,score=a"]}, r"models replaces model and score"),
     ],
 )
 def test_choices_that_cannot_be_meant_are_refused(options, message):

@@ -1,6 +1,7 @@
 """The evaluation event and the declaration of a benchmark: the records that a producer sends."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
 import msgspec
@@ -226,12 +227,29 @@ class Spec(BaseModel):
 
     @model_validator(mode="after")
     def _direct_aliases(self) -> Self:
-        for name, model in self.aliases.items():
-            if model in self.aliases:
-                raise ValueError(
-                    f"aliases: {shorten(name)} is an alias of {shorten(model)}, which is an alias itself; name the model that both are"
-                )
+        if problem := alias_problem(self.aliases):
+            raise ValueError(f"aliases: {problem}")
         return self
+
+
+def alias_problem(aliases: Mapping[str, str]) -> str | None:
+    """Return what is wrong with aliases of models, and what to do; None if each is an alias of a model that is no alias.
+
+    Examples
+    --------
+    >>> alias_problem({"a": "b", "b": "a"})
+    'a and b are aliases of each other; omit one of the two'
+    >>> alias_problem({"a": "b", "b": "c"})
+    'a is an alias of b, and b is an alias of c; make a an alias of c'
+    """
+    for name, model in aliases.items():
+        if model in aliases:
+            last = aliases[model]
+            a, b, c = map(shorten, (name, model, last))
+            if last == name:
+                return f"{a} and {b} are aliases of each other; omit one of the two"
+            return f"{a} is an alias of {b}, and {b} is an alias of {c}; make {a} an alias of {c}"
+    return None
 
 
 class Declaration(Spec):

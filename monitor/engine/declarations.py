@@ -17,13 +17,14 @@ from monitor.engine.state.delta import BenchmarkDelta, Refusal, StoredBenchmark
 from monitor.engine.state.repeats import Undeclared
 from schemas.catalogue import published
 from schemas.decode import Fault
-from schemas.events import MAX_GRADED_ITEMS, Spec
+from schemas.events import MAX_GRADED_ITEMS, Spec, alias_problem
 from schemas.text import shorten
 
 FREE_TO_CHANGE: Final = ("power", "margin", "aliases")
 """Declared fields that no latch depends on."""
 
-_NEW_NAME: Final = "declare it under another benchmark name or in a new data directory"
+_ELSEWHERE: Final = "under another benchmark name or in a new data directory"
+_NEW_NAME: Final = f"declare it {_ELSEWHERE}"
 
 
 def changed_fields(old: Spec, new: Spec) -> list[str]:
@@ -105,21 +106,24 @@ def _scores_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
 
 
 def _alias_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
-    """Return why an alias comes too late: its events count as another model's already."""
+    """Return why an alias is refused: it is one already, of another model; it has scores of its own; or it is part of a chain."""
     scored = {contestant.model for contestant in benchmark.contestants}
     for name, model in spec.aliases.items():
-        known = name if name in scored else benchmark.spec.aliases.get(name, model)
+        known = benchmark.spec.aliases.get(name, model)
+        problem = None
         if known != model:
-            reason = (
-                f"{shorten(name)} already has scores that count as {shorten(known)}'s, so it cannot become an alias of {shorten(model)}; "
-                "declare an alias before its first score, under a new benchmark name or in a new data directory"
-            )
+            problem = f"{shorten(name)} is an alias of {shorten(known)}, which is permanent"
+            remedy = f"omit it, or declare it {_ELSEWHERE}"
+        elif name in scored:
+            problem = f"{shorten(name)} already has scores of its own"
+            remedy = f"declare an alias before its first score, {_ELSEWHERE}"
+        if problem is not None:
+            reason = f"{problem}, so it cannot become an alias of {shorten(model)}; {remedy}"
             return Refusal("aliases", shorten(name), reason, benchmark.name)
-    every = benchmark.spec.aliases | spec.aliases
-    if chained := [name for name, model in every.items() if model in every]:
-        reason = f"{shorten(chained[0])} would be an alias of an alias; name the model that both are"
-        return Refusal("aliases", shorten(chained[0]), reason, benchmark.name)
-    return None
+    chained = alias_problem(benchmark.spec.aliases | spec.aliases)
+    return (
+        None if chained is None else Refusal("aliases", ", ".join(map(shorten, spec.aliases)), chained, benchmark.name)
+    )
 
 
 # --- a new version ------------------------------------------------------------------------------------------------------------------------

@@ -187,7 +187,43 @@ def test_an_alias_holds_in_every_command_and_for_benchmarks_that_have_begun(tmp_
         in rankwatch("report", folder, "--alias", "fair=fair", code=2).stderr
     )
     late = rankwatch("watch", folder, "--once", "--data-dir", data, "--alias", "weak=fair", code=2)
-    assert "already has scores that count as weak's, so it cannot become an alias of fair" in late.stderr
+    assert (
+        "weak already has scores of its own, so it cannot become an alias of fair; declare an alias before"
+        in late.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "problem"),
+    [
+        ("a=b", "b=a", "--alias: bench: a and b are aliases of each other; omit one of the two (declared so far: a=b)"),
+        ("a=b", "b=c", "a is an alias of b, and b is an alias of c; make a an alias of c (declared so far: a=b)"),
+        (
+            "d=b",
+            "d=c",
+            "aliases: d is an alias of b, which is permanent, so it cannot become an alias of c; omit it, or",
+        ),
+    ],
+)
+def test_aliases_that_contradict_earlier_ones_are_refused(tmp_path, first, second, problem):
+    path = write(tmp_path / "a.jsonl", [{"benchmark": "bench", "item_id": "1", "model": "x", "score": 1}])
+    watch_once(tmp_path / "data", path, "--items", 60, "--alias", first)
+    refused = rankwatch("watch", path, "--once", "--data-dir", tmp_path / "data", "--alias", second, code=2)
+    assert problem in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("second", "problem"),
+    [
+        ("a=c", "--alias a=c: a is an alias of b too; give each alias one model"),
+        ("b=a", "--alias: a and b are aliases of each other; omit one of the two"),
+    ],
+)
+def test_aliases_that_contradict_each_other_are_refused(tmp_path, second, problem):
+    path = write(tmp_path / "a.jsonl", [{"benchmark": "bench", "item_id": "1", "model": "x", "score": 1}])
+    refused = rankwatch("report", path, "--alias", "a=b", "--alias", second, code=2)
+    assert refused.stderr == f"rankwatch: {problem}\n"
 
 
 def test_a_published_size_counts_live_and_is_compared_in_a_report(tmp_path, records):

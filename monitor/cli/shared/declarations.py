@@ -16,7 +16,7 @@ from monitor.ingest.files.paths import is_remote
 from monitor.ingest.importer import named_path
 from schemas.catalogue import published
 from schemas.decode import describe_error
-from schemas.events import Declaration, Spec
+from schemas.events import Declaration, Spec, alias_problem
 from schemas.sentences import REDECLARED
 from schemas.text import shorten
 
@@ -69,7 +69,13 @@ def parse_flags(options: DeclareOptions) -> Flags:
     """Parse flags of the form VALUE or NAME=VALUE; a wrong one ends the command."""
     values: dict[str, dict[str | None, Any]] = {}
     given = asdict(options)
-    aliases = dict(_alias(entry) for entry in given.pop("alias") or ())
+    aliases: dict[str, str] = {}
+    for entry in given.pop("alias") or ():
+        name, model = _alias(entry)
+        if aliases.setdefault(name, model) != model:
+            stop(f"--alias {entry}: {name} is an alias of {aliases[name]} too; give each alias one model", USAGE)
+    if problem := alias_problem(aliases):
+        stop(f"--alias: {problem}", USAGE)
     for field, entries in given.items():
         for entry in entries or ():
             name, equals, text = entry.rpartition("=")
@@ -279,6 +285,8 @@ class Declarations:
             self._begun[name] = _fields(changed.get(name, spec))
             if not aliases.items() <= spec.aliases.items():
                 self._begun[name] = _override(self._begun[name], {"aliases": aliases})
+                if problem := alias_problem(self._begun[name]["aliases"]):
+                    stop(f"--alias: {shorten(name)}: {problem} (declared so far: {_show_aliases(spec.aliases)})", USAGE)
         return [
             {"declare": name, **self._begun[name]}
             for name, spec in specs.items()
@@ -333,6 +341,10 @@ def _same(field: str, value: object, old: object) -> bool:
 
 def _policy(order: object) -> object:
     return order.get("policy") if isinstance(order, dict) else order
+
+
+def _show_aliases(aliases: Mapping[str, str]) -> str:
+    return ", ".join(f"{shorten(alias)}={shorten(model)}" for alias, model in aliases.items())
 
 
 def _show(field: str, value: object) -> str:

@@ -28,6 +28,7 @@ class Reject(TypedDict):
 class SourceSpan(msgspec.Struct, gc=False):
     """The watched file of a packed record, and its state at the end of the span.
 
+    `path` is the path of the file, with the epoch that the command line gave it, if any: each epoch of a file has a place of its own.
     `generation` grows by one each time bytes already read have changed; the file is then read again from 0. `prefix` is the BLAKE2b-128,
     in hexadecimal, of all (decompressed) bytes up to the end of the span; `line` counts the lines up to there.
     """
@@ -78,6 +79,8 @@ class Segment(NamedTuple):
         The benchmarks that begin here, with the declaration of each from the command line, if there is one.
     ended : sequence of Ended
         Ends of runs, after the events.
+    incomplete : str or None
+        What is missing of the file; set in one more segment at the end of a file that breaks off.
     """
 
     declarations: list[Declaration]
@@ -90,6 +93,7 @@ class Segment(NamedTuple):
     raw: bytes | None = None
     begun: dict[str, dict[str, Any] | None] = {}  # noqa: RUF012 - never changed in place
     ended: Sequence[Ended] = ()
+    incomplete: str | None = None
 
     @property
     def line_count(self) -> int:

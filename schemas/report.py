@@ -180,6 +180,9 @@ class BenchmarkReport(StrictModel):
     duplicates_by_model: dict[str, int] = Field(description="scores that came again, most first")
     epochs: list[int] = Field(description="epochs that were read; a model is ranked by its newest")
     unranked: int = Field(description="scores on items that only an earlier epoch of a model has")
+    incomplete: str | None = Field(
+        description="which file breaks off and how: its end is not taken for the end of any run; null for complete files"
+    )
     order: OrderReport
     alpha: float
     power: float

@@ -89,6 +89,7 @@ def benchmark(pairs=None, models=None, **fields):
         "duplicates_by_model": {},
         "epochs": [0],
         "unranked": 0,
+        "incomplete": None,
         "rejected": 0,
         "order": OrderReport(policy="trusted", suspect=False, reason=None),
         "alpha": 0.05,

@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from monitor.cli.shared.options import DeclareOptions, MaxRejectedOption, Paths, ScoreOptions, option
+from monitor.cli.shared.options import (
+    DeclareOptions,
+    EpochOption,
+    InheritOption,
+    MaxRejectedOption,
+    Paths,
+    ScoreOptions,
+    option,
+)
 
 
 class GateFormat(StrEnum):
@@ -28,6 +36,8 @@ def gate(
     form: Annotated[
         GateFormat, typer.Option("--format", help="text, json, a JUnit file, or a GitHub annotation")
     ] = GateFormat.text,
+    epoch: EpochOption = None,
+    inherit: InheritOption = False,
     max_rejected: MaxRejectedOption = 0.1,
 ) -> None:
     """Compare two models; the exit code is the verdict.
@@ -38,13 +48,19 @@ def gate(
 
     Example: rankwatch gate results/ --pair candidate baseline --format github
     """
+    from monitor.cli.shared.epochs import parse_epoch
+    from monitor.cli.shared.errors import stop
     from monitor.cli.shared.files import read_results
     from monitor.cli.shared.pairs import choose_pair
     from monitor.render import gate as render
     from monitor.report.build import build_report
 
-    report = build_report([read_results(paths, max_rejected, logs, declared)], pairs="all", assert_complete=True)
-    answer = render.answer(*choose_pair(report, pair, benchmark), pair)
+    partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
+    report = build_report([partition], pairs="all", assert_complete=True)
+    chosen = choose_pair(report, pair, benchmark)
+    if chosen[0].incomplete:
+        stop(f"{chosen[0].incomplete}; complete the file, and run the command again")
+    answer = render.answer(*chosen, pair)
     render_answer = {
         GateFormat.text: render.as_text,
         GateFormat.json: render.as_json,

@@ -21,8 +21,9 @@ from monitor.cli.shared.options import (
 
 if TYPE_CHECKING:
     from monitor.cli.shared.declarations import Declarations
+    from monitor.ingest.batches import BatchReader
     from monitor.ingest.epochs import Epochs, Newest
-    from monitor.ingest.files.streams import OpenStream
+    from monitor.ingest.importer import Importer
     from monitor.send.messages import Outgoing
     from monitor.send.send_record import SendRecord
     from monitor.send.sender import Deliver, Delivery, Sender
@@ -70,6 +71,7 @@ def send(
     from monitor.cli.shared.files import benchmarks_in, find_files, make_importer
     from monitor.cli.shared.process import log_to_terminal
     from monitor.cli.shared.settings import read_settings
+    from monitor.ingest.epochs import EpochRecord, Epochs
     from monitor.ingest.importer import show_argument
     from monitor.ingest.reject_limit import TooManyRejected
     from monitor.send.send_record import SendRecord, default_folder
@@ -79,18 +81,23 @@ def send(
     command = shlex.join(["rankwatch", "send", *map(show_argument, paths), "--to", mask_url(to)])
     declare = make_declarations(declared, paths, live=command)
     destination = _destination(to, settings, token_file, packed=packed)
-    epochs = _epochs(epoch, destination, inherit=inherit)
+    parsed = _parse_epoch(epoch, destination, inherit=inherit)
     importer = make_importer(logs)
     files = find_files(importer, paths)
     log_to_terminal()
     try:
         folder = data_dir.absolute() / "sent" if data_dir else default_folder()
         record = SendRecord.load(destination.url, folder, forget=again)
+        epochs = Epochs(
+            parsed,
+            newest=destination.newest or (lambda _: {}),
+            record=EpochRecord(record.epochs_path, forget=again),
+        )
         changed = declare.resume(record.specs(), lambda: benchmarks_in(files, importer))
         asyncio.run(
             _send(
                 files,
-                importer.open,
+                importer,
                 destination,
                 settings.max_rejected,
                 record,
@@ -124,18 +131,14 @@ class _Destination(NamedTuple):
     """How many records a server has read and refused, by reason; None for a topic, which refuses none."""
 
 
-def _epochs(text: str | None, destination: _Destination, *, inherit: bool) -> "Epochs | None":
+def _parse_epoch(text: str | None, destination: _Destination, *, inherit: bool) -> int | str | None:
     from monitor.cli.shared.epochs import parse_epoch
-    from monitor.ingest.epochs import NEXT, Epochs
+    from monitor.ingest.epochs import NEXT
 
     epoch = parse_epoch(text, inherit=inherit)
-    if epoch is None:
-        return None
-    if destination.newest is None:
-        if epoch == NEXT:
-            stop("--epoch next: a topic does not report the newest epoch of a model; give the number, --epoch N", USAGE)
-        return Epochs(epoch)
-    return Epochs(epoch, newest=destination.newest)
+    if epoch == NEXT and destination.newest is None:
+        stop("--epoch next: a topic does not report the newest epoch of a model; give the number, --epoch N", USAGE)
+    return epoch
 
 
 def _destination(to: str, settings: "Settings", token_file: Path | None, *, packed: bool) -> _Destination:
@@ -214,40 +217,39 @@ async def _kafka(addresses: str, topic: str, settings: "Settings") -> "AsyncIter
 
 async def _send(
     files: Sequence[Path],
-    open_file: "OpenStream",
+    importer: "Importer",
     destination: _Destination,
     max_rejected: float,
     record: "SendRecord",
     declare: "Declarations",
     changed: Sequence[dict[str, Any]],
-    epochs: "Epochs | None",
+    epochs: "Epochs",
     *,
     packed: bool,
     ended: bool,
     inherit: bool,
 ) -> None:
-    import asyncio
     from time import monotonic
 
-    from monitor.cli.shared.epochs import inherited
+    from monitor.cli.shared.epochs import inherited, note_read_before
     from monitor.cli.shared.files import RejectedLines
     from monitor.cli.shared.progress import progress_bar
     from monitor.ingest.batches import BatchReader
     from monitor.ingest.reject_limit import RejectedLine, RejectLimit
-    from monitor.ingest.runs import ends_of_runs
     from monitor.report.sentences import counted
     from monitor.send.sender import Delivery, Sender
 
     start, lines, limit = monotonic(), RejectedLines(), RejectLimit(max_rejected)
     fresh: list[Ended] = []
+    refusals: list[str] = []
     reader = BatchReader(
-        record.sources, declare=declare, known=record.benchmarks, epochs=epochs, blocks=_BLOCKS, opener=open_file
+        record.sources, declare=declare, known=record.benchmarks, epochs=epochs, blocks=_BLOCKS, opener=importer.open
     )
 
     async def deliveries() -> "AsyncGenerator[Delivery, None]":
         async with aclosing(reader.read(files, final=True)) as batches:
             async for batch in batches:
-                yield Delivery(batch.path, batch.source, [part.segment for part in batch.parts])
+                yield Delivery(batch.path, batch.source, [part.segment for part in batch.parts], batch.place)
 
     async with destination.open() as deliver:
         with progress_bar("sending") as update:
@@ -269,14 +271,16 @@ async def _send(
                 await sender.run(deliveries())
                 limit.finish()
                 if ended or inherit:
-                    ends = await asyncio.to_thread(ends_of_runs, files, open_file, epochs, inherit=inherit)
-                    fresh = await sender.end([end for end in ends if ended or end.base is not None])
+                    fresh, refusals = await _end_runs(
+                        files, importer, reader, sender, record, epochs, ended=ended, inherit=inherit
+                    )
             except BaseException:
                 note(f"{_summary(sender)} before the stop")
                 raise
             finally:
                 reader.close()
     lines.print_rest()
+    note_read_before(epochs.epoch, reader.read_before())
     declare.note_unused(record.benchmarks)
     _note_changes(sender, destination.refused)
     if limit.rejected:
@@ -284,6 +288,30 @@ async def _send(
     end = f"; {counted(len(fresh), 'run')} ended{inherited(fresh)}" if fresh else ""
     refused = sum((destination.refused or {}).values())
     print(f"{_summary(sender)} to {destination.url}{end}{f'; {refused:,} refused there' if refused else ''}")
+    if refusals:
+        stop("\nrankwatch: ".join(refusals))
+
+
+async def _end_runs(
+    files: Sequence[Path],
+    importer: "Importer",
+    reader: "BatchReader",
+    sender: "Sender",
+    record: "SendRecord",
+    epochs: "Epochs",
+    *,
+    ended: bool,
+    inherit: bool,
+) -> "tuple[list[Ended], list[str]]":
+    """End the runs of files; return those that had not ended before, and what to do about files that break off."""
+    import asyncio
+
+    from monitor.cli.shared.files import not_ending
+    from monitor.ingest.runs import ends_of_runs
+
+    found = await asyncio.to_thread(ends_of_runs, files, importer.open, epochs, inherit=inherit)
+    ends, refusals = await asyncio.to_thread(not_ending, found, reader.incomplete, record.benchmarks, importer)
+    return await sender.end([end for end in ends if ended or end.base is not None]), refusals
 
 
 def _note_changes(sender: "Sender", refused: dict[str, int] | None) -> None:

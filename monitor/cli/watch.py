@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from monitor.cli.shared.errors import USAGE, end_at_once, note, stop
+from monitor.cli.shared.errors import FAULT, USAGE, end_at_once, note, stop
 from monitor.cli.shared.options import (
     ConflictsOption,
     DataDirOption,
@@ -133,37 +133,40 @@ async def _read_once(
     from monitor.cli.shared.conflicts import save_conflicts
     from monitor.cli.shared.files import find_files, stop_without_results
     from monitor.cli.shared.output import print_report
+    from monitor.ingest.incomplete import incomplete_benchmarks
     from monitor.ingest.reject_limit import TooManyRejected
     from schemas.text import shorten
 
     found = find_files(files.importer, files.paths)
     async with EmbeddedMonitor(settings, serve=False, declare=files.declare) as monitor:
         await _resume(files, monitor)
+        tailer = _make_tailer(files, monitor)
         try:
-            await _make_tailer(files, monitor).run_once()
+            await tailer.run_once()
         except TooManyRejected as error:
             await monitor.caught_up()
             stop(str(error))
         await monitor.caught_up()
         if not monitor.reports.benchmarks():
             stop_without_results(found)
-        if files.ended or files.inherit:
-            await _end_runs(files, monitor)
+        all_ended = not (files.ended or files.inherit) or await _end_runs(files, monitor, tailer)
         files.declare.note_unused(monitor.reports.benchmarks())
         if monitor.dead_letters_written:
             note(_rejected(monitor.dead_letters_written, monitor))
         partitions = monitor.reports.partitions
     # Everything is stored. For this report alone, the end of the files is the end of every run; a later run may add to them.
     for partition in partitions:
-        partition.assume_ends()
+        partition.assume_ends(incomplete_benchmarks(tailer.incomplete, partition.benchmarks, files.importer.open))
     save_conflicts(partitions, conflicts)
     print_report(partitions, form, pairs)
     for partition in partitions:
         for name, benchmark in sorted(partition.benchmarks.items()):
-            if benchmark.undeclared:
+            if benchmark.undeclared and not benchmark.incomplete:
                 note(
                     f"{shorten(name)}: the report takes the mean of all repeats; live, no pair is decided: {benchmark.undeclared}"
                 )
+    if not all_ended:
+        raise SystemExit(FAULT)
 
 
 async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -> None:
@@ -213,22 +216,27 @@ async def _resume(files: _Files, monitor: "EmbeddedMonitor") -> None:
         await monitor.caught_up()
 
 
-async def _end_runs(files: _Files, monitor: "EmbeddedMonitor") -> None:
-    """End the runs whose scores the files hold, and that have not ended; print how many, and how many inherit."""
+async def _end_runs(files: _Files, monitor: "EmbeddedMonitor", tailer: "Tailer") -> bool:
+    """End the runs whose scores the files hold, and that have not ended; print how many, and how many inherit.
+
+    Runs in benchmarks of a file that breaks off go on: the file is printed. Return whether there was none.
+    """
     import asyncio
 
-    from monitor.cli.shared.epochs import after_state, inherited
+    from monitor.cli.shared.epochs import inherited
+    from monitor.cli.shared.files import not_ending
     from monitor.ingest.runs import ends_of_runs, epoch_before
     from monitor.report.sentences import counted
     from schemas.events import Ended
 
     await monitor.caught_up()
     benchmarks = monitor.reports.benchmarks()
-    epochs = after_state(files.epoch, benchmarks)
-    paths = files.importer.find(files.paths, strict=False)
+    paths = [path for path in files.importer.find(files.paths, strict=False) if path in tailer.files]
+    found = await asyncio.to_thread(ends_of_runs, paths, files.importer.open, tailer.epochs)
+    whole, refusals = await asyncio.to_thread(not_ending, found, tailer.incomplete, benchmarks, files.importer)
     ends: dict[Ended, None] = {}
     before = 0
-    for end in await asyncio.to_thread(ends_of_runs, paths, files.importer.open, epochs):
+    for end in whole:
         benchmark = benchmarks.get(end.ended)
         run = None if benchmark is None else benchmark.epoch_contestant_of.get((end.model or "", end.epoch or 0))
         if benchmark is None or run is None:
@@ -246,21 +254,30 @@ async def _end_runs(files: _Files, monitor: "EmbeddedMonitor") -> None:
             [end.model_dump_json(exclude_none=True).encode() for end in sorted(ends, key=lambda end: end.epoch or 0)]
         )
         await monitor.caught_up()
+    for refusal in refusals:
+        note(refusal)
     note(f"{counted(len(ends), 'run')} ended{f'; {before:,} had ended before' if before else ''}{inherited(ends)}")
+    return not refusals
 
 
 def _make_tailer(files: _Files, monitor: "EmbeddedMonitor") -> "Tailer":
-    from monitor.cli.shared.epochs import after_state
+    from monitor.cli.shared.epochs import after_state, note_read_before
+    from monitor.ingest.epochs import EpochRecord
     from monitor.ingest.reject_limit import RejectLimit
     from monitor.ingest.tail import Tailer
 
+    try:
+        record = EpochRecord(monitor.settings.data_dir.absolute() / "epochs.json")
+    except ValueError as error:
+        stop(str(error))
     return Tailer(
         files.paths,
         monitor.log.append,
         monitor.partition.sources,
         declare=files.declare,
         known=set(monitor.reports.benchmarks()),
-        epochs=after_state(files.epoch, monitor.reports.benchmarks()),
+        epochs=after_state(files.epoch, monitor.reports.benchmarks(), record),
+        on_first_pass=lambda paths: note_read_before(files.epoch, paths),
         limit=RejectLimit(monitor.settings.max_rejected),
         poll_interval=monitor.settings.poll_seconds,
         importer=files.importer,
@@ -275,7 +292,7 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
     from monitor.cli.shared.live import EventRate, IfComplete
 
     async def end_runs() -> None:
-        await _end_runs(files, monitor)
+        await _end_runs(files, monitor, tailer)
 
     tailer = _make_tailer(files, monitor)
     following = tailer.follow(end_runs if files.ended or files.inherit else None)

@@ -1,6 +1,6 @@
 """The fold of a partition: (state, chunk of records) -> (state, changes). No I/O, no clock."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -108,15 +108,22 @@ class Partition:
             folding.count_reject(benchmark)
         return folding.finish()
 
-    def end_all_runs(self) -> Delta:
-        """End every run: nothing more will come."""
-        ended = [Ended(ended=name) for name, benchmark in self.benchmarks.items() if benchmark.contestants]
+    def end_all_runs(self, incomplete: Mapping[str, str] | None = None) -> Delta:
+        """End every run, since nothing more will come; those of `incomplete` benchmarks go on, for the reason given there."""
+        for name, reason in (incomplete or {}).items():
+            if name in self.benchmarks:
+                self.benchmarks[name].incomplete = reason
+        ended = [
+            Ended(ended=name)
+            for name, benchmark in self.benchmarks.items()
+            if benchmark.contestants and not benchmark.incomplete
+        ]
         return self.fold_events([], [], [], self.off + 1, ended=ended)
 
-    def assume_ends(self) -> None:
+    def assume_ends(self, incomplete: Mapping[str, str] | None = None) -> None:
         """End every run for a report, although the log may still bring scores of it."""
         before = {name: set(benchmark.ended) for name, benchmark in self.benchmarks.items()}
-        self.end_all_runs()
+        self.end_all_runs(incomplete)
         for name, benchmark in self.benchmarks.items():
             benchmark.assumed_ended = benchmark.ended - before[name]
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -32,10 +32,11 @@ class Part(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Consecutive parts of one file."""
+    """Consecutive parts of one file, and the name under which its place is stored."""
 
     path: Path
     parts: list[Part]
+    place: str
 
     @property
     def source(self) -> Source:
@@ -68,7 +69,7 @@ class BatchReader:
     Parameters
     ----------
     sources : mapping of str to Source
-        How far each file has been read, by absolute path.
+        How far each file has been read, by the name under which its place is stored (`Epochs.place`).
     declare : callable, optional
         Returns what to declare of a benchmark that begins. Called in another thread.
     known : iterable of str
@@ -83,6 +84,9 @@ class BatchReader:
     Attributes
     ----------
     progress : Progress
+    incomplete : dict of Path to str
+        What is missing of files that were read as complete and break off.
+    epochs : Epochs or None
     """
 
     def __init__(
@@ -96,12 +100,19 @@ class BatchReader:
         opener: OpenStream = open_stream,
     ) -> None:
         self.progress = Progress()
+        self.incomplete: dict[Path, str] = {}
         self._sources = dict(sources)
-        self._declare, self._known, self._epochs = declare, set(known), epochs
+        self._declare, self._known, self.epochs = declare, set(known), epochs
+        self._with_news: set[Path] = set()
         self._blocks, self._opener = blocks, opener
         self._checker = Checker()
         self._files: dict[Path, WatchedFile] = {}
         self._lock = threading.Lock()
+
+    @property
+    def files(self) -> Collection[Path]:
+        """The files of the last pass."""
+        return self._files.keys()
 
     async def read(self, files: Sequence[Path], *, final: bool) -> AsyncGenerator[Batch, None]:
         """Yield what is new in files, one file after the other, each up to its present size.
@@ -118,6 +129,8 @@ class BatchReader:
         OSError
             If a file cannot be read.
         """
+        if self.epochs is not None:
+            await asyncio.to_thread(self.epochs.begin, map(origin, files))
         await asyncio.to_thread(self._update, files)
         for path in files:
             file = self._files[path]
@@ -134,6 +147,13 @@ class BatchReader:
                 file.close()  # the file may come back
             if final:
                 file.close()
+
+    def read_before(self) -> list[Path]:
+        """Return the files that were read before, and of which nothing new has been read."""
+        return [path for path in self._files if path not in self._with_news and self._place(path) in self._sources]
+
+    def _place(self, path: Path) -> str:
+        return origin(path) if self.epochs is None else self.epochs.place(origin(path))
 
     def close(self) -> None:
         """Close all files."""
@@ -156,7 +176,8 @@ class BatchReader:
 
     def _next(self, file: WatchedFile, *, final: bool) -> Batch | None:
         with self._lock:
-            source = self._sources.get(origin(file.path))
+            place = self._place(file.path)
+            source = self._sources.get(place)
             reader = file.reader(source, final=final)
             if reader is None:
                 return None
@@ -167,9 +188,12 @@ class BatchReader:
                 blocks += 1
             file.remember(drained=not parts)
             if not parts:
+                if final and reader.incomplete is not None:
+                    self.incomplete[file.path] = reader.incomplete
                 return None
-            batch = Batch(file.path, parts)
-            self._sources[origin(file.path)] = batch.source
+            batch = Batch(file.path, parts, place)
+            self._sources[place] = batch.source
+            self._with_news.add(file.path)
             return batch
 
     def _read_block(self, file: WatchedFile, reader: BlockReader, parts: list[Part], *, final: bool) -> bool:
@@ -189,7 +213,12 @@ class BatchReader:
                 prefix.update(block.data[start - block.start : segment.end - block.start])
             assert prefix is not None, "a watched file is hashed"
             source = Source(file.generation, segment.end, prefix.hexdigest(), segment.line)
-            dated = segment if self._epochs is None else self._epochs(segment, start)
+            dated = segment
+            if self.epochs is not None:
+                old = self._sources.get(self._place(file.path))
+                dated = self.epochs(
+                    segment, rewritten=start == 0 and old is not None and old.generation < file.generation
+                )
             parts.append(Part(begin(dated, self._known, self._declare), start, source))
             start = segment.end
         return True

@@ -1,7 +1,14 @@
-"""Give events an epoch where they carry none: a number, or the one after the newest that their model has."""
+"""Give events an epoch where they carry none: a number, or the one after the newest that their model has.
 
-from collections.abc import Callable, Hashable, Mapping
-from typing import Final
+The epoch of a file is remembered, in a small file next to what was read of it: a restart goes on with it, and another epoch reads the file
+again from its start.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from schemas.packed import Segment
 
@@ -10,65 +17,191 @@ NEXT: Final = "next"
 Newest = Callable[[str], Mapping[str, int]]
 """Returns the newest epoch of each model of a benchmark, before any file is read."""
 
+_VERSION: Final = 1
+
+
+class Generation(NamedTuple):
+    """One reading of files with "next", by number."""
+
+    number: int
+
+
+class EpochRecord:
+    """The epoch of each file, and the newest epochs that each generation comes after.
+
+    It is written before the first event of a generation is passed on, so that a restart gives the rest of the generation the same epochs.
+    If it is lost, files go on as if they had been read without an epoch.
+
+    Parameters
+    ----------
+    path : Path, optional
+        The file to keep it in; None: in memory only.
+    forget : bool
+        Start with an empty record.
+
+    Attributes
+    ----------
+    files : dict of str to (int or Generation)
+        By the name of a file.
+    generations : list of dict
+        By number, and by benchmark: the newest epoch of each model before the generation.
+
+    Raises
+    ------
+    ValueError
+        If the file is not such a record.
+    OSError
+        If it cannot be read.
+    """
+
+    def __init__(self, path: Path | None = None, *, forget: bool = False) -> None:
+        self._path = path
+        self.files: dict[str, int | Generation] = {}
+        self.generations: list[dict[str, dict[str, int]]] = []
+        if path is None or forget or not path.exists():
+            return
+        try:
+            self._parse(json.loads(path.read_bytes()))
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise ValueError(
+                f"{path} is not a record of the epochs of files; delete it, and give --epoch again where you gave it before"
+            ) from error
+
+    def _parse(self, data: Any) -> None:  # noqa: ANN401 - JSON of any shape
+        if data["version"] != _VERSION:
+            raise ValueError("another version")
+        self.generations = [{name: dict(newest) for name, newest in each.items()} for each in data["generations"]]
+        self.files = {
+            file: epoch if isinstance(epoch, int) else Generation(range(len(self.generations))[epoch["generation"]])
+            for file, epoch in data["files"].items()
+        }
+
+    def save(self) -> None:
+        """Replace the file, durably.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written; the old file stays.
+        """
+        if self._path is None:
+            return
+        files = {
+            file: {"generation": epoch.number} if isinstance(epoch, Generation) else epoch
+            for file, epoch in self.files.items()
+        }
+        data = {"version": _VERSION, "files": files, "generations": self.generations}
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self._path.with_suffix(f".{os.getpid()}")
+        with open(draft, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(json.dumps(data, ensure_ascii=False, indent=1).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self._path)
+
 
 class Epochs:
     """Sets the epoch of events that carry none (or 0).
 
     Parameters
     ----------
-    epoch : int or "next"
-        "next": one above the newest epoch that the model has; 0 for a model without scores.
+    epoch : int, "next" or None
+        "next": one above the newest epoch that the model has; 0 for a model without scores. None: files keep the epoch they had.
     newest : callable, optional
     group : callable, optional
-        Returns the group of a file: the files of a group are one generation, and a later group comes after it. One group by default.
+        Returns the number of the group of a file: the files of a group are one generation, and a later group comes after it. One group by
+        default: all files that are first read with "next" by this command.
+    record : EpochRecord, optional
+        The epochs of files that were read before.
     """
 
     def __init__(
         self,
-        epoch: int | str,
+        epoch: int | str | None,
         *,
         newest: Newest = lambda _: {},
-        group: Callable[[str], Hashable] = lambda _: None,
+        group: Callable[[str], int] = lambda _: 0,
+        record: EpochRecord | None = None,
     ) -> None:
-        self._epoch, self._newest, self._group = epoch, newest, group
-        self._resumed: dict[str, bool] = {}
-        self._start: dict[str, Mapping[str, int]] = {}
-        self._last: dict[tuple[str, str], tuple[Hashable, int]] = {}
+        self.epoch = epoch
+        self._newest, self._group, self._record = newest, group, record or EpochRecord()
+        self._first = len(self._record.generations)
+        self._dated: dict[str, dict[str, int]] = {}
 
-    def __call__(self, segment: Segment, start: int = 0) -> Segment:
-        """Return the segment with these epochs; `start` is its position in the file.
+    def place(self, file: str) -> str:
+        """Return the name under which the place of a file is stored: each epoch of a file has a place of its own."""
+        epoch = self._record.files.get(file)
+        return file if epoch is None else f"{file} (epoch {NEXT if isinstance(epoch, Generation) else epoch})"
 
-        With "next", a file that is first read after its beginning was read before: its new lines belong to the newest epoch.
+    def begin(self, files: Iterable[str]) -> None:
+        """Give each file its epoch, and record it: a file that has a generation keeps it.
+
+        Raises
+        ------
+        OSError
+            If the record cannot be written.
         """
-        self._resumed[segment.path] = start > 0 and self._resumed.get(segment.path, True)
-        if isinstance(self._epoch, int):
-            for event in segment.events:
-                event.epoch = event.epoch or self._epoch
-        else:
-            group, resumed = self._group(segment.path), self._resumed[segment.path]
-            for event in segment.events:
-                if not event.epoch:
-                    event.epoch = self._next(event.benchmark, event.model, group, resumed=resumed)
-        return segment._replace(raw=None)  # the lines themselves have no epoch
+        if self.epoch is not None:
+            changes = [self._assign(file) for file in files]
+            if any(changes):
+                self._record.save()
 
-    def of(self, benchmark: str, model: str) -> int:
-        """Return the epoch of the events that carry none, once all files are read."""
-        if isinstance(self._epoch, int):
-            return self._epoch
-        if (benchmark, model) in self._last:
-            return self._last[benchmark, model][1]
-        return self._newest(benchmark).get(model, 0)
+    def _assign(self, file: str, *, rewritten: bool = False) -> bool:
+        """Give a file its epoch, and return whether it had another one."""
+        known = self._record.files
+        old = known.get(file)
+        if self.epoch != NEXT:
+            assert isinstance(self.epoch, int)
+            if self.epoch:
+                known[file] = self.epoch
+            else:
+                known.pop(file, None)  # 0 is the epoch of events without one
+        elif not isinstance(old, Generation) or rewritten:
+            known[file] = new = Generation(self._first + self._group(file))
+            missing = new.number + 1 - len(self._record.generations)
+            self._record.generations += [{} for _ in range(missing)]
+        return known.get(file) != old
 
-    def _next(self, benchmark: str, model: str, group: Hashable, *, resumed: bool) -> int:
-        key = benchmark, model
-        if benchmark not in self._start:
-            self._start[benchmark] = dict(self._newest(benchmark))
-        start = self._start[benchmark].get(model)
-        if resumed:
-            return start or 0
-        last_group, last = self._last.get(key, (None, start))
-        if key not in self._last or last_group != group:
-            last = 0 if last is None else last + 1
-            self._last[key] = group, last
-        assert last is not None
-        return last
+    def __call__(self, segment: Segment, *, rewritten: bool = False) -> Segment:
+        """Return the segment with these epochs.
+
+        Parameters
+        ----------
+        segment : Segment
+        rewritten : bool
+            Whether the file was read before with other contents, and the segment begins the new ones. They are a new generation, unless
+            this command has read the file already.
+        """
+        file = segment.path
+        if file not in self._record.files:
+            self.begin([file])
+        epoch = self._record.files.get(file)
+        if rewritten and self.epoch == NEXT and isinstance(epoch, Generation) and epoch.number < self._first:
+            self._assign(file, rewritten=True)
+            self._record.save()
+            epoch = self._record.files[file]
+        if isinstance(epoch, int):
+            for event in segment.events:
+                event.epoch = event.epoch or epoch
+        elif epoch is not None:
+            self._date(segment, epoch)
+        return segment if epoch is None else segment._replace(raw=None)  # the lines themselves have no epoch
+
+    def _date(self, segment: Segment, generation: Generation) -> None:
+        bases = self._record.generations[generation.number]
+        for event in segment.events:
+            name, model = event.benchmark, event.model
+            if name not in bases:
+                bases[name] = self._before(name)
+                self._record.save()
+            if not event.epoch:
+                event.epoch = bases[name].get(model, -1) + 1
+            dated = self._dated.setdefault(name, {})
+            dated[model] = max(event.epoch, dated.get(model, 0))
+
+    def _before(self, benchmark: str) -> dict[str, int]:
+        """Return the newest epoch of each model of a benchmark now."""
+        newest = dict(self._newest(benchmark))
+        for model, epoch in self._dated.get(benchmark, {}).items():
+            newest[model] = max(epoch, newest.get(model, 0))
+        return newest

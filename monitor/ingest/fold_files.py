@@ -9,8 +9,10 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.counts import CHUNK_CELLS
 from monitor.ingest.declare import Declare, begin, with_own_declarations
 from monitor.ingest.epochs import Epochs
+from monitor.ingest.files.paths import origin
 from monitor.ingest.files.read import read_files
 from monitor.ingest.files.streams import OpenStream, open_stream
+from monitor.ingest.incomplete import incomplete_benchmarks
 from monitor.ingest.reject_limit import RejectedLine, RejectLimit
 from monitor.ingest.runs import newer_runs
 from schemas.events import Declaration
@@ -34,7 +36,7 @@ def fold_files(
     on_rejected: Callable[[RejectedLine], None],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Partition:
-    """Fold files into a partition; their end is the end of every run.
+    """Fold files into a partition; their end is the end of every run, except in the benchmarks of a file that breaks off.
 
     Parameters
     ----------
@@ -65,7 +67,8 @@ def fold_files(
     partition = Partition()
     known: set[str] = set()
     with_family: set[str] = set()
-    segments = read_files(files, on_progress, open_file)
+    broken_off: dict[str, str] = {}
+    segments = _without_breaks(read_files(files, on_progress, open_file), broken_off)
     for joined, starts in join_segments(segments if epochs is None else map(epochs, segments)):
         # Collecting the names of all events takes 4 % of the time, so it is done only if something may be declared of one.
         segment = begin(joined, known, declare) if declare_all else with_own_declarations(joined, declare)
@@ -91,12 +94,24 @@ def fold_files(
             on_rejected(RejectedLine(source, letter.line, letter.field, letter.reason))
         limit.add(segment.line_count, segment.rejects)
     limit.finish()
+    paths = {path: broken_off[origin(path)] for path in files if origin(path) in broken_off}
+    incomplete = incomplete_benchmarks(paths, partition.benchmarks, open_file)
     if inherit:
-        partition.fold_events([], [], [], partition.off + 1, ended=newer_runs(partition.benchmarks))
-    partition.end_all_runs()
+        whole = {name: each for name, each in partition.benchmarks.items() if name not in incomplete}
+        partition.fold_events([], [], [], partition.off + 1, ended=newer_runs(whole))
+    partition.end_all_runs(incomplete)
     for name, benchmark in partition.benchmarks.items():
-        benchmark.complete_files = name not in with_family
+        benchmark.complete_files = name not in with_family and name not in incomplete
     return partition
+
+
+def _without_breaks(segments: Iterable[Segment], broken_off: dict[str, str]) -> Iterator[Segment]:
+    """Yield the segments of lines; add what is missing of a file that breaks off to `broken_off`."""
+    for segment in segments:
+        if segment.incomplete is None:
+            yield segment
+        else:
+            broken_off[segment.path] = segment.incomplete
 
 
 def join_segments(segments: Iterable[Segment]) -> Iterator[tuple[Segment, FileStarts]]:

@@ -91,6 +91,8 @@ def _from_results(path: Path, benchmark: str | None) -> tuple[list[str], str]:
     items: dict[str, dict[str, None]] = {}
     try:
         for segment in read_files(find_files([path])):
+            if segment.incomplete is not None:
+                raise ItemListError(f"{show(segment.path)} is incomplete ({segment.incomplete}); complete the file")
             if segment.rejects:
                 raise ItemListError(str(RejectedLine.of(segment.rejects[0])))
             for event in segment.events:

@@ -21,7 +21,7 @@ def ends_of_runs(
     opener : callable
         Opens a file: `Importer.open` for logs of any format.
     epochs : Epochs, optional
-        What gave these events an epoch where they carry none.
+        What gives these events an epoch where they carry none.
     inherit : bool
         Whether runs of a newer epoch inherit from the epoch before.
 
@@ -31,10 +31,9 @@ def ends_of_runs(
         If a file cannot be read.
     """
     runs: dict[tuple[str, str, int], None] = {}
-    for segment in read_files(files, opener=opener):
+    segments = read_files(files, opener=opener)
+    for segment in segments if epochs is None else map(epochs, segments):
         runs |= dict.fromkeys((event.benchmark, event.model, event.epoch) for event in segment.events)
-    if epochs is not None:
-        runs = dict.fromkeys((name, model, epoch or epochs.of(name, model)) for name, model, epoch in runs)
     return [
         Ended(ended=name, model=model, epoch=epoch or None, base=epoch - 1 if epoch and inherit else None)
         for name, model, epoch in runs

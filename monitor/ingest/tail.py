@@ -10,7 +10,7 @@ the same order, so both reach the same verdicts. A file that grows while it is r
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from monitor.engine.state.delta import Source
 from monitor.ingest.batches import BatchReader, Part, Progress
 from monitor.ingest.declare import Declare
 from monitor.ingest.epochs import Epochs
-from monitor.ingest.files.paths import origin
 from monitor.ingest.importer import Importer
 from monitor.ingest.reject_limit import RejectLimit
 from schemas.packed import SourceSpan, encode_span
@@ -37,13 +36,15 @@ class Tailer:
     append : async callable
         Appends records to the log, and returns once they are durable.
     sources : mapping of str to Source
-        The position of each file, by absolute path, in the state that is the fold of the whole log.
+        The position of each file, as for `BatchReader`, in the state that is the fold of the whole log.
     declare : callable, optional
         Returns what to declare of a benchmark that begins. Called in another thread.
     known : iterable of str
         The benchmarks of that state.
     epochs : Epochs, optional
         Gives events an epoch where they carry none. Called in another thread.
+    on_first_pass : callable, optional
+        Called after the first pass over the files with those that were read before, and of which nothing new was read.
     limit : RejectLimit, optional
         Stops the run when too many lines are rejected. They have been appended by then.
     poll_interval : float
@@ -66,6 +67,7 @@ class Tailer:
         declare: Declare | None = None,
         known: Iterable[str] = (),
         epochs: Epochs | None = None,
+        on_first_pass: Callable[[list[Path]], None] = lambda _: None,
         limit: RejectLimit | None = None,
         poll_interval: float = 0.5,
         importer: Importer | None = None,
@@ -74,6 +76,7 @@ class Tailer:
         self._importer = importer or Importer()
         self._limit = limit or RejectLimit()
         self._poll_interval = poll_interval
+        self._on_first_pass: Callable[[list[Path]], None] | None = on_first_pass
         self._reader = BatchReader(sources, declare=declare, known=known, epochs=epochs, opener=self._importer.open)
         self._files: list[Path] | None = self._importer.find(paths)
 
@@ -81,6 +84,21 @@ class Tailer:
     def progress(self) -> Progress:
         """How far reading has come."""
         return self._reader.progress
+
+    @property
+    def incomplete(self) -> dict[Path, str]:
+        """What is missing of the files that were read as complete and break off."""
+        return self._reader.incomplete
+
+    @property
+    def epochs(self) -> Epochs | None:
+        """What gives events an epoch."""
+        return self._reader.epochs
+
+    @property
+    def files(self) -> Collection[Path]:
+        """The files that were read."""
+        return self._reader.files
 
     async def run_once(self) -> None:
         """Read all files to their end, as complete files.
@@ -131,11 +149,14 @@ class Tailer:
             files = await asyncio.to_thread(self._importer.find, self._paths, strict=False)
         async with aclosing(self._reader.read(files, final=final)) as batches:
             async for batch in batches:
-                await self._append([_record(origin(batch.path), part) for part in batch.parts])
+                await self._append([_record(batch.place, part) for part in batch.parts])
                 crash_point("import")
                 self._limit.add(batch.line_count, batch.rejects)
+        if self._on_first_pass is not None:
+            self._on_first_pass(self._reader.read_before())
+            self._on_first_pass = None
 
 
-def _record(path: str, part: Part) -> bytes:
+def _record(place: str, part: Part) -> bytes:
     source = part.source
-    return encode_span(part.segment, SourceSpan(path, source.generation, source.prefix, source.line), part.start)
+    return encode_span(part.segment, SourceSpan(place, source.generation, source.prefix, source.line), part.start)

@@ -77,6 +77,7 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
         duplicates_by_model=duplicates,
         epochs=sorted({contestant.epoch for contestant in benchmark.contestants}),
         unranked=_unranked(benchmark),
+        incomplete=benchmark.incomplete or None,
         order=order_report(benchmark, asserted=table.asserted, rests_on_ends=table.rests_on_ends),
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,

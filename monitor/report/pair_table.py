@@ -63,7 +63,7 @@ class PairTable(PairCounts):
         """Build the table; `assert_complete` takes the items read as the whole benchmark where no order policy was declared."""
         unknown = benchmark.spec.order.policy == "none" or bool(benchmark.undeclared)
         refuted = benchmark.too_many_items or benchmark.order_refuted
-        assumed = assert_complete and unknown and not refuted
+        assumed = assert_complete and unknown and not refuted and not benchmark.incomplete
         return cls(benchmark, (benchmark.spec.items or benchmark.items) if assumed else None)
 
     # --- whether decisions count ------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ def hold_reason(benchmark: Benchmark) -> str | None:
     """Return why no further anytime verdict is given on the benchmark, or None."""
     spec = benchmark.spec
     if spec.order.policy == "none":
-        return f"{NO_ORDER}; {benchmark.undeclared}" if benchmark.undeclared else NO_ORDER
+        return "; ".join(each for each in (incomplete(benchmark), NO_ORDER, benchmark.undeclared) if each)
     if benchmark.order_refuted:
         return f"{benchmark.suspicion}, and the order was declared trusted"
     if benchmark.too_many_items:
@@ -32,6 +32,13 @@ def hold_reason(benchmark: Benchmark) -> str | None:
     return None
 
 
+def incomplete(benchmark: Benchmark) -> str | None:
+    """Return which file breaks off, what follows from it and what to do; None for complete files."""
+    if not benchmark.incomplete:
+        return None
+    return f"{benchmark.incomplete}, so its end is not taken for the end of any run; complete the file"
+
+
 def order_reason(benchmark: Benchmark, *, asserted: bool, rests_on_ends: bool = False) -> str | None:
     """Return why verdicts are held, what is asserted, and what is suspect in the arrival order; None if nothing is."""
     state = hold_reason(benchmark)
@@ -42,6 +49,8 @@ def order_reason(benchmark: Benchmark, *, asserted: bool, rests_on_ends: bool = 
     if asserted:
         items = None if benchmark.spec.items else benchmark.items
         state = f"{ASSERTED}{assumption('completion', items)}{_repeats(benchmark)}"
+    if benchmark.incomplete and benchmark.spec.order.policy != "none":
+        state = "; ".join(each for each in (incomplete(benchmark), state) if each)
     if benchmark.suspicion is None or benchmark.order_refuted:
         return state
     harmless = asserted or benchmark.spec.order.policy in {"completion", "committed"}

@@ -26,7 +26,8 @@ class SendRecord:
     Attributes
     ----------
     sources : dict of str to Source
-        By absolute path: acknowledged bytes and lines of the (gunzipped) contents, and the hash of these bytes.
+        By the name under which the place of a file is stored: acknowledged bytes and lines of the (gunzipped) contents, and the hash of
+        these bytes.
     benchmarks : dict of str to (str or None)
         The benchmarks that have begun, each with the declaration that was sent, as JSON.
     ended : set of (str, str, int)
@@ -77,6 +78,11 @@ class SendRecord:
         self.sources = {path: Source(**source) for path, source in data["files"].items()}
         self.benchmarks = dict(data["benchmarks"])
         self.ended = {(name, model, epoch) for name, model, epoch in data.get("ended", ())}
+
+    @property
+    def epochs_path(self) -> Path:
+        """The file for the epochs that files were sent with."""
+        return self.path.with_suffix(".epochs.json")
 
     def specs(self) -> dict[str, Spec]:
         """Return the benchmarks that have begun, as they were declared."""

@@ -25,16 +25,12 @@ T = TypeVar("T")
 
 
 class Delivery(NamedTuple):
-    """Consecutive segments of one file, and the state of the file at their end."""
+    """Consecutive segments of one file, the state of the file at their end, and the name under which its place is recorded."""
 
     path: Path
     source: Source
     segments: Sequence[Segment]
-
-    @property
-    def origin(self) -> str:
-        """The file that is recorded: what the path is a copy of, or the path."""
-        return self.segments[0].path or str(self.path)
+    place: str
 
 
 class Sender:
@@ -108,7 +104,7 @@ class Sender:
         return list(fresh.values())
 
     def _acknowledge(self, delivery: Delivery, benchmarks: set[str]) -> None:
-        sources, path = self._record.sources, delivery.origin
+        sources, path = self._record.sources, delivery.place
         if path in sources and sources[path].generation != delivery.source.generation:
             self.changed.append(delivery.path)
         sources[path] = delivery.source

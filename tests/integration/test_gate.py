@@ -98,3 +98,23 @@ def test_without_an_order_the_pair_is_held(tmp_path):
 def test_a_broken_file_is_a_fault(tmp_path):
     (tmp_path / "r.jsonl").write_text("{}\n")
     assert "benchmark" in rankwatch("gate", tmp_path / "r.jsonl", "--pair", "a", "b", code=1).stderr
+
+
+def test_the_gate_takes_an_epoch_as_the_report_does(tmp_path):
+    first = write(tmp_path / "1.jsonl", [{**each, "score": 1 - each["score"]} for each in pair_of_models()])
+    second = write(tmp_path / "2.jsonl", pair_of_models())
+    gate = ["gate", first, second, "--pair", "a", "b"]
+    rankwatch(*gate, code=4)
+    rankwatch(*gate, "--epoch", "next", code=0)
+    part = write(tmp_path / "3.jsonl", pair_of_models()[:10])
+    rankwatch("gate", second, part, "--pair", "a", "b", "--epoch", "next", "--inherit", code=0)
+    assert "--inherit: give the epoch" in rankwatch(*gate, "--inherit", code=2).stderr
+
+
+def pair_of_models():
+    """Forty items of two models: a is right on all, b on none."""
+    return [
+        {"benchmark": "bench", "item_id": f"i{k}", "model": model, "score": int(model == "a")}
+        for model in "ab"
+        for k in range(40)
+    ]

@@ -24,7 +24,7 @@ HYPOTHESES = 6
 # The contract of the report, in words of its own.
 BENCHMARK = (
     "benchmark items events duplicates conflicts rejected conflicts_by_model duplicates_by_model "
-    "epochs unranked order alpha power mixture family models summary pairs"
+    "epochs unranked incomplete order alpha power mixture family models summary pairs"
 )
 MODEL = "model aliases epoch items coverage mean mean_low mean_high rank rank_low rank_high tie_group repeats run_ended"
 PAIR = (

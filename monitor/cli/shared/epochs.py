@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from monitor.cli.shared.errors import USAGE, stop
+from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.engine.state.benchmark import Benchmark
-from monitor.ingest.epochs import NEXT, Epochs
-from monitor.ingest.files.paths import origin
+from monitor.ingest.epochs import NEXT, EpochRecord, Epochs
+from monitor.ingest.files.paths import origin, show
 from monitor.ingest.importer import Importer
+from monitor.report.sentences import counted
 from schemas.events import MAX_INDEX, Ended
 
 
@@ -30,19 +31,32 @@ def by_path(epoch: int | str, importer: Importer, paths: Sequence[str]) -> tuple
         fresh = [file for file in importer.find([path]) if origin(file) not in place]
         files += fresh
         place |= dict.fromkeys(map(origin, fresh), number)
-    return files, Epochs(epoch, group=place.get)
+    return files, Epochs(epoch, group=lambda file: place[file])
 
 
-def after_state(epoch: int | str | None, benchmarks: Mapping[str, Benchmark]) -> Epochs | None:
+def after_state(epoch: int | str | None, benchmarks: Mapping[str, Benchmark], record: EpochRecord) -> Epochs:
     """Return the epochs of files whose scores come after a state, as it is now."""
-    if epoch is None:
-        return None
     newest = {
         name: benchmark.latest_epoch
         | {alias: benchmark.latest_epoch.get(model, 0) for alias, model in benchmark.spec.aliases.items()}
         for name, benchmark in benchmarks.items()
     }
-    return Epochs(epoch, newest=lambda benchmark: newest.get(benchmark, {}))
+    return Epochs(epoch, newest=lambda benchmark: newest.get(benchmark, {}), record=record)
+
+
+def note_read_before(epoch: int | str | None, files: Iterable[Path]) -> None:
+    """Print which files have the epoch of the command already, and why nothing of them is read again."""
+    names = list(map(show, files))
+    if epoch is None or not names:
+        return
+    others = len(names) - 1
+    which, verb, them = (
+        (f"{names[0]} and {counted(others, 'more file')}", "were", "them") if others else (names[0], "was", "it")
+    )
+    note(
+        f"{which} {verb} read with --epoch {epoch} before, and nothing new was read; to read {them} again, give a newer number "
+        "(--epoch N)"
+    )
 
 
 def inherited(ends: Iterable[Ended]) -> str:

@@ -1,7 +1,7 @@
 """Files of results as commands read them: found, opened and folded, every error on standard error."""
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -17,7 +17,10 @@ from monitor.ingest.files.read import read_files
 from monitor.ingest.fold_files import fold_files
 from monitor.ingest.formats.choices import ChoiceError, Choices
 from monitor.ingest.importer import Importer
+from monitor.ingest.incomplete import incomplete_benchmarks
 from monitor.ingest.reject_limit import RejectedLine, RejectLimit, TooManyRejected
+from schemas.events import Ended
+from schemas.text import shorten
 
 _PRINTED_LINES: Final = 20
 
@@ -87,6 +90,18 @@ def benchmarks_in(files: Sequence[Path], importer: Importer) -> set[str]:
     """Return the benchmarks whose results files hold."""
     segments = read_files(files, opener=importer.open)
     return {event.benchmark for segment in segments for event in segment.events}
+
+
+def not_ending(
+    ends: Iterable[Ended], incomplete: Mapping[Path, str], benchmarks: Iterable[str], importer: Importer
+) -> tuple[list[Ended], list[str]]:
+    """Return the ends of runs without those in benchmarks of files that break off, and for these benchmarks what to do."""
+    ends = list(ends)
+    clauses = incomplete_benchmarks(incomplete, {*benchmarks, *(end.ended for end in ends)}, importer.open)
+    return [end for end in ends if end.ended not in clauses], [
+        f"{shorten(name)}: {clause}, so no run was ended; complete the file, and run the command again"
+        for name, clause in clauses.items()
+    ]
 
 
 def stop_without_results(files: Sequence[Path]) -> NoReturn:

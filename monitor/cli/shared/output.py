@@ -47,7 +47,9 @@ def print_report(
 
             print(render_csv(report), end="")
             for benchmark in report.benchmarks:
-                if (benchmark.order.reason or "").startswith(FILES_COMPLETE):  # which has no column
+                if benchmark.incomplete or (benchmark.order.reason or "").startswith(
+                    FILES_COMPLETE
+                ):  # no column has it
                     note(f"{shorten(benchmark.benchmark)}: {benchmark.order.reason}")
         else:
             from monitor.render.terminal.report import output_console, render_report

@@ -53,6 +53,8 @@ class Benchmark(PairState):
         """Those of them whose end is not in the log: a report assumes it."""
         self.complete_files = False
         """Whether this was read from files that are complete, and no family was declared: all pairs found then share alpha."""
+        self.incomplete = ""
+        """Which of the files that a report has read breaks off; empty if none does."""
         self._other_labels: set[str] = set()  # items whose row is not of repeat 0, while rows are items
         self.counters = dict.fromkeys(_COUNTERS, 0)
         self.declared = False

@@ -108,6 +108,12 @@ class BlockReader:
         """Close the file."""
         self.stream.close()
 
+    @property
+    def incomplete(self) -> str | None:
+        """What is missing of a file that was read as complete, or None."""
+        half = "the last line is half-written" if self.stream.half_written else None
+        return self.stream.damage or self.stream.unfinished or half
+
     def next(self, *, final: bool) -> Block | None:
         """Read the next block.
 

@@ -7,6 +7,7 @@ from threading import Event, Thread
 from typing import Final, TypeVar
 
 from monitor.ingest.files.blocks import Block, BlockReader
+from monitor.ingest.files.paths import origin
 from monitor.ingest.files.segments import decode
 from monitor.ingest.files.streams import OpenStream, open_stream
 from schemas.decode import Checker
@@ -35,7 +36,7 @@ def read_files(
     Yields
     ------
     Segment
-        In the order of the files and of their lines.
+        In the order of the files and of their lines; after those of a file that breaks off, an empty one that reports what is missing.
 
     Raises
     ------
@@ -46,6 +47,9 @@ def read_files(
     checker = Checker()
     current, benchmark = None, None
     for path, block, note, done in prefetch(_blocks(files, opener)):
+        if isinstance(block, str):
+            yield Segment([], [], [], 0, 0, origin(path), incomplete=block)
+            continue
         if path is not current:
             current, benchmark = path, None
         segments, benchmark, converted = decode(block, path, checker, benchmark)
@@ -56,13 +60,18 @@ def read_files(
             progress(done, total)
 
 
-def _blocks(files: Sequence[Path], opener: OpenStream) -> Iterator[tuple[Path, Block, Callable[[str], None], int]]:
+def _blocks(
+    files: Sequence[Path], opener: OpenStream
+) -> Iterator[tuple[Path, Block | str, Callable[[str], None], int]]:
+    """Yield the blocks of each file, and after them what is missing of it, if it breaks off."""
     done = 0
     for path in files:
         with BlockReader(path, block_bytes=_BLOCK_BYTES, opener=opener) as reader:
             while (block := reader.next(final=True)) is not None:
                 yield path, block, reader.stream.note, done + reader.stream.position
             done += reader.stream.position
+            if reader.incomplete is not None:
+                yield path, reader.incomplete, reader.stream.note, done
 
 
 def prefetch(items: Iterator[T], depth: int = 32) -> Iterator[T]:

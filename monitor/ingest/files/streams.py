@@ -37,11 +37,13 @@ class Stream:
         Whether the bytes are event lines that were translated from another format (`monitor.ingest.files.translated`).
     whole : bool
         Whether any change of the file may change all of it, so that it has to be opened again.
+    half_written : bool
+        Whether the last line was left unread because it is not whole.
     note : callable
         Takes a sentence for the person who reads the file.
     """
 
-    translated = whole = False
+    translated = whole = half_written = False
     note: Callable[[str], None]
 
     def __init__(self, path: Path) -> None:
@@ -67,6 +69,7 @@ class Stream:
 
     def note_half_written(self) -> None:
         """Note that the last line is not read."""
+        self.half_written = True
         self.note("the last line is half-written; it is read once it is complete")
 
     def status(self) -> os.stat_result:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from monitor.ingest.epochs import Epochs
+from monitor.ingest.epochs import EpochRecord, Epochs
 from monitor.ingest.runs import ends_of_runs, newer_runs
 from schemas.events import Ended, EventFields
 from schemas.packed import Segment
@@ -35,19 +35,64 @@ def test_next_makes_each_group_of_files_a_generation_of_its_models():
     assert epochs(rule, rule(segment("newest/a", "m", "n", "other"))) == [2, 1, 1]
 
 
-@pytest.mark.parametrize(("start", "expected"), [(0, [5, 0]), (70, [4, 0])])
-def test_next_comes_after_the_state_unless_the_file_was_read_before(start, expected):
-    rule = Epochs("next", newest=lambda benchmark: {"m": 4} if benchmark == "b" else {})
-    assert epochs(rule, rule(segment("x", "m", "n"), start)) == expected
-    # What follows in the file belongs to the same run.
-    assert epochs(rule, rule(segment("x", "m", "n"), 100)) == expected
+def test_next_comes_after_the_state_and_after_epochs_in_the_files():
+    rule = Epochs("next", newest=lambda benchmark: {"m": 4} if benchmark == "b" else {}, group={"x": 0, "y": 1}.get)
+    assert epochs(rule, rule(segment("x", "m", "n"))) == [5, 0]
+    assert epochs(rule, rule(segment("x", "m", "n"))) == [5, 0]
+    assert epochs(rule, rule(segment("x", "m", "late", epoch=8))) == [8, 8]
+    assert epochs(rule, rule(segment("y", "m", "n", "late"))) == [9, 1, 9]
 
 
-def test_the_epoch_of_a_run_is_known_once_its_files_are_read():
-    rule = Epochs("next", newest=lambda _: {"old": 3, "m": 0})
-    rule(segment("x", "m", "new"))
-    assert [rule.of("b", model) for model in ("m", "new", "old", "other")] == [1, 0, 3, 0]
-    assert Epochs(2).of("b", "m") == 2
+def test_a_file_keeps_its_generation_across_restarts(tmp_path):
+    """The models of a file, and the files of a command, are one generation even if the command stops halfway."""
+    path, newest = tmp_path / "epochs.json", {"m": 0, "n": 0}
+    rule = Epochs("next", newest=lambda _: dict(newest), record=EpochRecord(path))
+    rule.begin(["x", "y"])
+    assert epochs(rule, rule(segment("x", "m"))) == [1]
+    newest["m"] = 1  # stored; then the command is stopped
+    for flag in ("next", None, "next"):
+        rule = Epochs(flag, newest=lambda _: dict(newest), record=EpochRecord(path))
+        rule.begin(["x", "y"])
+        assert epochs(rule, rule(segment("x", "n", "m"))) == [1, 1]
+        assert epochs(rule, rule(segment("y", "m", "n", "new"))) == [1, 1, 0]
+    rule = Epochs("next", newest=lambda _: dict(newest), record=EpochRecord(path))
+    rule.begin(["x", "z"])
+    assert epochs(rule, rule(segment("z", "m", "n"))) == [2, 1], "a file that no command has read is a new generation"
+    assert epochs(rule, rule(segment("x", "m", "n"), rewritten=True)) == [2, 1], "so is a file with new contents"
+    assert epochs(rule, rule(segment("x", "m", "n"), rewritten=True)) == [2, 1], "once a command"
+    assert epochs(rule, rule(segment("y", "m", "n"))) == [1, 1]
+
+
+def test_each_epoch_of_a_file_has_a_place_of_its_own(tmp_path):
+    path = tmp_path / "epochs.json"
+
+    def place(epoch):
+        rule = Epochs(epoch, record=EpochRecord(path))
+        rule.begin(["x"])
+        return rule.place("x")
+
+    assert [place(epoch) for epoch in (None, 2, None, "next", None, 3, 0, None)] == [
+        "x",
+        "x (epoch 2)",
+        "x (epoch 2)",
+        "x (epoch next)",
+        "x (epoch next)",
+        "x (epoch 3)",
+        "x",
+        "x",
+    ]
+    assert Epochs(None, record=EpochRecord(path, forget=True)).place("x") == "x"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"version": 2}', '{"version": 1, "files": {"x": {"generation": 1}}, "generations": [{}]}'],
+)
+def test_a_damaged_record_of_epochs_is_named(tmp_path, text):
+    path = tmp_path / "epochs.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"epochs.json is not a record of the epochs of files; delete it"):
+        EpochRecord(path)
 
 
 def test_the_ends_of_runs_name_each_run_once(tmp_path):

@@ -50,7 +50,7 @@ class Destination:
 
         async def deliveries():
             async for batch in reader.read(files, final=True):
-                yield Delivery(batch.path, batch.source, [part.segment for part in batch.parts])
+                yield Delivery(batch.path, batch.source, [part.segment for part in batch.parts], batch.place)
 
         def delivered(delivery):
             rejects = [reject for segment in delivery.segments for reject in segment.rejects]

@@ -131,7 +131,7 @@ async def _read_once(
     """Read the files to their end and print the report."""
     from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.conflicts import save_conflicts
-    from monitor.cli.shared.files import find_files, stop_without_results
+    from monitor.cli.shared.files import benchmarks_in, find_files, stop_without_results
     from monitor.cli.shared.output import print_report
     from monitor.ingest.incomplete import incomplete_benchmarks
     from monitor.ingest.reject_limit import TooManyRejected
@@ -139,6 +139,8 @@ async def _read_once(
 
     found = find_files(files.importer, files.paths)
     async with EmbeddedMonitor(settings, serve=False, declare=files.declare) as monitor:
+        await monitor.caught_up()
+        files.declare.stop_unused(monitor.reports.benchmarks(), lambda: benchmarks_in(found, files.importer))
         await _resume(files, monitor)
         tailer = _make_tailer(files, monitor)
         try:
@@ -150,7 +152,6 @@ async def _read_once(
         if not monitor.reports.benchmarks():
             stop_without_results(found)
         all_ended = not (files.ended or files.inherit) or await _end_runs(files, monitor, tailer)
-        files.declare.note_unused(monitor.reports.benchmarks())
         if monitor.dead_letters_written:
             note(_rejected(monitor.dead_letters_written, monitor))
         partitions = monitor.reports.partitions

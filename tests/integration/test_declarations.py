@@ -97,10 +97,43 @@ def test_a_flag_overrides_a_rankwatch_toml_and_the_file_and_says_so(tmp_path, re
     assert [live_as_complete(b) for b in json.loads(ended.stdout)["benchmarks"]] == result["benchmarks"]
 
 
-def test_a_name_that_no_file_holds_is_reported(tmp_path, records):
+def test_a_name_that_no_file_holds_ends_the_command(tmp_path, records):
+    others = [{**each, "benchmark": name} for name in ("bench-mini", "quiz") for each in records[:4]]
+    path, data = write(tmp_path / "a.jsonl", [*others, *records]), tmp_path / "data"
+    refusal = (
+        "--items and --alpha bensh=...: the files hold no benchmark of that name; they hold bench, bench-mini, quiz\n"
+    )
+    models = sorted({each["model"] for each in records})[:2]
+    for command in (
+        ["report", path],
+        ["gate", path, "--pair", *models, "--benchmark", "bench"],
+        ["watch", path, "--once", "--data-dir", data],
+    ):
+        ended = rankwatch(*command, "--items", "bensh=80", "--alpha", "bensh=0.01", code=2)
+        assert refusal in ended.stderr
+        assert not ended.stdout
+    assert len((data / "log.jsonl").read_text().splitlines()) == 1, "nothing is read under a wrong declaration"
+    watch_once(data, path, "--items", "bench=80")
+    # A benchmark of the data directory may be named next to files that do not hold it.
+    watch_once(data, write(tmp_path / "b.jsonl", others), "--items", "bench=80")
+
+
+@pytest.mark.parametrize(
+    ("flags", "refusal"),
+    [
+        (["--items", "400", "--items", "500"], "--items is given twice, as 400 and 500; give it once"),
+        (["--items", "b=1400", "--items", "b=500"], "--items of b is given twice, as 1,400 and 500; give it once"),
+        (["--alpha", "0.1", "--alpha", "0.01"], "--alpha is given twice, as 0.1 and 0.01; give it once"),
+        (["--repeats", "2", "--repeats", "all"], "--repeats is given twice, as 2 and all; give it once"),
+        (["--scale", "10", "--scale", "100"], "--scale is given twice, as 10 and 100; give it once"),
+        (["--metric", "t=acc", "--metric", "t=f1"], "--metric of t is given twice, as acc and f1; give it once"),
+    ],
+)
+def test_a_flag_that_is_given_twice_with_two_values_is_refused(tmp_path, records, flags, refusal):
     path = write(tmp_path / "a.jsonl", records)
-    notes = report(path, "--items", "bensh=80")[1]
-    assert "--items bensh=...: the files hold no benchmark of that name; they hold bench" in notes
+    for command in (["report", path], ["watch", path, "--once", "--data-dir", tmp_path / "data"]):
+        assert f"rankwatch: {refusal}\n" in rankwatch(*command, *flags, code=2).stderr
+    rankwatch("report", path, "--items", "bench=60", "--items", "80", "--items", "80")
 
 
 def test_graded_scores_are_recognised_or_declared(tmp_path, records):

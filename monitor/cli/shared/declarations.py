@@ -20,6 +20,8 @@ from schemas.events import Declaration, Spec, alias_problem
 from schemas.sentences import REDECLARED
 from schemas.text import shorten
 
+_LISTED_NAMES: Final = 10
+
 Fields = dict[str, Any]
 """Fields of a declaration, as in an event, without the name."""
 
@@ -79,9 +81,16 @@ def parse_flags(options: DeclareOptions) -> Flags:
     for field, entries in given.items():
         for entry in entries or ():
             name, equals, text = entry.rpartition("=")
-            values.setdefault(field, {})[name if equals else None] = _parse(field, entry, text)
             if equals and not name:
                 stop(f"--{field} {entry}: the name of the benchmark is missing; use VALUE or NAME=VALUE", USAGE)
+            value = _parse(field, entry, text)
+            first = values.setdefault(field, {}).setdefault(name if equals else None, value)
+            if first != value:
+                of = f" of {shorten(name)}" if equals else ""
+                stop(
+                    f"--{field}{of} is given twice, as {_show(field, first)} and {_show(field, value)}; give it once",
+                    USAGE,
+                )
     return Flags(values, aliases)
 
 
@@ -311,11 +320,41 @@ class Declarations:
 
     def note_unused(self, benchmarks: Iterable[str]) -> None:
         """Print the benchmarks that a flag names and the files do not hold."""
-        begun = set(benchmarks)
+        for text in self._unused(set(benchmarks)):
+            note(text)
+
+    def stop_unused(self, known: Iterable[str], in_files: Callable[[], set[str]] = set) -> None:
+        """End the command if a flag names a benchmark that is neither known nor in the files: what it declares would be ignored."""
+        begun = set(known)
+        if self._flags.named() <= begun:
+            return
+        unused = self._unused(begun | in_files())
+        for text in unused[:-1]:
+            note(text)
+        if unused:
+            stop(unused[-1], USAGE)
+
+    def _unused(self, begun: set[str]) -> list[str]:
+        """Return a sentence for each benchmark that a flag names and the files do not hold, with the names that they hold."""
+        texts = []
         for name in sorted(self._flags.named() - begun):
             flags = " and ".join(f"--{field}" for field, named in self._flags.values.items() if name in named)
-            listed = ", ".join(map(shorten, sorted(begun)[:10])) or "none"
-            note(f"{flags} {shorten(name)}=...: the files hold no benchmark of that name; they hold {listed}")
+            texts.append(
+                f"{flags} {shorten(name)}=...: the files hold no benchmark of that name; they hold {_similar_first(name, begun)}"
+            )
+        return texts
+
+
+def _similar_first(name: str, names: Iterable[str]) -> str:
+    """List names, the most similar to one first."""
+    from difflib import SequenceMatcher
+
+    def distance(other: str) -> tuple[float, str]:
+        return -SequenceMatcher(None, name.lower(), other.lower()).ratio(), other
+
+    ordered = sorted(names, key=distance)
+    rest = len(ordered) - _LISTED_NAMES
+    return ", ".join(map(shorten, ordered[:_LISTED_NAMES])) + (f" and {rest:,} more" if rest > 0 else "") or "none"
 
 
 def _override(old: Fields, new: Fields) -> Fields:

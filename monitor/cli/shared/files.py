@@ -63,7 +63,7 @@ def read_results(
     rejected.print_rest()
     if not limit.lines:
         stop_without_results(files)
-    declarations.note_unused(partition.benchmarks)
+    declarations.stop_unused(partition.benchmarks)
     declarations.note_published(partition)
     return partition
 

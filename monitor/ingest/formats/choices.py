@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
+from schemas.text import shorten
+
 FIELDS: Final = ("benchmark", "item_id", "model", "score", "cluster", "repeat", "epoch")
 """The fields of an event that a column can hold."""
 
@@ -38,7 +40,7 @@ class Selection:
     Raises
     ------
     ChoiceError
-        If a name is empty.
+        If a name is empty, or a benchmark has two.
 
     Examples
     --------
@@ -53,7 +55,12 @@ class Selection:
             benchmark, equals, name = entry.rpartition("=")
             if not name or (equals and not benchmark):
                 raise ChoiceError(f"{option} {entry}: a name is missing; use NAME or BENCHMARK=NAME")
-            self._names[benchmark if equals else None] = name
+            key = benchmark if equals else None
+            if self._names.setdefault(key, name) != name:
+                which = f"{option} of {shorten(benchmark)}" if equals else option
+                raise ChoiceError(
+                    f"{which} is given twice, as {shorten(self._names[key])} and {shorten(name)}; give it once"
+                )
 
     def __bool__(self) -> bool:
         """Return whether anything is chosen."""

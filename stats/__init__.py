@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from stats.bootstrap import bootstrap_power as bootstrap_power
     from stats.bootstrap import paired_bootstrap_delta as paired_bootstrap_delta
     from stats.bootstrap import required_n_interval as required_n_interval
+    from stats.cluster_design import cluster_power as cluster_power
+    from stats.cluster_design import cluster_size_for_power as cluster_size_for_power
+    from stats.cluster_design import clusters_for_power as clusters_for_power
     from stats.cluster_eprocess import cluster_e_max as cluster_e_max
     from stats.cluster_eprocess import cluster_e_process as cluster_e_process
     from stats.cluster_eprocess import clusters_needed as clusters_needed
@@ -114,9 +117,10 @@ if TYPE_CHECKING:
     from stats.paper import parametric_required_n_paired_binary as parametric_required_n_paired_binary
     from stats.paper import parametric_required_n_proportions as parametric_required_n_proportions
     from stats.paper import required_n_mcnemar as required_n_mcnemar
-    from stats.planning import Plan as Plan
-    from stats.planning import plan as plan
+    from stats.pilot import PilotEffect as PilotEffect
     from stats.power import exact_power as exact_power
+    from stats.power import items_for_power as items_for_power
+    from stats.power import leader_power as leader_power
     from stats.power import wald_power as wald_power
     from stats.ranks import rank_intervals as rank_intervals
     from stats.ranks import tie_groups as tie_groups
@@ -158,6 +162,8 @@ if TYPE_CHECKING:
     from stats.stepwise import step_down as step_down
     from stats.stepwise import step_down_events as step_down_events
     from stats.stepwise import step_thresholds as step_thresholds
+    from stats.stopping import AnytimeLaw as AnytimeLaw
+    from stats.stopping import CompletionLaw as CompletionLaw
     from stats.tango import score_interval as score_interval
     from stats.tango import score_z as score_z
     from stats.transitivity import partition_bound as partition_bound
@@ -168,6 +174,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "bootstrap": ("BootstrapInterval", "bootstrap_power", "paired_bootstrap_delta", "required_n_interval"),
     "cluster_eprocess": ("cluster_e_max", "cluster_e_process", "clusters_needed"),
+    "cluster_design": ("cluster_power", "cluster_size_for_power", "clusters_for_power"),
     "cluster_sensitivity": (
         "CategoryBootstrap",
         "LeaveOneOut",
@@ -263,8 +270,8 @@ _EXPORTS = {
         "parametric_required_n_proportions",
         "required_n_mcnemar",
     ),
-    "planning": ("Plan", "plan"),
-    "power": ("exact_power", "wald_power"),
+    "pilot": ("PilotEffect",),
+    "power": ("exact_power", "items_for_power", "leader_power", "wald_power"),
     "ranks": ("rank_intervals", "tie_groups"),
     "resolution": ("inflation", "mde", "required_n", "required_n_paired", "resolution_ratio", "rho_sensitivity"),
     "sequences": ("EmpiricalBernstein", "asymptotic_interval", "empirical_bernstein", "hedged_betting"),
@@ -303,6 +310,7 @@ _EXPORTS = {
         "step_down_events",
         "step_thresholds",
     ),
+    "stopping": ("AnytimeLaw", "CompletionLaw"),
     "tango": (
         "score_interval",
         "score_z",

@@ -18,9 +18,9 @@ _PACKAGES: Final = (_PACKAGE, "scipy.linalg")
 """The packages of the compiled module and of the compiled module that it imports (since scipy 1.18)."""
 
 if TYPE_CHECKING:
-    from scipy.special import betainc, betaincinv, betaln, erfc, gammaln, ndtr, ndtri, stdtr, xlogy  # noqa: TC004 - set below
+    from scipy.special import betainc, betaincinv, betaln, erfc, gammaln, nctdtr, ndtr, ndtri, stdtr, stdtrit, xlogy  # noqa: TC004 - set below
 
-__all__ = ["betainc", "betaincinv", "betaln", "erfc", "gammaln", "ndtr", "ndtri", "stdtr", "xlogy"]
+__all__ = ["betainc", "betaincinv", "betaln", "erfc", "gammaln", "nctdtr", "ndtr", "ndtri", "stdtr", "stdtrit", "xlogy"]
 
 
 @contextmanager

@@ -12,7 +12,8 @@ PARTS = (
     ("reference/settings.md", "settings", settings.render),
     ("tutorials/first-ranking.md", "output report", outputs.report),
     ("tutorials/first-ranking.md", "output gate", outputs.gate),
-    ("how-to/gate-in-ci.md", "output plan", outputs.plan),
+    ("how-to/plan.md", "output plan", outputs.plan),
+    ("how-to/plan.md", "output plan clusters", outputs.plan_clusters),
     ("how-to/import-results.md", "output choices", outputs.choices),
     ("../README.md", "output reject", outputs.reject),
 )

@@ -37,6 +37,11 @@ def plan() -> str:
     return _console("rankwatch plan --gap 0.02 --accuracy 0.6 --rho 0.5")
 
 
+def plan_clusters() -> str:
+    """Plan the items of a benchmark with clusters."""
+    return _console("rankwatch plan --gap 0.05 --discordance 0.26 --items 1200 --clusters 14 --icc 0.03")
+
+
 def reject() -> str:
     """Report on a file with a line that cannot be read; only the message."""
 

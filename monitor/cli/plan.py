@@ -1,6 +1,7 @@
 """`rankwatch plan`: how many items to collect."""
 
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -10,7 +11,8 @@ from monitor.cli.shared.errors import USAGE, stop
 from monitor.cli.shared.options import TableFormat, TableFormatOption, option
 
 if TYPE_CHECKING:
-    from stats.comparison_plan import Likeness
+    from stats.comparison_plan import Clusters, Likeness
+    from stats.pilot import PilotEffect
 
 
 @dataclass(frozen=True)
@@ -20,18 +22,27 @@ class PlanOptions:
     gap: Annotated[float | None, option("--gap", "gap to detect, in score units: 0.02 is 2 points", min=0, max=1)] = (
         None
     )
-    items: Annotated[int | None, option("--items", "item count: prints the gap that it detects", min=1)] = None
+    items: Annotated[
+        int | None,
+        option("--items", "item count: prints the gap that it detects, or the power with --gap", min=1, max=10**12),
+    ] = None
     accuracy: Annotated[float | None, option("--accuracy", "mean accuracy of the two models", min=0, max=1)] = None
-    rho: Annotated[float | None, option("--rho", "correlation of their 0/1 scores", min=-1, max=1)] = None
+    rho: Annotated[
+        float | None, option("--rho", "correlation of their 0/1 scores, the phi coefficient", min=-1, max=1)
+    ] = None
     discordance: Annotated[
         float | None, option("--discordance", "share of items that exactly one model has right", min=0, max=1)
     ] = None
     pilot: Annotated[Path | None, option("--pilot", "results of a pilot to take these numbers from")] = None
     pair: Annotated[tuple[str, str] | None, option("--pair", "the pilot's two models", metavar="A B")] = None
     benchmark: Annotated[str | None, option("--benchmark", "the pilot's benchmark, if it has several")] = None
-    family: Annotated[int, typer.Option("--family", min=1, help="number of pairs that share alpha")] = 1
-    design_effect: Annotated[
-        float | None, option("--design-effect", "design effect of clustered items  \\[default: the pilot's]", min=1)
+    family: Annotated[int, typer.Option("--family", min=1, max=10**9, help="number of pairs that share alpha")] = 1
+    clusters: Annotated[
+        int | None, option("--clusters", "number of clusters of the items  \\[default: the pilot's]", min=2, max=10**9)
+    ] = None
+    icc: Annotated[
+        float | None,
+        option("--icc", "correlation of the differences inside a cluster  \\[default: the pilot's]", min=0, max=1),
     ] = None
     alpha: Annotated[float, typer.Option("--alpha", min=0.000001, max=0.5, help="error rate")] = 0.05
     power: Annotated[float, typer.Option("--power", min=0.5, max=0.999999, help="probability of detecting the gap")] = (
@@ -41,12 +52,12 @@ class PlanOptions:
 
 
 class _Pair(NamedTuple):
-    """How alike two models are, where that is known from, the target gap and the design effect."""
+    """How alike two models are, where that is known from, and what a pilot shows."""
 
     likeness: "Likeness"
     source: str
-    gap: float | None
-    design_effect: float | None
+    effect: "PilotEffect | None" = None
+    clusters: "Clusters | None" = None
 
 
 def plan(options: PlanOptions, form: TableFormatOption = TableFormat.table) -> None:
@@ -58,13 +69,18 @@ def plan(options: PlanOptions, form: TableFormatOption = TableFormat.table) -> N
 
     rankwatch plan --items 12032 --discordance 0.26
 
-    rankwatch plan --pilot pilot.jsonl --pair model-a model-b --gap 0.01
+    rankwatch plan --gap 0.05 --discordance 0.26 --clusters 14 --icc 0.02
+
+    rankwatch plan --pilot pilot.jsonl --pair model-a model-b
     """
     from monitor.render.terminal.plan import render_plan
     from stats.comparison_plan import plan_items
 
+    for flag in ("gap", "accuracy", "rho", "discordance", "icc", "alpha", "power"):
+        if isnan(getattr(options, flag) or 0):
+            stop(f"--{flag} nan: use a number", USAGE)
     pair = _pair(options)
-    if pair.gap is None and options.items is None:
+    if options.gap is None and options.items is None and pair.effect is None:
         stop(
             "give a target: --gap 0.02 prints the items that a gap of 2 points needs, --items N the gap that N items detect",
             USAGE,
@@ -72,10 +88,11 @@ def plan(options: PlanOptions, form: TableFormatOption = TableFormat.table) -> N
     try:
         planned = plan_items(
             pair.likeness,
-            gap=pair.gap,
+            gap=options.gap,
+            effect=pair.effect if options.gap is None else None,
             items=options.items,
             family=options.family,
-            design_effect=pair.design_effect,
+            clusters=_clusters(options, pair.clusters),
             alpha=options.alpha,
             power=options.power,
             mixture=options.mixture,
@@ -89,6 +106,25 @@ def plan(options: PlanOptions, form: TableFormatOption = TableFormat.table) -> N
     from monitor.render.terminal.report import output_console
 
     output_console().print(rendered)
+
+
+def _clusters(options: PlanOptions, found: "Clusters | None") -> "Clusters | None":
+    """Return the clusters that are given, with what a pilot shows in place of what is not."""
+    from stats.comparison_plan import Clusters
+
+    number, icc = options.clusters, options.icc
+    if found is not None:
+        number = found.number if number is None else number
+        icc = found.icc if icc is None else icc
+    if number is None and icc is None:
+        return None
+    if number is None or icc is None:
+        stop(
+            "give --clusters and --icc together: how many clusters there are, and how alike the items of one are", USAGE
+        )
+    if number < 2:
+        return None
+    return Clusters(number, icc, None if found is None else found.size)
 
 
 def _pair(options: PlanOptions) -> _Pair:
@@ -105,8 +141,11 @@ def _pair(options: PlanOptions) -> _Pair:
     if options.pair is not None or options.benchmark is not None:
         stop("--pair and --benchmark choose from a pilot; give --pilot PATH too", USAGE)
     if discordance is None and (accuracy is None or rho is None):
-        stop("give --accuracy and --rho together: the models' mean accuracy and the correlation of their scores", USAGE)
-    return _Pair(Likeness(accuracy, rho, discordance), "as given", options.gap, options.design_effect)
+        stop(
+            "give --accuracy and --rho together: the models' mean accuracy and the correlation of their scores (phi)",
+            USAGE,
+        )
+    return _Pair(Likeness(accuracy, rho, discordance), "as given")
 
 
 def _pilot_pair(options: PlanOptions, path: Path) -> _Pair:
@@ -114,7 +153,8 @@ def _pilot_pair(options: PlanOptions, path: Path) -> _Pair:
     from monitor.cli.shared.pairs import choose_pair
     from monitor.ingest.files.paths import show
     from monitor.report.build import build_report
-    from stats.comparison_plan import likeness_of
+    from stats.comparison_plan import Clusters, Likeness
+    from stats.pilot import PilotEffect
 
     if options.pair is None:
         stop("--pilot needs --pair A B, the two models to compare", USAGE)
@@ -122,16 +162,10 @@ def _pilot_pair(options: PlanOptions, path: Path) -> _Pair:
     benchmark, pair = choose_pair(report, options.pair, options.benchmark, sharing_items=True)
     if pair.b is None or pair.c is None:
         stop(f"{benchmark.benchmark}: a plan needs a pilot with scores 0 and 1", USAGE)
-    likeness, pilot_gap = likeness_of(pair.n, pair.b, pair.c)
-    source = f"{pair.n:,} items of {benchmark.benchmark} in {show(path)}"
-    gap = options.gap
-    if gap is None and options.items is None:
-        if not pilot_gap:
-            stop(
-                f"{pair.model_a} and {pair.model_b} show no gap in the pilot; give the gap to detect with --gap", USAGE
-            )
-        gap, source = pilot_gap, f"{source}; the target is its gap, which a small pilot may exaggerate"
-    effect = options.design_effect
-    if effect is None and pair.cluster is not None:
-        effect = pair.cluster.design_effect
-    return _Pair(likeness, source, gap, effect)
+    effect = PilotEffect(pair.n, pair.b, pair.c)
+    shown = f"{pair.n:,} item{'s' * (pair.n != 1)} of {benchmark.benchmark} in {show(path)}"
+    source = f"{shown}: {pair.b:,} for {pair.model_a}, {pair.c:,} for {pair.model_b}"
+    clusters = None
+    if (cluster := pair.cluster) is not None:
+        clusters = Clusters(cluster.clusters, max(cluster.icc, 0.0), pair.n / max(cluster.clusters, 1))
+    return _Pair(Likeness(discordance=effect.discordance), source, effect, clusters)

@@ -79,8 +79,16 @@ def needed_range(low: float | None, high: float | None) -> str:
 
 
 def planned_items(count: float) -> str:
-    """Format the items of a plan, all digits: rounded up."""
-    return f"{ceil(count):,}" if isfinite(count) else "no number"
+    """Format the items of a plan, all digits: rounded up; three digits from a thousand million on.
+
+    Examples
+    --------
+    >>> planned_items(4806.2), planned_items(12_345_678_901), planned_items(float("inf"))
+    ('4,807', '1.23e+10', 'no number')
+    """
+    if not isfinite(count):
+        return "no number"
+    return f"{ceil(count):,}" if count < _MILLION * 1000 else f"{count:.3g}"
 
 
 def p_value(p: float | None) -> str:

@@ -22,16 +22,21 @@ def plan(*arguments):
     return json.loads(rankwatch("plan", *arguments, "--format", "json").stdout)
 
 
-def test_a_pilot_gives_gap_discordance_and_design_effect(pilot):
+def test_a_pilot_gives_a_range_and_its_clusters_but_never_its_gap(pilot):
     planned = plan("--pilot", pilot, "--pair", "b", "a", "--benchmark", "one")
     (pair,) = (p for p in report(pilot)[0]["benchmarks"][0]["pairs"] if {p["model_a"], p["model_b"]} == {"a", "b"})
-    assert planned["gap"] == pytest.approx(abs(pair["gap"]))
-    assert planned["discordance"] == pytest.approx((pair["b"] + pair["c"]) / pair["n"])
-    assert planned["design_effect"] == pair["cluster"]["design_effect"]
-    assert planned["required_n"]["fixed_n"] == pytest.approx(pair["required_n"])
-    assert "a small pilot may exaggerate" in planned["source"]
+    low, high = planned["effect"]["interval"]
+    assert low < planned["effect"]["gap"] < planned["effect"]["pilot_gap"] == pytest.approx(pair["gap"])
+    assert planned["gap"] is None
+    assert planned["required_n"]["fixed_n"] > pair["required_n"]
+    lower, upper = planned["required_n_interval"]["fixed_n"]
+    assert upper < planned["required_n"]["fixed_n"]
+    assert (lower is None) == (low < 0 < high)
+    assert planned["clusters"] == {"clusters": 8, "icc": max(pair["cluster"]["icc"], 0), "items": 25}
     other = plan("--pilot", pilot, "--pair", "a", "c", "--gap", "0.05")
-    assert (other["gap"], other["source"].split(" in ")[0]) == (0.05, "200 items of one")
+    assert (other["gap"], other["effect"], other["source"].split(" in ")[0]) == (0.05, None, "200 items of one")
+    text = rankwatch("plan", "--pilot", pilot, "--pair", "a", "b", "--benchmark", "one").stdout
+    assert text.index("the gap is between") < text.index("procedure")
 
 
 def test_a_table_names_each_procedure_and_what_it_holds_for():
@@ -39,9 +44,45 @@ def test_a_table_names_each_procedure_and_what_it_holds_for():
         "plan", "--gap", "0.02", "--accuracy", "0.6", "--rho", "0.5", "--items", "12032", "--family", "45"
     ).stdout
     assert all(
-        words in text for words in ("fixed n", "Bonferroni", "anytime family", "45 pairs", "4,708", "1.25 points")
+        words in text
+        for words in (
+            "fixed n",
+            "Bonferroni",
+            "completion",
+            "45 declared pairs",
+            "pair 45 of `watch`",
+            "4,807",
+            "0.994",
+        )
     )
+    assert "four times" not in text
     assert "Bonferroni" not in rankwatch("plan", "--items", "12032", "--discordance", "0.26").stdout
+
+
+def test_clusters_and_their_correlation_replace_a_design_effect():
+    planned = plan("--gap", "0.05", "--discordance", "0.26", "--clusters", "14", "--icc", "0.05")
+    assert planned["required_n"]["clustered"] is None
+    assert planned["clusters_needed"]["any_size"] > 14
+    text = rankwatch("plan", "--gap", "0.05", "--discordance", "0.26", "--clusters", "14", "--icc", "0.05").stdout
+    assert "no number of items suffices" in " ".join(text.split())
+    assert "no such option: --design-effect" in rankwatch("plan", "--design-effect", "2", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--gap", ".5", "--accuracy", ".5", "--rho", "0"],
+        ["--items", "100", "--discordance", "1"],
+        ["--gap", "1", "--discordance", "1"],
+        ["--gap", "1e-9", "--discordance", "1e-9"],
+        ["--items", "1", "--discordance", ".5"],
+        ["--items", "1000000000000", "--gap", ".1", "--discordance", ".5"],
+    ],
+)
+def test_extremes_have_a_plan(arguments):
+    text = rankwatch("plan", *arguments).stdout
+    assert "nan" not in text.lower()
+    assert "completion" in text
 
 
 @pytest.mark.parametrize(
@@ -52,6 +93,13 @@ def test_a_table_names_each_procedure_and_what_it_holds_for():
         (["--gap", "0.1", "--discordance", "0.2", "--accuracy", "0.5", "--rho", "0"], "in one way"),
         (["--discordance", "0.2"], "give a target"),
         (["--discordance", "0.2", "--gap", "0.3"], "at most 0.2"),
+        (["--discordance", "0.2", "--gap", "0"], "no number of items decides a gap of 0"),
+        (["--discordance", "0.2", "--gap", "-0.1"], "--gap -0.1: use 0 or more"),
+        (["--discordance", "0.2", "--gap", "20"], "--gap 20: use 1 or less"),
+        (["--discordance", "nan", "--gap", "0.1"], "--discordance nan: use"),
+        (["--discordance", "0", "--gap", "0.1"], "no gap is possible"),
+        (["--accuracy", "0.5", "--rho", "1", "--gap", "0.1"], "no gap is possible"),
+        (["--discordance", "0.2", "--gap", "0.1", "--clusters", "5"], "give --clusters and --icc together"),
         (["--discordance", "0.2", "--gap", "0.1", "--pair", "a", "b"], "give --pilot PATH too"),
         (["--discordance", "0.2", "--gap", "0.1", "--mixture", "flat"], "mixture 'flat' is unknown"),
         (["--pilot", "PILOT"], "--pilot needs --pair A B"),

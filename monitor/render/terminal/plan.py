@@ -7,21 +7,27 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from monitor.render.numbers import percent, planned_items
+from monitor.render.numbers import decimal, percent, planned_items, points
 from monitor.render.terminal.layout import Column, table
-from stats.comparison_plan import Likeness, Planned
+from stats.comparison_plan import Likeness, Planned, Procedure, Row
 
-_PROCEDURES: Final = {
-    "fixed_n": ("fixed n", "one pair chosen in advance, looked at once, at the end"),
-    "bonferroni": ("Bonferroni", "{m} pairs, looked at once, at the end"),
-    "anytime": ("anytime", "one pair, valid however often you look"),
-    "anytime_family": ("anytime family", "{m} pairs, valid however often you look"),
-    "clustered": (
-        "clustered",
-        "one pair, looked at once, at the end; items in clusters with design effect {effect:.3g}",
-    ),
+_NAMES: Final = {"fixed_n": "fixed n", "bonferroni": "Bonferroni", "clustered": "clustered"}
+_HOLDS_FOR: Final = {
+    "fixed_n": "one pair, one look at the end",
+    "completion": "one pair, any order of arrival",
+    "anytime": "one pair, trusted or committed",
+    "clustered": "one pair, one look; {clusters} clusters",
+    "bonferroni": "{m} pairs, one look, the first",
+    "completion_family": "{m} declared pairs, the first",
+    "anytime_family": "{m} declared pairs, the first",
+    "completion_spending": "pair {m} of `watch`, if first",
+    "anytime_spending": "pair {m} of `watch`, if first",
+    "completion_spending_last": "pair {m} of `watch`, if last",
+    "anytime_spending_last": "pair {m} of `watch`, if last",
 }
-_OF_A_FAMILY: Final = ("bonferroni", "anytime_family")
+_TEST_NAMES: Final = {"exact": "exact", "mid": "mid-p", "chi2": "chi-squared", "corrected": "continuity-corrected"}
+_SHOWN_QUANTILES: Final = (0.1, 0.5, 0.9)
+_SMALL: Final = 0.001  # a gap that two decimals of a point do not show
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 
 
@@ -39,11 +45,12 @@ def render_plan(planned: Planned, source: str, *, as_json: bool) -> RenderableTy
     return _json(planned, source) if as_json else _tables(planned, source)
 
 
-def _json(planned: Planned, source: str) -> str:
-    def finite(values: dict[str, float]) -> dict[str, float | None]:
-        return {name: value if isfinite(value) else None for name, value in values.items()}
+# --- JSON -------------------------------------------------------------------------------------------------------------------------------
 
-    likeness = planned.likeness
+
+def _json(planned: Planned, source: str) -> str:
+    likeness, clusters, effect = planned.likeness, planned.clusters, planned.effect
+    rows = {row.procedure.name: row for row in planned.rows}
     return json.dumps(
         {
             "source": source,
@@ -54,67 +61,182 @@ def _json(planned: Planned, source: str) -> str:
             "power": planned.power,
             "mixture": planned.mixture,
             "family": planned.family,
-            "design_effect": planned.design_effect,
+            "clusters": clusters and {"clusters": clusters.number, "icc": clusters.icc, "items": clusters.size},
             "gap": planned.gap,
-            "required_n": finite(planned.needed),
+            "effect": effect and {"pilot_gap": effect.pilot_gap, "gap": effect.gap, "interval": effect.interval()},
+            "levels": {name: row.procedure.alpha for name, row in rows.items()},
+            "required_n": {name: _finite(row.needed) for name, row in rows.items() if row.needed is not None},
+            "required_n_interval": {
+                name: [_finite(each) for each in row.interval] for name, row in rows.items() if row.interval
+            },
+            "decided_by": {name: row.decided_by for name, row in rows.items() if row.decided_by},
             "items": planned.items,
-            "mde": planned.detectable,
-            "curve": [{"gap": gap, "required_n": finite(needs)} for gap, needs in planned.curve],
+            "power_at_items": {name: row.power for name, row in rows.items() if row.power is not None},
+            "mde": {name: row.detectable for name, row in rows.items()}
+            if planned.gap is None and planned.effect is None
+            else {},
+            "tests": planned.tests,
+            "clusters_needed": {name: _finite(value) for name, value in planned.cluster_need.items()},
+            "curve": [
+                {"gap": gap, "required_n": {name: _finite(value) for name, value in needs.items()}}
+                for gap, needs in planned.curve
+            ],
         }
     )
 
 
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and isfinite(value) else None
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------------------------
+
+
 def _tables(planned: Planned, source: str) -> Group:
-    names = [name for name in planned.needed or planned.detectable if planned.family > 1 or name not in _OF_A_FAMILY]
-    columns = [Column("procedure", [Text(_PROCEDURES[name][0]) for name in names])]
-    if planned.needed:
-        assert planned.gap is not None
-        title = f"items for a gap\nof {percent(planned.gap)} points"
-        columns.append(Column(title, [Text(planned_items(planned.needed[name])) for name in names], right=True))
-    if planned.items is not None:
-        title = f"smallest gap that\n{planned.items:,} items detect"
-        cells = [_detectable(planned.detectable[name]) for name in names]
-        columns.append(Column(title, [Text(cell) for cell in cells], right=True))
-    holds = {
-        name: text.format(m=f"{planned.family:,}", effect=planned.design_effect or 1)
-        for name, (_, text) in _PROCEDURES.items()
-    }
-    columns.append(Column("holds for", [Text(holds[name]) for name in names]))
-    parts: list[RenderableType] = [
-        Text(_likeness(planned.likeness, source)),
-        Text(f"alpha {planned.alpha:g}, power {planned.power:g}, mixture {planned.mixture}"),
-        Text(),
-        table(columns),
-    ]
+    parts: list[RenderableType] = [Text(_likeness(planned, source))]
+    if planned.effect is not None:
+        low, high = planned.effect.interval()
+        parts.append(
+            Text(
+                f"With 95 % probability the gap is between {points(low)} and {points(high)} points. Its mean is "
+                f"{points(planned.effect.gap)}: the pilot's {points(planned.effect.pilot_gap)}, shrunk.\n"
+                "`Upper end` and `lower end` are the items that the ends of this range need; `mean power` is averaged over it."
+            )
+        )
+    settings = f"alpha {planned.alpha:g}, power {planned.power:g}, mixture {planned.mixture}; items in random order"
+    parts += [Text(settings if planned.gap is None else f"Gap {_points(planned.gap)} points, {settings}"), Text()]
+    parts.append(table(_columns(planned)))
+    notes = _notes(planned)
+    if notes:
+        parts += [Text(), *(Text(note) for note in notes)]
     if planned.curve:
         parts += [Text(), _curve(planned)]
     return Group(*parts)
 
 
-def _likeness(likeness: Likeness, source: str) -> str:
+def _columns(planned: Planned) -> list[Column]:
+    rows = planned.rows
+    columns = [
+        Column("procedure", [Text(_name(row.procedure)) for row in rows]),
+        Column("decided at", [Text(_threshold(row.procedure)) for row in rows]),
+    ]
+    if planned.effect is not None and planned.gap is None:
+        for end, title in ((1, "upper end"), (0, "lower end")):
+            cells = [Text(planned_items(row.interval[end]) if row.interval else "-") for row in rows]
+            columns.append(Column(f"items,\n{title}", cells, right=True))
+    if any(row.needed is not None for row in rows):
+        cells = [Text("-" if row.needed is None else planned_items(row.needed)) for row in rows]
+        title = f"items for\npower {planned.power:g}" if planned.effect is None else f"mean\npower {planned.power:g}"
+        columns.append(Column(title, cells, right=True))
+    if planned.items is not None:
+        several = planned.gap is not None or planned.effect is not None
+        title = f"power at\n{planned_items(planned.items)}" if several else f"smallest gap\nof {_items(planned.items)}"
+        columns.append(Column(title, [Text(_at_items(row, several=several)) for row in rows], right=True))
+    if planned.gap is not None:
+        for share in _SHOWN_QUANTILES if planned.items is None else _SHOWN_QUANTILES[:2]:
+            cells = [Text(_quantile(row, share)) for row in rows]
+            columns.append(Column(f"{share:.0%} by\nitem", cells, right=True))
+    m = f"{planned.family:,}"
+    clusters = f"{planned.clusters.number:,}" if planned.clusters else ""
+    holds = [_HOLDS_FOR[row.procedure.name].format(m=m, clusters=clusters) for row in rows]
+    columns.append(Column("holds for", [Text(each) for each in holds]))
+    return columns
+
+
+def _items(count: int) -> str:
+    return f"{planned_items(count)} item" + "s" * (count != 1)
+
+
+def _points(gap: float) -> str:
+    """Format a gap that may be very small."""
+    return percent(gap) if gap >= _SMALL else f"{100 * gap:.3g}"
+
+
+def _name(procedure: Procedure) -> str:
+    return _NAMES.get(procedure.name, procedure.kind)
+
+
+def _threshold(procedure: Procedure) -> str:
+    if procedure.kind == "anytime":
+        return f"e ≥ {1 / procedure.alpha:,.0f}"
+    return f"p ≤ {procedure.alpha:.2g}"
+
+
+def _at_items(row: Row, *, several: bool) -> str:
+    if several:
+        return decimal(row.power, 3)
+    return "none" if row.detectable is None else f"{_points(row.detectable)} points"
+
+
+def _quantile(row: Row, share: float) -> str:
+    return planned_items(row.decided_by[share]) if share in row.decided_by else "-"
+
+
+def _likeness(planned: Planned, source: str) -> str:
+    likeness: Likeness = planned.likeness
     if likeness.discordance is not None:
         return f"Exactly one of the two models is right on {likeness.discordance:.1%} of the items ({source})."
-    return f"Mean accuracy {likeness.accuracy:g}, correlation of the scores {likeness.rho:g} ({source})."
+    text = f"Mean accuracy {likeness.accuracy:g}, correlation (phi) of the 0/1 scores {likeness.rho:g} ({source})"
+    if planned.gap is None:
+        return f"{text}."
+    return f"{text}: one alone is right on {likeness.discordance_at(planned.gap):.1%}."
+
+
+def _notes(planned: Planned) -> list[str]:
+    notes = []
+    if planned.tests:
+        at = planned.items if planned.items is not None else planned["fixed_n"].needed
+        assert at is not None
+        powers = ", ".join(f"{_TEST_NAMES[test]} {power:.3f}" for test, power in planned.tests.items())
+        notes.append(f"Power of the tests with {_items(int(at))}, one pair: {powers}.")
+    if planned.gap is not None:
+        notes.append(
+            "10% by item: a tenth of the runs is decided for the better model by that item; - where fewer ever are."
+        )
+    if any(row.needed is not None and not isfinite(row.needed) for row in planned.rows):
+        notes.append("No number: the power is not reached with any number of items, or only with more than 10^12.")
+    if planned.family > 1:
+        notes += [
+            f"A declared family starts at alpha/{planned.family:,}. Each decision relaxes it, to alpha for the last pair (as one pair).",
+            f"`watch` spends alpha over a family that grows; pair {planned.family:,} has the strictest threshold of so many.",
+        ]
+    if planned.clusters is not None and planned.gap is not None:
+        notes.append(_clusters(planned))
+    return notes
+
+
+def _clusters(planned: Planned) -> str:
+    assert planned.clusters is not None
+    number, icc, need = planned.clusters.number, planned.clusters.icc, planned.cluster_need
+    of_size = ""
+    if planned.clusters.size is not None:
+        of_size = f", {planned_items(need['same_size'])} of {planned.clusters.size:,.0f} items"
+    if not isfinite(planned["clustered"].needed or 0):
+        fewest = f"{planned_items(need['any_size'])} clusters or more are"
+        return f"With {number:,} clusters (ICC {icc:.3g}) no number of items suffices: {fewest} needed{of_size}."
+    each = (planned["clustered"].needed or 0) / number
+    return f"Clustered: {planned_items(each)} items in each of {number:,} clusters, ICC {icc:.3g}."
 
 
 def _curve(planned: Planned) -> Group:
     """Build the table of items by gap, each with a bar on one logarithmic scale."""
-    names = [name for name in planned.needed if name in {"fixed_n", "anytime", "anytime_family"}]
-    names = names if planned.family > 1 else ["fixed_n", "anytime"]
+    names = list(planned.curve[0][1])
     values = [needs[name] for _, needs in planned.curve for name in names if isfinite(needs[name])]
-    low, high = log(min(values)), log(max(values))
+    low, high = (log(min(values)), log(max(values))) if values else (0.0, 0.0)
 
     def block(items: float) -> str:
         share = (log(items) - low) / (high - low) if high > low and isfinite(items) else 1.0
         return _BLOCKS[min(int(share * len(_BLOCKS)), len(_BLOCKS) - 1)]
 
-    columns = [Column("gap, points", [Text(percent(gap)) for gap, _ in planned.curve], right=True)]
+    titles = {
+        "fixed_n": "fixed n",
+        "bonferroni": "Bonferroni",
+        "anytime": "anytime",
+        "anytime_family": "anytime,\ndeclared",
+        "anytime_spending": "anytime,\n`watch`",
+    }
+    columns = [Column("gap, points", [Text(_points(gap)) for gap, _ in planned.curve], right=True)]
     for name in names:
         cells = [Text(f"{planned_items(needs[name])} {block(needs[name])}") for _, needs in planned.curve]
-        columns.append(Column(f"{_PROCEDURES[name][0]}", cells, right=True))
-    spark = "  ".join(f"{_PROCEDURES[n][0]} {''.join(block(needs[n]) for _, needs in planned.curve)}" for n in names)
-    return Group(Text("Half the gap takes four times the items:"), table(columns), Text(spark))
-
-
-def _detectable(gap: float | None) -> str:
-    return "none" if gap is None else f"{percent(gap)} points"
+        columns.append(Column(titles[name], cells, right=True))
+    return Group(Text("Items by gap:"), table(columns))

@@ -53,7 +53,7 @@ CALLS = {
     "clopper_pearson_gap": {"items": 100, "b": 20, "c": 10, "missing": 5, "alpha": 0.05},
     "mean_interval": {"total": 50, "scored": 100, "alpha": 0.05},
     "asymptotic_interval": {"n": 100, "gap": 0.1, "sd": 0.5, "alpha": 0.05, "t_star": 5000},
-    "plan": {"gap": 0.02, "accuracy": 0.6, "rho": 0.5, "hypotheses": 3, "alpha": 0.05, "power": 0.8},
+    "cluster_power": {"gap": 0.1, "sd": 0.5, "clusters": 8, "size": 50, "icc": 0.02, "alpha": 0.05},
     "spending_alpha": {"j": 3, "alpha": 0.05},
     "capacity_alpha": {"j": 3, "alpha": 0.05},
     "required_n_interval": {"n": 100, "b": 20, "c": 10},
@@ -107,6 +107,11 @@ def test_families_of_what_is_not_a_number_are_refused(name):
         (lambda: stats.max_t_intervals([[1, 0, 1]]), "at least 2 models"),
         (lambda: stats.max_t_intervals([[1, 0, np.nan], [1, 1, 0]]), "scores must be finite"),
         (lambda: stats.exact_power(10, np.nan, 0.1), "rate_b must be finite"),
+        (lambda: stats.AnytimeLaw(0.1, 0.1, 0.0), "threshold_log must be above 0"),
+        (lambda: stats.AnytimeLaw(0.7, 0.7, 3.0), "must not exceed 1"),
+        (lambda: stats.CompletionLaw(100, 0.2, 0.1, alpha=2), "alpha must lie strictly"),
+        (lambda: stats.cluster_power(0.1, 0.5, 1, 50, 0.02), "clusters must be at least 2"),
+        (lambda: stats.PilotEffect(0, 0, 0), "n must be at least 1"),
     ],
 )
 def test_other_bad_input(call, message):
@@ -127,6 +132,7 @@ def test_limits_have_documented_values():
     assert stats.mean_interval(0, 0) == (0, 1)
     assert stats.items_to_decision(0, 0, 0, 3.0) == (np.inf, np.inf, np.inf)
     assert stats.shortcut_n(0.5, 0.5) == stats.unpaired_required_n(0.5, 0.5) == np.inf
-    assert (stats.plan(0.0, 0.5, 0.5).fixed, stats.plan(0.0, 0.5, 0.5).anytime) == (np.inf, np.inf)
+    assert stats.items_for_power(0.1, 0.1) == stats.AnytimeLaw(0.1, 0.1, 3.0).quantile(0.8) == np.inf
+    assert stats.cluster_size_for_power(0.0, 0.5, 8, 0.02) == stats.clusters_for_power(0.0, 0.5, 50, 0.02) == np.inf
     assert stats.moments(0, 0, 0) == (0, 0)
     assert stats.paired_t(0, 0, 0) == (0, 1)

@@ -8,6 +8,7 @@ from xml.sax.saxutils import quoteattr
 
 from monitor.render.numbers import safe
 from schemas.report import BenchmarkReport, PairReport
+from schemas.sentences import SCOPES
 
 FOR_A, OPEN, FOR_B = 0, 3, 4
 """Exit codes: decided for A, undecided or held, decided for B; 1 and 2 are faults and wrong usage, as in every command."""
@@ -39,7 +40,10 @@ def answer(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]) -
         headline = f"{word}: no anytime verdict for {a} against {b} on {safe(report.benchmark)}"
     else:
         code, (first, second) = (FOR_A, (a, b)) if better == models[0] else (FOR_B, (b, a))
-        headline = f"decided: {first} is better than {second} on {safe(report.benchmark)} (alpha = {report.alpha:g}, this pair only)"
+        scope = SCOPES["anytime"]
+        headline = (
+            f"decided {scope}: {first} is better than {second} on {safe(report.benchmark)} (alpha = {report.alpha:g})"
+        )
     return Answer(report.benchmark, *models, code, headline, tuple(_evidence(report, pair, models)), pair)
 
 

@@ -128,11 +128,13 @@ def decisions(table: PairTable, clusters: ClusterColumns | None) -> dict[str, Si
 
 
 def required_n_by_procedure(table: PairTable, clusters: ClusterColumns | None, at: Index) -> dict[str, Floats]:
-    """Return N* of some pairs under each procedure that has one here."""
+    """Return N* of some pairs under each procedure that has one here; nan where D has no spread to estimate it from."""
     alpha = table.benchmark.spec.alpha
     needed = {"fixed_n": table.required_n(alpha, at), "bonferroni": table.required_n(alpha / table.family_size, at)}
     if table.benchmark.binary:
         needed["anytime"] = table.anytime_required_n(at)
     if clusters is not None:
         needed["clustered"] = clusters.required_n[at]
-    return needed | {NEIGHBOURS: table.required_n(alpha / table.neighbours, at)}
+    needed[NEIGHBOURS] = table.required_n(alpha / table.neighbours, at)
+    unknown = needed["fixed_n"] == 0
+    return {name: np.where(unknown, np.nan, n_star) for name, n_star in needed.items()}

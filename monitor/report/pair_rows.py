@@ -100,7 +100,7 @@ def pair_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) -> l
     columns["resolved"] = _models_of(
         Resolved,
         {
-            name: is_resolved(table.n[at], needed[name]).tolist() if name in needed else [None] * at.size
+            name: _resolved(table.n[at], needed[name]) if name in needed else [None] * at.size
             for name in RESOLUTION_PROCEDURES
         },
     )
@@ -155,8 +155,9 @@ def _scores(table: PairTable, at: Index) -> dict[str, Floats]:
 def _cluster_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) -> list[ClusterReport | None]:
     if clusters is None:
         return [None] * at.size
-    ratio = cluster_resolution_ratio(table.n[at], clusters.icc[at], clusters.required_n[at])
-    columns = (clusters.icc[at], clusters.design_effect[at], clusters.required_n[at], ratio)
+    required_n = np.where(clusters.required_n[at] == 0, np.nan, clusters.required_n[at])
+    ratio = cluster_resolution_ratio(table.n[at], clusters.icc[at], required_n)
+    columns = (clusters.icc[at], clusters.design_effect[at], required_n, ratio)
     rows = zip(clusters.clusters[at].tolist(), *map(json_numbers, columns), strict=True)
     return [
         None
@@ -222,6 +223,12 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     return reasons, decided_at
 
 
+def _resolved(n: Index, n_star: Floats) -> list[bool | None]:
+    """Return whether each pair is resolved; None where N* is unknown."""
+    known = ~np.isnan(n_star)
+    return [yes if known else None for yes, known in zip(is_resolved(n, n_star).tolist(), known.tolist(), strict=True)]
+
+
 def _latched_at(benchmark: Benchmark, pair: int, kind: str) -> int | None:
     """Return the shared items at the family-wise change of a kind, or None if there was none."""
     change = benchmark.changes.get(benchmark.change_field(pair, "anytime_family", kind))
@@ -234,4 +241,7 @@ def _outside_family(table: PairTable, q: int) -> str | None:
         return None
     if not table.in_family[q]:
         return "it is not in the declared family"
-    return f"earlier pairs filled the declared family ({table.benchmark.spec.family.capacity or 0:,})"
+    capacity = table.benchmark.spec.family.capacity
+    if capacity is None or not table.benchmark.family_index[table.pair[q]]:
+        return "the benchmark was held when the pair got its first shared item"
+    return f"earlier pairs filled the declared family ({capacity:,})"

@@ -109,9 +109,12 @@ def count_undecided(table: PairTable, clusters: ClusterColumns | None, at: Index
 
 
 def count_unresolved(table: PairTable, clusters: ClusterColumns | None, at: Index) -> dict[str, int]:
-    """Count the pairs that are not resolved under each procedure that has an N* here."""
+    """Count the pairs that are not resolved under each procedure that has an N* here; pairs whose N* is unknown do not count."""
     needed = required_n_by_procedure(table, clusters, at)
-    return _count({name: is_resolved(table.n[at], n_star) for name, n_star in needed.items()}, table, at)
+    closed: dict[str, Flags | None] = {
+        name: is_resolved(table.n[at], n_star) | np.isnan(n_star) for name, n_star in needed.items()
+    }
+    return _count(closed, table, at)
 
 
 def _count(closed: dict[str, Flags | None], table: PairTable, at: Index) -> dict[str, int]:

@@ -98,7 +98,7 @@ def test_the_table_of_a_watch(answers, width):
 
 def test_the_gate(results):
     text = rankwatch("gate", results, "--pair", *NAMES).stdout
-    assert text.startswith(f"decided: rank 5 is better than rank 6 on {BENCHMARK} (alpha = 0.05, this pair only)")
+    assert text.startswith(f"decided for this pair only: rank 5 is better than rank 6 on {BENCHMARK} (alpha = 0.05)")
     assert "Not decided family-wise" in text
     assert "q = N/N* = 2.08: large enough for a gap of this size at a planned n" in text
     assert "too small if watched throughout" in text
@@ -106,4 +106,4 @@ def test_the_gate(results):
     assert (answer["decided"], answer["exit_code"]) == ("a", 0)
     assert verdicts_of(answer["pair"]) == VERDICTS
     other = rankwatch("gate", results, "--pair", *reversed(NAMES), code=4).stdout
-    assert other.startswith("decided: rank 5 is better than rank 6")
+    assert other.startswith("decided for this pair only: rank 5 is better than rank 6")

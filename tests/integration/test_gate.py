@@ -21,8 +21,8 @@ def results(tmp_path_factory):
 @pytest.mark.parametrize(
     ("pair", "code", "words"),
     [
-        (("strong", "weak"), 0, "decided: strong is better than weak"),
-        (("weak", "strong"), 4, "decided: strong is better than weak"),
+        (("strong", "weak"), 0, "decided for this pair only: strong is better than weak"),
+        (("weak", "strong"), 4, "decided for this pair only: strong is better than weak"),
         (("strong", "twin"), 3, "undecided: no anytime verdict for strong against twin"),
     ],
 )

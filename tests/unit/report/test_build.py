@@ -227,6 +227,15 @@ def test_a_pair_beyond_the_capacity_says_so_also_where_completeness_is_asserted(
     assert "no family-wise verdict: earlier pairs filled the declared family (1)." in pairs["ac"].reason
 
 
+@pytest.mark.parametrize("family", ["spending", {"policy": "capacity", "size": 9}])
+def test_a_pair_that_began_while_the_benchmark_was_held_says_so(family):
+    log = of(np.column_stack([CLEAR, CLEAR[:, 1]]), "abc", family=family, items=100)
+    log.send(event(1, "a", 1, repeat=1), *(event(k, "d", 0) for k in range(100)))
+    pairs = {p.model_a + p.model_b: p for p in report(log).pairs}
+    assert "held when the pair got its first shared item." in pairs["ad"].reason
+    assert "family-wise verdict" not in pairs["ac"].reason
+
+
 def test_an_asserted_family_is_all_pairs_of_the_models_and_a_declared_one_of_those_declared():
     log = of(np.tile([1, 0, 0], (100, 1)), "abc")
     log.send(*(event(k, "b", 0, epoch=1) for k in range(100)))
@@ -512,11 +521,10 @@ def test_no_cluster_columns_unless_every_item_has_one_of_several(clusters):
 
 
 @pytest.mark.parametrize("items", [1, 5, 60])
-def test_a_gap_without_spread_resolves_nothing(items):
+def test_a_gap_without_spread_has_no_required_number_of_items(items):
     pair = only(of(np.tile([1, 0], (items, 1)), order="trusted"))
-    assert (pair.required_n, pair.resolution_ratio) == (0, None)
-    assert set(pair.resolved.model_dump().values()) == {False, None}
-    assert pair.resolved.fixed_n is False
+    assert (pair.required_n, pair.resolution_ratio) == (None, None)
+    assert set(pair.resolved.model_dump().values()) == {None}
     assert (pair.decided.fixed_n == "a") == (items > 5)
 
 
@@ -535,10 +543,10 @@ def test_a_constant_difference_of_graded_scores_has_no_spread(difference, cluste
     )
     pair = only(log, assert_complete=True)
     assert (pair.gap, pair.sd) == (pytest.approx(difference), 0)
-    assert (pair.required_n, pair.resolution_ratio, pair.mde) == (0, None, 0)
-    assert (pair.resolved.fixed_n, pair.decided.fixed_n) == (False, "a")
+    assert (pair.required_n, pair.resolution_ratio, pair.mde) == (None, None, 0)
+    assert (pair.resolved.fixed_n, pair.decided.fixed_n) == (None, "a")
     if clusters is not None:
-        assert (pair.cluster.icc, pair.cluster.design_effect, pair.cluster.required_n) == (0, 1, 0)
+        assert (pair.cluster.icc, pair.cluster.design_effect, pair.cluster.required_n) == (0, 1, None)
         assert pair.cluster.resolution_ratio is None
 
 

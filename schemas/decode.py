@@ -1,7 +1,7 @@
 """Decode bytes to checked events: a whole block in one call, and record by record if something is wrong with it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from types import GenericAlias
 from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
@@ -76,7 +76,6 @@ _EXPECTED: Final = {
 }
 """What each field may be, as an error names it."""
 
-_DECLARED: Final = ", ".join(Declaration.model_fields)
 _NUMBER: Final = "is not a number", "use a number"
 _WHOLE: Final = "is not a whole number", "use a whole number"
 _KINDS: Final = {
@@ -305,7 +304,8 @@ def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
     first = error.errors(include_url=False)[0]
     field = str(first["loc"][0]) if first["loc"] else "record"
     # An unknown field has any name.
-    return Fault(shorten(field), show_input(first), describe_error(first), benchmark)
+    known = Ended.model_fields if "ended" in data else Declaration.model_fields
+    return Fault(shorten(field), show_input(first), describe_error(first, known=known), benchmark)
 
 
 def show_input(error: Mapping[str, Any]) -> str:
@@ -316,7 +316,9 @@ def show_input(error: Mapping[str, Any]) -> str:
     return f'"{shorten(value)}"' if isinstance(value, str) else shorten(value)
 
 
-def describe_error(error: Mapping[str, Any], field: str | None = None) -> str:
+def describe_error(
+    error: Mapping[str, Any], field: str | None = None, known: Iterable[str] = Declaration.model_fields
+) -> str:
     """Return a sentence for one entry of `ValidationError.errors()`: what is wrong, and what to do.
 
     Parameters
@@ -324,6 +326,8 @@ def describe_error(error: Mapping[str, Any], field: str | None = None) -> str:
     error : mapping
     field : str, optional
         The field of an event or a declaration; the first of `loc` by default. Any other name is described by the kind of error alone.
+    known : iterable of str
+        The fields that the record may have, for one that it may not have.
 
     Examples
     --------
@@ -338,7 +342,7 @@ def describe_error(error: Mapping[str, Any], field: str | None = None) -> str:
     if kind == "missing":
         return f"the field is missing; add {expected or 'it'}"
     if kind == "extra_forbidden":
-        return f"the field is unknown; remove it, or use one of {_DECLARED}"
+        return f"the field is unknown; remove it, or use one of {', '.join(known)}"
     if kind == "value_error":
         problem, remedy = printable(str(context["error"])), ""
         if "; " in problem:
@@ -348,7 +352,7 @@ def describe_error(error: Mapping[str, Any], field: str | None = None) -> str:
         problem, remedy = f"{show_input(error)} {clause}", remedy.format_map(context) if expected is None else ""
     if field == "score" and kind == "less_than_equal" and _SCALED < error["input"] <= _SCALES[-1]:
         largest = next(scale for scale in _SCALES if error["input"] <= scale)
-        expected = f"{expected}; if scores go up to {largest}, read the files with --scale {largest}"
+        expected = f"{expected}; if scores go up to {largest}, divide them by {largest} (for files: --scale {largest})"
     return "; ".join(filter(None, (problem, f"use {expected}" if expected else remedy)))
 
 

@@ -70,9 +70,7 @@ def _clash(name: str, old: Spec, new: Spec) -> Fault | None:
         "the scores"
     )
     if "items" in changed:
-        advice += (
-            "; for runs of different sizes, declare the size with --items N, or in a rankwatch.toml next to the results"
-        )
+        advice += "; for runs of different sizes, declare the items of the whole benchmark before the first one"
     return Refusal(
         changed[0], declared, f"{reason}: {why}; {_NEW_NAME if version_fault(name, old, new) else advice}", name
     )

@@ -62,7 +62,7 @@ def test_a_percent_scale_is_refused_with_the_flag_and_read_with_it(tmp_path):
     path = write(tmp_path / "a.jsonl", [{**r, "score": 100 * r["score"]} for r in RECORDS])
     ended = rankwatch("report", path, code=1)
     assert "score: 100 is out of range" in ended.stderr
-    assert "if scores go up to 100, read the files with --scale 100" in ended.stderr
+    assert "if scores go up to 100, divide them by 100 (for files: --scale 100)" in ended.stderr
     expected, _ = report(write(tmp_path / "b.jsonl", RECORDS))
     assert report(path, "--scale", 100)[0] == expected
     assert "give the largest score" in rankwatch("report", path, "--scale", "no", code=2).stderr

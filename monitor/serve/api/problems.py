@@ -1,6 +1,6 @@
 """Report every error as a problem detail (RFC 9457)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -56,20 +56,27 @@ def fault_detail(fault: Fault | RecordError) -> str:
     return f"{fault.field}: {fault.reason}."
 
 
-def validation_problem(errors: Sequence[Mapping[str, Any]]) -> ProblemError:
-    """Return the problem for pydantic's errors about the parameters or the body of a request."""
-    wrong = [_parameter_error(error) for error in errors]
-    return ProblemError(422, fault_detail(wrong[0]), wrong)
+def validation_problem(errors: Sequence[Mapping[str, Any]], fields: Iterable[str] = ()) -> ProblemError:
+    """Return the problem for pydantic's errors about the parameters, or about a body that may have some fields."""
+    wrong: dict[str, RecordError] = {}
+    for error in errors:
+        record = _record_error(error, fields)
+        wrong.setdefault(record.field, record)  # a field of several types has an error for each
+    return ProblemError(422, fault_detail(next(iter(wrong.values()))), list(wrong.values()))
 
 
-def _parameter_error(error: Mapping[str, Any]) -> RecordError:
-    path = [str(part) for part in error["loc"] if part not in {"query", "body", "path", "header"}]
-    return RecordError(
-        line=None,
-        field=".".join(path) or "body",
-        found=show_input(error),
-        reason=describe_error(error, path[0] if path and error["loc"][0] == "body" else ""),
-    )
+def _record_error(error: Mapping[str, Any], fields: Iterable[str]) -> RecordError:
+    """Describe a wrong parameter, or a wrong field of a body; pydantic adds the type that it tried to the place."""
+    path = [
+        str(part)
+        for part in error["loc"]
+        if part not in {"query", "body", "path", "header"} and (isinstance(part, int) or part.isidentifier())
+    ]
+    if error["type"] == "missing" and error["loc"][0] == "query":
+        reason = f"the query parameter is missing; add {path[0]}=VALUE"
+    else:
+        reason = describe_error(error, path[0] if path and fields else "", fields)
+    return RecordError(line=None, field=".".join(path) or "body", found=show_input(error), reason=reason)
 
 
 def add_problems(web: FastAPI) -> None:

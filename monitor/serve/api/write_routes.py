@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from monitor.engine.declarations import refusal
 from monitor.engine.fold import runs_of
+from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.body_reader import BodyReader
 from monitor.serve.api.intake import Intake, IntakeError, Submission
@@ -115,8 +116,12 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, b
     async def declaration(benchmark: Name) -> Spec:
         """Return the declaration in force."""
         state = reports.benchmarks().get(benchmark)
-        if state is None or not state.declared:
-            raise ProblemError(404, f"Benchmark {benchmark!r} has no declaration here. PUT one before the first score.")
+        if state is None:
+            raise ProblemError(
+                404, f"Benchmark {benchmark!r} is unknown here. PUT its declaration before the first score."
+            )
+        if not state.declared:
+            raise ProblemError(404, f"Benchmark {benchmark!r} has no declaration. {_how_to_declare(state)}")
         return state.spec
 
     @routes.put("/declarations", status_code=202, openapi_extra=_json_body(Spec), responses=_WRITE_ERRORS)
@@ -126,12 +131,21 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, b
         try:
             spec = validate_body(Spec, await bodies.read(request), "declaration")
         except ValidationError as error:
-            raise validation_problem(error.errors()) from error
+            raise validation_problem(error.errors(), Spec.model_fields) from error
         declaration = Declaration.model_validate(spec.model_dump() | {"declare": benchmark})
         _check(reports, declaration)
         place = await _append(intake, Submission.empty()._replace(declarations=[declaration]))
         in_force = await _until(lambda: _in_force(reports, declaration))
         return DeclarationTaken(benchmark=benchmark, place=place, in_force=in_force, spec=spec)
+
+
+def _how_to_declare(benchmark: Benchmark) -> str:
+    if not benchmark.counters["events"]:
+        return "PUT one before the first score."
+    return (
+        f"It has scores: PUT one with version {benchmark.spec.version + 1}. The scores stay, and verdicts then assume that the declaration "
+        "was not chosen because of them."
+    )
 
 
 def _in_force(reports: ReportCache, declaration: Declaration) -> bool:
@@ -154,7 +168,7 @@ def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, bodies: B
         try:
             end = validate_body(End, await bodies.read(request), "end")
         except ValidationError as error:
-            raise validation_problem(error.errors()) from error
+            raise validation_problem(error.errors(), End.model_fields) from error
 
         await _until(lambda: isinstance(_runs(reports, name, end), list))  # its scores may have been posted just before
         runs = _runs(reports, name, end)

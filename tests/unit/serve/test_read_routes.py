@@ -249,7 +249,7 @@ def test_a_pair_that_shares_nothing_has_an_empty_path(server):
             'cursor: "-1" is not valid; use a value that an earlier response returned.',
         ),
         (f"pairs?{query(sort='n')}", 422, "sort: \"n\" is unknown; use 'rank', 'gap', 'log_e' or 'resolution_ratio'."),
-        ("pairs", 422, "benchmark: the field is missing; add it."),
+        ("pairs", 422, "benchmark: the query parameter is missing; add benchmark=VALUE."),
         (f"path?{query(model_a='m 00', model_b='m 00')}", 422, "Name two different models"),
         (f"path?{query(model_a='m 00', model_b='x')}", 404, "has no model 'x'"),
         (f"matrix?benchmark={'x' * 201}", 422, "is too long; use at most 200 characters."),

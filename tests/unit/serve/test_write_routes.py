@@ -253,6 +253,25 @@ def test_a_declaration_is_in_force_before_the_first_score(served):
     assert "the next one is version 3, not 5" in put(served, {"items": 52, "version": 5}).json["detail"]
 
 
+def test_a_benchmark_without_a_declaration_names_what_can_be_put(served):
+    served.post(RECORDS)
+    answer = served.get("declarations?benchmark=bench")
+    assert (answer.status, "It has scores: PUT one with version 2." in answer.json["detail"]) == (404, True)
+    refused = put(served, {"items": 50}).json["detail"]
+    assert "as version 2" in refused
+    assert "--" not in refused
+    assert put(served, {"items": 50, "version": 2}).json["in_force"]
+    assert "before the first score" in served.get("declarations?benchmark=other").json["detail"]
+
+
+def test_fields_that_a_record_may_have_are_those_of_its_kind(served):
+    assert "use one of alpha, power, mixture" in put(served, {"itmes": 5}).json["detail"]
+    (error,) = served.post([{"ended": "bench", "modle": "a"}]).json["errors"]
+    assert error["reason"].endswith("use one of model, epoch, base, ended")
+    (error,) = served.post([{"declare": "bench", "itmes": 5}]).json["errors"]
+    assert error["reason"].endswith("version, declare")
+
+
 def test_declarations_and_ends_are_converted_as_events_are(served):
     body = b"\xef\xbb\xbf" + json.dumps({"items": "2", "alpha": "0.01", "item_ids": [1, 2]}).encode()
     answer = put(served, body)
@@ -294,6 +313,33 @@ def test_a_name_with_forbidden_characters_is_not_declared(served):
     answer = put(served, {"items": 5}, benchmark="a%E2%80%AEb")
     assert answer.status == 422
     assert "forbidden character U+202E" in answer.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "reason"),
+    [
+        ({"alpha": 5}, "alpha", "5 is out of range; use a number above 0 and below 0.5"),
+        ({"repeats": "many"}, "repeats", '"many" is not a whole number; use a whole number from 1 to 1000, or all'),
+        (
+            {"order": "comitted"},
+            "order.policy",
+            '"comitted" is unknown; use completion, committed, trusted, none, or an object with policy and seed',
+        ),
+        ({"aliases": {"a": "b", "b": "a"}}, "body", "aliases: a and b are aliases of each other; omit one of the two"),
+    ],
+)
+def test_a_wrong_field_of_a_declaration_is_described_once(served, spec, field, reason):
+    assert put(served, spec).json["errors"] == [{"field": field, "found": json_found(spec), "reason": reason}]
+
+
+def json_found(spec):
+    (value,) = spec.values()
+    return str(spec) if isinstance(value, dict) else f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def test_a_missing_parameter_is_named(served):
+    answer = served.request("PUT", "/api/v1/declarations", b"{}", content_type="application/json")
+    assert answer.json["detail"] == "benchmark: the query parameter is missing; add benchmark=VALUE."
 
 
 def test_a_declaration_that_lost_the_race_is_reported(served, monkeypatch):
@@ -472,7 +518,7 @@ def test_what_has_no_scores_does_not_end(served, monkeypatch, name, body, reason
         (b'{"epoch": -1}', {}, 422, "epoch: -1 is out of range"),
         (b'{"epoch": "next"}', {}, 422, "epoch: "),
         (b'{"model": "a", "base": 0}', {}, 422, "base 0 is not older than epoch 0"),
-        (b'{"ended": "bench"}', {}, 422, "the field is unknown; remove it"),
+        (b'{"ended": "bench"}', {}, 422, "the field is unknown; remove it, or use one of model, epoch, base."),
         (b"{}", {"content_type": "text/plain"}, 415, "application/json"),
         (b"{}", {"origin": "http://attacker.example"}, 403, "may not write"),
     ],

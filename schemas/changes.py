@@ -21,8 +21,12 @@ class Evidence(BaseModel):
         description="mean difference of the scores on the shared items: (b - c) / n where they are 0 or 1"
     )
     missing: int = Field(description="items counted against the leader (order policy completion), else 0")
-    log_e: float = Field(description="natural logarithm of the e-value")
-    log_threshold: float = Field(description="natural logarithm of 1/alpha, or of 1/alpha_j in a family")
+    log_e: float = Field(
+        description="natural logarithm of the e-value; of 1/p where `mixture` is the exact test. In a family the largest so far"
+    )
+    log_threshold: float = Field(
+        description="natural logarithm of 1/alpha, or of 1/alpha_j in a family, which falls as its pairs are decided"
+    )
     resolution_ratio: float | None = Field(
         description="q = n / N* at that event; null if the gap is 0, D does not vary, or scores are graded"
     )

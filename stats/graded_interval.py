@@ -76,6 +76,31 @@ def graded_completion_interval(
     return low, high
 
 
+def graded_completion_low(
+    values: npt.ArrayLike,
+    counts: npt.ArrayLike,
+    missing: npt.ArrayLike,
+    alpha: npt.ArrayLike = 0.05,
+    lambdas: npt.ArrayLike = LAMBDAS,
+) -> FloatArray:
+    """Return the lower bound of `graded_completion_interval`, whose counts here may be fractions.
+
+    An item between two values may count at both, with weights that keep its difference: ln(1 + lambda D) is concave, so the bound only
+    falls. The upper bound is the negative of the lower one of ``-values``.
+
+    Examples
+    --------
+    >>> float(graded_completion_low([-1, 0, 1], [[40.0, 130.0, 90.0]], [0]).round(3)[0])
+    0.053
+    >>> float(graded_completion_low([-1, 0, 0.5, 1], [[40, 100, 60, 60]], [0]).round(3)[0])
+    0.06
+
+    """
+    (number,), (rest,), (a,) = non_negative(counts=counts), non_negative(missing=missing), level(alpha=alpha)
+    rest, a = np.broadcast_arrays(rest, a)
+    return _low(np.asarray(values, np.float64), number, rest, a, np.asarray(lambdas, np.float64))
+
+
 def _low(values: FloatArray, counts: FloatArray, rest: FloatArray, alpha: FloatArray, bets: FloatArray) -> FloatArray:
     """Return the lower bound of each row of counts."""
     lost = rest[:, None] * np.log1p(-bets)

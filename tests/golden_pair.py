@@ -13,8 +13,11 @@ VERDICTS = (True, False, True, False)
 
 def write_golden_pair(path):
     """Write the declaration and the events to a file of results."""
-    scores = np.repeat([[1, 0], [0, 1], [1, 1], [0, 0]], [1680, 1454, 5949, 2949], axis=0).tolist()
-    declaration = {"declare": BENCHMARK, "items": ITEMS, "family": {"policy": "capacity", "size": 9}}
+    scores = np.repeat([[1, 0], [0, 1], [1, 1], [0, 0]], [1680, 1454, 5949, 2949], axis=0)
+    # In this order ln e stays below 4.7. Under completion the exact test would decide the pair in the family too.
+    scores = np.random.default_rng(0).permutation(scores).tolist()
+    family = {"policy": "capacity", "size": 9}
+    declaration = {"declare": BENCHMARK, "items": ITEMS, "order": "trusted", "family": family}
     events = [
         {"benchmark": BENCHMARK, "item_id": str(item), "model": name, "score": score}
         for item, row in enumerate(scores)

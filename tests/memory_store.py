@@ -60,6 +60,10 @@ class MemoryStore:
             contestants, state = change.arrival
             stored.arrival = np.pad(stored.arrival, ((0, len(stored.contestants) - len(stored.arrival)), (0, 0)))
             stored.arrival[contestants] = state
+        if change.peaks is not None:
+            pair, peak = change.peaks
+            stored.peaks = np.pad(stored.peaks, (0, max(0, int(pair.max()) + 1 - stored.peaks.size)))
+            stored.peaks[pair] = peak
         if change.conflicts is not None:
             start, listed, contestants, again = change.conflicts
             assert start == len(stored.listed), "a conflict is written once, at its place"

@@ -16,6 +16,12 @@ def log_e(b, c):
     return math.lgamma(1 + b) + math.lgamma(1 + c) - math.lgamma(2 + b + c) + (b + c) * math.log(2)
 
 
+def log_exact(b, c, missing):
+    """-ln of the exact two-sided p at N, every missing item counted against the leader."""
+    trials = b + c + missing
+    return max(0.0, -math.log(2) - float(distributions.binom.logsf(max(b, c) - 1, trials, 0.5))) if trials else 0.0
+
+
 def log_half_e_plus(b, c):
     """ln (e+ / 2) of beta(1,1), for the leader."""
     tail = float(betainc(c + 1, b + 1, 0.5))
@@ -93,6 +99,8 @@ class Oracle:
         self.counts = defaultdict(lambda: [0, 0, 0])
         self.family = {}
         self.verdicts = {}
+        self.peaks, self.steps = {}, defaultdict(list)
+        self.spent = defaultdict(float)
         self.places = None if item_ids is None else {item: k for k, item in enumerate(item_ids)}
         self.permutation = seed and sorted(
             item_ids, key=lambda item: hashlib.sha256(f"{seed}\0{item}".encode()).digest()
@@ -174,6 +182,7 @@ class Oracle:
             self.pair((first, second), mine[first], mine[second], place)
         for other in others if self.permutation and self.betting and not self.mixed else ():
             self.walk(tuple(sorted((model, other), key=self.models.get)), place)
+        self.step_down(place)
 
     def end(self, record, place):
         """End runs: copy what they inherit, bet on what is incomplete, judge pairs of ended runs."""
@@ -205,6 +214,7 @@ class Oracle:
                 for first in order[: self.models[second]]:
                     if {first, second} <= self.ended and {first, second} & set(fresh) and first[0] != second[0]:
                         self.judge((first, second), place)
+        self.step_down(place)
 
     def judge(self, pair, place):
         """Judge a pair on the items it shares."""
@@ -215,7 +225,7 @@ class Oracle:
             differences = self.differences[pair]
             self.latch(pair, (n, None, None), max(log_graded_halves(differences, 0)), place, sum(differences))
         else:
-            both = log_e(b, c) if self.permutation else max(log_half_e_plus(b, c), log_half_e_plus(c, b))
+            both = log_e(b, c) if self.permutation else log_exact(b, c, 0)
             self.latch(pair, (n, b, c), both, place)
 
     def new_epoch(self, model, place):
@@ -274,7 +284,7 @@ class Oracle:
             return
         if self.policy == "completion":
             missing = self.items_declared - n
-            evidence = max(log_half_e_plus(b, c + missing), log_half_e_plus(c, b + missing))
+            evidence = log_exact(b, c, missing)
         else:
             evidence = log_e(b, c)
         self.latch(pair, (n, b, c), evidence, place)
@@ -310,13 +320,56 @@ class Oracle:
             return
         n, b, c = sums
         lead = b - c if lead is None else lead
-        thresholds = {"anytime": self.alpha}
-        if pair in self.family and self.alpha_j(self.family[pair]) > 0:
-            thresholds["anytime_family"] = self.alpha_j(self.family[pair])
-        for procedure, level in thresholds.items():
-            decided = self.verdicts.get((pair, procedure, "decided"))
-            if decided is None:
-                if evidence >= math.log(1 / level):
-                    self.verdicts[pair, procedure, "decided"] = (place, 1 if lead > 0 else -1, n, b, c)
-            elif (pair, procedure, "reversed") not in self.verdicts and decided[1] * lead < 0:
-                self.verdicts[pair, procedure, "reversed"] = (place, 1 if lead > 0 else -1, n, b, c)
+        self.steps[pair].append((evidence, (n, b, c), lead))
+        self.turn(pair, "anytime_family", sums, lead, place)
+        if (pair, "anytime", "decided") in self.verdicts:
+            self.turn(pair, "anytime", sums, lead, place)
+        elif evidence >= -math.log(self.alpha) - 1e-10:
+            self.verdicts[pair, "anytime", "decided"] = (place, 1 if lead > 0 else -1, n, b, c)
+
+    def turn(self, pair, procedure, sums, lead, place):
+        """The other model leads after a decision."""
+        decided = self.verdicts.get((pair, procedure, "decided"))
+        if decided and (pair, procedure, "reversed") not in self.verdicts and decided[1] * lead < 0:
+            self.verdicts[pair, procedure, "reversed"] = (place, 1 if lead > 0 else -1, *sums)
+
+    def step_down(self, place):
+        """Decide in the families, round by round: each decision lowers the thresholds of the others."""
+        now, self.steps = self.steps, defaultdict(list)
+        for pair, steps in now.items():
+            for evidence, sums, lead in steps:
+                peak = self.peaks.setdefault(pair, [0.0, 0, None])
+                if evidence > peak[0]:
+                    peak[:2] = evidence, 1 if lead > 0 else -1
+                peak[2] = sums
+        while True:
+            waiting = [pair for pair in self.peaks if self.waits(pair)]
+            needs = {pair: -math.log(self.alpha_j(self.family[pair])) + self.relief(pair) for pair in waiting}
+            met = [pair for pair, need in needs.items() if self.peaks[pair][0] >= need - 1e-10]
+            for pair in met:
+                self.decide_in_family(pair, needs[pair], now[pair], place)
+            if not met:
+                return
+
+    def waits(self, pair):
+        """Whether a pair may still be decided in its family."""
+        decided = (pair, "anytime_family", "decided") in self.verdicts
+        in_family = pair in self.family and self.alpha_j(self.family[pair]) > 0
+        return self.betting and in_family and not decided and not self.superseded & set(pair)
+
+    def relief(self, pair):
+        """How far the decisions of a family lower its thresholds."""
+        return math.log(1 - self.spent[generation(pair)] / self.alpha)
+
+    def decide_in_family(self, pair, need, steps, place):
+        """Decide by the pair's own step of this moment, or else by its largest evidence so far."""
+        self.spent[generation(pair)] += self.alpha_j(self.family[pair])
+        _, side, sums = self.peaks[pair]
+        later = []
+        for k, (evidence, own, lead) in enumerate(steps):
+            if evidence >= need - 1e-10:
+                side, sums, later = 1 if lead > 0 else -1, own, steps[k + 1 :]
+                break
+        self.verdicts[pair, "anytime_family", "decided"] = (place, side, *sums)
+        for _, own, lead in later:
+            self.turn(pair, "anytime_family", own, lead, place)

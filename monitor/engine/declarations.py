@@ -9,8 +9,9 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.chunk import EventBatch
+from monitor.engine.latch.at_once import AtOnce
 from monitor.engine.latch.changes import announce, replace
-from monitor.engine.latch.run_ends import crossings_at_once
+from monitor.engine.latch.close import close_latches
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import BenchmarkDelta, Refusal, StoredBenchmark
@@ -161,10 +162,12 @@ def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: Benchmar
     delta.redeclared = new.redeclared = old.redeclared or may_be_chosen(old.name, old.spec, new.spec)
     if old.undeclared or new.undeclared:
         delta.undeclared = new.undeclared, new.mixed
+    every = np.arange(new.pairs)
+    new.keep_peaks(every, np.zeros(new.pairs))
     batch.redeclared = True
     if new.can_decide:
-        closed = crossings_at_once(new, new.graded_pairs, np.arange(new.pairs), ignored=False)
-        announce(new, batch, closed, delta)
+        walk = AtOnce(new, new.graded_pairs, every, ignored=False)
+        announce(new, batch, close_latches(new, walk), delta)
 
 
 def _carry_over(old: Benchmark, new: Benchmark) -> None:

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch
 from monitor.engine.latch.arrival import ArrivalEvidence
+from monitor.engine.latch.at_once import AtOnce
 from monitor.engine.latch.base import Evidence, NewScores
-from monitor.engine.latch.binary import crossings
+from monitor.engine.latch.binary import BinaryWalk
 from monitor.engine.latch.changes import announce, invalidate, supersede
-from monitor.engine.latch.committed import crossings_along
+from monitor.engine.latch.close import close_latches
+from monitor.engine.latch.committed import CommittedWalk
 from monitor.engine.latch.completion import CompletionEvidence
-from monitor.engine.latch.graded import enter_graded
-from monitor.engine.latch.run_ends import crossings_at_once
+from monitor.engine.latch.graded import GradedWalk
 from monitor.engine.limits import Limits
 from monitor.engine.settle import Settled, settle
 from monitor.engine.state.benchmark import Benchmark
@@ -377,7 +378,7 @@ def _enter_items(
     if committed is not None:
         advance = committed.advance(benchmark.item_keys, benchmark.item_codes(), (item, contestant, position))
         if advance is not None and can_decide:
-            announce(benchmark, piece, crossings_along(benchmark, committed, advance), delta)
+            announce(benchmark, piece, close_latches(benchmark, CommittedWalk(benchmark, committed, advance)), delta)
 
 
 def _write(matrix: Codes, contestants: int, cells: NewCells) -> tuple[tuple[Codes, Codes], Index]:
@@ -432,10 +433,14 @@ def _enter_pairs(
     if fresh.size:
         _register(benchmark, new, fresh, delta)
     if graded is not None:
-        closed = enter_graded(benchmark, graded, benchmark.item_values, new, gains, can_decide=can_decide)
-        announce(benchmark, piece, closed, delta)
+        walk = GradedWalk(benchmark, graded, benchmark.item_values, new, gains)
+        if can_decide:
+            announce(benchmark, piece, close_latches(benchmark, walk), delta)
+        else:
+            walk.enter()
     elif can_decide:
-        announce(benchmark, piece, crossings(benchmark, _evidence(benchmark.spec), new, gains), delta)
+        binary = BinaryWalk(benchmark, _evidence(benchmark.spec), new, gains)
+        announce(benchmark, piece, close_latches(benchmark, binary), delta)
 
 
 def _register(benchmark: Benchmark, new: NewScores, pair: Index, delta: BenchmarkDelta) -> None:
@@ -455,7 +460,7 @@ def _evidence(spec: Spec) -> Evidence:
     """Return the evidence of 0/1 scores under the declared order policy."""
     if spec.order.policy == "completion":
         assert spec.items is not None
-        return CompletionEvidence(spec.items, spec.mixture)
+        return CompletionEvidence(spec.items)
     return ArrivalEvidence(spec.alpha, spec.mixture)
 
 
@@ -540,8 +545,8 @@ def judge_ended(benchmark: Benchmark, fresh: list[int], batch: EventBatch, delta
     i, j = pairs_of(np.array(fresh), len(benchmark.contestants))
     ended = benchmark.ended_flags()
     pair = pair_index(i, j)[ended[i] & ended[j]]
-    closed = crossings_at_once(benchmark, benchmark.graded_pairs, pair, ignored=True)
-    announce(benchmark, batch, closed, delta, ignored=True)
+    walk = AtOnce(benchmark, benchmark.graded_pairs, pair, ignored=True)
+    announce(benchmark, batch, close_latches(benchmark, walk), delta, ignored=True)
 
 
 def _parts(size: int) -> list[slice]:

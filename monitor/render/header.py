@@ -1,6 +1,6 @@
 """The facts above a benchmark: what was read, what its verdicts assume, and the thresholds."""
 
-from math import log
+from math import exp, log
 from typing import Final
 
 from monitor.report.sentences import counted
@@ -88,8 +88,16 @@ def log_thresholds(benchmark: BenchmarkReport) -> tuple[float, float | None]:
 def thresholds(benchmark: BenchmarkReport) -> str:
     """Return the evidence that decides a pair on its own and in the family."""
     pair, in_family = log_thresholds(benchmark)
+    if tests_at_n(benchmark):
+        first = "its own threshold" if in_family is None else f"<= {exp(-in_family):.2g}"
+        return f"p <= {benchmark.alpha:g} of the exact test for a pair on its own, {first} in the family, more as pairs are decided"
     rest = f">= {in_family:.2f} in the family" if in_family is not None else "its own threshold in the family"
-    return f"ln e >= {pair:.2f} for a pair on its own, {rest}"
+    return f"ln e >= {pair:.2f} for a pair on its own, {rest}, less as pairs are decided"
+
+
+def tests_at_n(benchmark: BenchmarkReport) -> bool:
+    """Return whether decisions rest on the exact test of a benchmark of known size, and not on e-values."""
+    return benchmark.order.policy == "completion" and not benchmark.mixture.startswith("graded")
 
 
 def decided(benchmark: BenchmarkReport) -> str | None:

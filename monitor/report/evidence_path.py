@@ -14,6 +14,7 @@ from monitor.engine.state.pairs import Index, pair_index
 from monitor.report.item_means import described
 from monitor.report.pair_counts import Floats
 from monitor.report.pair_table import PairTable
+from stats.completion_gap import completion_interval
 from stats.confidence import gap_interval
 from stats.eprocess import log_e_halves
 from stats.graded import graded_log_e, graded_log_e_halves, initial_capital, log_increments
@@ -40,7 +41,7 @@ class PairPath(NamedTuple):
     log_e, log_e_a, log_e_b : array or None
         Two-sided mixture, and its halves in favour of the first and of the second.
     gap_low, gap_high : array or None
-        Anytime-valid interval for the gap, at alpha.
+        Anytime-valid interval for the gap, at alpha; under policy completion that of all items, missing ones at their worst.
     log_threshold : float
         ln 1/alpha.
     log_family_threshold : float
@@ -87,7 +88,10 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
     b, c, c_worst, b_best = along.counts()
     for_one = log_e_halves(b, c_worst, spec.mixture)[0]
     for_other = log_e_halves(b_best, c, spec.mixture)[1]
-    low, high = gap_interval(n, b, c_worst, spec.alpha, spec.mixture)
+    if spec.order.policy == "completion" and spec.items is not None:
+        low, high = completion_interval(spec.items, b, c, np.maximum(spec.items - n, 0), spec.alpha)
+    else:
+        low, high = gap_interval(n, b, c_worst, spec.alpha, spec.mixture)
     if (b_best != b).any() or (c_worst != c).any():
         high = gap_interval(n, b_best, c, spec.alpha, spec.mixture)[1]
     log_e = prefix_log_e(b, c, c_worst, b_best, spec.mixture)

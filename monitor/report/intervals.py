@@ -4,17 +4,22 @@ from typing import Final
 
 import numpy as np
 
+from monitor.engine.state.pair_state import PROCEDURES
 from monitor.engine.state.pairs import Index
 from monitor.report.pair_counts import Flags, Floats
-from monitor.report.pair_table import PairTable
-from stats.completion import items_to_completion_decision
+from monitor.report.pair_table import PairTable, Sides
+from stats.completion_gap import completion_interval
 from stats.confidence import gap_interval
+from stats.curtailed import items_to_curtailed_decision
 from stats.growth import expected_items_to_decision
 
 MOST_PAIRS: Final = 100_000
 """Pairs up to which intervals of graded scores are computed: each takes a pass over its items."""
 
 _SLAB_CELLS: Final = 100_000
+_GRID: Final = 60
+"""Points a unit at which differences of graded scores count in an order-free interval."""
+_NOTHING: Final = float(np.finfo(np.float64).tiny)
 
 Bounds = tuple[Floats, Floats]
 
@@ -33,7 +38,11 @@ def evidence_columns(table: PairTable, at: Index) -> dict[str, Floats]:
         "items_to_decision": _items_to_decision(table, at) if table.benchmark.binary else blank,
     }
     alpha = np.full(at.size, table.benchmark.spec.alpha)
-    single, family = gap_bounds(table, at, alpha, family_alpha(table, at)) if table.bets else ((blank, blank),) * 2
+    single, family = ((blank, blank),) * 2
+    if table.bets:
+        bounds = gap_bounds(table, at, alpha, family_alpha(table, at))
+        decided = (table.anytime_decisions[name][at] for name in PROCEDURES)
+        single, family = (_agreeing(low, high, side) for (low, high), side in zip(bounds, decided, strict=True))
     columns |= {"gap_low": single[0], "gap_high": single[1], "gap_family_low": family[0], "gap_family_high": family[1]}
     return {name: np.where(table.n[at] > 0, values, np.nan) for name, values in columns.items()}
 
@@ -45,7 +54,72 @@ def family_alpha(table: PairTable, at: Index) -> Floats:
 
 def gap_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
     """Return the anytime-valid bounds of the gap of some pairs at each level (one alpha a pair); nan where alpha is 0."""
+    if table.completes:
+        return _completion_bounds(table, at, *levels)
     return _binary_bounds(table, at, *levels) if table.benchmark.binary else graded_bounds(table, at, *levels)
+
+
+def _agreeing(low: Floats, high: Floats, side: Sides) -> Bounds:
+    """Return bounds that leave out 0 exactly where a pair is decided.
+
+    A decision stays valid while the present evidence falls, and so does an interval that ends at 0 (without it) on the decided side. Of an
+    undecided pair the larger interval with 0 is valid too: its evidence may reach a threshold that fell only later.
+    """
+    low = np.where(side > 0, np.maximum(low, _NOTHING), np.where(side < 0, low, np.minimum(low, 0)))
+    high = np.where(side < 0, np.minimum(high, -_NOTHING), np.where(side > 0, high, np.maximum(high, 0)))
+    # The interval of a decision that the present evidence contradicts is empty.
+    empty = low > high
+    return np.where(empty, np.nan, low), np.where(empty, np.nan, high)
+
+
+def _completion_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
+    """Return the interval of complete benchmarks, missing items at their worst: it holds in any order of arrival."""
+    missing = table.counted_missing
+    assert missing is not None
+    bounds = []
+    for alpha in levels:
+        low, high = np.full((2, at.size), np.nan)
+        placed = np.flatnonzero((alpha > 0) & (table.n[at] > 0))
+        some, rest = at[placed], missing[at[placed]]
+        if table.benchmark.binary:
+            counts = table.n[some] + rest, table.wins[some], table.losses[some], rest
+            low[placed], high[placed] = completion_interval(*counts, alpha[placed])
+        else:
+            low[placed], high[placed] = _graded_completion(table, some, rest, alpha[placed])
+        bounds.append((low, high))
+    return bounds
+
+
+def _graded_completion(table: PairTable, at: Index, missing: Index, alpha: Floats) -> Bounds:
+    """Return the order-free interval of graded scores: each difference counts at the two grid points around it."""
+    from stats.graded_interval import graded_completion_low  # noqa: PLC0415 - start-up: only graded scores need it
+
+    low, high = np.full((2, at.size), np.nan)
+    if at.size > MOST_PAIRS:
+        return low, high
+    x, scored = (np.ascontiguousarray(values.T) for values in table.scores)
+    grid = np.arange(-_GRID, _GRID + 1) / _GRID
+    step = max(1, _SLAB_CELLS // max(1, x.shape[1]))
+    for start in range(0, at.size, step):
+        some = slice(start, start + step)
+        a, b = table.a[at[some]], table.b[at[some]]
+        counts = _on_grid(x[a] - x[b], (scored[a] > 0) & (scored[b] > 0))
+        low[some] = graded_completion_low(grid, counts, missing[some], alpha[some])
+        high[some] = -graded_completion_low(-grid, counts, missing[some], alpha[some])
+    return low, high
+
+
+def _on_grid(difference: Floats, shared: Flags) -> Floats:
+    """Count the shared differences of each row at the points of a grid, in shares that keep their sum; shape (rows, points)."""
+    place = (difference + 1) * _GRID
+    below = np.floor(place).astype(np.int64).clip(max=2 * _GRID - 1)
+    share = np.where(shared, place - below, 0)
+    points = 2 * _GRID + 1
+    index = below + points * np.arange(len(place))[:, None]
+    size = points * len(place)
+    counts = np.bincount(index.ravel(), (shared - share).ravel(), size)
+    counts += np.bincount((index + 1).ravel(), share.ravel(), size)
+    return counts.reshape(-1, points).clip(min=0)
 
 
 def _binary_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
@@ -76,7 +150,7 @@ def _items_to_decision(table: PairTable, at: Index) -> Floats:
     if table.missing is not None and table.benchmark.spec.order.policy not in {"committed", "trusted"}:
         assert table.left is not None
         left = table.left[some]
-        within = items_to_completion_decision(n, wins, losses, left, threshold, mixture)
+        within = items_to_curtailed_decision(n, wins, losses, left, threshold)
         items[placed] = np.where(np.isfinite(within), within, np.maximum(items[placed], left + 1))
     return items
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from math import log
 from typing import Self
 
 import numpy as np
@@ -15,13 +14,15 @@ from monitor.engine.state.graded import GRADED_MIXTURE, capital_of
 from monitor.engine.state.pairs import Index
 from monitor.report.pair_counts import Flags, Floats, PairCounts
 from monitor.report.sentences import hold_reason
-from stats.eprocess import anytime_required_n, log_completion_bound, log_e_halves
+from stats.curtailed import TOLERANCE, curtailed_log_p
+from stats.eprocess import anytime_required_n, log_e_halves, log_leader_bound
 from stats.evidence import PairEvidence, pair_evidence
 from stats.families import benjamini_hochberg, e_bh, holm
 from stats.graded import graded_completion_bound, graded_log_e, graded_log_e_halves
 from stats.mcnemar import exact_p, mid_p
 from stats.mixtures import parse_mixture
 from stats.resolution import mde, required_n
+from stats.stepwise import WHOLE, step_down, step_thresholds
 
 Sides = NDArray[np.int8]
 """+1: model_a is decided to be better; -1: model_b; 0: undecided."""
@@ -192,6 +193,21 @@ class PairTable(PairCounts):
         return prefix_log_e(*self.evidence[1:], self.benchmark.spec.mixture)
 
     @cached_property
+    def lasting_log_e(self) -> Floats:
+        """Ln e that missing items cannot undo under policy completion, where the order of arrival may be anything; else ln e now."""
+        if not self.completes:
+            return self.log_e
+        assert self.counted_missing is not None
+        if not self.benchmark.binary:
+            return np.maximum(*graded_completion_bound(self.capital, self.counted_missing))
+        return log_leader_bound(self.wins, self.losses, self.counted_missing, self.benchmark.spec.mixture)
+
+    @property
+    def completes(self) -> bool:
+        """Whether verdicts are about all items of the benchmark, in any order: policy completion, or complete files."""
+        return self.asserted or self.benchmark.spec.order.policy == "completion"
+
+    @cached_property
     def log_e_halves(self) -> tuple[Floats, Floats]:
         """Logarithms of the directional halves: a is better, b is better."""
         if not self.benchmark.binary:
@@ -244,10 +260,23 @@ class PairTable(PairCounts):
     @cached_property
     def log_family_threshold(self) -> Floats:
         """Thresholds ln 1/alpha_j; infinite for a pair without a place in the family."""
-        spec = self.benchmark.spec
+        return self._step_down[1] if self.decides_at_end else self.benchmark.log_thresholds(self.pair)["anytime_family"]
+
+    @cached_property
+    def _step_down(self) -> tuple[Sides, Floats]:
+        """Family-wise decisions at the end of complete files, and the threshold of each pair given the decisions of the others."""
+        assert self.counted_missing is not None
+        alpha = self.benchmark.spec.alpha
+        weights = self.benchmark.family_weights(self.pair)
         if self.shares_equally:
-            return np.where(self.in_family, log(self.anytime_family_size / spec.alpha), np.inf)
-        return self.benchmark.log_thresholds(self.pair)["anytime_family"]
+            weights = np.where(self.in_family, WHOLE // self.anytime_family_size, 0)
+        evidence, side = self._bound(self.counted_missing)
+        decisions = step_down(evidence, weights, WHOLE, alpha)
+        decided = np.zeros(self.size, bool)
+        decided[decisions.pair] = True
+        open_share = (decisions.open_weight + np.where(decided, weights, 0)).clip(min=1) / WHOLE
+        threshold = step_thresholds(weights, WHOLE, alpha) + np.log(open_share)
+        return np.where(decided, side, 0).astype(np.int8), threshold
 
     # --- decisions --------------------------------------------------------------------------------------------------------------------
 
@@ -270,7 +299,7 @@ class PairTable(PairCounts):
             return None
         rejected = np.zeros(self.size, bool)
         if self.in_family.any():
-            rejected[self.in_family] = reject(self.log_e[self.in_family], self.benchmark.spec.alpha)
+            rejected[self.in_family] = reject(self.lasting_log_e[self.in_family], self.benchmark.spec.alpha)
         return self.towards_lead(rejected)
 
     def towards_lead(self, rejected: Flags) -> Sides:
@@ -299,19 +328,16 @@ class PairTable(PairCounts):
         benchmark = self.benchmark
         if self.decides_at_end:
             assert self.counted_missing is not None
-            thresholds: dict[str, float | Floats] = {
-                "anytime": -log(benchmark.spec.alpha),
-                "anytime_family": self.log_family_threshold,
-            }
             bound, side = self._bound(self.counted_missing)
-            return {name: np.where(bound >= limit, side, 0).astype(np.int8) for name, limit in thresholds.items()}
+            alone = np.where(bound >= benchmark.limit - TOLERANCE, side, 0).astype(np.int8)
+            return {"anytime": alone, "anytime_family": self._step_down[0]}
         sign = np.where(self.flip, -1, 1)
         return {name: (np.sign(latch[self.pair]) * sign).astype(np.int8) for name, latch in benchmark.latched.items()}
 
     def _bound(self, missing: Index) -> tuple[Floats, Sides]:
-        """Return the completion bound of each pair with some missing items, and the side it is for."""
+        """Return the evidence of each pair under policy completion with some missing items at their worst, and the side it is for."""
         if self.benchmark.binary:
-            for_a, for_b = log_completion_bound(self.wins, self.losses, missing, self.benchmark.spec.mixture)
+            for_a, for_b = (-log_p for log_p in curtailed_log_p(self.wins, self.losses, missing))
         else:
             for_a, for_b = graded_completion_bound(self.capital, missing)
         return np.maximum(for_a, for_b), np.where(for_a >= for_b, 1, -1).astype(np.int8)
@@ -323,7 +349,8 @@ class PairTable(PairCounts):
         if counted is None or not self.in_force or (policy in {"none", "trusted"} and not self.asserted):
             return np.zeros(self.size, np.int8)
         bound, side = self._bound(np.zeros(self.size, np.int64))
-        return np.where(self.ended & (counted > 0) & (bound >= self.log_family_threshold), side, 0).astype(np.int8)
+        reached = bound >= self.log_family_threshold - TOLERANCE
+        return np.where(self.ended & (counted > 0) & reached, side, 0).astype(np.int8)
 
     @property
     def rests_on_ends(self) -> bool:

@@ -18,6 +18,7 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 ``:family:<b>``            STRING  uint32 pair indices in the order of joining
 ``:arrival:<b>``           STRING  four int64 per contestant, see `monitor.engine.state.arrival`
 ``:conflicts:<b>``         STRING  the first 10,000 conflicts, four uint32 each: row, contestant, code that counts, refused code
+``:peaks:<b>``             STRING  one float64 per pair: see `PairState.peak`; 0 for a pair that is far from a decision
 ``:again:<b>``             STRING  two int64 per contestant: duplicates and conflicts
 ``:verdicts:<b>``          HASH    <pair>:<procedure>:<kind> -> verdict change (JSON), set once; from version 2 of the
                                    declaration on <pair>:<procedure>:<kind>:<version>
@@ -42,7 +43,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.delta import Contestant, PairSnapshot, RowKey
 
 SNAPSHOT_VERSION: Final = 2
-STRINGS: Final = ("rows", "models", "values", "family", "arrival", "conflicts", "again")
+STRINGS: Final = ("rows", "models", "values", "family", "arrival", "conflicts", "again", "peaks")
 """Kinds that are one string per benchmark and cannot be rebuilt from other keys."""
 
 IMPORTING: Final = -1

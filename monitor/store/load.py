@@ -155,6 +155,7 @@ def _decode(replies: _Replies) -> StoredBenchmark:
         pairs=_snapshot(replies.strings["pairs"], off),
         arrival=np.frombuffer(replies.strings["arrival"], "<i8").reshape(-1, 4),
         listed=np.frombuffer(replies.strings["conflicts"], "<u4").reshape(-1, 4),
+        peaks=np.frombuffer(replies.strings["peaks"], "<f8"),
         again=np.frombuffer(replies.strings["again"], "<i8").reshape(-1, 2),
         undeclared=undeclared,
         mixed=mixed,

@@ -53,6 +53,9 @@ def commit_call(keys: Keys, delta: Delta, at: float = 0.0) -> ScriptCall:
     for place, benchmark in enumerate(delta.benchmarks):
         call.add("HSETNX", keys.benchmarks, benchmark.key, dump_json([delta.off, place, benchmark.name]))
         _add_benchmark(call, keys, benchmark, at)
+        if benchmark.peaks is not None:
+            pair, peak = benchmark.peaks
+            _add_numbers(call, keys.of("peaks", benchmark.key), pair, peak.astype("<f8").view("<i8")[:, None])
         if benchmark.conflicts is not None:
             _add_conflicts(call, keys, benchmark.key, benchmark.conflicts)
         for field, _ in benchmark.changes if at else ():
@@ -92,7 +95,7 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, at: floa
         elif data:
             call.add("APPEND", keys.of(kind, delta.key), data)
     if delta.arrival is not None and delta.arrival[0].size:
-        _add_by_contestant(call, keys.of("arrival", delta.key), *delta.arrival)
+        _add_numbers(call, keys.of("arrival", delta.key), *delta.arrival)
     if delta.columns is not None:
         for contestant, column in enumerate(delta.columns):
             call.add("SET", keys.score(delta.key, contestant), column.astype(code_type(delta.width)).tobytes())
@@ -103,7 +106,7 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, at: floa
 def _add_conflicts(call: ScriptCall, keys: Keys, benchmark: str, changes: ConflictChanges) -> None:
     """Write the counts of contestants whose scores came again, and new conflicts at their places in the list."""
     if changes.contestants.size:
-        _add_by_contestant(call, keys.of("again", benchmark), changes.contestants, changes.again)
+        _add_numbers(call, keys.of("again", benchmark), changes.contestants, changes.again)
     key = keys.of("conflicts", benchmark)
     data = changes.listed.astype("<u4").tobytes()
     if data:
@@ -111,13 +114,13 @@ def _add_conflicts(call: ScriptCall, keys: Keys, benchmark: str, changes: Confli
         call.add("CELLS", key, np.array([call.key(key), width * changes.start, len(data)], "<u4").tobytes(), data)
 
 
-def _add_by_contestant(call: ScriptCall, key: str, contestant: NDArray[Any], state: NDArray[Any]) -> None:
-    """Write int64 columns of some contestants, in ranges of consecutive contestants."""
-    starts = np.flatnonzero(np.diff(contestant, prepend=-2) != 1)
+def _add_numbers(call: ScriptCall, key: str, place: NDArray[Any], state: NDArray[Any]) -> None:
+    """Write int64 columns of some contestants or pairs, ascending, in ranges of consecutive ones."""
+    starts = np.flatnonzero(np.diff(place, prepend=-2) != 1)
     ranges = np.empty((starts.size, 3), "<u4")
     ranges[:, 0] = call.key(key)
-    ranges[:, 1] = contestant[starts]
-    ranges[:, 2] = np.diff(starts, append=contestant.size)
+    ranges[:, 1] = place[starts]
+    ranges[:, 2] = np.diff(starts, append=place.size)
     ranges[:, 1:] *= 8 * state.shape[1]
     call.add("CELLS", key, ranges.tobytes(), state.astype("<i8").tobytes())
 

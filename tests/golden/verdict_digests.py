@@ -46,12 +46,14 @@ def _plain(value):
 _FLOAT = re.compile(rb"-?\d+\.\d+(?:e-?\d+)?")
 
 
-def _without_sentences(delta: Delta) -> Delta:
-    """Return a delta whose verdict changes have no sentence: its length is part of the stored bytes too."""
+def _comparable(delta: Delta) -> Delta:
+    """Return a delta whose verdict changes have no sentence (its length is part of the stored bytes) and whose peaks have few digits."""
     benchmarks = [
         replace(
             benchmark,
             changes=[(field, change.model_copy(update={"sentence": ""})) for field, change in benchmark.changes],
+            peaks=benchmark.peaks
+            and (benchmark.peaks[0], np.array([float(_plain(x)) for x in benchmark.peaks[1].tolist()])),
         )
         for benchmark in delta.benchmarks
     ]
@@ -75,7 +77,7 @@ def digest(records: list[bytes], chunk: int = 500) -> dict[str, object]:
         offsets = range(start, start + len(part))
         delta = partition.fold(Chunk(0, start, start + len(part), offsets, part))
         store.commit(delta)
-        for argument in commit_call(Keys("digest", 0), _without_sentences(delta)).commands:
+        for argument in commit_call(Keys("digest", 0), _comparable(delta)).commands:
             hashed.update(_bytes(argument))
     changes = 0
     for name, benchmark in sorted(partition.benchmarks.items()):

@@ -10,11 +10,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from scipy.stats import binomtest, chi2, norm
+from scipy.stats import binom, binomtest, chi2, norm
 
 from schemas.report import Report
 from tests.commands import Counted, events, pairs_of, rankwatch, report, write
-from tests.oracle import log_e, log_half_e_plus
+from tests.oracle import log_e
 
 SKILLS = {"alpha": 0.8, "bravo": 0.62, "charlie": 0.6, "delta": 0.35}
 
@@ -137,6 +137,7 @@ def test_counts_of_all_pairs_equal_plain_dictionaries(whole):
 def test_statistics_of_a_pair_equal_scipy_and_the_formulas(whole):
     _, result, _ = whole
     k = (norm.ppf(0.975) + norm.ppf(0.8)) ** 2
+    worst = {}
     for pair in result["benchmarks"][0]["pairs"]:
         n, b, c = pair["n"], pair["b"], pair["c"]
         assert pair["gap"] == pytest.approx((b - c) / n)
@@ -148,10 +149,16 @@ def test_statistics_of_a_pair_equal_scipy_and_the_formulas(whole):
         assert pair["resolved"]["fixed_n"] == (pair["resolution_ratio"] >= 1)
         assert (pair["decided"]["fixed_n"] is not None) == (pair["p_exact"] <= 0.05)
         # Items that one of the two has no score for count against the leader; every hypothesis has the same share of alpha.
-        least = max(log_half_e_plus(b, c + 80 - n), log_half_e_plus(c, b + 80 - n))
-        assert (pair["decided"]["anytime"] is not None) == (least >= math.log(20))
-        assert (pair["decided"]["anytime_family"] is not None) == (least >= math.log(HYPOTHESES * 20))
-        assert (pair["gap_low"] > 0 or pair["gap_high"] < 0) == (pair["log_e"] >= math.log(20))
+        at_worst = min(1, 2 * binom.sf(max(b, c) - 1, b + c + 80 - n, 0.5))
+        assert (pair["decided"]["anytime"] is not None) == (at_worst <= 0.05)
+        assert (pair["gap_low"] > 0 or pair["gap_high"] < 0) == (at_worst <= 0.05)
+        worst[pair["model_a"], pair["model_b"]] = at_worst
+    ascending = sorted(worst, key=worst.get)
+    decided = [pair for k, pair in enumerate(ascending) if worst[pair] <= 0.05 / (HYPOTHESES - k)]
+    assert decided == ascending[: len(decided)]  # Holm's procedure stops at the first that fails
+    for pair in result["benchmarks"][0]["pairs"]:
+        name = pair["model_a"], pair["model_b"]
+        assert (pair["decided"]["anytime_family"] is not None) == (name in decided)
 
 
 def test_items_found_are_the_benchmark_and_it_says_so(whole):

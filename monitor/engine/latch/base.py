@@ -1,5 +1,6 @@
-"""What all latches share: new scores by time, trajectories of pairs, and closing latches at the first event that reaches a threshold."""
+"""What all latches share: new scores by time, and trajectories of pairs."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log
 from typing import Any, Final, NamedTuple, Protocol
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ZERO, Codes, Counts
-from monitor.engine.state.pairs import Index, pair_index
+from monitor.engine.state.pairs import Index
 from schemas.changes import Kind, Procedure
 
 STATISTICS_VERSION: Final = 5
@@ -18,6 +19,8 @@ Times = NDArray[np.int16]
 NEVER: Final = np.iinfo(np.int16).max
 """Later than any position in a chunk: a chunk has at most 4,000."""
 ALWAYS: Final = -1
+BEFORE: Final = -1
+"""The time of the state before a chunk."""
 SLACK: Final = 1e-9
 """Evidence this close below a threshold is computed exactly: rounding must not rule a latch out."""
 _SLAB_CELLS: Final = 500_000
@@ -68,7 +71,7 @@ class Sums(NamedTuple):
 
 
 class Evidence(Protocol):
-    """The evidence of 0/1 scores under one order policy."""
+    """The evidence of 0/1 scores under one order policy: ln e, or -ln p."""
 
     final: bool
     """Whether evidence never falls along a trajectory, so that a decision never reverses."""
@@ -77,10 +80,10 @@ class Evidence(Protocol):
         """Rule out, cheaply, most pairs whose evidence stays below ln 1/alpha between two points."""
 
     def at(self, sums: Sums, limit: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ln of the evidence at points; minus infinity where it is certainly below a limit."""
+        """Return the evidence at points; minus infinity where it is certainly below a limit."""
 
     def exact(self, sums: Sums) -> tuple[NDArray[np.float64], Counts]:
-        """Return ln of the evidence at points, and the items counted against the leader."""
+        """Return the evidence at points, and the items counted against the leader."""
 
 
 class Crossing(NamedTuple):
@@ -105,8 +108,8 @@ class Crossing(NamedTuple):
 class Trajectory(NamedTuple):
     """Steps of pairs through a chunk at which a latch may close; arrays of shape (steps,), by pair, then by time."""
 
-    of: Index  # the pair of each step
-    when: Times  # position of its event in the chunk
+    pair: Index  # the pair of each step
+    when: NDArray[np.integer[Any]]  # position of its event in the chunk; BEFORE for the state before the chunk
     n: Counts
     b: Counts
     c: Counts
@@ -114,6 +117,24 @@ class Trajectory(NamedTuple):
     missing: Counts
     evidence: NDArray[np.float64]
     side: NDArray[np.integer[Any]]
+
+    def rows(self, some: Index | NDArray[np.bool_] | slice) -> "Trajectory":
+        """Return some of the steps."""
+        columns: Any = (x[some] for x in self)
+        return Trajectory(*columns)
+
+
+class Walk(Protocol):
+    """The trajectories of the pairs of a benchmark through one chunk, whose scores are already added to the sums."""
+
+    def near(self) -> Iterator[Trajectory]:
+        """Yield all steps at which a latch may close, some pairs at a time.
+
+        These are the steps with evidence from `PairState.limits` on, and those at which a decided pair may reverse.
+        """
+
+    def whole(self, pair: Index) -> Trajectory:
+        """Return every step of some pairs, ascending, and their state before the chunk as a step at BEFORE."""
 
 
 def may_reach(b: Counts, c: Counts, log_threshold: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -125,46 +146,3 @@ def may_reach(b: Counts, c: Counts, log_threshold: NDArray[np.float64]) -> NDArr
     with np.errstate(invalid="ignore"):  # infinity times nothing: never reached
         large = _LN2 * difference * difference >= log_threshold * (b + c) * (1 - 1e-9)
     return np.asarray(large & (difference != 0))
-
-
-def in_log_order(crossings: list[Crossing]) -> list[Crossing]:
-    """Return crossings by event, those of one event by pair."""
-    return sorted(crossings, key=lambda x: (x.position, x.pair))
-
-
-def close(
-    latched: dict[Procedure, NDArray[np.int8]],
-    members: tuple[Index, Index],
-    trajectory: Trajectory,
-    threshold: dict[Procedure, NDArray[np.float64]],
-) -> list[Crossing]:
-    """Close the latches that pairs reach on their trajectories, and record the reversals in `latched`.
-
-    `latched` has the latches of all pairs; `members` (i, j) and `threshold` are those of the pairs that `trajectory.of` counts.
-    """
-    pair = pair_index(*members)
-    of, steps = trajectory.of, trajectory.of.size
-    crossings: list[Crossing] = []
-    for procedure, latches in latched.items():
-        limit = threshold[procedure]
-        latch = latches[pair]
-        since = np.where(latch == 0, steps, -1)
-        hit = _first(of, (trajectory.evidence >= limit[of]) & (latch == 0)[of])
-        latch[of[hit]], since[of[hit]] = trajectory.side[hit], hit
-        against = np.where(np.abs(latch) == 1, latch, 0)[of] * np.sign(trajectory.lead) < 0
-        reversal = _first(of, against & (np.arange(steps) > since[of]))
-        latch[of[reversal]] *= 2
-        latches[pair] = latch
-        ends: tuple[tuple[Kind, Index], ...] = (("decided", hit), ("reversed", reversal))
-        for kind, closing in ends:
-            at, *values = (x[closing] for x in trajectory)
-            first, second, index = (x[at] for x in (*members, pair))
-            columns = (first, second, index, *values, limit[at])
-            crossings += [Crossing(procedure, kind, *row) for row in zip(*(x.tolist() for x in columns), strict=True)]
-    return crossings
-
-
-def _first(of: Index, closes: NDArray[np.bool_]) -> Index:
-    """Return each pair's first step that closes a latch."""
-    some = np.flatnonzero(closes)
-    return some[np.unique(of[some], return_index=True)[1]]

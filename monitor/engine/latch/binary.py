@@ -12,49 +12,61 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import (
-    NEVER,
-    SLACK,
-    Crossing,
-    Evidence,
-    NewScores,
-    Sums,
-    Times,
-    Trajectory,
-    close,
-    in_log_order,
-)
+from monitor.engine.latch.base import BEFORE, NEVER, SLACK, Evidence, NewScores, Sums, Times, Trajectory
 from monitor.engine.state.codes import ONE, ZERO
 from monitor.engine.state.counts import Gains
-from monitor.engine.state.pair_state import PROCEDURES, PairState, Thresholds
+from monitor.engine.state.pair_state import PROCEDURES, PairState
 from monitor.engine.state.pairs import Index, chosen, pair_members
 
 _SLAB_CELLS: Final = 500_000
 _SLAB_PAIRS: Final = 32_768
 
 
-def crossings(pairs: PairState, evidence: Evidence, new: NewScores, gains: Gains) -> list[Crossing]:
-    """Close the latches that a chunk reaches, and return them in the order of the log.
+class BinaryWalk:
+    """The trajectories of 0/1 scores through a chunk; its sums are already added to `pairs`, and its new pairs registered."""
 
-    The sums of the chunk are already added to `pairs`, and its new pairs registered.
-    """
-    closed: list[Crossing] = []
-    step = max(1, _SLAB_CELLS // max(1, new.rows))
-    for near in _near(pairs, evidence, gains):
-        pair = chosen(gains.pair, near)
+    def __init__(self, pairs: PairState, evidence: Evidence, new: NewScores, gains: Gains) -> None:
+        self._pairs, self._evidence, self._new, self._gains = pairs, evidence, new, gains
+
+    def near(self) -> Iterator[Trajectory]:
+        """Yield the steps of the stretches that matter."""
+        pairs, evidence = self._pairs, self._evidence
+        step = max(1, _SLAB_CELLS // max(1, self._new.rows))
+        for near in _near(pairs, evidence, self._gains):
+            pair = chosen(self._gains.pair, near)
+            after = Sums(pairs.n[pair], pairs.b[pair], pairs.c[pair])
+            before = Sums(*(x - gain[near] for x, gain in zip(after, self._gains[1:], strict=True)))
+            limit = pairs.limits(pair)
+            reach = _highest(evidence, before, after, limit) >= limit - SLACK
+            if not evidence.final:
+                reach |= pairs.may_reverse(pair, before.b - after.c, after.b - before.c)
+            candidates = np.flatnonzero(reach)
+            for start in range(0, candidates.size, step):
+                some = candidates[start : start + step]
+                yield self._near_steps(pair[some], Sums(*(x[some] for x in before)))
+
+    def whole(self, pair: Index) -> Trajectory:
+        """Return every step of some pairs."""
+        pairs = self._pairs
         after = Sums(pairs.n[pair], pairs.b[pair], pairs.c[pair])
-        before = Sums(*(x - gain[near] for x, gain in zip(after, gains[1:], strict=True)))
-        threshold = pairs.log_thresholds(pair)
-        limit = pairs.open_limits(pair, threshold)
-        reach = _highest(evidence, before, after, limit) >= limit - SLACK
-        if not evidence.final:
-            reach |= pairs.may_reverse(pair, before.b - after.c, after.b - before.c)
-        candidates = np.flatnonzero(reach)
-        for start in range(0, candidates.size, step):
-            some = candidates[start : start + step]
-            limits = {procedure: values[some] for procedure, values in threshold.items()}
-            closed += _replay(pairs, evidence, new, pair[some], Sums(*(x[some] for x in before)), limits)
-    return in_log_order(closed)
+        before = Sums(*(x - gain for x, gain in zip(after, self._gains.of(pair), strict=True)))
+        when, sums, steps = _sums_along(self._new, pair_members(pair), before)
+        when = np.concatenate([np.full((pair.size, 1), BEFORE, np.int64), when], axis=1)
+        of, step = np.nonzero(np.arange(when.shape[1]) <= steps[:, None])
+        return self._steps(pair[of], when[of, step], Sums(*(x[of, step] for x in sums)))
+
+    def _near_steps(self, pair: Index, before: Sums) -> Trajectory:
+        when, sums, steps = _sums_along(self._new, pair_members(pair), before)
+        length = when.shape[1]
+        ends = np.arange(0, length + isqrt(length), isqrt(length)).clip(max=length)
+        near = np.repeat(_near_stretches(self._pairs, self._evidence, pair, sums, ends), np.diff(ends), axis=1)
+        of, step = np.nonzero(near & (np.arange(length) < steps[:, None]))
+        return self._steps(pair[of], when[of, step], Sums(*(x[of, step + 1] for x in sums)))
+
+    def _steps(self, pair: Index, when: Index | Times, sums: Sums) -> Trajectory:
+        evidence, missing = self._evidence.exact(sums)
+        lead = sums.b - sums.c
+        return Trajectory(pair, when, *sums, lead, missing, evidence, np.sign(lead))
 
 
 def _near(pairs: PairState, evidence: Evidence, gains: Gains) -> Iterator[Index]:
@@ -82,40 +94,12 @@ def _highest(evidence: Evidence, low: Sums, high: Sums, limit: NDArray[np.float6
     return np.asarray(evidence.at(corners, np.stack([limit, limit])).max(axis=0))
 
 
-def _replay(
-    pairs: PairState, evidence: Evidence, new: NewScores, pair: Index, before: Sums, threshold: Thresholds
-) -> list[Crossing]:
-    """Close the latches of some pairs event by event, on the stretches that matter."""
-    members = pair_members(pair)
-    when, sums, steps = _sums_along(new, members, before)
-    length = when.shape[1]
-    ends = np.arange(0, length + isqrt(length), isqrt(length)).clip(max=length)
-    near = np.repeat(_near_stretches(pairs, evidence, pair, sums, ends, threshold), np.diff(ends), axis=1)
-    of, step = np.nonzero(near & (np.arange(length) < steps[:, None]))
-    at = Sums(*(x[of, step + 1] for x in sums))
-    log_e, missing = evidence.exact(at)
-    lead = at.b - at.c
-    trajectory = Trajectory(of, when[of, step], *at, lead, missing, log_e, np.sign(lead))
-    return close(pairs.latched, members, trajectory, threshold)
-
-
-def _near_stretches(
-    pairs: PairState, evidence: Evidence, pair: Index, sums: Sums, ends: Index, threshold: Thresholds
-) -> NDArray[np.bool_]:
+def _near_stretches(pairs: PairState, evidence: Evidence, pair: Index, sums: Sums, ends: Index) -> NDArray[np.bool_]:
     """Return in which stretches between ends a latch may close, shape (pairs, stretches)."""
     edges = Sums(*(x[:, ends] for x in sums))
     low, high = (Sums(*(x[:, part] for x in edges)) for part in (slice(-1), slice(1, None)))
-    limit = np.repeat(pairs.open_limits(pair, threshold)[:, None], ends.size, axis=1)
-    at_edges = evidence.at(edges, limit)
-    highest = at_edges[:, 1:] if evidence.final else _highest(evidence, low, high, limit[:, 1:])
-    # A latch that certainly closed in an earlier stretch does not close again; one that was open at the start is not taken as closed.
-    had = np.maximum.accumulate(np.where(ends[:-1] > 0, at_edges[:, :-1], -np.inf), axis=1)
-    near = np.zeros(highest.shape, bool)
-    # A pair decided on the trajectory may reverse on the rest of it, unless decisions are final.
-    level = (low.b <= high.c) & (low.c <= high.b) & (not evidence.final)
-    for procedure in PROCEDURES:
-        undecided, need = pairs.latched[procedure][pair][:, None] == 0, threshold[procedure][:, None]
-        near |= undecided & ((highest >= need - SLACK) & (had < need + SLACK) | level)
+    limit = np.repeat(pairs.limits(pair)[:, None], ends.size - 1, axis=1)
+    near: NDArray[np.bool_] = _highest(evidence, low, high, limit) >= limit - SLACK
     if not evidence.final:
         near |= pairs.may_reverse(pair[:, None], low.b - high.c, high.b - low.c)
     return near

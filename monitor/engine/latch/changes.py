@@ -16,6 +16,9 @@ from schemas import sentences
 from schemas.changes import Evidence, Kind, Procedure, Side, VerdictChange
 from stats.resolution import required_n, resolution_ratio
 
+EXACT_TEST: Final = "exact test at N"
+"""What verdicts on 0/1 scores under policy completion rest on, in place of a mixture."""
+
 _PAIR_BITS: Final = 35
 _CODE_BITS: Final = 3
 _KINDS: Final[tuple[Kind, ...]] = ("decided", "reversed", "invalidated", "superseded")
@@ -87,6 +90,13 @@ def _end(
     delta.changes.append(pairs.record(pair, decision.model_copy(update=update)))
 
 
+def _mixture(pairs: PairState) -> str:
+    """Return what the evidence of pairs is made of."""
+    if pairs.graded:
+        return GRADED_MIXTURE
+    return EXACT_TEST if pairs.spec.order.policy == "completion" else pairs.spec.mixture
+
+
 def _identity(batch: EventBatch, position: int, pair: int, procedure: Procedure, kind: Kind) -> str:
     """Return the id of a change: record offset, index of the event in the record, pair and kind.
 
@@ -149,7 +159,7 @@ def _describe(
         before=None if decided else other,
         after=after,
         order_policy=policy,
-        mixture=GRADED_MIXTURE if graded else pairs.spec.mixture,
+        mixture=_mixture(pairs),
         statistics_version=STATISTICS_VERSION,
         evidence=evidence,
         sentence=sentences.decided(leader, trailer, pairs.name, crossing.procedure, policy, evidence, assumed)

@@ -4,17 +4,18 @@ For the first model a skipped item bets the lowest difference it allows, for the
 parts: e+ at (b, c_worst) and e- at (b_best, c), each with its weight in the mixture. With nothing skipped it is e(b, c).
 """
 
+from collections.abc import Iterator
 from math import log
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import SLACK, Crossing, Trajectory, close, in_log_order, may_reach
+from monitor.engine.latch.base import BEFORE, SLACK, Trajectory, may_reach
 from monitor.engine.state.codes import ONE, SKIPPED, ZERO, Codes
-from monitor.engine.state.committed import Advance, Committed
+from monitor.engine.state.committed import Advance, Committed, Sums
 from monitor.engine.state.pair_state import PairState
-from monitor.engine.state.pairs import Index, pair_index
+from monitor.engine.state.pairs import Index, pair_index, pair_members
 from stats.eprocess import log_completion_bound, log_e_value
 
 _SLAB_CELLS: Final = 2_000_000
@@ -46,21 +47,66 @@ def prefix_log_e(b: Counts, c: Counts, c_worst: Counts, b_best: Counts, mixture:
     return log_e
 
 
-def crossings_along(pairs: PairState, committed: Committed, advance: Advance) -> list[Crossing]:
-    """Close the latches that prefixes reach; return them in the order of the log."""
-    pair = pair_index(advance.i, advance.j)
-    threshold = pairs.log_thresholds(pair)
-    limit = pairs.open_limits(pair, threshold)
-    candidates = np.flatnonzero(_reach(pairs, committed, advance, pair, limit))
-    length = advance.stop - advance.start
-    closed: list[Crossing] = []
-    step = max(1, _SLAB_CELLS // max(1, int(length[candidates].max(initial=0))))
-    for start in range(0, candidates.size, step):
-        some = candidates[start : start + step]
-        limits = {procedure: values[some] for procedure, values in threshold.items()}
-        trajectory = _trajectory(pairs.spec.mixture, committed, advance, some, limit[some])
-        closed += close(pairs.latched, (advance.i[some], advance.j[some]), trajectory, limits)
-    return in_log_order(closed)
+class CommittedWalk:
+    """The trajectories of the pairs whose prefixes grow in a chunk."""
+
+    def __init__(self, pairs: PairState, committed: Committed, advance: Advance) -> None:
+        self._pairs, self._committed, self._advance = pairs, committed, advance
+        self._pair = pair_index(advance.i, advance.j)
+
+    def near(self) -> Iterator[Trajectory]:
+        """Yield the steps at which a latch may close."""
+        advance = self._advance
+        limit = self._pairs.limits(self._pair)
+        candidates = np.flatnonzero(_reach(self._pairs, self._committed, advance, self._pair, limit))
+        length = advance.stop - advance.start
+        step = max(1, _SLAB_CELLS // max(1, int(length[candidates].max(initial=0))))
+        for start in range(0, candidates.size, step):
+            some = candidates[start : start + step]
+            yield self._steps(some, limit[some])
+
+    def whole(self, pair: Index) -> Trajectory:
+        """Return every step of some pairs."""
+        order = np.argsort(self._pair)
+        place = order[np.searchsorted(self._pair, pair, sorter=order).clip(max=self._pair.size - 1)]
+        grown = self._pair[place] == pair
+        steps = self._steps(place[grown], np.zeros(int(grown.sum())))
+        sums = {name: values[pair] for name, values in self._committed.sums.items()}
+        prefix = self._committed.prefix(*pair_members(pair))
+        at = place[grown]
+        for name, values in sums.items():
+            values[grown] = self._advance.before[name][at]
+        prefix[grown] -= (self._advance.stop - self._advance.start)[at]
+        start = self._trajectory(pair, np.full(pair.size, BEFORE), sums, prefix)
+        both = Trajectory(*(np.concatenate(columns) for columns in zip(start, steps, strict=True)))
+        return both.rows(np.argsort(both.pair, kind="stable"))
+
+    def _steps(self, some: Index, limit: NDArray[np.float64]) -> Trajectory:
+        """Return the steps of some pairs along the permutation at which they may reach a limit or reverse."""
+        advance, (of, step, when, sums) = self._advance, _walked(self._advance, some)
+        near = _may_reach(sums["b"], sums["c_worst"], sums["b_best"], sums["c"], limit[of])
+        near |= np.abs(sums["b"] - sums["c"]) == 1  # the lead moves by one item: it reverses nowhere else
+        near |= (step == 0) | (limit[of] <= 0)
+        pair, before = self._pair[some], self._committed.prefix(advance.i[some], advance.j[some])
+        before -= (advance.stop - advance.start)[some]
+        of, step, when = of[near], step[near], when[near]
+        return self._trajectory(pair[of], when, {name: x[near] for name, x in sums.items()}, before[of] + step + 1)
+
+    def _trajectory(self, pair: Index, when: Index, sums: Sums, prefix: Index) -> Trajectory:
+        mixture = self._pairs.spec.mixture
+        n, b, c, c_worst, b_best = (sums[name] for name in ("n", "b", "c", "c_worst", "b_best"))
+        for_first, for_second = prefix_evidence(b, c, c_worst, b_best, mixture)
+        return Trajectory(
+            pair=pair,
+            when=when,
+            n=n,
+            b=b,
+            c=c,
+            lead=b - c,
+            missing=(prefix - n).astype(np.int32),
+            evidence=prefix_log_e(b, c, c_worst, b_best, mixture),
+            side=np.where(for_first >= for_second, 1, -1),
+        )
 
 
 def _reach(
@@ -88,42 +134,23 @@ def _may_reach(
     return may_reach(b, c_worst, limit - _LN2) | may_reach(b_best, c, limit - _LN2)
 
 
-def _trajectory(
-    mixture: str, committed: Committed, advance: Advance, some: Index, limit: NDArray[np.float64]
-) -> Trajectory:
-    """Return the steps of some pairs along the permutation at which they may reach a limit or reverse."""
+def _walked(advance: Advance, some: Index) -> tuple[Index, Index, Index, Sums]:
+    """Return the pair, number, event and sums of each step of some pairs along the permutation."""
     i, j, start = advance.i[some], advance.j[some], advance.start[some]
     length = advance.stop[some] - start
-    index = start[:, None] + np.arange(int(length.max()))
+    index = start[:, None] + np.arange(int(length.max(initial=0)))
     happened = index < (start + length)[:, None]
     index = np.minimum(index, advance.ranks.size - 1)
     contestants = np.unique(np.concatenate([i, j]))
     times = advance.times(contestants)
     first, second = np.searchsorted(contestants, i)[:, None], np.searchsorted(contestants, j)[:, None]
     x, y = advance.codes[index, i[:, None]], advance.codes[index, j[:, None]]
+    at = np.nonzero(happened)
     sums = {
-        name: advance.before[name][some][:, None] + np.cumsum(happened & steps, axis=1, dtype=np.int32)
+        name: (advance.before[name][some][:, None] + np.cumsum(happened & steps, axis=1, dtype=np.int32))[at]
         for name, steps in item_steps(x, y).items()
     }
-    b, c, c_worst, b_best = (sums[name] for name in ("b", "c", "c_worst", "b_best"))
-    near = _may_reach(b, c_worst, b_best, c, limit[:, None])
-    near |= np.abs(b - c) == 1  # the lead moves by one item: it reverses nowhere else
-    near[:, 0] = True
-    at = np.nonzero(happened & near)
-    walked = committed.prefix(i, j) - length
-    n, b, c, c_worst, b_best = (sums[name][at] for name in ("n", "b", "c", "c_worst", "b_best"))
-    for_first, for_second = prefix_evidence(b, c, c_worst, b_best, mixture)
-    return Trajectory(
-        of=at[0],
-        when=np.maximum(times[index, first][at], times[index, second][at]),
-        n=n,
-        b=b,
-        c=c,
-        lead=b - c,
-        missing=(walked[at[0]] + at[1] + 1 - n).astype(np.int32),
-        evidence=prefix_log_e(b, c, c_worst, b_best, mixture),
-        side=np.where(for_first >= for_second, 1, -1),
-    )
+    return at[0], at[1], np.maximum(times[index, first][at], times[index, second][at]).astype(np.int64), sums
 
 
 def item_steps(x: Codes, y: Codes) -> dict[str, NDArray[np.bool_]]:

@@ -30,6 +30,16 @@ class Gains(NamedTuple):
     b: Counts  # those that only i has right
     c: Counts  # those that only j has right
 
+    def of(self, pair: NDArray[np.int64]) -> tuple[Counts, Counts, Counts]:
+        """Return the gains of some pairs, 0 for those that gain nothing."""
+        pairs = np.arange(self.n.size) if isinstance(self.pair, slice) else self.pair
+        if not pairs.size:
+            return (np.zeros(pair.size, np.int32),) * 3
+        order = np.argsort(pairs)
+        place = order[np.searchsorted(pairs, pair, sorter=order).clip(max=pairs.size - 1)]
+        gained = pairs[place] == pair
+        return tuple(np.where(gained, x[place], 0) for x in self[1:])  # type: ignore[return-value]
+
 
 def chunk_counts(
     before: Codes, after: Codes, row: NDArray[np.int64], contestant: NDArray[np.int64], code: NDArray[np.uint32]

@@ -10,7 +10,7 @@ from schemas.changes import VerdictChange
 from schemas.decode import Fault
 from stats.order import OrderFinding
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 """Version of the stored layout."""
 
 
@@ -113,6 +113,8 @@ class BenchmarkDelta:
     """The whole score matrix, shape (contestants, rows), when `width` has just changed: it replaces the stored one."""
     registered: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
     """Pair indices that joined the family, in the order of joining."""
+    peaks: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
+    """Pairs, ascending, whose largest evidence has changed, and that evidence; see `PairState.peak`."""
     changes: list[tuple[str, VerdictChange]] = field(default_factory=list)
     """Verdict changes in the order of the log, each with its field in the table of latches."""
     counters: dict[str, int] = field(default_factory=dict)
@@ -194,6 +196,8 @@ class StoredBenchmark:
     """Whether graded scores had ended the betting before the undeclared repeat."""
     ended: list[int] = field(default_factory=list)
     redeclared: bool = False
+    peaks: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    """Largest evidence of each pair, see `PairState.peak`; shorter than the number of pairs where the rest is 0."""
 
 
 @dataclass

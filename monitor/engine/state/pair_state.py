@@ -12,7 +12,7 @@ from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs import Index, Places, pair_count, pair_index, pair_members
 from schemas.changes import Kind, Procedure, VerdictChange
 from schemas.events import Spec
-from stats.families import capacity_alpha, spending_alpha
+from stats.stepwise import WHOLE, family_weights, step_thresholds
 
 PROCEDURES: Final[tuple[Procedure, ...]] = ("anytime", "anytime_family")
 
@@ -65,6 +65,10 @@ class PairState:
         """1: contestant i is decided to be better; -1: contestant j; 0: undecided; 2 and -2 once the lead has reversed since."""
         self.changes: dict[str, VerdictChange] = {}
         """By `change_field`; those of earlier versions of the declaration stay."""
+        self.peak = np.zeros(0)
+        """Largest evidence of open pairs in their family, from ln 1/alpha on, negative if it is for contestant j; else 0."""
+        self._new_peaks: list[Index] = []
+        self._open_weight: dict[int, int] = {}
         self.change_counts: Counter[tuple[Procedure, Kind]] = Counter()
 
     @property
@@ -123,7 +127,7 @@ class PairState:
     def grow_pairs(self) -> None:
         """Make room for the pairs of all contestants; those of a superseded contestant are closed."""
         if self.n.size < self.pairs:
-            for name in ("n", "b", "c", "family_index", "closed"):
+            for name in ("n", "b", "c", "family_index", "closed", "peak"):
                 setattr(self, name, grown(getattr(self, name), self.pairs))
             for procedure in PROCEDURES:
                 self.latched[procedure] = grown(self.latched[procedure], self.pairs)
@@ -192,29 +196,82 @@ class PairState:
             self.family_index[some] = self.registered[each] + 1 + np.arange(some.size)
             self.registered[each] += some.size
 
+    @property
+    def limit(self) -> float:
+        """Evidence that decides a pair on its own, ln 1/alpha."""
+        return -log(self.spec.alpha)
+
+    def family_weights(self, pair: Index) -> NDArray[np.int64]:
+        """Return the weight of each pair in its family, out of `stats.stepwise.WHOLE`; 0 for a pair without a place."""
+        place = self.family_index[pair]
+        weight = family_weights(np.maximum(place, 1), self.spec.family.capacity)
+        return np.asarray(np.where(place > 0, weight, 0), np.int64)
+
+    def open_weight(self, family: int) -> int:
+        """Return the weight of the undecided hypotheses of a family, those to come included."""
+        return self._open_weight.get(family, WHOLE)
+
+    def waiting(self, family: int) -> Index:
+        """Return the open pairs of a family that a decision of another pair may decide."""
+        pair = np.flatnonzero((self.peak[: self.pairs] != 0) & (self.latched["anytime_family"][: self.pairs] == 0))
+        pair = pair[~self.closed[pair]]
+        return np.asarray(pair[self.families(pair) == family])
+
     def log_thresholds(self, pair: Index) -> Thresholds:
-        """Return ln 1/alpha and ln 1/alpha_j of pairs.
+        """Return the evidence that decides pairs now: ln 1/alpha, and ln 1/alpha_j of the step-down in their family.
 
         Both are infinite for two epochs of one model; the second also where a pair has no place in the family.
         """
-        spec = self.spec
-        place = self.family_index[pair]
-        capacity = spec.family.capacity
-        safe = np.maximum(place, 1)
-        alpha_j = spending_alpha(safe, spec.alpha) if capacity is None else capacity_alpha(safe, spec.alpha, capacity)
-        with np.errstate(divide="ignore"):
-            family = np.where((place > 0) & (alpha_j > 0), -np.log(alpha_j), np.inf)
-        each = np.full(pair.shape, -log(spec.alpha))
-        each[~self.comparable(pair)] = np.inf
-        return {"anytime": each, "anytime_family": family}
+        return {"anytime": self.limits_alone(pair), "anytime_family": self._family_thresholds(pair)}
 
-    def open_limits(self, pair: Index, threshold: Thresholds) -> NDArray[np.float64]:
-        """Return the lowest threshold that each pair has not reached yet; infinite where it has reached all, or is closed."""
-        limit = np.full(pair.shape, np.inf)
-        for procedure in PROCEDURES:
-            undecided = (self.latched[procedure][pair] == 0) & ~self.closed[pair]
-            limit = np.minimum(limit, np.where(undecided, threshold[procedure], np.inf))
-        return limit
+    def limits_alone(self, pair: Index) -> NDArray[np.float64]:
+        """Return ln 1/alpha of pairs; infinite where they are closed or two epochs of one model."""
+        return np.where(self.comparable(pair) & ~self.closed[pair], self.limit, np.inf)
+
+    def _family_thresholds(self, pair: Index) -> NDArray[np.float64]:
+        """Return ln 1/alpha_j of pairs given the decisions of the others; it never exceeds what a decided pair has met."""
+        weight, families = self.family_weights(pair), self.families(pair)
+        decided = np.where(self.latched["anytime_family"][pair] != 0, weight, 0)
+        threshold = np.full(pair.shape, np.inf)
+        for family in np.unique(families).tolist():
+            own = families == family
+            share = np.maximum(self.open_weight(family) + decided[own], 1) / WHOLE
+            threshold[own] = step_thresholds(weight[own], WHOLE, self.spec.alpha) + np.log(share)
+        return threshold
+
+    def limits_in_family(self, pair: Index) -> NDArray[np.float64]:
+        """Return from which evidence on a pair matters in its family: more than before, and ln 1/alpha; infinite if it is not open."""
+        place, capacity = self.family_index[pair], self.spec.family.capacity
+        is_open = (self.latched["anytime_family"][pair] == 0) & ~self.closed[pair] & (place > 0)
+        if capacity is not None:
+            is_open &= place <= capacity
+        return np.where(is_open, np.maximum(self.limit, np.abs(self.peak[pair])), np.inf)
+
+    def limits(self, pair: Index) -> NDArray[np.float64]:
+        """Return from which evidence on a pair matters, for the pair on its own or in its family."""
+        alone = np.where(self.latched["anytime"][pair] == 0, self.limits_alone(pair), np.inf)
+        return np.minimum(alone, self.limits_in_family(pair))
+
+    def keep_peaks(self, pair: Index, peak: NDArray[np.float64]) -> None:
+        """Keep the largest evidence of pairs so far."""
+        self.peak[pair] = peak
+        if pair.size:
+            self._new_peaks.append(pair)
+
+    def changed_peaks(self) -> tuple[Index, NDArray[np.float64]] | None:
+        """Return the pairs whose largest evidence has changed since the last call, ascending, and the evidence."""
+        if not self._new_peaks:
+            return None
+        pair = np.unique(np.concatenate(self._new_peaks))
+        self._new_peaks.clear()
+        return pair, self.peak[pair]
+
+    def latch(self, procedure: Procedure, pair: Index, side: NDArray[np.integer[Any]]) -> None:
+        """Decide pairs; in their families the thresholds of the others fall."""
+        self.latched[procedure][pair] = side
+        if procedure == "anytime_family" and pair.size:
+            for family, weight in zip(self.families(pair).tolist(), self.family_weights(pair).tolist(), strict=True):
+                self._open_weight[family] = self.open_weight(family) - weight
 
     def may_reverse(
         self, pair: Places, lowest: NDArray[np.integer[Any]], highest: NDArray[np.integer[Any]]

@@ -38,6 +38,7 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     benchmark.conflicts = Conflicts(stored.listed, stored.again)
     benchmark.ended = set(stored.ended)
     benchmark.redeclared = stored.redeclared
+    benchmark.peak[: stored.peaks.size] = stored.peaks
     _restore_latches(benchmark)
     if stored.undeclared:
         benchmark.hold_repeats(stored.undeclared)
@@ -55,7 +56,8 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
 def _restore_latches(benchmark: Benchmark) -> None:
     for pair, change in benchmark.decisions():
         has_reversed = benchmark.change_field(pair, change.procedure, "reversed") in benchmark.changes
-        benchmark.latched[change.procedure][pair] = (1 + has_reversed) * _side(benchmark, pair, change)
+        side = (1 + has_reversed) * _side(benchmark, pair, change)
+        benchmark.latch(change.procedure, np.array([pair]), np.array([side]))
 
 
 def _side(benchmark: Benchmark, pair: int, change: VerdictChange) -> int:

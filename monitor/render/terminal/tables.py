@@ -8,7 +8,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from monitor.render import numbers as form
-from monitor.render.header import log_thresholds
+from monitor.render.header import log_thresholds, tests_at_n
 from monitor.render.signs import (
     DECIDED,
     HELD,
@@ -145,13 +145,13 @@ def pairs_table(
 
 def _pair_columns(benchmark: BenchmarkReport, pairs: Sequence[PairReport], glyphs: Glyphs) -> dict[str, Column]:
     pair, family = log_thresholds(benchmark)
-    log_e_title = f"ln e\n>={family if family is not None else pair:.2f}"
+    limit = "" if tests_at_n(benchmark) else f"\n>={family if family is not None else pair:.2f}"
     return {
         "n": _plain("n", [f"{p.n:,}" for p in pairs]),
         "bc": _plain("b/c", [form.discordant(p) for p in pairs]),
         "gap": _plain("gap\npp", [form.points(p.gap) for p in pairs]),
         "interval": _plain("interval\nat alpha", [form.interval(p.gap_low, p.gap_high) for p in pairs]),
-        "log_e": _plain(log_e_title, [form.decimal(p.log_e) for p in pairs]),
+        "log_e": _plain(f"ln e{limit}", [form.decimal(p.log_e) for p in pairs]),
         "required_n": _plain("N*\nfixed n", [form.items(p.required_n) for p in pairs]),
         "q": _plain("q\nfix", [form.ratio(p.resolution_ratio) for p in pairs]),
         "decided": Column(f"decided\n{_shorts(PROCEDURES)}", [_decided(p, glyphs, 4) for p in pairs]),

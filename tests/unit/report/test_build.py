@@ -11,6 +11,7 @@ from monitor.report.pair_table import PairTable
 from schemas.report import Status
 from stats import clusters as cluster_stats
 from stats import moments_from_sums, required_n_paired
+from stats.completion_gap import completion_interval
 from tests.fold_log import FoldLog, event, packed, paired
 from tests.oracle import log_e
 
@@ -45,13 +46,24 @@ def of(scores=CLEAR, models=("a", "b"), **spec):
 def rank_5_and_6(**spec):
     """MMLU-Pro ranks 5 and 6: the accuracies fix how many items both have right."""
     scores = np.repeat([[1, 0], [0, 1], [1, 1], [0, 0]], [1680, 1454, 5949, 2949], axis=0)
-    return of(scores, ["rank 5", "rank 6"], **spec)
+    # In this order ln e stays below 4.7.
+    return of(np.random.default_rng(0).permutation(scores), ["rank 5", "rank 6"], **spec)
 
 
 @pytest.mark.parametrize("spec", [{"items": 12_032}, {}], ids=["declared", "asserted"])
-def test_ranks_5_and_6_are_decided_not_so_in_a_family_of_nine_resolved_and_not_resolved_anytime(spec):
-    log = rank_5_and_6(**spec, family={"policy": "capacity", "size": 9})
-    whole = report(log, assert_complete=not spec)
+def test_the_exact_test_decides_ranks_5_and_6_also_in_a_family_of_nine(spec):
+    pair = only(rank_5_and_6(**spec, family={"policy": "capacity", "size": 9}), assert_complete=not spec)
+    assert (pair.decided.anytime, pair.decided.anytime_family, pair.status) == ("a", "a", "decided")
+    assert pair.log_e == pytest.approx(4.3537, abs=5e-5)
+    low, high = completion_interval(12_032, 1_680, 1_454, 0, [0.05, 0.05 / 9])
+    assert (pair.gap_low, pair.gap_family_low) == pytest.approx(tuple(low))
+    assert (pair.gap_high, pair.gap_family_high) == pytest.approx(tuple(high))
+    assert 0 < pair.gap_family_low < pair.gap_low < 0.00959064 + 1e-8
+
+
+def test_ranks_5_and_6_are_decided_not_so_in_a_family_of_nine_resolved_and_not_resolved_anytime():
+    log = rank_5_and_6(order="trusted", family={"policy": "capacity", "size": 9})
+    whole = report(log)
     (pair,) = whole.pairs
     assert (pair.model_a, pair.n, pair.b, pair.c) == ("rank 5", 12_032, 1_680, 1_454)
     assert whole.family.model_dump() == {"policy": "capacity", "size": 9}
@@ -66,9 +78,9 @@ def test_ranks_5_and_6_are_decided_not_so_in_a_family_of_nine_resolved_and_not_r
     assert (pair.gap_low, pair.gap_high) == pytest.approx((0.001637, 0.035946), abs=5e-7)
     assert pair.gap_family_low < 0 < pair.gap_low
     assert pair.p_exact == pytest.approx(binomtest(1_680, 3_134).pvalue, rel=1e-9)
-    assert pair.status == "exhausted"
+    assert pair.status == "collecting"
     assert (
-        "Decided for this pair only: rank 5 is better than rank 6. Not decided family-wise: among this many pairs"
+        "Decided for this pair only: rank 5 is better than rank 6. Not decided family-wise yet: among this many pairs"
         in pair.reason
     )
     assert "Informative items: 3,134 of 12,032 shared (exactly one of the two models is right)." in pair.reason

@@ -1,0 +1,53 @@
+"""Pairs that are judged all at once: at the end of runs, on the items they share, and when a benchmark is declared again."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from monitor.engine.latch.base import BEFORE, Trajectory
+from monitor.engine.state.graded import GradedPairs
+from monitor.engine.state.pair_state import PairState
+from monitor.engine.state.pairs import Index
+from stats.curtailed import curtailed_leader_log_p
+from stats.eprocess import log_e_value
+from stats.graded import graded_completion_bound, graded_log_e
+
+
+class AtOnce:
+    """One step of pairs, with their present sums; the event is the first of its batch.
+
+    `ignored`: what is missing does not count against the leader under policy completion.
+    """
+
+    def __init__(self, pairs: PairState, graded: GradedPairs | None, pair: Index, *, ignored: bool) -> None:
+        self._pairs, self._graded, self._ignored = pairs, graded, ignored
+        self._pair = pair[(pairs.n[pair] > 0) & ~pairs.closed[pair] & pairs.comparable(pair)]
+
+    def near(self) -> Iterator[Trajectory]:
+        """Yield the step of every pair."""
+        yield self._at(self._pair, 0)
+
+    def whole(self, pair: Index) -> Trajectory:
+        """Return the state of some pairs, which the event does not change."""
+        return self._at(pair, BEFORE)
+
+    def _at(self, pair: Index, when: int) -> Trajectory:
+        pairs, graded = self._pairs, self._graded
+        n, b, c = pairs.n[pair], pairs.b[pair], pairs.c[pair]
+        none = np.zeros_like(n)
+        complete = pairs.spec.order.policy == "completion"
+        missing = pairs.missing(n) if complete and not self._ignored else none
+        lead, side = b - c, np.sign(b - c)
+        if graded is not None:
+            capital, lead = graded.capital[pair], graded.lead[pair]
+            b = c = none
+            if complete:
+                for_first, for_second = graded_completion_bound(capital, missing)
+                evidence, side = np.maximum(for_first, for_second), np.where(for_first >= for_second, 1, -1)
+            else:
+                evidence, side = graded_log_e(capital), np.sign(lead)
+        elif complete:
+            evidence = -curtailed_leader_log_p(b, c, missing)
+        else:
+            evidence = log_e_value(b, c, pairs.spec.mixture)
+        return Trajectory(pair, np.full(pair.size, when), n, b, c, lead, missing, evidence, side)

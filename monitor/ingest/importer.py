@@ -1,6 +1,7 @@
 """Find the files of results that the PATH arguments of a command name, and open each as event lines."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -16,12 +17,14 @@ from schemas.text import mask_url
 RESULT_SUFFIXES: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 """How the names of results in a folder end; a file given as a PATH may have any name."""
 
+_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
 
 def named_path(path: str | os.PathLike[str]) -> tuple[str | None, str]:
     """Split ``NAME=PATH`` into a model and a path; a path that exists, and a URL, has no model."""
     text = os.fspath(path)
     model, _, rest = text.partition("=")
-    return (None, text) if not rest or is_remote(text) or Path(text).exists() else (model, rest)
+    return (None, text) if not rest or _URL.match(text) or Path(text).exists() else (model, rest)
 
 
 def show_argument(path: str) -> str:
@@ -68,6 +71,11 @@ class Importer:
         plain: set[tuple[int, int]] = set()
         for path in paths:
             model, place = named_path(path)
+            if _URL.match(place) and not is_remote(place) and not Path(place).exists():
+                scheme = place.partition(":")[0]
+                raise PathError(
+                    f"{mask_url(place)}: {scheme}:// is not read; use http:// or https://, or the path of a file"
+                )
             if is_remote(place):
                 place = str(self._copies.file(place))
             found = self._find(place, strict=strict, listed=plain if model is None else set())
@@ -98,6 +106,8 @@ class Importer:
                 from monitor.ingest.formats.parquet import open_log  # noqa: PLC0415 - start-up: one format a file
             case Format.TABLE:
                 from monitor.ingest.formats.tables import open_log  # noqa: PLC0415 - start-up: one format a file
+            case Format.FOREIGN:
+                from monitor.ingest.formats.foreign import open_log  # noqa: PLC0415 - start-up: one format a file
             case Format.LINES:
                 from monitor.ingest.formats.json_lines import open_log  # noqa: PLC0415 - start-up: one format a file
         stream = open_log(log)

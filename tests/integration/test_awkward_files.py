@@ -168,3 +168,36 @@ def test_utf16_text_is_read_and_said(tmp_path):
     table = "id\tmodel\ttask\tscore\n1\tä\tquiz\t1\n1\tb\tquiz\t0\n"
     (tmp_path / "e.tsv").write_bytes(table.encode("utf-16"))
     assert [m["model"] for m in report(tmp_path / "e.tsv")[0]["benchmarks"][0]["models"]] == ["ä", "b"]
+
+
+LINES = "".join(json.dumps(each) + "\n" for each in RECORDS)
+PAGE = "\n<!DOCTYPE HTML>\n<html><head><title>Sign in</title></head></html>"
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".json", ".parquet", ".eval", ".jsonl.gz", ""])
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (LINES.encode("utf-16-le"), "the text is UTF-16 without a byte order mark; write it as UTF-8"),
+        (LINES.encode("utf-16-be"), "the text is UTF-16 without a byte order mark; write it as UTF-8"),
+        (PAGE.encode(), "the file is an HTML page, not results; download the file itself"),
+        (b'<?xml version="1.0"?><results/>', "the file is an XML document, not results; convert it"),
+    ],
+)
+def test_a_file_of_another_kind_is_named_once(tmp_path, suffix, content, reason):
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(gzip.compress(content) if suffix.endswith(".gz") else content)
+    ended = rankwatch("report", path, code=1)
+    assert ended.stderr.startswith(f"rankwatch: {path}:1: file: {reason}")
+    assert len(ended.stderr.splitlines()) == 2
+
+
+@pytest.mark.parametrize("command", ["report", "watch"])
+@pytest.mark.parametrize(
+    "url", ["ftp://example.org/x.jsonl", "s3://bucket/x.jsonl", "file:///x.jsonl", "a=ftp://example.org/x?q=1"]
+)
+def test_a_url_of_another_scheme_is_refused_with_what_is_read(tmp_path, command, url):
+    ended = run(command, url, tmp_path, code=2)
+    scheme = url.removeprefix("a=").partition(":")[0]
+    assert f": {scheme}:// is not read; use http:// or https://, or the path of a file" in ended.stderr
+    assert "q=1" not in ended.stderr

@@ -1,7 +1,10 @@
 """Detect the format of a file."""
 
+import codecs
 import json
 import re
+import zlib
+from contextlib import suppress
 from enum import Enum, auto
 from functools import lru_cache
 from pathlib import Path
@@ -11,9 +14,11 @@ from monitor.ingest.files.paths import PASSED_OVER
 from monitor.ingest.files.streams import is_record, open_stream
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.formats.columns import ColumnError, Columns, flatten
+from schemas.decode import BOM
 
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _HEAD_BYTES: Final = 4_096
+_GZIP_WINDOW: Final = 31
 _INSPECT: Final = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"')
 _RESULT_FIELDS: Final = frozenset({"declare", "events", "benchmark", "model", "score", "doc_hash", "doc"})
 
@@ -25,6 +30,8 @@ class Format(Enum):
     TABLE = auto()
     INSPECT = auto()
     PARQUET = auto()
+    FOREIGN = auto()
+    """No results: `foreign` has the reason."""
 
 
 def format_of(path: Path) -> Format:
@@ -36,10 +43,11 @@ def format_of(path: Path) -> Format:
         If it cannot be read.
     """
     name = path.name.lower()
+    head = read_head(path)
+    if foreign(head) is not None:
+        return Format.FOREIGN
     if name.endswith(TABLE_SUFFIXES):
         return Format.TABLE
-    with path.open("rb") as file:
-        head = file.read(_HEAD_BYTES)
     if name.endswith(".parquet") or head.startswith(b"PAR1"):
         return Format.PARQUET
     if name.endswith(".eval") or head.startswith(b"PK\x03\x04") or _INSPECT.match(head):
@@ -47,6 +55,43 @@ def format_of(path: Path) -> Format:
     first, newline, _ = head.partition(b"\n")
     # JSON lines may have any name. Any other .json file is read as an Inspect log, which reports what is wrong with it.
     return Format.INSPECT if name.endswith(".json") and not (newline and is_record(first)) else Format.LINES
+
+
+def read_head(path: Path) -> bytes:
+    """Return the first bytes of a file, as they are in it.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with path.open("rb") as file:
+        return file.read(_HEAD_BYTES)
+
+
+def foreign(head: bytes) -> str | None:
+    """Return why a file that begins with these bytes, perhaps of gzip, cannot hold results in any format, and what to do; or None.
+
+    Examples
+    --------
+    >>> foreign(b"<!DOCTYPE html>")
+    'the file is an HTML page, not results; download the file itself, signed in where the site asks for it'
+    >>> foreign(b'{"benchmark":"quiz"}') is None
+    True
+    """
+    with suppress(zlib.error):
+        head = zlib.decompressobj(_GZIP_WINDOW).decompress(head, _HEAD_BYTES)
+    start = head.removeprefix(BOM).lstrip().lower()
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "the file is an HTML page, not results; download the file itself, signed in where the site asks for it"
+    if start.startswith(b"<?xml"):
+        return "the file is an XML document, not results; convert it to JSON lines or a table"
+    if not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"PAR1", b"PK")):
+        even, odd = head[::2], head[1::2]
+        for zeros, letters in ((odd, even), (even, odd)):
+            if 2 * zeros.count(0) > len(zeros) > 1 and not letters.count(0):
+                return "the text is UTF-16 without a byte order mark; write it as UTF-8"
+    return None
 
 
 def looks_like_results(path: Path, choices: Choices) -> bool:

@@ -48,7 +48,10 @@ def _conflict_advice(benchmark: BenchmarkReport) -> str:
         for m in of_aliases[:_NAMED]
     ]
     if len(benchmark.conflicts_by_model) > len(of_aliases) or not of_aliases:
-        advice.append("To replace the scores of a model, send all of them under a newer epoch (--epoch next).")
+        advice.append(
+            "If one file holds both scores, delete one, or number them as repeats (field repeat)."
+            " To replace the scores of a model, send all of them in another file under a newer epoch (--epoch next)."
+        )
     return " ".join(advice)
 
 

@@ -48,7 +48,7 @@ def order_reason(benchmark: Benchmark, *, asserted: bool, rests_on_ends: bool = 
         )
     if asserted:
         items = None if benchmark.spec.items else benchmark.items
-        state = f"{ASSERTED}{assumption('completion', items)}{_repeats(benchmark)}"
+        state = f"{ASSERTED}{assumption('completion', items)}{_repeats(benchmark)}{_unused_policy(benchmark)}"
     if benchmark.incomplete and benchmark.spec.order.policy != "none":
         state = "; ".join(each for each in (incomplete(benchmark), state) if each)
     if benchmark.suspicion is None or benchmark.order_refuted:
@@ -63,10 +63,21 @@ def _repeats(benchmark: Benchmark) -> str:
     counts = repeats_of(described(benchmark), slice(None, len(benchmark.contestants)))
     if counts is None or counts.most == 1:
         return ""
+    declared = benchmark.spec.repeats
+    more = f", {declared:,} are declared" if isinstance(declared, int) and 1 < declared < counts.most else ""
+    mean = "a score is the mean of all" if more else "a score is their mean"
     if counts.least == counts.most:
-        return f"; {counts.most:,} repeats an item: a score is their mean"
+        return f"; {counts.most:,} repeats an item{more}: {mean}"
     number = f"{counts.mean:.0f}" if counts.mean >= 10 or counts.mean == round(counts.mean) else f"{counts.mean:.1f}"
-    return f"; {number} repeats an item on average, {counts.least:,} to {counts.most:,}: a score is their mean"
+    return f"; {number} repeats an item on average, {counts.least:,} to {counts.most:,}{more}: {mean}"
+
+
+def _unused_policy(benchmark: Benchmark) -> str:
+    """Return that the declared order policy is not used, and why, where completion replaces another one."""
+    policy = benchmark.spec.order.policy
+    if policy in {"none", "completion"}:
+        return ""
+    return f"; the declared order policy {policy} is not used: {benchmark.undeclared}"
 
 
 @dataclass(frozen=True)

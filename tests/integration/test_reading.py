@@ -227,3 +227,37 @@ def test_send_reads_a_file_again_under_another_epoch(tmp_path, epoch):
         assert rankwatch(*command).stdout.startswith("nothing new sent")
         assert "2 events" in rankwatch(*command, "--epoch", epoch, "--again").stdout
         until(lambda: newest() == (2 if epoch == "next" else 3), "the newest epoch")
+
+
+def repeated(count, models="ab", items=20):
+    """The same score again under other labels."""
+    return [{**each, "repeat": label} for each in board(models, items) for label in range(count)]
+
+
+def test_undeclared_repeats_name_the_order_policy_that_they_leave_unused(tmp_path):
+    path = write(tmp_path / "x.jsonl", repeated(8))
+    unused = (
+        "8 repeats an item: a score is their mean; the declared order policy trusted is not used: a has 2 repeats of item i0, and 1 is "
+        "declared; declare as many as the items have (--repeats R), or all (--repeats all)"
+    )
+    (benchmark,) = report(path, "--order", "trusted")[0]["benchmarks"]
+    assert benchmark["order"]["policy"] == "completion"
+    assert benchmark["order"]["reason"].endswith(unused)
+    for form in ("table", "markdown", "html"):
+        text = rankwatch("report", path, "--order", "trusted", "--format", form).stdout.replace("\\", "")
+        assert "the declared order policy trusted is not used: a has 2 repeats of item i0" in " ".join(text.split())
+    assert unused in rankwatch("gate", path, "--pair", "a", "b", "--order", "trusted").stdout
+    for flags in (("--order", "trusted", "--repeats", "8"), ("--repeats", "8"), ()):
+        reason = report(path, *flags)[0]["benchmarks"][0]["order"]["reason"]
+        assert "not used" not in (reason or "")
+        assert "are declared" not in (reason or "")
+
+
+@pytest.mark.parametrize(
+    ("more", "number"), [([], "8 repeats an item"), (repeated(1, "c"), "5.7 repeats an item on average, 1 to 8")]
+)
+def test_more_repeats_than_declared_are_named(tmp_path, more, number):
+    path = write(tmp_path / "x.jsonl", [*repeated(8), *more])
+    for flags in (("--repeats", "2"), ("--repeats", "2", "--items", "20")):
+        reason = report(path, *flags)[0]["benchmarks"][0]["order"]["reason"]
+        assert reason.endswith(f"{number}, 2 are declared: a score is the mean of all")

@@ -95,7 +95,10 @@ async def test_ended_runs_and_undeclared_repeats_move_with_the_state(servers, tm
     assert {m["model"]: m["run_ended"] for m in reports["runs"]["models"]} == {model: model != "cy" for model in MODELS}
     assert {m["items"] > 0 for m in reports["runs"]["models"] if m["run_ended"]} == {True}
     assert any("ignored" in pair["reason"] for pair in reports["runs"]["pairs"])
-    assert "and 1 is declared; declare repeats (--repeats 2 or --repeats all)" in reports["held"]["order"]["reason"]
+    assert (
+        "and 1 is declared; declare as many as the items have (--repeats R), or all (--repeats all)"
+        in reports["held"]["order"]["reason"]
+    )
     # New scores of ended runs are refused on both sides, and the held benchmark stays held.
     more = [e | {"repeat": 9} for name in ("runs", "held") for e in events(random.Random(4), MODELS, 2, benchmark=name)]
     await fold(source.url, topic, 3, more)

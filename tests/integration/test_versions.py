@@ -108,7 +108,11 @@ def test_a_benchmark_that_grows_is_declared_larger(tmp_path, board):
 @pytest.mark.parametrize(
     ("spoil", "flags", "reason"),
     [
-        ({"item_id": "item 1", "repeat": 5}, ["--repeats", "all"], "declare repeats (--repeats 2 or --repeats all)"),
+        (
+            {"item_id": "item 1", "repeat": 5},
+            ["--repeats", "all"],
+            "declare as many as the items have (--repeats R), or all (--repeats all)",
+        ),
         ({"score": 0.5}, ["--scores", "graded"], "declare graded scores (--scores graded)"),
     ],
 )

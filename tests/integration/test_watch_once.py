@@ -342,6 +342,6 @@ def test_undeclared_repeats_are_reported_with_what_holds_the_stored_state(tmp_pa
         assert benchmark["pairs"][0]["decided"]["anytime_family"] == "a"
         assert (
             "rankwatch: bench: the report takes the mean of all repeats; live, no pair is decided: a has 2 repeats of item i1, and 1 is "
-            "declared; declare repeats (--repeats 2 or --repeats all)" in done.stderr
+            "declared; declare as many as the items have (--repeats R), or all (--repeats all)" in done.stderr
         )
     assert "live, no pair" not in rankwatch("report", path, "--items", ITEMS).stderr

@@ -171,8 +171,8 @@ class Benchmark(PairState):
         item = shorten(self.item_keys[beyond.item].item)
         verb = "is" if declared == 1 else "are"
         return (
-            f"{model} has {declared + 1:,} repeats of item {item}, and {declared:,} {verb} declared; declare repeats (--repeats "
-            f"{declared + 1} or --repeats all)"
+            f"{model} has {declared + 1:,} repeats of item {item}, and {declared:,} {verb} declared; declare as many as the items "
+            "have (--repeats R), or all (--repeats all)"
         )
 
     def hold_repeats(self, reason: str) -> None:

@@ -5,7 +5,10 @@ import pytest
 from monitor.render import header
 from tests.report_factory import benchmark, model
 
-EPOCH = "To replace the scores of a model, send all of them under a newer epoch (--epoch next)."
+EPOCH = (
+    "If one file holds both scores, delete one, or number them as repeats (field repeat). "
+    "To replace the scores of a model, send all of them in another file under a newer epoch (--epoch next)."
+)
 ALIAS = (
     "The scores of old include those of new, newer (--alias); if these are different models or runs, omit the alias."
 )

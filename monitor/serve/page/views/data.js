@@ -65,7 +65,7 @@ function advice(b) {
   const aliased = b.models.filter((m) => m.aliases.length && Object.hasOwn(b.conflicts_by_model, m.model));
   const omit = aliased.slice(0, NAMED).map((m) => `The scores of ${m.model} include those of ${m.aliases.join(", ")} (--alias); if these are different models or runs, omit the alias. `);
   const others = Object.keys(b.conflicts_by_model).length > aliased.length;
-  return omit.join("") + (others ? "To replace the scores of a model, send all of them under a newer epoch (--epoch next)." : "");
+  return omit.join("") + (others ? "If one file holds both scores, delete one, or number them as repeats (field repeat). To replace the scores of a model, send all of them in another file under a newer epoch (--epoch next)." : "");
 }
 
 /** Name the models with most conflicts, and what to do. */

@@ -76,6 +76,7 @@ _EXPECTED: Final = {
 }
 """What each field may be, as an error names it."""
 
+_JSON_WORDS: Final = {None: "null", True: "true", False: "false"}
 _NUMBER: Final = "is not a number", "use a number"
 _WHOLE: Final = "is not a whole number", "use a whole number"
 _KINDS: Final = {
@@ -313,7 +314,9 @@ def show_input(error: Mapping[str, Any]) -> str:
     if error["type"] == "missing":
         return "nothing"
     value = error["input"]
-    return f'"{shorten(value)}"' if isinstance(value, str) else shorten(value)
+    if isinstance(value, str):
+        return f'"{shorten(value)}"'
+    return shorten(_JSON_WORDS.get(value, value) if value is None or isinstance(value, bool) else value)
 
 
 def describe_error(

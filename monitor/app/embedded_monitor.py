@@ -66,7 +66,10 @@ class EmbeddedMonitor(MonitorProcess):
 
     async def _start(self) -> None:
         folder = self.settings.data_dir.absolute()
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise OSError(f"{folder} cannot be created ({error.strerror}); choose another --data-dir") from error
         (folder / DATA_MARK).touch()
         self.log = FileLog.open(folder / LOG_NAME)
         self._cleanup.push_async_callback(self.log.close)

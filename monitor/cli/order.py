@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from monitor.cli.shared.errors import FAULT, USAGE, file_error, stop
+from monitor.cli.shared.errors import FAULT, USAGE, file_error, note, stop
 from monitor.cli.shared.options import option
 
 
@@ -71,6 +71,11 @@ def _read_ids(items: Sequence[str], file: Path | None, benchmark: str | None) ->
 
     if bool(items) == (file is not None):
         stop("give the item ids as arguments or in a file with --items FILE", USAGE)
+    for item in items:
+        if Path(item).is_file():
+            note(
+                f"{item} is read as an item id, although there is a file of that name; --items {item} reads the ids in it"
+            )
     try:
         if file is not None:
             return read_items(file, benchmark)

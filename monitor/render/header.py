@@ -111,15 +111,19 @@ def decided(benchmark: BenchmarkReport) -> str | None:
 
 
 def spending(benchmark: BenchmarkReport) -> str | None:
-    """Return how alpha is spent, and why a report of the same files may decide other pairs; None under another family policy."""
-    if benchmark.family.policy != "spending" or benchmark.order.policy == "none":
+    """Return how alpha is spent, and why a report of the same files may decide other pairs.
+
+    None under another family policy, and where nothing is decided because the benchmark is held.
+    """
+    held = any(pair.status in {"held", "invalidated"} for pair in benchmark.pairs)
+    if benchmark.family.policy != "spending" or benchmark.order.policy == "none" or held:
         return None
     spent = "Alpha is spent in the order in which the pairs arrived, because more models may come."
     if benchmark.order.policy != "completion":
         return spent  # a report spends it in the same way
     pairs = len(benchmark.models) * (len(benchmark.models) - 1) // 2
     return (
-        f"{spent} `rankwatch report` on complete files divides it by all {counted(pairs, 'pair')} unless a family is declared, and may "
+        f"{spent} `rankwatch report` on complete files divides it by the number of pairs ({pairs:,}) unless a family is declared, and may "
         "decide others."
     )
 

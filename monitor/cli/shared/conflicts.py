@@ -9,9 +9,13 @@ from monitor.render.conflicts import SUFFIXES, write_conflicts
 
 
 def check_conflicts_file(path: Path | None) -> None:
-    """End the command if the suffix of a file names no format."""
-    if path is not None and path.suffix.lower() not in SUFFIXES:
+    """End the command if the suffix of a file names no format, or its folder does not exist."""
+    if path is None:
+        return
+    if path.suffix.lower() not in SUFFIXES:
         stop(f"--conflicts {path}: use a file name that ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}", USAGE)
+    if not path.absolute().parent.is_dir():
+        stop(f"--conflicts {path}: {path.parent} is not a folder; create it, or choose another one", USAGE)
 
 
 def save_conflicts(partitions: Iterable[Partition], path: Path | None) -> None:

@@ -178,7 +178,8 @@ class Declarations:
             own = "completion" in str(fields.get("order")) and "items" not in fields
             if own and name not in self._tables:
                 stop("--order completion: needs the item count; add --items N", USAGE)
-            stop(describe_error(error.errors(include_url=False)[0]), USAGE)
+            described = describe_error(error.errors(include_url=False)[0])
+            stop(f"--order committed: {described}" if fields.get("order") == "committed" else described, USAGE)
 
     @property
     def given_any(self) -> bool:

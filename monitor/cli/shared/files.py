@@ -111,18 +111,28 @@ def stop_without_results(files: Sequence[Path]) -> NoReturn:
 
 
 class RejectedLines:
-    """Prints the first lines that were rejected, and counts the rest."""
+    """Prints the first lines that were rejected, each text once, and counts the rest."""
 
     def __init__(self) -> None:
-        self._count = 0
+        self._again: dict[str, int] = {}
+        """By printed text: how often it came again, as it does for records without a line."""
+        self._rest = 0
 
     def print(self, line: RejectedLine) -> None:
-        """Print a line unless many have been printed."""
-        self._count += 1
-        if self._count <= _PRINTED_LINES:
-            note(str(line))
+        """Print a line unless it, or many others, have been printed."""
+        text = str(line)
+        if text in self._again:
+            self._again[text] += 1
+        elif len(self._again) < _PRINTED_LINES:
+            self._again[text] = 0
+            note(text)
+        else:
+            self._rest += 1
 
     def print_rest(self) -> None:
         """Print how many lines were not printed."""
-        if self._count > _PRINTED_LINES:
-            note(f"{self._count - _PRINTED_LINES:,} more lines were rejected")
+        for text, count in self._again.items():
+            if count:
+                note(f"{text} (and {count:,} more)")
+        if self._rest:
+            note(f"{self._rest:,} more lines were rejected")

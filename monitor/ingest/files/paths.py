@@ -25,6 +25,9 @@ STDIN: Final = "-"
 """The PATH argument that means standard input."""
 
 _URL: Final = re.compile(r"https?://", re.IGNORECASE)
+_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]+):/", re.IGNORECASE)
+"""How another URL begins; as a path it has one slash."""
+
 _ORIGINS: Final[dict[str, str]] = {}
 
 
@@ -139,6 +142,11 @@ def _files(path: Path, *, strict: bool, walk: "_FolderWalk", accept: Callable[[P
         mode = path.stat().st_mode
     except OSError as error:
         if strict:
+            if (scheme := _SCHEME.match(os.fspath(path))) is not None:
+                url = show(path).replace(":/", "://", 1)
+                raise PathError(
+                    f"{url}: {scheme[1]} is not supported; use http or https, or download the file"
+                ) from error
             reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
             raise PathError(f"{show(path)} {reason}; check the path") from error
         if not isinstance(error, PASSED_OVER):

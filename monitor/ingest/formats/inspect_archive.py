@@ -166,7 +166,7 @@ def _decode(data: bytes, kind: Any, what: str = "an entry of the archive") -> An
             return msgspec.convert(json.loads(data), kind)  # Inspect writes NaN, which is not JSON
     except msgspec.ValidationError as error:
         place = _PLACE.search(str(error))
-        problem = f"its field {shorten(place[1])} is missing or wrong" if place else "it is not an object"
+        problem = f"its field {shorten(place[1] or place[2])} is missing or wrong" if place else "it is not an object"
         reason = (
             f"{what} is not an Inspect log: {problem}; use logs of Inspect (.json, .eval) "
             "or lm-eval (samples_*.jsonl), events (.jsonl) or tables (.csv, .parquet)"

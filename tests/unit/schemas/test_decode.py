@@ -114,7 +114,7 @@ def test_what_is_never_used_costs_no_score(field, value):
             "number from 0 to 1, true, false or null",
         ),
         (b'{"benchmark":"b","item_id":"i","score":1}', "model", "nothing", "missing; add a string"),
-        (b'{"benchmark":"b","item_id":true,"model":"m","score":1}', "item_id", "True", "is not a string"),
+        (b'{"benchmark":"b","item_id":true,"model":"m","score":1}', "item_id", "true", "is not a string"),
         (b'{"benchmark":"b","item_id":"i","model":"m","score":1,"repeat":-1}', "repeat", "-1", "whole number"),
         (b'{"benchmark":"b","item_id":"\xff","model":"m","score":1}', "record", "byte 0xff at position 28", "UTF-8"),
         (b'{"benchmark":"b","item_id":"i"', "record", '{"benchmark":"b","item_id":"i"', "one JSON object a line"),

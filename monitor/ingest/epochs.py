@@ -113,6 +113,8 @@ class Epochs:
         default: all files that are first read with "next" by this command.
     record : EpochRecord, optional
         The epochs of files that were read before.
+    aliases : mapping of str to str, optional
+        Other names of models: the events of both names are one run.
     """
 
     def __init__(
@@ -122,8 +124,9 @@ class Epochs:
         newest: Newest = lambda _: {},
         group: Callable[[str], int] = lambda _: 0,
         record: EpochRecord | None = None,
+        aliases: Mapping[str, str] | None = None,
     ) -> None:
-        self.epoch = epoch
+        self.epoch, self._aliases = epoch, aliases or {}
         self._newest, self._group, self._record = newest, group, record or EpochRecord()
         self._first = len(self._record.generations)
         self._dated: dict[str, dict[str, int]] = {}
@@ -190,7 +193,7 @@ class Epochs:
     def _date(self, segment: Segment, generation: Generation) -> None:
         bases = self._record.generations[generation.number]
         for event in segment.events:
-            name, model = event.benchmark, event.model
+            name, model = event.benchmark, self._aliases.get(event.model, event.model)
             if name not in bases:
                 bases[name] = self._before(name)
                 self._record.save()

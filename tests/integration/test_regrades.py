@@ -170,3 +170,12 @@ def test_inherit_needs_an_epoch(tmp_path):
     for command in (["report", first], ["watch", first, "--once"], ["send", first, "--to", "http://localhost:1"]):
         refused = rankwatch(*command, "--inherit", code=2)
         assert "--inherit: give the epoch of the new scores with --epoch N or --epoch next" in refused.stderr
+
+
+def test_next_comes_after_the_scores_of_the_other_name_of_a_model(tmp_path):
+    _, first, second = partial(tmp_path)
+    renamed = [json.loads(line) | {"model": "new"} for line in second.read_text().splitlines()]
+    second = write(tmp_path / "2.jsonl", renamed)
+    (benchmark,) = report(first, second, "--epoch", "next", "--alias", "new=a")[0]["benchmarks"]
+    assert benchmark["conflicts"] == 0
+    assert {model["model"]: model["epoch"] for model in benchmark["models"]} == {"a": 1, "b": 0}

@@ -186,6 +186,11 @@ class Declarations:
         """Whether a flag or a rankwatch.toml declares anything."""
         return bool(self._tables or self._flags.values or self._flags.aliases)
 
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Other names of models, and the model of each."""
+        return self._flags.aliases
+
     def given(self, benchmark: str) -> Fields:
         """Return the fields that the flags and a rankwatch.toml declare of a benchmark."""
         return _override(self._tables.get(benchmark, {}), self._flags.of(benchmark))

@@ -23,7 +23,9 @@ def parse_epoch(text: str | None, *, inherit: bool) -> int | str | None:
     return int(text)
 
 
-def by_path(epoch: int | str, importer: Importer, paths: Sequence[str]) -> tuple[list[Path], Epochs]:
+def by_path(
+    epoch: int | str, importer: Importer, paths: Sequence[str], aliases: Mapping[str, str]
+) -> tuple[list[Path], Epochs]:
     """Return the files of paths in the order of the paths, and the epochs that make each path a generation."""
     place: dict[str, int] = {}
     files: list[Path] = []
@@ -31,7 +33,7 @@ def by_path(epoch: int | str, importer: Importer, paths: Sequence[str]) -> tuple
         fresh = [file for file in importer.find([path]) if origin(file) not in place]
         files += fresh
         place |= dict.fromkeys(map(origin, fresh), number)
-    return files, Epochs(epoch, group=lambda file: place[file])
+    return files, Epochs(epoch, group=lambda file: place[file], aliases=aliases)
 
 
 def after_state(epoch: int | str | None, benchmarks: Mapping[str, Benchmark], record: EpochRecord) -> Epochs:

@@ -40,7 +40,7 @@ def read_results(
     importer = make_importer(logs or LogOptions())
     files, epochs = find_files(importer, paths), None
     if epoch is not None:
-        files, epochs = by_path(epoch, importer, paths)
+        files, epochs = by_path(epoch, importer, paths, declarations.aliases)
     limit = RejectLimit(max_rejected)
     rejected = RejectedLines()
     try:

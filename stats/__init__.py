@@ -273,7 +273,14 @@ _EXPORTS = {
     "pilot": ("PilotEffect",),
     "power": ("exact_power", "items_for_power", "leader_power", "wald_power"),
     "ranks": ("rank_intervals", "tie_groups"),
-    "resolution": ("inflation", "mde", "required_n", "required_n_paired", "resolution_ratio", "rho_sensitivity"),
+    "resolution": (
+        "inflation",
+        "mde",
+        "required_n",
+        "required_n_paired",
+        "resolution_ratio",
+        "rho_sensitivity",
+    ),
     "sequences": ("EmpiricalBernstein", "asymptotic_interval", "empirical_bernstein", "hedged_betting"),
     "settled": (
         "SettledState",

@@ -165,7 +165,7 @@ def required_n_interval(
     Returns
     -------
     low, high : ndarray
-        ``high`` is infinite where enough resamples show no gap at all.
+        ``high`` is infinite where the percentile interval of the gap includes 0: no number of items is then ruled out.
 
     Examples
     --------
@@ -182,8 +182,10 @@ def required_n_interval(
     rates = np.stack([wins, losses, items - wins - losses], axis=-1) / items[..., None]
     drawn = np.random.default_rng(seed).multinomial(items.astype(np.int64), rates, size=(resamples, *items.shape))
     needed = required_n(items, drawn[..., 0], drawn[..., 1], alpha, power)
-    low, high = np.quantile(needed, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0, method="inverted_cdf")
-    return low, high
+    ends = [(1 - coverage) / 2, (1 + coverage) / 2]
+    low, high = np.quantile(needed, ends, axis=0, method="inverted_cdf")
+    least, most = np.quantile(drawn[..., 0] - drawn[..., 1], ends, axis=0, method="inverted_cdf")
+    return low, np.where((least <= 0) & (most >= 0), np.inf, high)
 
 
 def _resample(d: FloatArray, size: int, resamples: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:

@@ -47,7 +47,8 @@ class Anova(NamedTuple):
             msw = np.maximum(self.sum_d2 - self.between, 0) / (self.items - self.clusters)
             spread = msb + (n0 - 1) * msw
             icc = np.where((spread > 0) & ~self.constant(), (msb - msw) / spread, 0.0)
-        return np.where((self.clusters >= 2) & (self.items > self.clusters), icc, np.nan)
+        icc = np.where(self.items > self.clusters, icc, 0.0)  # of single items there is nothing to correlate
+        return np.where((self.clusters >= 2) & (self.items >= self.clusters), icc, np.nan)
 
     def constant(self) -> NDArray[np.bool_]:
         """Return whether D is the same on every item, up to the rounding of sums."""

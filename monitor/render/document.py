@@ -115,6 +115,14 @@ def side_name(names: tuple[str, str], side: str | None) -> str:
     return {"a": names[0], "b": names[1]}.get(side or "", "undecided")
 
 
+def _resolution(pair: PairReport) -> str:
+    """Format q with N*."""
+    q = form.ratio(pair.resolution_ratio)
+    if pair.gap == 0:
+        return f"{q}: without a gap no number of items is enough"
+    return f"{q}, N*: {needed(pair.required_n)}"
+
+
 def checklist(document: ReportDocument, position: int) -> list[tuple[str, str]]:
     """Fill in the reporting checklist of paired leaderboard claims for a neighbouring pair, as (quantity, value).
 
@@ -132,7 +140,7 @@ def checklist(document: ReportDocument, position: int) -> list[tuple[str, str]]:
     size = document.report.family.size
     test = form.MISSING if pair.p_exact is None else f"exact McNemar, p = {form.p_value(pair.p_exact)}"
     interval = form.MISSING
-    if chart is not None:
+    if chart is not None and chart.required_n_high > 0:
         interval = needed_range(chart.required_n_low, chart.required_n_high)
         if chart.required_n_low <= pair.n <= chart.required_n_high:
             interval += "; it contains N, so it is uncertain whether N is enough"
@@ -141,7 +149,7 @@ def checklist(document: ReportDocument, position: int) -> list[tuple[str, str]]:
     procedures["Benjamini-Hochberg"] = decided.benjamini_hochberg
     better = {name: side_name((pair.model_a, pair.model_b), side) for name, side in procedures.items()}
     verdicts = "; ".join(f"{name}: {text + ' is better' * (text != 'undecided')}" for name, text in better.items())
-    counts = f"{pair.n:,} items"
+    counts = counted(pair.n, "item")
     if pair.b is not None and pair.c is not None:
         counts += f"; only the first model is right on {pair.b:,}, only the second on {pair.c:,}"
     return [
@@ -151,8 +159,8 @@ def checklist(document: ReportDocument, position: int) -> list[tuple[str, str]]:
         ),
         ("Paired test", test),
         ("N, paired items", f"{pair.n:,}"),
-        ("Smallest gap that N detects", f"{form.percent(pair.mde)} points"),
-        ("q = N/N*", f"{form.ratio(pair.resolution_ratio)}, N*: {needed(pair.required_n)}"),
+        ("Smallest gap that N detects", form.MISSING if pair.mde is None else f"{form.percent(pair.mde)} points"),
+        ("q = N/N*", _resolution(pair)),
         ("N* interval (95 %, bootstrap)", interval),
         ("Multiplicity", f"{'all pairs' if size is None else counted(size, 'pair')}. {verdicts}"),
         ("Per-item raw", counts),

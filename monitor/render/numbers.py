@@ -75,6 +75,8 @@ def needed(count: float | None) -> str:
 
 def needed_range(low: float | None, high: float | None) -> str:
     """Format an interval of items needed for a document."""
+    if low is None and high is None:
+        return MISSING
     return f"{needed(low)} to {needed(high)}"
 
 

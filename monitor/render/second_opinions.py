@@ -26,7 +26,10 @@ def cluster_opinions(cluster: ClusterDetail) -> list[tuple[str, str]]:
     """Return how the cluster-aware result of a pair depends on the clusters, as (name, value)."""
     ratios = ", ".join(f"{d.definition} {form.ratio(d.resolution_ratio)}" for d in cluster.definitions)
     low, high = cluster.bootstrap_icc
-    omitted = f"{form.ratio(cluster.leave_one_out_low)} to {form.ratio(cluster.leave_one_out_high)}"
+    omitted = form.MISSING
+    if cluster.leave_one_out_cluster is not None:
+        least, most = form.ratio(cluster.leave_one_out_low), form.ratio(cluster.leave_one_out_high)
+        omitted = f"q {least} to {most}; lowest without {cluster.leave_one_out_cluster}"
     clusters = "an unknown number of" if cluster.clusters_needed is None else f"about {cluster.clusters_needed:,}"
     return [
         (
@@ -34,7 +37,7 @@ def cluster_opinions(cluster: ClusterDetail) -> list[tuple[str, str]]:
             f"ICC {form.decimal(low, 4)} to {form.decimal(high, 4)}, N* {needed_range(*cluster.bootstrap_required_n)}",
         ),
         ("Unresolved in", f"{cluster.bootstrap_unresolved:.0%} of the resamples"),
-        ("One cluster omitted", f"q {omitted}; lowest without {cluster.leave_one_out_cluster}"),
+        ("One cluster omitted", omitted),
         ("Other clusters, q", ratios),
         (
             "For new categories",

@@ -21,7 +21,7 @@ from stats.families import benjamini_hochberg, e_bh, holm
 from stats.graded import graded_completion_bound, graded_log_e, graded_log_e_halves
 from stats.mcnemar import exact_p, mid_p
 from stats.mixtures import parse_mixture
-from stats.resolution import mde, required_n
+from stats.resolution import mde, required_n, z_sum
 from stats.stepwise import WHOLE, step_down, step_thresholds
 
 Sides = NDArray[np.int8]
@@ -109,8 +109,12 @@ class PairTable(PairCounts):
 
     @cached_property
     def mde(self) -> Floats:
-        """Minimum detectable effect at the shared items of each pair."""
-        return mde(self.n, self.moments[1], self.benchmark.spec.alpha, self.benchmark.spec.power)
+        """Minimum detectable effect at the shared items of each pair; where D has no spread, at the spread of that effect itself."""
+        spec = self.benchmark.spec
+        found, constant = mde(self.n, self.moments[1], spec.alpha, spec.power), self.moments[1] == 0
+        one_way = constant & (self.moments[0] != 0) & self.benchmark.binary
+        k = z_sum(spec.alpha, spec.power) ** 2
+        return np.where(one_way, np.sqrt(k / (self.n + k)), np.where(constant & (self.n > 0), np.nan, found))
 
     # --- evidence ---------------------------------------------------------------------------------------------------------------------
 

@@ -22,10 +22,12 @@ from schemas.detail import (
 from schemas.report import BenchmarkReport
 from stats import bootstrap, cluster_eprocess, cluster_sensitivity, clusters, families
 from stats.mcnemar import corrected_p
+from stats.order import committed_order
 from stats.paired import hoeffding_bounds
 from stats.paper import ANYTIME_INFLATION
 
 _SEED: Final = 0
+_ORDER_SEED: Final = "second opinions"
 _RESAMPLES: Final = 2_000
 
 
@@ -90,8 +92,10 @@ def _numbers(table: PairTable, at: Index) -> dict[str, Floats]:
     if at.size == 0:
         return {}
     spec, n = table.benchmark.spec, table.n[at]
-    paper_n_star = ANYTIME_INFLATION * table.n_star[at]
-    low, high = np.array([_bootstrap(table, q) for q in at.tolist()], np.float64).T
+    known = np.where(table.n_star[at] == 0, np.nan, 1.0)  # no spread, no N*
+    paper_n_star = ANYTIME_INFLATION * table.n_star[at] * known
+    order = _order(table)
+    low, high = np.array([_bootstrap(table, q, order) for q in at.tolist()], np.float64).T
     numbers = {
         "bootstrap_low": low,
         "bootstrap_high": high,
@@ -103,21 +107,26 @@ def _numbers(table: PairTable, at: Index) -> dict[str, Floats]:
     mean_a, mean_b, _, _ = table.sums
     wins, losses = table.wins[at], table.losses[at]
     rho = hoeffding_bounds(mean_a[at], mean_b[at])
-    needed = bootstrap.required_n_interval(n, wins, losses, alpha=spec.alpha, power=spec.power, seed=_SEED)
+    # Each pair on its own: what is drawn for it then does not depend on which model came first.
+    counts = np.stack([n, wins, losses], axis=1).tolist()
+    intervals = [
+        bootstrap.required_n_interval(*each, alpha=spec.alpha, power=spec.power, seed=_SEED) for each in counts
+    ]
+    needed = np.array(intervals, np.float64).T
     return numbers | {
         "rho_low": rho[0],
         "rho_high": rho[1],
         "p_corrected": corrected_p(wins, losses),
-        "required_n_low": needed[0],
-        "required_n_high": needed[1],
-        "anytime_required_n": table.anytime_required_n(at),
+        "required_n_low": needed[0] * known,
+        "required_n_high": needed[1] * known,
+        "anytime_required_n": table.anytime_required_n(at) * known,
     }
 
 
-def _bootstrap(table: PairTable, q: int) -> tuple[float, float]:
+def _bootstrap(table: PairTable, q: int, order: Index) -> tuple[float, float]:
     x, scored = table.scores
     a, b = table.a[q], table.b[q]
-    rows = (scored[:, a] > 0) & (scored[:, b] > 0)
+    rows = order[(scored[order, a] > 0) & (scored[order, b] > 0)]
     result = bootstrap.paired_bootstrap_delta(
         x[rows, a], x[rows, b], alpha=table.benchmark.spec.alpha, resamples=_RESAMPLES, seed=_SEED
     )
@@ -142,6 +151,11 @@ def _adjusted(table: PairTable, family: Flags, at: Index) -> list[AdjustedP | No
         else None
         for q in at.tolist()
     ]
+
+
+def _order(table: PairTable) -> Index:
+    """Return the items in an order that depends on their ids only, so that nothing here depends on the order of the files."""
+    return committed_order(_ORDER_SEED, [key.item for key in table.benchmark.item_keys])
 
 
 # --- clusters ---------------------------------------------------------------------------------------------------------------------------
@@ -199,15 +213,17 @@ def _needed(mean_gap: float, alpha: float) -> int | None:
 
 
 def _definitions(table: PairTable, at: Index, sums: ClusterSums) -> list[list[ClusterDefinition]]:
-    x, scored = table.scores
+    order = _order(table)
+    x, scored = (scores[order] for scores in table.scores)
     a, b = table.a[at], table.b[at]
     differences = np.where((scored[:, a] > 0) & (scored[:, b] > 0), x[:, a] - x[:, b], np.nan).T
     answered = scored.sum(axis=1)
     difficulty = np.divide(x.sum(axis=1), answered, out=np.zeros(x.shape[0]), where=answered > 0)
+    difficulty = np.round(difficulty, 9)  # sums of scores differ in their last digit by the order of the models
     labels = {
         "random": cluster_sensitivity.random_clusters(x.shape[0], len(sums.names), np.random.default_rng(_SEED)),
         "difficulty quartiles": cluster_sensitivity.difficulty_clusters(difficulty),
-        "split halves": cluster_sensitivity.split_halves(sums.label),
+        "split halves": cluster_sensitivity.split_halves(sums.label[order]),
     }
     spec = table.benchmark.spec
     rows: list[list[ClusterDefinition]] = [[] for _ in range(at.size)]

@@ -538,6 +538,28 @@ def test_a_gap_without_spread_has_no_required_number_of_items(items):
     assert (pair.required_n, pair.resolution_ratio) == (None, None)
     assert set(pair.resolved.model_dump().values()) == {None}
     assert (pair.decided.fixed_n == "a") == (items > 5)
+    # The spread is that of the gap in question: N = K (1 - gap^2) / gap^2.
+    assert items == pytest.approx(7.848880 * (1 - pair.mde**2) / pair.mde**2, rel=1e-5)
+
+
+def test_models_that_never_differ_have_no_smallest_gap():
+    pair = only(of(np.tile([1, 1], (30, 1)), order="trusted"))
+    assert (pair.gap, pair.sd, pair.required_n, pair.resolution_ratio, pair.mde) == (0, 0, None, 0, None)
+
+
+@pytest.mark.parametrize("items", [2, 60])
+def test_clusters_of_one_item_each_change_nothing(items):
+    rng = np.random.default_rng(6)
+    scores = rng.integers(0, 2, (items, 2))
+    scores[0] = 1, 0
+    log = FoldLog()
+    log.send(
+        *(event(k, m, int(x), cluster=f"c{k}") for k, row in enumerate(scores) for m, x in zip("az", row, strict=True))
+    )
+    pair = only(log, assert_complete=True)
+    assert (pair.cluster.icc, pair.cluster.design_effect) == (0, 1)
+    assert pair.cluster.required_n == pytest.approx(pair.required_n)
+    assert pair.cluster.resolution_ratio == pytest.approx(pair.resolution_ratio)
 
 
 @pytest.mark.parametrize("difference", [0.001, 0.07, 0.1, 0.3])
@@ -555,7 +577,7 @@ def test_a_constant_difference_of_graded_scores_has_no_spread(difference, cluste
     )
     pair = only(log, assert_complete=True)
     assert (pair.gap, pair.sd) == (pytest.approx(difference), 0)
-    assert (pair.required_n, pair.resolution_ratio, pair.mde) == (None, None, 0)
+    assert (pair.required_n, pair.resolution_ratio, pair.mde) == (None, None, None)
     assert (pair.resolved.fixed_n, pair.decided.fixed_n) == (None, "a")
     if clusters is not None:
         assert (pair.cluster.icc, pair.cluster.design_effect, pair.cluster.required_n) == (0, 1, None)

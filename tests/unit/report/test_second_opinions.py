@@ -207,3 +207,42 @@ def test_a_verdict_on_scores_since_replaced_keeps_a_row_of_its_own():
     assert {p.status for p in benchmark_report(log.bench).pairs} & {"superseded"} == set()
     log.restart()
     assert benchmark_report(log.bench, pairs="all") == report
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_second_opinions_do_not_depend_on_the_order_of_the_file(graded):
+    rng = np.random.default_rng(11)
+    records = [
+        event(
+            item,
+            model,
+            float(rng.integers(0, 21) / 20) if graded else int(rng.random() < 0.8 - 0.1 * k),
+            cluster=f"c{item % 5}",
+        )
+        for item in range(60)
+        for k, model in enumerate("abcd")
+    ]
+    shuffled = [records[k] for k in rng.permutation(len(records))]
+    details = []
+    for each in (records, shuffled, records[::-1]):
+        log = FoldLog({"declare": "bench", "scores": "graded"}) if graded else FoldLog()
+        log.send(*each)
+        view = report_view(log.bench, pairs="all", assert_complete=True)
+        detail = with_detail(view.report, view.table).detail
+        pairs = {(d.model_a, d.model_b): d.model_dump() for d in detail.pairs}
+        assert len(pairs) == 3
+        details.append({(pair, name): value for pair, values in pairs.items() for name, value in flat(values)})
+    for other in details[1:]:
+        assert other.keys() == details[0].keys()
+        for place, value in other.items():
+            expected = details[0][place]
+            assert value == (pytest.approx(expected, rel=1e-9) if isinstance(expected, float) else expected), place
+
+
+def flat(value, name=""):
+    """Yield every number and text of nested values with its place."""
+    if isinstance(value, dict | list | tuple):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from flat(inner, f"{name}.{key}")
+    else:
+        yield name, value

@@ -120,3 +120,11 @@ def test_identical_models_have_a_gap_of_zero():
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_without_a_gap_the_interval_of_items_has_no_end():
+    b, c, _ = np.random.default_rng(12).multinomial(400, [0.1, 0.1, 0.8], 1_000).T
+    low, high = required_n_interval(400, b, c, resamples=200)
+    # N* is infinite at gap 0: the interval covers it where it has no upper end.
+    assert np.isinf(high).mean() == pytest.approx(0.95, abs=0.02)
+    assert np.isfinite(low).all()

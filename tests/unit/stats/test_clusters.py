@@ -82,7 +82,8 @@ def test_one_item_per_cluster_is_the_ordinary_standard_error():
     n, s1, s2 = cluster_sums(d, np.arange(200), 200)
     assert_allclose(clustered_se(n, s1), d.std(ddof=1) / np.sqrt(200))
     assert_allclose(robust_design_effect(n, s1, s2), 200 / 199)
-    assert np.isnan(cluster_icc(n, s1, s2))  # nothing is known of the inside of a cluster
+    assert cluster_icc(n, s1, s2) == 0  # of single items there is nothing to correlate
+    assert cluster_required_n(n, s1, s2) == pytest.approx(float(required_n(200, (d > 0).sum(), (d < 0).sum())))
 
 
 def test_design_effect_and_published_cluster_rows():

@@ -56,7 +56,7 @@ CALLS = {
     "cluster_power": {"gap": 0.1, "sd": 0.5, "clusters": 8, "size": 50, "icc": 0.02, "alpha": 0.05},
     "spending_alpha": {"j": 3, "alpha": 0.05},
     "capacity_alpha": {"j": 3, "alpha": 0.05},
-    "required_n_interval": {"n": 100, "b": 20, "c": 10},
+    "required_n_interval": {"n": 100, "b": 30, "c": 10},
     "succession_p": {"successions": 99, "same": 30, "like_pairs": 800},
     "rank_correlation_p": {"n": 50, "correlation": 0.4},
     "bernoulli_joint": {"p_a": 0.6, "p_b": 0.5, "rho": 0.3},

@@ -192,11 +192,11 @@ class Epochs:
 
     def _date(self, segment: Segment, generation: Generation) -> None:
         bases = self._record.generations[generation.number]
+        if begun := {event.benchmark for event in segment.events} - bases.keys():
+            bases |= {name: self._before(name) for name in sorted(begun)}
+            self._record.save()
         for event in segment.events:
             name, model = event.benchmark, self._aliases.get(event.model, event.model)
-            if name not in bases:
-                bases[name] = self._before(name)
-                self._record.save()
             if not event.epoch:
                 event.epoch = bases[name].get(model, -1) + 1
             dated = self._dated.setdefault(name, {})

@@ -81,6 +81,8 @@ if TYPE_CHECKING:
     from stats.families import holm as holm
     from stats.families import sidak as sidak
     from stats.families import spending_alpha as spending_alpha
+    from stats.forecast import anytime_decision_probability as anytime_decision_probability
+    from stats.forecast import completion_decision_probability as completion_decision_probability
     from stats.graded import graded_log_e as graded_log_e
     from stats.graded import graded_log_e_halves as graded_log_e_halves
     from stats.graded import histogram_capital as histogram_capital
@@ -230,6 +232,7 @@ _EXPORTS = {
         "sidak",
         "spending_alpha",
     ),
+    "forecast": ("anytime_decision_probability", "completion_decision_probability"),
     "graded": (
         "graded_log_e",
         "graded_log_e_halves",

@@ -155,6 +155,34 @@ def _items_to_decision(table: PairTable, at: Index) -> Floats:
     return items
 
 
+def decision_probability(table: PairTable, at: Index) -> Floats:
+    """Return the probability of a family-wise decision by the last item, at the present threshold; nan where no item is to come.
+
+    It is nan too for graded scores, without an item count, and for more than `MOST_PAIRS` pairs.
+    """
+    chance = np.full(at.size, np.nan)
+    if not table.benchmark.binary or table.left is None or table.counted_missing is None or at.size > MOST_PAIRS:
+        return chance
+    coming = np.isfinite(table.log_family_threshold[at]) & (table.left[at] > 0) & (table.n[at] > 0)
+    some = at[coming]
+    if some.size == 0:
+        return chance
+    # Complete files, which have no such pair, do not load it.
+    from stats.forecast import (  # noqa: PLC0415
+        anytime_decision_probability,
+        completion_decision_probability,
+    )
+
+    threshold, left = table.log_family_threshold[some], table.left[some]
+    n, wins, losses, _, _ = (column[some] for column in table.evidence)
+    if table.completes:
+        lost = np.maximum(table.counted_missing[some] - left, 0)
+        chance[coming] = completion_decision_probability(n, wins, losses, left, threshold, lost)
+    else:
+        chance[coming] = anytime_decision_probability(n, wins, losses, left, threshold, table.benchmark.spec.mixture)
+    return chance
+
+
 def equivalent(table: PairTable, at: Index) -> Flags:
     """Return which of some pairs are closer than the declared margin, and stay so however the missing items are scored."""
     margin, spec = table.benchmark.spec.margin, table.benchmark.spec

@@ -15,7 +15,7 @@ from monitor.report.clusters import (
     decisions,
     required_n_by_procedure,
 )
-from monitor.report.intervals import equivalent, evidence_columns
+from monitor.report.intervals import decision_probability, equivalent, evidence_columns
 from monitor.report.item_means import has_repeats
 from monitor.report.pair_counts import Floats, json_numbers
 from monitor.report.pair_table import PairTable, Sides, is_resolved, resolution_ratio
@@ -179,6 +179,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     ended, ignored = table.ended[at].tolist(), table.ignored[at].tolist()
     if_ignored = side_names(table.decided_if_ignored, at)
     repeated = has_repeats(benchmark)
+    chances = json_numbers(decision_probability(table, at))
     reasons, decided_at = [], []
     for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
@@ -197,6 +198,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             low=columns["gap_family_low"][r],
             high=columns["gap_family_high"][r],
             items_to_decision=columns["items_to_decision"][r],
+            decision_probability=chances[r],
             side=side,
             pair_side=sides["anytime"][r],
             missing=missing[r],

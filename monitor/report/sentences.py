@@ -94,6 +94,8 @@ class PairFacts:
     low: float | None
     high: float | None
     items_to_decision: float | None
+    decision_probability: float | None
+    """Of a family-wise decision by the last item; None where no item is to come, or it is not known how many."""
     side: Side | None
     """What is decided family-wise."""
     pair_side: Side | None
@@ -259,23 +261,40 @@ def _informative(facts: PairFacts) -> list[str]:
 
 
 def _prospect(facts: PairFacts) -> list[str]:
-    """Return how many more items a decision needs; nothing for graded scores, where that is not estimated."""
+    """Return how many more items a decision needs, and how likely it is; nothing for graded scores, where that is not estimated."""
     if facts.status not in {"collecting", "exhausted", "held"} or facts.low is None or facts.wins is None:
         return []
     more, left = facts.items_to_decision, facts.left
+    chance = []
+    if facts.status == "collecting" and facts.decision_probability is not None:
+        chance = [f"It is decided by the last item with a probability of {probability(facts.decision_probability)}."]
     if more is None:
-        return ["At the current estimate no number of items decides it."]
+        return ["At the current estimate no number of items decides it.", *chance]
     if more < 1:
-        return []
+        return chance
     needs = f"{'' if more >= 1e6 else 'about '}{rounded(more)} more items"
     if left is None or more <= left:
-        return [f"At the current estimate it needs {needs}."]
+        return [f"At the current estimate it needs {needs}.", *chance]
     rest = "no more will come" if not left else "1 is left" if left == 1 else f"{left:,} are left"
-    return [f"The benchmark is too small to decide a gap of this size family-wise: it needs {needs}; {rest}."]
+    return [f"At the current estimate it needs {needs}; {rest}.", *chance]
 
 
 def _points(gap: float) -> str:
     return f"{abs(gap) * 100:.2f} points"
+
+
+def probability(share: float) -> str:
+    """Format a probability of a forecast in whole percent.
+
+    Examples
+    --------
+    >>> probability(0.413), probability(0.004), probability(0.9971)
+    ('about 41 %', 'less than 1 %', 'more than 99 %')
+    """
+    percent = 100 * share
+    if percent < 1:
+        return "less than 1 %"
+    return "more than 99 %" if percent > 99 else f"about {percent:.0f} %"
 
 
 def rounded(items: float) -> str:

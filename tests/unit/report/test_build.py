@@ -191,8 +191,11 @@ def test_an_undecided_pair_names_what_would_decide_it():
     assert "more items" not in held.reason
     small = only(of(CLOSE, items=101))
     assert small.items_to_decision > 1
-    assert "too small to decide a gap of this size family-wise: it needs about" in small.reason
-    assert "; 1 is left." in small.reason
+    assert "At the current estimate it needs about" in small.reason
+    assert "; 1 is left. It is decided by the last item with a probability of less than 1 %." in small.reason
+    likely = only(of(mixed(30, 12, 58), items=200))
+    assert "It is decided by the last item with a probability of about" in likely.reason
+    assert "too small" not in small.reason
     assert "; no more will come." in only(of(CLOSE, items=100)).reason
     even = only(of(mixed(20, 20), order="trusted"))
     assert even.items_to_decision is None

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from stats.cluster_eprocess import cluster_e_process
+from stats.clusters import clustered_p
 from stats.eprocess import log_e_value
 from stats.order import order_diagnostic
 from stats.settled import settled_log_e, settled_start, settled_steps
@@ -38,6 +39,21 @@ def test_cluster_e_process_keeps_its_level_where_the_item_e_process_does_not(mix
     assert decided.mean() > 0.005
     by_item = log_e_value(b.cumsum(1), c.cumsum(1), mixture).max(1) >= -np.log(ALPHA)
     assert by_item.mean() > 4 * ALPHA
+
+
+@pytest.mark.parametrize("clusters", [3, 5, 14, 50])
+def test_the_clustered_test_keeps_its_level_with_equal_sizes_and_not_with_one_that_dominates(clusters):
+    streams = 20_000 if FULL else 4_000
+    rng = np.random.default_rng(31)
+
+    def rate(sizes):
+        gap = np.clip(rng.normal(0, np.sqrt(0.05 * 0.3), (streams, clusters)), -0.3, 0.3)
+        wins = rng.binomial(sizes, (0.3 + gap) / 2)
+        losses = rng.binomial(sizes - wins, (0.3 - gap) / 2 / (1 - (0.3 + gap) / 2))
+        return (clustered_p(np.broadcast_to(sizes, wins.shape), wins - losses) <= ALPHA).mean()
+
+    assert rate(np.full(clusters, 200)) == pytest.approx(ALPHA, abs=4 * np.sqrt(ALPHA / streams))
+    assert rate(np.r_[400 * (clusters - 1), np.full(clusters - 1, 200)]) > 0.08
 
 
 @pytest.mark.parametrize("shared_order", [True, False])

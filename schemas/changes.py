@@ -5,8 +5,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Side = Literal["a", "b"]
+Outcome = Literal["a", "b", "tie"]
 Procedure = Literal["anytime", "anytime_family"]
-Kind = Literal["decided", "reversed", "invalidated", "superseded"]
+Claim = Literal["anytime", "anytime_family", "settled"]
+Kind = Literal["decided", "reversed", "invalidated", "superseded", "settled"]
 
 
 class Evidence(BaseModel):
@@ -20,12 +22,15 @@ class Evidence(BaseModel):
     gap: float = Field(
         description="mean difference of the scores on the shared items: (b - c) / n where they are 0 or 1"
     )
-    missing: int = Field(description="items counted against the leader (order policy completion), else 0")
-    log_e: float = Field(
-        description="natural logarithm of the e-value; of 1/p where `mixture` is the exact test. In a family the largest so far"
+    missing: int = Field(
+        description="items counted against the leader (order policy completion), else 0; of claim `settled` all items that are not counted"
     )
-    log_threshold: float = Field(
-        description="natural logarithm of 1/alpha, or of 1/alpha_j in a family, which falls as its pairs are decided"
+    log_e: float | None = Field(
+        description="natural logarithm of the e-value; of 1/p where `mixture` is the exact test. In a family the largest so far. Null if "
+        "it is certain who leads on the items of the benchmark"
+    )
+    log_threshold: float | None = Field(
+        description="natural logarithm of 1/alpha, or of 1/alpha_j in a family, which falls as its pairs are decided; null like `log_e`"
     )
     resolution_ratio: float | None = Field(
         description="q = n / N* at that event; null if the gap is 0, D does not vary, or scores are graded"
@@ -48,9 +53,11 @@ class VerdictChange(BaseModel):
     epoch_a: int
     epoch_b: int
     kind: Kind
-    procedure: Procedure
-    before: Side | None
-    after: Side | None = Field(
+    procedure: Claim = Field(
+        description="what is claimed: a decision for this pair only, or family-wise; or `settled`, who leads on the items of the benchmark"
+    )
+    before: Outcome | None
+    after: Outcome | None = Field(
         description="null: the decision no longer counts (kind invalidated), or its scores or its declaration were replaced (kind "
         "superseded)",
     )

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Side = Literal["a", "b"]
+Outcome = Literal["a", "b", "tie"]
 Status = Literal["superseded", "invalidated", "decided", "equivalent", "held", "exhausted", "collecting"]
 
 DECISION_PROCEDURES = (
@@ -143,9 +144,24 @@ class PairReport(StrictModel):
     required_n: float | None
     resolution_ratio: float | None
     mde: float | None
-    log_e: float | None
+    log_e: float | None = Field(
+        description="ln of the e-value of the shared items; verdicts on 0/1 scores under policy completion rest on `p_anytime`"
+    )
     log_e_a: float | None
     log_e_b: float | None
+    p_anytime: float | None = Field(
+        description="what the anytime verdicts rest on: the exact p with missing items at their worst (policy completion), or 1 / e, of "
+        "the largest e so far where that is at least 1 / alpha and of the present one elsewhere"
+    )
+    family_threshold: float | None = Field(
+        description="alpha_j, with which `p_anytime` is compared in the family; it rises as pairs are decided. Null outside the family"
+    )
+    settled: Outcome | None = Field(
+        description="who leads on the items of the benchmark once all of them are scored; `tie`: all are scored and the sums are equal"
+    )
+    settled_log_e: float | None = Field(
+        description="ln of the e-value of sampling without replacement, under policy committed; null once it is settled, and elsewhere"
+    )
     gap_low: float | None
     gap_high: float | None
     gap_family_low: float | None
@@ -163,6 +179,7 @@ class Summary(StrictModel):
     """How many pairs of the report each procedure leaves undecided, and unresolved."""
 
     pairs: int
+    unsettled: int = Field(description="pairs of which it is open who leads on the items of the benchmark")
     undecided: dict[str, int]
     unresolved: dict[str, int]
 

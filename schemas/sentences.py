@@ -24,6 +24,9 @@ IGNORED: Final = "what is missing does not depend on the scores, and that the ru
 REDECLARED: Final = "the new declaration was not chosen because of the scores"
 """What a verdict under a later version of the declaration also assumes, unless all it declares is the published size."""
 
+ORDERED: Final = "their order comes from the committed seed"
+"""What it assumes that a pair is settled before that is certain."""
+
 SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise"}
 """The comparisons over which each anytime procedure controls the error rate."""
 
@@ -118,6 +121,41 @@ def decided(
     return f"{better} is better than {worse} on {benchmark}, decided {scope}: {outcome}. Assumes that {assumed}."
 
 
+def settled(
+    better: str, worse: str, benchmark: str, policy: str, items: int, evidence: Evidence, *, tie: bool = False
+) -> str:
+    """Return the sentence of a settled pair: who leads on the items of the benchmark, and nothing beyond them.
+
+    Parameters
+    ----------
+    better, worse, benchmark, policy : str
+    items : int
+        The items of the benchmark.
+    evidence : Evidence
+        Without `log_e` it is certain.
+    tie : bool
+        Whether both models have the same score on all items.
+    """
+    if tie:
+        return f"{better} and {worse} have the same score on the {items:,} items of {benchmark}, settled: all of them are scored."
+    if evidence.b is None or evidence.c is None:
+        lead = f"its mean score is higher by {abs(evidence.gap):.4g} on {evidence.n:,} shared items"
+    else:
+        wins, losses = max(evidence.b, evidence.c), min(evidence.b, evidence.c)
+        lead = f"of {evidence.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
+    if evidence.log_e is not None:
+        rest = f"{evidence.missing:,} items are left. Assumes that {ORDERED}."
+    elif evidence.missing:
+        rest = (
+            f"the {evidence.missing:,} missing {'item' if evidence.missing == 1 else 'items'} cannot change who leads."
+        )
+    else:
+        rest = "all items are scored."
+    if evidence.log_e is None and policy == "completion":
+        rest += f" Assumes that {ASSUMPTIONS[policy]}."
+    return f"{better} leads {worse} on the {items:,} items of {benchmark}, settled: {lead}; {rest}"
+
+
 def reversed_after(leader: str, trailer: str, benchmark: str, procedure: str, evidence: Evidence) -> str:
     """Return the sentence of a gap that reversed after the decision."""
     if evidence.b is None or evidence.c is None:
@@ -132,20 +170,26 @@ def reversed_after(leader: str, trailer: str, benchmark: str, procedure: str, ev
 
 def invalidated(first: str, second: str, benchmark: str, procedure: str, reason: str) -> str:
     """Return the sentence of a decision that no longer counts."""
-    return f"The decision between {first} and {second} on {benchmark} ({SCOPES[procedure]}) no longer counts: {reason}."
+    return f"{_verdict(first, second, benchmark, procedure)} no longer counts: {reason}."
+
+
+def _verdict(first: str, second: str, benchmark: str, claim: str) -> str:
+    if claim == "settled":
+        return f"The settled lead between {first} and {second} on {benchmark}"
+    return f"The decision between {first} and {second} on {benchmark} ({SCOPES[claim]})"
 
 
 def superseded(first: str, second: str, benchmark: str, procedure: str, model: str, epoch: int) -> str:
     """Return the sentence of a decision on scores that a newer epoch replaces."""
     return (
-        f"The decision between {first} and {second} on {benchmark} ({SCOPES[procedure]}) is superseded: {model} was scored again, as epoch "
-        f"{epoch}. The new scores are compared separately."
+        f"{_verdict(first, second, benchmark, procedure)} is superseded: {model} was scored again, as epoch {epoch}. The new scores are "
+        "compared separately."
     )
 
 
 def redeclared(first: str, second: str, benchmark: str, procedure: str, version: int) -> str:
     """Return the sentence of a decision under a declaration that a new version replaces."""
     return (
-        f"The decision between {first} and {second} on {benchmark} ({SCOPES[procedure]}) is superseded: the benchmark was declared again, "
-        f"as version {version}. The scores are judged again under it."
+        f"{_verdict(first, second, benchmark, procedure)} is superseded: the benchmark was declared again, as version {version}. The "
+        "scores are judged again under it."
     )

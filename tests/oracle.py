@@ -68,6 +68,36 @@ def generation(pair):
     return max(one, other), one == other
 
 
+SETTLED_BETS = [0.01 * 2**k for k in range(7)]
+
+
+class Bets:
+    """Capital of a pair on the sum over all items of a committed order, for either model, by the definition."""
+
+    def __init__(self, items):
+        self.left, self.capital, self.sums = items, ([1.0] * 7, [1.0] * 7), [0, 0]
+
+    def step(self, low, high):
+        """Bet on an item, and return e+ / 2 and e- / 2."""
+        for side, d in enumerate((low, -high)):
+            mean = max(-1.0, min(1.0, -self.sums[side] / self.left))
+            cap = math.inf if mean == -1 else 1 / (1 + mean)
+            self.capital[side][:] = [
+                capital * max(0.0, 1 + min(bet, cap) * (d - mean))
+                for capital, bet in zip(self.capital[side], SETTLED_BETS, strict=True)
+            ]
+            self.sums[side] += d
+        self.left -= 1
+        return [math.inf if s > self.left else math.fsum(c) / 14 for s, c in zip(self.sums, self.capital, strict=True)]
+
+
+class Claim:
+    """The largest evidence of each pair, the steps of this moment and the alpha that each family has spent."""
+
+    def __init__(self, kind):
+        self.kind, self.peaks, self.steps, self.spent = kind, {}, defaultdict(list), defaultdict(float)
+
+
 class Oracle:
     """Folds the events of one benchmark."""
 
@@ -99,8 +129,8 @@ class Oracle:
         self.counts = defaultdict(lambda: [0, 0, 0])
         self.family = {}
         self.verdicts = {}
-        self.peaks, self.steps = {}, defaultdict(list)
-        self.spent = defaultdict(float)
+        self.claims = {"anytime_family": Claim("decided"), "settled": Claim("settled")}
+        self.bets = {}
         self.places = None if item_ids is None else {item: k for k, item in enumerate(item_ids)}
         self.permutation = seed and sorted(
             item_ids, key=lambda item: hashlib.sha256(f"{seed}\0{item}".encode()).digest()
@@ -112,6 +142,9 @@ class Oracle:
         self.suspect_at = None
         self.duplicates = self.conflicts = self.events = 0
         self.betting = policy in {"completion", "committed", "trusted"}
+        # A trusted order does not fix the number of items.
+        self.settles = policy == "completion" or (policy != "none" and item_ids is not None)
+        self.size = len(item_ids) if item_ids is not None else items
 
     def alpha_j(self, j):
         if self.capacity is not None:
@@ -235,17 +268,17 @@ class Oracle:
         for old in set(epochs) - {newest} - self.superseded:
             for (pair, procedure, kind), (_, *rest) in list(self.verdicts.items()):
                 ended = self.superseded & set(pair) or (pair, procedure, "invalidated") in self.verdicts
-                if kind == "decided" and old in pair and not ended:
+                if kind in {"decided", "settled"} and old in pair and not ended:
                     self.verdicts[pair, procedure, "superseded"] = (place, *rest)
             self.superseded.add(old)
 
-    def stop(self, place):
-        """No verdict from this event on, and those that were given no longer count."""
+    def stop(self, place, *, order=False):
+        """No verdict from this event on, and those that were given no longer count, but for settled pairs if the order was refuted."""
         if not self.betting:
             return
         self.betting = False
         for (pair, procedure, kind), (_, *rest) in list(self.verdicts.items()):
-            if kind == "decided":
+            if kind == "decided" or (kind == "settled" and not order):
                 self.verdicts[pair, procedure, "invalidated"] = (place, *rest)
 
     def arrival(self, model, item, place):
@@ -257,7 +290,7 @@ class Oracle:
         if suspicious(1 + list(self.models).index(model), [self.clusters[x] for x in items], positions):
             self.suspect_at = place
             if self.policy == "trusted":
-                self.stop(place)
+                self.stop(place, order=True)
 
     def pair(self, pair, x, y, place):
         first, second = pair
@@ -273,9 +306,16 @@ class Oracle:
         if new and (self.family_pairs is None or frozenset({first[0], second[0]}) in self.family_pairs):
             self.family[pair] = 1 + sum(generation(pair) == generation(other) for other in self.family)
         self.differences[pair].append(x - y)
-        if not self.betting or self.mixed or self.permutation:
+        if not self.betting or self.mixed:
             return
         n, b, c = count
+        if self.settles:
+            lead, missing = sum(self.differences[pair]), self.size - n
+            if abs(lead) > missing or missing == lead == 0:
+                sums = (n, None, None) if self.graded else (n, b, c)
+                self.claims["settled"].steps[pair].append((math.inf, sums, (lead > 0) - (lead < 0)))
+        if self.permutation:
+            return
         if self.graded:
             differences = self.differences[pair]
             halves = log_graded_halves(differences, self.items_declared - n if self.policy == "completion" else None)
@@ -314,13 +354,17 @@ class Oracle:
             else:
                 evidence = math.log(math.exp(log_half_e_plus(b, c_worst)) + math.exp(log_half_e_plus(c, b_best)))
             self.latch(pair, (n, b, c), evidence, place)
+            if (pair, "settled", "settled") not in self.verdicts and not self.superseded & set(pair):
+                halves = self.bets.setdefault(pair, Bets(self.size)).step(low, high)
+                side = 1 if halves[0] >= halves[1] else -1
+                self.claims["settled"].steps[pair].append((math.log(sum(halves)), (n, b, c), side))
 
     def latch(self, pair, sums, evidence, place, lead=None):
         if self.superseded & set(pair):
             return
         n, b, c = sums
         lead = b - c if lead is None else lead
-        self.steps[pair].append((evidence, (n, b, c), lead))
+        self.claims["anytime_family"].steps[pair].append((evidence, (n, b, c), (lead > 0) - (lead < 0)))
         self.turn(pair, "anytime_family", sums, lead, place)
         if (pair, "anytime", "decided") in self.verdicts:
             self.turn(pair, "anytime", sums, lead, place)
@@ -334,42 +378,50 @@ class Oracle:
             self.verdicts[pair, procedure, "reversed"] = (place, 1 if lead > 0 else -1, *sums)
 
     def step_down(self, place):
-        """Decide in the families, round by round: each decision lowers the thresholds of the others."""
-        now, self.steps = self.steps, defaultdict(list)
-        for pair, steps in now.items():
-            for evidence, sums, lead in steps:
-                peak = self.peaks.setdefault(pair, [0.0, 0, None])
-                if evidence > peak[0]:
-                    peak[:2] = evidence, 1 if lead > 0 else -1
-                peak[2] = sums
-        while True:
-            waiting = [pair for pair in self.peaks if self.waits(pair)]
-            needs = {pair: -math.log(self.alpha_j(self.family[pair])) + self.relief(pair) for pair in waiting}
-            met = [pair for pair, need in needs.items() if self.peaks[pair][0] >= need - 1e-10]
-            for pair in met:
-                self.decide_in_family(pair, needs[pair], now[pair], place)
-            if not met:
-                return
+        """Close latches in the families, round by round: each lowers the thresholds of the others."""
+        for name, claim in self.claims.items():
+            now, claim.steps = claim.steps, defaultdict(list)
+            for pair, steps in now.items():
+                for evidence, sums, side in steps:
+                    peak = claim.peaks.setdefault(pair, [0.0, 0, None])
+                    if evidence > peak[0]:
+                        peak[:2] = evidence, side
+                    if evidence < math.inf:
+                        peak[2] = sums
+            while True:
+                waiting = [pair for pair in claim.peaks if self.waits(pair, name)]
+                needs = {pair: self.needs(pair, claim) for pair in waiting}
+                met = [pair for pair, need in needs.items() if claim.peaks[pair][0] >= need - 1e-10]
+                for pair in met:
+                    self.close(pair, name, needs[pair], now[pair], place)
+                if not met:
+                    break
 
-    def waits(self, pair):
-        """Whether a pair may still be decided in its family."""
-        decided = (pair, "anytime_family", "decided") in self.verdicts
-        in_family = pair in self.family and self.alpha_j(self.family[pair]) > 0
-        return self.betting and in_family and not decided and not self.superseded & set(pair)
+    def waits(self, pair, name):
+        """Whether a pair may still close a latch."""
+        closed = (pair, name, self.claims[name].kind) in self.verdicts
+        return self.betting and not closed and not self.superseded & set(pair)
 
-    def relief(self, pair):
-        """How far the decisions of a family lower its thresholds."""
-        return math.log(1 - self.spent[generation(pair)] / self.alpha)
+    def needs(self, pair, claim):
+        """The evidence that a pair needs in its family; what is certain needs no place there."""
+        alpha = self.alpha_j(self.family[pair]) if pair in self.family else 0.0
+        if not alpha:
+            return math.inf
+        return -math.log(alpha) + math.log(1 - claim.spent[generation(pair)] / self.alpha)
 
-    def decide_in_family(self, pair, need, steps, place):
-        """Decide by the pair's own step of this moment, or else by its largest evidence so far."""
-        self.spent[generation(pair)] += self.alpha_j(self.family[pair])
-        _, side, sums = self.peaks[pair]
+    def close(self, pair, name, need, steps, place):
+        """Close a latch by the pair's own step of this moment, or else by its largest evidence so far."""
+        claim = self.claims[name]
+        if pair in self.family:
+            claim.spent[generation(pair)] += self.alpha_j(self.family[pair])
+        _, side, sums = claim.peaks[pair]
         later = []
-        for k, (evidence, own, lead) in enumerate(steps):
+        order = range(len(steps)) if name == "anytime_family" else sorted(range(len(steps)), key=lambda k: -steps[k][0])
+        for k in order:
+            evidence, own, towards = steps[k]
             if evidence >= need - 1e-10:
-                side, sums, later = 1 if lead > 0 else -1, own, steps[k + 1 :]
+                side, sums, later = towards, own, steps[k + 1 :]
                 break
-        self.verdicts[pair, "anytime_family", "decided"] = (place, side, *sums)
-        for _, own, lead in later:
-            self.turn(pair, "anytime_family", own, lead, place)
+        self.verdicts[pair, name, claim.kind] = (place, side, *sums)
+        for _, own, towards in later if name == "anytime_family" else ():
+            self.turn(pair, "anytime_family", own, towards, place)

@@ -40,6 +40,10 @@ def pair(a="alpha", b="beta", *, wins=1680, losses=1454, n=12032, decided=None, 
         "log_e": 4.3537,
         "log_e_a": 5.0,
         "log_e_b": -9.0,
+        "p_anytime": 0.0129,
+        "family_threshold": 0.01,
+        "settled": "a",
+        "settled_log_e": None,
         "gap_low": 0.001637,
         "gap_high": 0.035946,
         "gap_family_low": -0.0012,
@@ -99,6 +103,7 @@ def benchmark(pairs=None, models=None, **fields):
         "models": [model("alpha", 1), model("beta", 2)] if models is None else models,
         "summary": Summary(
             pairs=len(pairs),
+            unsettled=sum(p.settled is None for p in pairs),
             undecided={
                 key: sum(getattr(p.decided, key) is None for p in pairs)
                 for key in Decided.model_fields

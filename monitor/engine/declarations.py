@@ -11,7 +11,8 @@ import numpy as np
 from monitor.engine.chunk import EventBatch
 from monitor.engine.latch.at_once import AtOnce
 from monitor.engine.latch.changes import announce, replace
-from monitor.engine.latch.close import close_latches
+from monitor.engine.latch.close import close_latches, settle
+from monitor.engine.latch.settled import certain_steps, newly_certain
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import BenchmarkDelta, Refusal, StoredBenchmark
@@ -163,11 +164,14 @@ def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: Benchmar
     if old.undeclared or new.undeclared:
         delta.undeclared = new.undeclared, new.mixed
     every = np.arange(new.pairs)
-    new.keep_peaks(every, np.zeros(new.pairs))
+    new.claims["anytime_family"].keep_peaks(every, np.zeros(new.pairs))
     batch.redeclared = True
     if new.can_decide:
         walk = AtOnce(new, new.graded_pairs, every, ignored=False)
         announce(new, batch, close_latches(new, walk), delta)
+        if new.has_fixed_items:
+            certain = newly_certain(new, new.graded_pairs, every)
+            announce(new, batch, settle(new, [certain_steps(new, walk.whole(certain))]), delta)
 
 
 def _carry_over(old: Benchmark, new: Benchmark) -> None:

@@ -9,21 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch
+from monitor.engine.compare_cells import ComparedCells, compare_cells
 from monitor.engine.latch.arrival import ArrivalEvidence
 from monitor.engine.latch.at_once import AtOnce
-from monitor.engine.latch.base import Evidence, NewScores
+from monitor.engine.latch.base import Evidence, NewScores, Trajectory
 from monitor.engine.latch.binary import BinaryWalk
 from monitor.engine.latch.changes import announce, invalidate, supersede
-from monitor.engine.latch.close import close_latches
+from monitor.engine.latch.close import close_latches, settle
 from monitor.engine.latch.committed import CommittedWalk
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import GradedWalk
+from monitor.engine.latch.settled import bets, certain_steps, newly_certain
 from monitor.engine.limits import Limits
-from monitor.engine.settle import Settled, settle
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
 from monitor.engine.state.counts import CHUNK_CELLS, chunk_counts
 from monitor.engine.state.delta import BenchmarkDelta, Refusal
+from monitor.engine.state.pair_state import PROCEDURES
 from monitor.engine.state.pairs import Index, chosen, pair_index, pair_members, pairs_of
 from monitor.engine.state.repeats import Undeclared
 from schemas.decode import Fault
@@ -270,7 +272,7 @@ def _apply(
     key = located.row[position] * len(benchmark.contestants) + located.contestant[position]
     position = position[np.argsort(key, kind="stable")]
     row, contestant, code = located.row[position], located.contestant[position], located.code[position]
-    (row, contestant, code, position), arrived = _settle(benchmark, (row, contestant, code, position))
+    (row, contestant, code, position), arrived = _compare(benchmark, (row, contestant, code, position))
     written = row, contestant, code
     if benchmark.undeclared:
         benchmark.scores[row, contestant] = code
@@ -298,14 +300,15 @@ def _apply(
             cells = row[some], contestant[some], code[some], position[some]
             _enter(benchmark, piece, cells, delta, can_decide=decides)
     if holds and refuted_at is not None and benchmark.order_refuted:
-        invalidate(benchmark, piece, refuted_at, benchmark.invalidation_reason, delta)
+        # What is settled does not rest on the order.
+        invalidate(benchmark, piece, refuted_at, benchmark.invalidation_reason, delta, claims=PROCEDURES)
     if beyond is not None:
         _hold_repeats(benchmark, piece, beyond, delta, holds=holds)
         benchmark.scores[written[0], written[1]] = written[2]
     return written
 
 
-def _settle(benchmark: Benchmark, cells: NewCells) -> tuple[NewCells, tuple[Index, Index, Index]]:
+def _compare(benchmark: Benchmark, cells: NewCells) -> tuple[NewCells, tuple[Index, Index, Index]]:
     """Count duplicates and conflicts; return the cells that are written, and (row, contestant, position) of those that arrive first."""
     row, contestant, code, position = cells
     existing = benchmark.scores[row, contestant].astype(np.uint32)
@@ -313,7 +316,7 @@ def _settle(benchmark: Benchmark, cells: NewCells) -> tuple[NewCells, tuple[Inde
     first[1:] = (row[1:] != row[:-1]) | (contestant[1:] != contestant[:-1])
     arrived = row, contestant, position
     if not (first & (existing == ABSENT)).all():
-        keys = settle(existing, code, first, fills=benchmark.skips_wait)
+        keys = compare_cells(existing, code, first, fills=benchmark.skips_wait)
         _count_again(benchmark, cells, keys)
         arrived = row[keys.arrives], contestant[keys.arrives], position[keys.arrives]
         writes = keys.writes
@@ -337,7 +340,7 @@ def _hold_repeats(
     benchmark.hold_repeats(reason)
 
 
-def _count_again(benchmark: Benchmark, cells: NewCells, keys: Settled) -> None:
+def _count_again(benchmark: Benchmark, cells: NewCells, keys: ComparedCells) -> None:
     """Count duplicates and conflicts, and list the conflicts in the order of the log."""
     row, contestant, code, position = cells
     conflict = np.flatnonzero(keys.conflict)
@@ -374,11 +377,15 @@ def _enter_items(
     scored = code >= ZERO
     events = (at[scored], contestant[scored], code[scored], position[scored])
     committed = benchmark.committed
-    _enter_pairs(benchmark, piece, rows, events, delta, can_decide=can_decide and committed is None)
+    certain = _enter_pairs(benchmark, piece, rows, events, delta, can_decide=can_decide)
+    along = None
     if committed is not None:
         advance = committed.advance(benchmark.item_keys, benchmark.item_codes(), (item, contestant, position))
         if advance is not None and can_decide:
-            announce(benchmark, piece, close_latches(benchmark, CommittedWalk(benchmark, committed, advance)), delta)
+            along = CommittedWalk(benchmark, committed, advance)
+            announce(benchmark, piece, close_latches(benchmark, along), delta)
+            certain += bets(benchmark, benchmark.settling, committed, advance)
+    announce(benchmark, piece, settle(benchmark, certain, along), delta)
 
 
 def _write(matrix: Codes, contestants: int, cells: NewCells) -> tuple[tuple[Codes, Codes], Index]:
@@ -415,32 +422,39 @@ def _enter_pairs(
     delta: BenchmarkDelta,
     *,
     can_decide: bool,
-) -> None:
-    """Add new scores to the sums of their pairs, and close the latches they reach."""
+) -> list[Trajectory]:
+    """Add new scores to the sums of their pairs, and close the latches they reach; return the steps that are certain to settle a pair."""
     before, after = rows
     row, contestant, code, position = cells
     if row.size == 0 or len(benchmark.contestants) < 2:
-        return
+        return []
     gains = chunk_counts(before, after, row, contestant, code)
     fresh = chosen(gains.pair, np.flatnonzero((benchmark.n[gains.pair] == 0) & (gains.n > 0)))
     for name in ("n", "b", "c"):
         getattr(benchmark, name)[gains.pair] += getattr(gains, name)
 
-    graded = benchmark.graded_pairs
-    if not fresh.size and not can_decide and graded is None:
-        return
+    graded, by_arrival = benchmark.graded_pairs, can_decide and benchmark.committed is None
+    settles = can_decide and benchmark.has_fixed_items
+    certain = touched = chosen(gains.pair, np.flatnonzero(gains.n)) if settles else np.zeros(0, np.int64)
+    if graded is None:
+        certain = newly_certain(benchmark, None, touched)
+        if not (fresh.size or by_arrival or certain.size):
+            return []
     new = NewScores.of(before, after, row, contestant, position)
     if fresh.size:
         _register(benchmark, new, fresh, delta)
+    walk: BinaryWalk | GradedWalk
     if graded is not None:
         walk = GradedWalk(benchmark, graded, benchmark.item_values, new, gains)
-        if can_decide:
-            announce(benchmark, piece, close_latches(benchmark, walk), delta)
-        else:
+        if not by_arrival:
             walk.enter()
-    elif can_decide:
-        binary = BinaryWalk(benchmark, _evidence(benchmark.spec), new, gains)
-        announce(benchmark, piece, close_latches(benchmark, binary), delta)
+    else:
+        walk = BinaryWalk(benchmark, _evidence(benchmark.spec), new, gains)
+    if by_arrival:
+        announce(benchmark, piece, close_latches(benchmark, walk), delta)
+    if graded is not None:
+        certain = newly_certain(benchmark, graded, touched)
+    return [certain_steps(benchmark, walk.whole(certain))] if certain.size else []
 
 
 def _register(benchmark: Benchmark, new: NewScores, pair: Index, delta: BenchmarkDelta) -> None:

@@ -290,7 +290,7 @@ class _Folding:
             delta.counters = dict(benchmark.counters)
             delta.arrival = benchmark.arrival.changed()
             delta.conflicts = benchmark.conflicts.changed()
-            delta.peaks = benchmark.changed_peaks()
+            delta.peaks = benchmark.claims["anytime_family"].changed_peaks()
             delta.off = benchmark.off = self.delta.off
             self.delta.benchmarks.append(delta)
         self.delta.counters = dict(self.partition.counters)

@@ -55,7 +55,11 @@ def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]
         ends = [sign * end for end in (pair.gap_low, pair.gap_high) if end is not None]
         interval = f", anytime-valid interval {100 * min(ends):+.2f} to {100 * max(ends):+.2f}" if ends else ""
         lines.append(f"gap A - B {100 * sign * pair.gap:+.2f} points{interval}")
-    if pair.log_e is not None:
+    if report.order.policy == "completion" and pair.b is not None and pair.p_anytime is not None:
+        lines.append(
+            f"p = {pair.p_anytime:.4g} of the exact test, missing items at their worst; decided at <= {report.alpha:g}"
+        )
+    elif pair.log_e is not None:
         size = f"{exp(pair.log_e):.4g}" if pair.log_e < _LARGEST_LOG else "beyond 1e304"
         lines.append(f"e = {size} (ln e {pair.log_e:.3f}), threshold 1/alpha = {1 / report.alpha:g}")
     if pair.resolution_ratio is not None:

@@ -110,6 +110,12 @@ def decided(benchmark: BenchmarkReport) -> str | None:
     return None if undecided is None else f"{summary.pairs - undecided:,} of {counted(summary.pairs, 'pair')} decided"
 
 
+def settled(benchmark: BenchmarkReport) -> str:
+    """Return of how many of the listed pairs it is settled who leads on the items of the benchmark."""
+    summary = benchmark.summary
+    return f"{summary.pairs - summary.unsettled:,} of {counted(summary.pairs, 'pair')} settled"
+
+
 def spending(benchmark: BenchmarkReport) -> str | None:
     """Return how alpha is spent, and why a report of the same files may decide other pairs.
 

@@ -14,10 +14,12 @@ from monitor.render.signs import (
     HELD,
     PROCEDURES,
     RESOLUTIONS,
+    SETTLED_WORDS,
     UNICODE,
     decision_glyph,
     relation,
     resolution_glyph,
+    settled_glyph,
     status_glyph,
 )
 from monitor.report.sentences import counted
@@ -108,11 +110,13 @@ def verdicts(document: ReportDocument, pairs: Sequence[PairReport], heading: str
     head = (
         '<tr><th scope="col" rowspan="2">Pair</th><th scope="col" rowspan="2">Status</th>'
         '<th scope="col" rowspan="2">Gap in points, with its interval at alpha</th>'
+        '<th scope="col" rowspan="2"><abbr title="who leads on the items of the benchmark">Settled</abbr></th>'
         f'<th scope="colgroup" colspan="{len(PROCEDURES)}" class="head">Decided: who is better?</th>'
         f'<th scope="colgroup" colspan="{len(RESOLUTIONS)}" class="head">Resolved: enough items?</th></tr><tr>{decided}{resolved}</tr>'
     )
     key = (
-        f'<ul class="key"><li><span class="sign yes">{UNICODE.decided}</span> yes, the first model</li>'
+        f'<ul class="key"><li><span class="sign yes">{UNICODE.settled}</span> settled: it is known who leads on these items</li>'
+        f'<li><span class="sign yes">{UNICODE.decided}</span> yes, the first model</li>'
         f'<li><span class="sign turned">{UNICODE.reversed}</span> yes, the second model</li>'
         f'<li><span class="sign no">{UNICODE.undecided}</span> no</li><li><span class="sign no">{UNICODE.missing}</span> '
         "not computed, or not in the family</li></ul>"
@@ -152,14 +156,17 @@ def _verdict(pair: PairReport, reach: float) -> str:
         )
         for k, key in enumerate(RESOLUTIONS)
     )
-    width = 3 + len(PROCEDURES) + len(RESOLUTIONS)
+    settled = _sign(
+        *settled_glyph(pair, UNICODE), first=True, label=SETTLED_WORDS.get(pair.settled or "", "not settled")
+    )
+    width = 4 + len(PROCEDURES) + len(RESOLUTIONS)
     # Thousands of pairs that are not neighbours would make the page too long; csv and json have their reasons.
     has_reason = pair.adjacent or pair.status == "superseded"
     why = f'<tr class="why"><td colspan="{width}"><p>{text(pair.reason)}</p></td></tr>' if has_reason else ""
     return (
         f'<tr><th scope="row">{text(pair.model_a)} {escape(relation(pair))} {text(pair.model_b)}</th>'
         f'<td><span class="chip {chip}">{glyph} {word}</span></td>'
-        f'<td>{bar}<span class="soft">{gap}</span></td>{decided}{resolved}</tr>{why}'
+        f'<td>{bar}<span class="soft">{gap}</span></td>{settled}{decided}{resolved}</tr>{why}'
     )
 
 

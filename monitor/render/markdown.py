@@ -24,6 +24,7 @@ from monitor.render.signs import (
     decision_glyph,
     relation,
     resolution_glyph,
+    settled_glyph,
     status_glyph,
 )
 from monitor.report.sentences import counted
@@ -105,7 +106,20 @@ def _ranking(document: ReportDocument) -> str:
 def _pairs(pairs: Sequence[PairReport]) -> str:
     shorts = [short for short, _ in PROCEDURES.values()]
     resolved = [f"q≥1 {PROCEDURES[key][0]}" for key in RESOLUTIONS]
-    titles = ["pair", "status", "n", "b/c", "gap, points", "interval at alpha", "ln e", "N\\*", "q", *shorts, *resolved]
+    titles = [
+        "pair",
+        "status",
+        "n",
+        "b/c",
+        "gap, points",
+        "interval at alpha",
+        "ln e",
+        "N\\*",
+        "q",
+        "settled",
+        *shorts,
+        *resolved,
+    ]
     return _table(titles, (_pair(pair) for pair in pairs), right=(2, 3, 4, 5, 6, 7, 8))
 
 
@@ -124,6 +138,7 @@ def _pair(pair: PairReport) -> list[str]:
         form.decimal(pair.log_e),
         escape(form.needed(pair.required_n)),
         form.ratio(pair.resolution_ratio),
+        settled_glyph(pair, UNICODE)[0],
         *(decision_glyph(pair, key, UNICODE)[0] for key in PROCEDURES),
         *(resolution_glyph(pair, key, UNICODE)[0] for key in RESOLUTIONS),
     ]

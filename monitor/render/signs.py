@@ -36,10 +36,13 @@ class Glyphs(NamedTuple):
     exhausted: str
     superseded: str
     invalidated: str
+    settled: str
+    unsettled: str
+    tie: str
 
 
-UNICODE: Final = Glyphs("●", "▼", "○", "·", "■", "≈", "○", "□", "◌", "✗")
-ASCII: Final = Glyphs("*", "v", "o", ".", "#", "=", "o", "x", "~", "!")
+UNICODE: Final = Glyphs("●", "▼", "○", "·", "■", "≈", "○", "□", "◌", "✗", "◆", "◇", "=")
+ASCII: Final = Glyphs("*", "v", "o", ".", "#", "=", "o", "x", "~", "!", "+", "-", "=")
 
 DECIDED, UNDECIDED, HELD = "dodger_blue1", "grey50", "dark_orange"
 """The colours of the product: blue decided, grey undecided, orange reversed or held; legible on black and on white."""
@@ -69,6 +72,19 @@ def _tested(pair: PairReport, procedure: str) -> bool:
     if procedure in {"anytime", "anytime_family", "e_bh"}:
         return pair.log_e is not None
     return pair.sd is not None
+
+
+def settled_glyph(pair: PairReport, glyphs: Glyphs) -> tuple[str, str]:
+    """Return the glyph and the colour of who leads on the items of the benchmark."""
+    signs = {"a": (glyphs.settled, DECIDED), "b": (glyphs.reversed, HELD), "tie": (glyphs.tie, UNDECIDED)}
+    return signs.get(pair.settled or "", (glyphs.unsettled, UNDECIDED))
+
+
+SETTLED_WORDS: Final = {
+    "a": "settled: the first model leads",
+    "b": "settled: the second model leads",
+    "tie": "equal on these items",
+}
 
 
 def resolution_glyph(pair: PairReport, procedure: str, glyphs: Glyphs) -> tuple[str, str]:

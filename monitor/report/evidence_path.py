@@ -7,9 +7,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.committed import item_steps, prefix_log_e
+from monitor.engine.latch.committed import prefix_log_e
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT, ZERO, Codes
+from monitor.engine.state.committed import item_steps
 from monitor.engine.state.pairs import Index, pair_index
 from monitor.report.item_means import described
 from monitor.report.pair_counts import Floats

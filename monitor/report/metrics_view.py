@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from math import log
-from typing import Final, get_args
+from typing import Final
 
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pair_state import PROCEDURES
+from monitor.engine.state.pair_state import CLAIMS, PROCEDURES
 from monitor.engine.state.pairs import Index
 from monitor.report.clusters import (
     NEIGHBOURS,
@@ -22,11 +22,20 @@ from monitor.report.pair_counts import Flags, Floats
 from monitor.report.pair_rows import STATUSES, status_codes
 from monitor.report.pair_table import PairTable, Sides, resolution_ratio
 from monitor.report.standings import count_undecided, count_unresolved, model_reports
-from schemas.changes import Kind
+from schemas.changes import Claim, Kind
 from schemas.report import DECISION_PROCEDURES, ModelReport, Status
 
 PAIR_CAP: Final = 300
 """Pairs of a benchmark that have series of their own, at most."""
+
+
+_ENDS: Final[tuple[Kind, ...]] = ("invalidated", "superseded")
+_KINDS_OF: Final[dict[Claim, tuple[Kind, ...]]] = {
+    "anytime": ("decided", "reversed", *_ENDS),
+    "anytime_family": ("decided", "reversed", *_ENDS),
+    "settled": ("settled", *_ENDS),
+}
+"""The verdict changes that each claim may have."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,8 @@ class MetricsView:
         Pairs of current models.
     decided : dict of str to int
         Pairs with a latched decision, by procedure.
+    settled : int
+        Pairs of which it is settled who leads on the items of the benchmark.
     changes : dict of (str, str) to int
         Verdict changes by procedure and kind: all kinds, from 0 on, since an increase needs a first value.
     exhausted : int
@@ -73,6 +84,7 @@ class MetricsView:
     models: list[ModelReport]
     pairs: int
     decided: dict[str, int]
+    settled: int
     changes: dict[tuple[str, str], int]
     exhausted: int
     beyond_capacity: int
@@ -113,9 +125,10 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
         decided={name: int(np.count_nonzero(latch)) for name, latch in latched.items()},
         changes={
             (procedure, kind): benchmark.change_counts[procedure, kind]
-            for procedure in PROCEDURES
-            for kind in get_args(Kind)
+            for procedure in CLAIMS
+            for kind in _KINDS_OF[procedure]
         },
+        settled=int(np.count_nonzero(table.settled)),
         exhausted=int(
             np.count_nonzero((latched["anytime_family"] == 0) & (table.complete | table.ended) & (table.n > 0))
         ),

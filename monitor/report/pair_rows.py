@@ -24,6 +24,7 @@ from schemas.report import (
     RESOLUTION_PROCEDURES,
     ClusterReport,
     Decided,
+    Outcome,
     PairReport,
     Resolved,
     Side,
@@ -33,6 +34,7 @@ from schemas.report import (
 from schemas.sentences import assumption
 from stats.mcnemar import chi2_p
 from stats.paired import correlation
+from stats.settled import TIE
 
 STATUSES: Final[tuple[Status, ...]] = (
     "superseded",
@@ -47,6 +49,7 @@ STATUSES: Final[tuple[Status, ...]] = (
 
 _Model = TypeVar("_Model", bound=StrictModel)
 _SIDES: Final[dict[int, Side]] = {1: "a", -1: "b"}
+_OUTCOMES: Final[dict[int, Outcome | None]] = {0: None, 1: "a", -1: "b", TIE: "tie"}
 
 
 def status_codes(table: PairTable, at: Index) -> NDArray[np.int8]:
@@ -74,6 +77,9 @@ def pair_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) -> l
         "resolution_ratio": resolution_ratio(table.n[at], needed["fixed_n"]),
         "mde": table.mde[at],
         "p_clustered": clusters.p[at] if clusters is not None else np.full(at.size, np.nan),
+        "family_threshold": _level(table.log_family_threshold[at], table.n[at]),
+        "p_anytime": np.where((table.n[at] > 0) & table.bets, table.p_anytime[at], np.nan),
+        "settled_log_e": table.settled_log_e[at],
     }
     columns: dict[str, list[Any]] = {name: json_numbers(values) for name, values in numbers.items()}
     columns["n"] = table.n[at].tolist()
@@ -92,6 +98,7 @@ def pair_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) -> l
         for status, items in zip(columns["status"], columns["items_to_decision"], strict=True)
     ]
     columns["adjacent"] = table.adjacent[at].tolist()
+    columns["settled"] = [_OUTCOMES[side] for side in table.settled[at].tolist()]
     columns["cluster"] = _cluster_rows(table, clusters, at)
     columns["decided"] = _models_of(
         Decided,
@@ -128,6 +135,11 @@ def superseded_rows(benchmark: Benchmark) -> list[PairReport]:
 def side_names(sides: Sides | None, at: Index) -> list[Side | None]:
     """Return the better side of some pairs as "a" or "b"; None for an undecided pair, or where nothing was computed."""
     return [None] * at.size if sides is None else [_SIDES.get(side) for side in sides[at].tolist()]
+
+
+def _level(log_threshold: Floats, n: Index) -> Floats:
+    """Return alpha_j of pairs that share items and have a place in their family; nan of others."""
+    return np.where(np.isfinite(log_threshold) & (n > 0), np.exp(-log_threshold), np.nan)
 
 
 def _models_of(model: type[_Model], columns: dict[str, list[Any]]) -> list[_Model]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.latch.committed import prefix_log_e
 from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.graded import GRADED_MIXTURE, capital_of
 from monitor.engine.state.pairs import Index
 from monitor.report.pair_counts import Flags, Floats, PairCounts
@@ -22,6 +23,7 @@ from stats.graded import graded_completion_bound, graded_log_e, graded_log_e_hal
 from stats.mcnemar import exact_p, mid_p
 from stats.mixtures import parse_mixture
 from stats.resolution import mde, required_n, z_sum
+from stats.settled import TIE, certain_side
 from stats.stepwise import WHOLE, step_down, step_thresholds
 
 Sides = NDArray[np.int8]
@@ -128,16 +130,21 @@ class PairTable(PairCounts):
         """The declared mixture of 0/1 scores, or the fixed grid of graded ones."""
         return self.benchmark.spec.mixture if self.benchmark.binary or not self.bets else GRADED_MIXTURE
 
-    @cached_property
+    @property
     def capital(self) -> NDArray[np.int64]:
         """Capital of each pair of graded scores, the bets on a first; shape (pairs, 2, L)."""
+        return self._graded[0]
+
+    @cached_property
+    def _graded(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Capital of graded scores, and the sum of D in units of `SCORE_UNIT`."""
         benchmark = self.benchmark
         if benchmark.graded_pairs is not None:
-            capital = benchmark.graded_pairs.capital[self.pair]
+            capital, lead = benchmark.graded_pairs.capital[self.pair], benchmark.graded_pairs.lead[self.pair]
         else:
             first, second = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
-            capital, _ = capital_of(benchmark.item_codes(), benchmark.item_values, first, second)
-        return np.where(self.flip[:, None, None], capital[:, ::-1], capital)
+            capital, lead = capital_of(benchmark.item_codes(), benchmark.item_values, first, second)
+        return np.where(self.flip[:, None, None], capital[:, ::-1], capital), np.where(self.flip, -lead, lead)
 
     @cached_property
     def uniform(self) -> PairEvidence | None:
@@ -337,6 +344,38 @@ class PairTable(PairCounts):
             return {"anytime": alone, "anytime_family": self._step_down[0]}
         sign = np.where(self.flip, -1, 1)
         return {name: (np.sign(latch[self.pair]) * sign).astype(np.int8) for name, latch in benchmark.latched.items()}
+
+    @cached_property
+    def settled(self) -> Sides:
+        """Who leads on all items of the benchmark: a (1), b (-1), neither (`TIE`), or open (0)."""
+        benchmark = self.benchmark
+        if self.asserted:
+            assert self.missing is not None
+            lead, unit = (self.wins - self.losses, 1) if benchmark.binary else (self._graded[1], SCORE_UNIT)
+            return np.where(self.n > 0, certain_side(lead, lead, self.missing, unit), 0).astype(np.int8)
+        side = benchmark.claims["settled"].side[self.pair]
+        if benchmark.undeclared or benchmark.too_many_items:
+            return np.zeros(self.size, np.int8)
+        return np.where(self.flip & (side != TIE), -side, side).astype(np.int8)
+
+    @cached_property
+    def settled_log_e(self) -> Floats:
+        """Ln e that a pair is settled along a committed order; nan where it is settled for certain, and under other policies."""
+        log_e, benchmark = np.full(self.size, np.nan), self.benchmark
+        if benchmark.committed is not None:
+            assert self.missing is not None
+            bets = (self.settled == 0) & (self.n > 0) & (self.superseded is None)
+            log_e[bets] = benchmark.settling.log_e(self.pair[bets], self.missing[bets])
+        return np.where(np.isinf(log_e), np.nan, log_e)
+
+    @cached_property
+    def p_anytime(self) -> Floats:
+        """What anytime verdicts rest on: the exact p at worst, or 1 / e; see `PairReport`."""
+        if self.completes:
+            assert self.counted_missing is not None
+            return np.minimum(1, np.exp(-self._bound(self.counted_missing)[0]))
+        peak = np.abs(self.benchmark.claims["anytime_family"].peak[self.pair])
+        return np.minimum(1, np.exp(-np.maximum(peak, self.log_e)))
 
     def _bound(self, missing: Index) -> tuple[Floats, Sides]:
         """Return the evidence of each pair under policy completion with some missing items at their worst, and the side it is for."""

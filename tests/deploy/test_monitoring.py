@@ -122,6 +122,7 @@ def test_from_the_first_event_to_the_last_alert(tmp_path):
                 ("RankwatchPairDecided", "bench"),
                 ("RankwatchPairDecided", "turning"),
                 ("RankwatchRankingDecided", "turning"),
+                ("RankwatchRankingSettled", "bench"),
                 ("RankwatchDecisionReversed", "turning"),
                 ("RankwatchIngestStalled", "bench"),
                 ("RankwatchIngestStalled", "turning"),

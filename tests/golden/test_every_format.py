@@ -38,6 +38,7 @@ def verdicts_in(form, text):
             if any("rank 5 ~ rank 6" in th.text for th in r.all("th")) and len(list(r.all("td"))) > 8
         )
         cells = [s.text for s in row.all("span") if s.attributes.get("class") == "hidden"]
+        cells = [cell for cell in cells if not cell.startswith(("settled", "not settled"))]
         signs = ["●" if cell in {"decided for the first", "resolved"} else "○" for cell in cells]
     else:
         (line,) = (

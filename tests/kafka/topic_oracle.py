@@ -14,6 +14,7 @@ KINDS = {
     ("anytime_family", "decided"): 1,
     ("anytime", "reversed"): 2,
     ("anytime_family", "reversed"): 3,
+    ("settled", "settled"): 1 << 36,
 }
 
 
@@ -161,7 +162,7 @@ def stored_state(benchmark):
         flip = named != pair
         evidence = change.evidence
         b, c = (evidence.c, evidence.b) if flip else (evidence.b, evidence.c)
-        side = 1 if (change.after == "a") != flip else -1
+        side = 0 if change.after == "tie" else 1 if (change.after == "a") != flip else -1
         latches[pair, procedure, kind] = (change.id, side, evidence.n, b, c)
     return {
         "counters": benchmark.counters,

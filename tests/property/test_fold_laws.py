@@ -169,7 +169,12 @@ def essence(partition):
         "contestants": benchmark.contestants,
         "pairs": [getattr(benchmark, name)[:pairs].tolist() for name in ("n", "b", "c", "family_index")],
         "sums": [getattr(benchmark, name)[:contestants].tolist() for name in ("scored", "skipped", "total")],
-        "latched": {name: latch[:pairs].tolist() for name, latch in benchmark.latched.items()},
+        "latched": {name: claim.side[:pairs].tolist() for name, claim in benchmark.claims.items()},
+        "peaks": benchmark.can_decide
+        and {
+            name: np.where((claim.side[:pairs] == 0) & ~benchmark.closed[:pairs], claim.peak[:pairs], 0).tolist()
+            for name, claim in benchmark.claims.items()
+        },
         "changes": dict(sorted(benchmark.changes.items())),
         "counters": dict(benchmark.counters),
         "arrival": np.pad(benchmark.arrival.state, ((0, contestants - len(benchmark.arrival.state)), (0, 0))).tolist(),
@@ -255,7 +260,8 @@ def agree(benchmark, oracle):
                 float(sum(differences)) / evidence.n * (-1 if swapped else 1), abs=1e-9
             )
         wins, losses = (evidence.c, evidence.b) if swapped else (evidence.b, evidence.c)
-        side = 1 if ((change.before if change.after is None else change.after) == "a") != swapped else -1
+        outcome = change.before if change.after is None else change.after
+        side = 0 if outcome == "tie" else 1 if (outcome == "a") != swapped else -1
         states[(names[i], names[j]), procedure, kind] = ((offset, sequence >> 38), side, evidence.n, wins, losses)
     assert states == oracle.verdicts
     assert (benchmark.arrival.finding is not None) == (oracle.suspect_at is not None)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from monitor.engine.latch.base import BEFORE, Trajectory
+from monitor.engine.latch.base import Trajectory
 from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index
@@ -25,13 +25,13 @@ class AtOnce:
 
     def near(self) -> Iterator[Trajectory]:
         """Yield the step of every pair."""
-        yield self._at(self._pair, 0)
+        yield self._at(self._pair)
 
     def whole(self, pair: Index) -> Trajectory:
         """Return the state of some pairs, which the event does not change."""
-        return self._at(pair, BEFORE)
+        return self._at(pair)
 
-    def _at(self, pair: Index, when: int) -> Trajectory:
+    def _at(self, pair: Index) -> Trajectory:
         pairs, graded = self._pairs, self._graded
         n, b, c = pairs.n[pair], pairs.b[pair], pairs.c[pair]
         none = np.zeros_like(n)
@@ -50,4 +50,4 @@ class AtOnce:
             evidence = -curtailed_leader_log_p(b, c, missing)
         else:
             evidence = log_e_value(b, c, pairs.spec.mixture)
-        return Trajectory(pair, np.full(pair.size, when), n, b, c, lead, missing, evidence, side)
+        return Trajectory(pair, np.zeros(pair.size, np.int64), n, b, c, lead, missing, evidence, side)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ZERO, Codes, Counts
 from monitor.engine.state.pairs import Index
-from schemas.changes import Kind, Procedure
+from schemas.changes import Claim, Kind
 
 STATISTICS_VERSION: Final = 5
 """Version of everything a latch depends on; a state of another version is refused."""
@@ -89,7 +89,7 @@ class Evidence(Protocol):
 class Crossing(NamedTuple):
     """A latch that closed: pair (i, j), procedure, kind, the event, and the evidence at that event."""
 
-    procedure: Procedure
+    procedure: Claim
     kind: Kind
     i: int
     j: int

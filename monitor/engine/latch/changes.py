@@ -1,6 +1,6 @@
 """Verdict changes: closed latches as the entries that leave the engine, with ids that every replay reproduces."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import isfinite
 from typing import Final
 
@@ -11,13 +11,20 @@ from monitor.engine.latch.base import STATISTICS_VERSION, Crossing
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import BenchmarkDelta
 from monitor.engine.state.graded import GRADED_MIXTURE
-from monitor.engine.state.pair_state import PROCEDURES, PairState
+from monitor.engine.state.pair_state import CLAIMS, PROCEDURES, PairState
 from schemas import sentences
-from schemas.changes import Evidence, Kind, Procedure, Side, VerdictChange
+from schemas.changes import Claim, Evidence, Kind, Outcome, VerdictChange
 from stats.resolution import required_n, resolution_ratio
+from stats.settled import TIE
 
 EXACT_TEST: Final = "exact test at N"
 """What verdicts on 0/1 scores under policy completion rest on, in place of a mixture."""
+
+CERTAIN: Final = "certain"
+"""What settles pairs where only the missing items count."""
+
+SETTLED_BETS: Final = "without replacement"
+"""What settles pairs along a committed order: bets on items that are drawn without replacement."""
 
 _PAIR_BITS: Final = 35
 _CODE_BITS: Final = 3
@@ -33,9 +40,19 @@ def announce(
         delta.changes.append(pairs.record(crossing.pair, _describe(pairs, crossing, ratio, identity, ignored=ignored)))
 
 
-def invalidate(pairs: PairState, batch: EventBatch, position: int, reason: str, delta: BenchmarkDelta) -> None:
-    """Withdraw every decision of a benchmark at an event."""
-    for pair, decision in pairs.decisions():
+def invalidate(
+    pairs: PairState,
+    batch: EventBatch,
+    position: int,
+    reason: str,
+    delta: BenchmarkDelta,
+    *,
+    claims: Collection[Claim] = CLAIMS,
+) -> None:
+    """Withdraw every verdict of a benchmark at an event."""
+    for pair, decision in pairs.verdicts():
+        if decision.procedure not in claims:
+            continue
         names = decision.model_a, decision.model_b, pairs.name, decision.procedure
         _end(pairs, batch, position, pair, decision, "invalidated", sentences.invalidated(*names, reason), delta)
 
@@ -45,9 +62,9 @@ def supersede(pairs: PairState, batch: EventBatch, position: int, contestant: in
     for old, open_pairs in pairs.supersede(contestant):
         model, epoch = pairs.contestants[old].model, pairs.contestants[contestant].epoch
         for pair in np.sort(open_pairs).tolist():
-            for procedure in PROCEDURES:
-                field = pairs.change_field(pair, procedure, "decided")
-                decision = pairs.changes.get(field) if pairs.latched[procedure][pair] else None
+            for procedure, latches in pairs.claims.items():
+                field = pairs.change_field(pair, procedure, "settled" if procedure == "settled" else "decided")
+                decision = pairs.changes.get(field) if latches.side[pair] else None
                 if decision is None or not _holds(pairs, pair, procedure):
                     continue
                 names = decision.model_a, decision.model_b, pairs.name, procedure
@@ -57,13 +74,13 @@ def supersede(pairs: PairState, batch: EventBatch, position: int, contestant: in
 
 def replace(pairs: PairState, batch: EventBatch, version: int, delta: BenchmarkDelta) -> None:
     """End every decision under a declaration, at the event that replaces it by another version."""
-    for pair, decision in pairs.decisions():
+    for pair, decision in pairs.verdicts():
         if _holds(pairs, pair, decision.procedure):
             names = decision.model_a, decision.model_b, pairs.name, decision.procedure
             _end(pairs, batch, 0, pair, decision, "superseded", sentences.redeclared(*names, version), delta)
 
 
-def _holds(pairs: PairState, pair: int, procedure: Procedure) -> bool:
+def _holds(pairs: PairState, pair: int, procedure: Claim) -> bool:
     """Return whether a decision has not ended."""
     ends = (pairs.change_field(pair, procedure, kind) for kind in ("invalidated", "superseded"))
     return not any(field in pairs.changes for field in ends)
@@ -90,21 +107,25 @@ def _end(
     delta.changes.append(pairs.record(pair, decision.model_copy(update=update)))
 
 
-def _mixture(pairs: PairState) -> str:
+def _mixture(pairs: PairState, claim: Claim) -> str:
     """Return what the evidence of pairs is made of."""
+    if claim == "settled":
+        return SETTLED_BETS if pairs.spec.order.policy == "committed" else CERTAIN
     if pairs.graded:
         return GRADED_MIXTURE
     return EXACT_TEST if pairs.spec.order.policy == "completion" else pairs.spec.mixture
 
 
-def _identity(batch: EventBatch, position: int, pair: int, procedure: Procedure, kind: Kind) -> str:
+def _identity(batch: EventBatch, position: int, pair: int, procedure: Claim, kind: Kind) -> str:
     """Return the id of a change: record offset, index of the event in the record, pair and kind.
 
-    The highest bit of the pair is free: there are fewer than 2^34 pairs.
+    The two highest bits of the pair are free: there are fewer than 2^33 pairs.
     """
     offset, index = batch.offsets[position], batch.indices[position]
-    code = _KINDS.index(kind) * len(PROCEDURES) + PROCEDURES.index(procedure)
-    pair |= batch.redeclared << (_PAIR_BITS - 1)
+    settled = procedure == "settled"
+    code = 0 if kind == "settled" else _KINDS.index(kind) * len(PROCEDURES)
+    code += 0 if settled else CLAIMS.index(procedure)
+    pair |= batch.redeclared << (_PAIR_BITS - 1) | settled << (_PAIR_BITS - 2)
     return f"{offset}-{(index << (_PAIR_BITS + _CODE_BITS)) | (pair << _CODE_BITS) | code}"
 
 
@@ -125,8 +146,8 @@ def _describe(
     swap = first > second
     a, b = (second, first) if swap else (first, second)
     wins, losses = (crossing.c, crossing.b) if swap else (crossing.b, crossing.c)
-    after: Side = "a" if (crossing.side > 0) != swap else "b"
-    other: Side = "b" if after == "a" else "a"
+    after: Outcome = "tie" if crossing.side == TIE else "a" if (crossing.side > 0) != swap else "b"
+    other: Outcome = "b" if after == "a" else "a"
     graded, policy = pairs.graded, pairs.spec.order.policy
     evidence = Evidence(
         n=crossing.n,
@@ -134,12 +155,11 @@ def _describe(
         c=None if graded else losses,
         gap=(-1 if swap else 1) * crossing.lead / (crossing.n * (SCORE_UNIT if graded else 1)),
         missing=crossing.missing,
-        log_e=crossing.log_e,
-        log_threshold=crossing.log_threshold,
+        log_e=crossing.log_e if isfinite(crossing.log_e) else None,
+        log_threshold=crossing.log_threshold if isfinite(crossing.log_e) else None,
         resolution_ratio=ratio,
     )
-    leader, trailer = (a.model, b.model) if after == "a" else (b.model, a.model)
-    decided = crossing.kind == "decided"
+    leader, trailer = (b.model, a.model) if after == "b" else (a.model, b.model)
     assumed = sentences.assumption(
         policy,
         redeclared=pairs.redeclared,
@@ -147,6 +167,13 @@ def _describe(
         rescored=max(a.epoch, b.epoch) > 0,
         ignored=ignored and crossing.n < (pairs.spec.items or 0),
     )
+    names = leader, trailer, pairs.name
+    if crossing.procedure == "settled":
+        sentence = sentences.settled(*names, policy, pairs.spec.items or 0, evidence, tie=after == "tie")
+    elif crossing.kind == "decided":
+        sentence = sentences.decided(*names, crossing.procedure, policy, evidence, assumed)
+    else:
+        sentence = sentences.reversed_after(*names, crossing.procedure, evidence)
     return VerdictChange(
         id=identity,
         benchmark=pairs.name,
@@ -156,13 +183,11 @@ def _describe(
         epoch_b=b.epoch,
         kind=crossing.kind,
         procedure=crossing.procedure,
-        before=None if decided else other,
+        before=other if crossing.kind == "reversed" else None,
         after=after,
         order_policy=policy,
-        mixture=_mixture(pairs),
+        mixture=_mixture(pairs, crossing.procedure),
         statistics_version=STATISTICS_VERSION,
         evidence=evidence,
-        sentence=sentences.decided(leader, trailer, pairs.name, crossing.procedure, policy, evidence, assumed)
-        if decided
-        else sentences.reversed_after(leader, trailer, pairs.name, crossing.procedure, evidence),
+        sentence=sentence,
     )

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.base import BEFORE, SLACK, Trajectory, may_reach
-from monitor.engine.state.codes import ONE, SKIPPED, ZERO, Codes
 from monitor.engine.state.committed import Advance, Committed, Sums
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index, pair_index, pair_members
@@ -83,7 +82,7 @@ class CommittedWalk:
 
     def _steps(self, some: Index, limit: NDArray[np.float64]) -> Trajectory:
         """Return the steps of some pairs along the permutation at which they may reach a limit or reverse."""
-        advance, (of, step, when, sums) = self._advance, _walked(self._advance, some)
+        advance, (of, step, when, sums) = self._advance, self._advance.along(some)
         near = _may_reach(sums["b"], sums["c_worst"], sums["b_best"], sums["c"], limit[of])
         near |= np.abs(sums["b"] - sums["c"]) == 1  # the lead moves by one item: it reverses nowhere else
         near |= (step == 0) | (limit[of] <= 0)
@@ -132,34 +131,3 @@ def _may_reach(
 ) -> NDArray[np.bool_]:
     """Rule out most evidence that is below a limit: the sum of two parts reaches it only if the larger one reaches half of it."""
     return may_reach(b, c_worst, limit - _LN2) | may_reach(b_best, c, limit - _LN2)
-
-
-def _walked(advance: Advance, some: Index) -> tuple[Index, Index, Index, Sums]:
-    """Return the pair, number, event and sums of each step of some pairs along the permutation."""
-    i, j, start = advance.i[some], advance.j[some], advance.start[some]
-    length = advance.stop[some] - start
-    index = start[:, None] + np.arange(int(length.max(initial=0)))
-    happened = index < (start + length)[:, None]
-    index = np.minimum(index, advance.ranks.size - 1)
-    contestants = np.unique(np.concatenate([i, j]))
-    times = advance.times(contestants)
-    first, second = np.searchsorted(contestants, i)[:, None], np.searchsorted(contestants, j)[:, None]
-    x, y = advance.codes[index, i[:, None]], advance.codes[index, j[:, None]]
-    at = np.nonzero(happened)
-    sums = {
-        name: (advance.before[name][some][:, None] + np.cumsum(happened & steps, axis=1, dtype=np.int32))[at]
-        for name, steps in item_steps(x, y).items()
-    }
-    return at[0], at[1], np.maximum(times[index, first][at], times[index, second][at]).astype(np.int64), sums
-
-
-def item_steps(x: Codes, y: Codes) -> dict[str, NDArray[np.bool_]]:
-    """Return which sums each item of each pair adds to; every score is present or skipped."""
-    maybe_right, maybe_wrong = (x == ONE) | (x == SKIPPED), (x == ZERO) | (x == SKIPPED)
-    return {
-        "n": (x >= ZERO) & (y >= ZERO),
-        "b": (x == ONE) & (y == ZERO),
-        "c": (x == ZERO) & (y == ONE),
-        "c_worst": maybe_wrong & ((y == ONE) | (y == SKIPPED)),
-        "b_best": maybe_right & ((y == ZERO) | (y == SKIPPED)),
-    }

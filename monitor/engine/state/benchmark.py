@@ -12,6 +12,7 @@ from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pair_state import PairState, grown
 from monitor.engine.state.repeats import Repeats, Undeclared
+from monitor.engine.state.settling import Settling
 from schemas.events import Spec
 from schemas.sentences import too_many_items
 from schemas.text import shorten
@@ -77,6 +78,7 @@ class Benchmark(PairState):
             assert spec.order.seed is not None
             assert spec.item_ids is not None
             self.committed = Committed(spec.order.seed, spec.item_ids)
+        self.settling = Settling()
 
     # --- what holds ---
 
@@ -122,6 +124,14 @@ class Benchmark(PairState):
     def can_decide(self) -> bool:
         """Whether an anytime procedure may decide pairs now."""
         return self.assumption_holds and not self.mixed
+
+    @property
+    def has_fixed_items(self) -> bool:
+        """Whether it is fixed which items the benchmark has, so that a lead on all of them can be settled.
+
+        Under a trusted order a count without a list does not fix it: more items may come.
+        """
+        return self.spec.items is not None and (self.spec.order.policy != "trusted" or self.spec.item_ids is not None)
 
     @property
     def skips_wait(self) -> bool:

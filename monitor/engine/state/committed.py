@@ -62,6 +62,24 @@ class Advance:
         times[self.ranks[:, None] >= after] = NEVER
         return times
 
+    def along(self, some: Index) -> tuple[Index, Index, Index, Sums]:
+        """Return the pair, number, event and sums of each step of some pairs along the permutation."""
+        i, j, start = self.i[some], self.j[some], self.start[some]
+        length = self.stop[some] - start
+        index = start[:, None] + np.arange(int(length.max(initial=0)))
+        happened = index < (start + length)[:, None]
+        index = np.minimum(index, self.ranks.size - 1)
+        contestants = np.unique(np.concatenate([i, j]))
+        times = self.times(contestants)
+        first, second = np.searchsorted(contestants, i)[:, None], np.searchsorted(contestants, j)[:, None]
+        x, y = self.codes[index, i[:, None]], self.codes[index, j[:, None]]
+        at = np.nonzero(happened)
+        sums = {
+            name: (self.before[name][some][:, None] + np.cumsum(happened & steps, axis=1, dtype=np.int32))[at]
+            for name, steps in item_steps(x, y).items()
+        }
+        return at[0], at[1], np.maximum(times[index, first][at], times[index, second][at]).astype(np.int64), sums
+
 
 class Committed:
     """The prefixes of one benchmark."""
@@ -82,6 +100,10 @@ class Committed:
     def items(self, one: int, other: int) -> Index:
         """Return the items of the prefix of a pair, in the committed order."""
         return self._item_at[: int(np.minimum(self.reached[one], self.reached[other]))]
+
+    def in_order(self, scores: Codes) -> Codes:
+        """Return the scores of the longest prefix of a contestant, by place in the order, shape (places, contestants)."""
+        return scores[self._item_at[: int(self.reached.max(initial=0))]]
 
     def rebuild(self, items: Sequence[RowKey], scores: Codes) -> None:
         """Compute all prefixes from a score matrix."""
@@ -186,3 +208,15 @@ def _products(codes: Codes, some: Index) -> Sums:
         maybe_right, maybe_wrong = right + skipped, wrong + skipped
         return sums | {"c_worst": product(maybe_wrong, maybe_right), "b_best": product(maybe_right, maybe_wrong)}
     return sums | {"c_worst": sums["c"], "b_best": sums["b"]}
+
+
+def item_steps(x: Codes, y: Codes) -> dict[str, NDArray[np.bool_]]:
+    """Return which sums each item of each pair adds to; every score is present or skipped."""
+    maybe_right, maybe_wrong = (x == ONE) | (x == SKIPPED), (x == ZERO) | (x == SKIPPED)
+    return {
+        "n": (x >= ZERO) & (y >= ZERO),
+        "b": (x == ONE) & (y == ZERO),
+        "c": (x == ZERO) & (y == ONE),
+        "c_worst": maybe_wrong & ((y == ONE) | (y == SKIPPED)),
+        "b_best": maybe_right & ((y == ZERO) | (y == SKIPPED)),
+    }

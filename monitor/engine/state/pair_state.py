@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from monitor.engine.state.codes import Counts
 from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs import Index, Places, pair_count, pair_index, pair_members
-from schemas.changes import Kind, Procedure, VerdictChange
+from monitor.engine.state.step_down import StepDown
+from schemas.changes import Claim, Kind, Procedure, VerdictChange
 from schemas.events import Spec
 from stats.stepwise import WHOLE, family_weights, step_thresholds
 
 PROCEDURES: Final[tuple[Procedure, ...]] = ("anytime", "anytime_family")
+CLAIMS: Final[tuple[Claim, ...]] = (*PROCEDURES, "settled")
 
 Thresholds = dict[Procedure, NDArray[np.float64]]
 """By procedure, ln of the e-value at which a pair is decided, shape (pairs,)."""
@@ -61,15 +63,16 @@ class PairState:
         self.registered: Counter[int] = Counter()
         """Pairs registered so far in each family; see `families`."""
         self._joined = 0  # contestants whose pairs `grow_pairs` has seen
-        self.latched = {procedure: np.zeros(0, np.int8) for procedure in PROCEDURES}
-        """1: contestant i is decided to be better; -1: contestant j; 0: undecided; 2 and -2 once the lead has reversed since."""
+        self.claims = {claim: StepDown() for claim in CLAIMS}
+        """What is latched. Decisions: 2 and -2 once the lead has reversed since; settled: `stats.settled.TIE` for a tie."""
         self.changes: dict[str, VerdictChange] = {}
         """By `change_field`; those of earlier versions of the declaration stay."""
-        self.peak = np.zeros(0)
-        """Largest evidence of open pairs in their family, from ln 1/alpha on, negative if it is for contestant j; else 0."""
-        self._new_peaks: list[Index] = []
-        self._open_weight: dict[int, int] = {}
-        self.change_counts: Counter[tuple[Procedure, Kind]] = Counter()
+        self.change_counts: Counter[tuple[Claim, Kind]] = Counter()
+
+    @property
+    def latched(self) -> dict[Procedure, NDArray[np.int8]]:
+        """The side of each decision by procedure; see `claims`."""
+        return {procedure: self.claims[procedure].side for procedure in PROCEDURES}
 
     @property
     def pairs(self) -> int:
@@ -127,10 +130,10 @@ class PairState:
     def grow_pairs(self) -> None:
         """Make room for the pairs of all contestants; those of a superseded contestant are closed."""
         if self.n.size < self.pairs:
-            for name in ("n", "b", "c", "family_index", "closed", "peak"):
+            for name in ("n", "b", "c", "family_index", "closed"):
                 setattr(self, name, grown(getattr(self, name), self.pairs))
-            for procedure in PROCEDURES:
-                self.latched[procedure] = grown(self.latched[procedure], self.pairs)
+            for claim in self.claims.values():
+                claim.side, claim.peak = grown(claim.side, self.pairs), grown(claim.peak, self.pairs)
         while self._joined < len(self.contestants):
             if any(self.superseded):
                 pair = self._pairs_with(self._joined, self._joined)
@@ -207,16 +210,6 @@ class PairState:
         weight = family_weights(np.maximum(place, 1), self.spec.family.capacity)
         return np.asarray(np.where(place > 0, weight, 0), np.int64)
 
-    def open_weight(self, family: int) -> int:
-        """Return the weight of the undecided hypotheses of a family, those to come included."""
-        return self._open_weight.get(family, WHOLE)
-
-    def waiting(self, family: int) -> Index:
-        """Return the open pairs of a family that a decision of another pair may decide."""
-        pair = np.flatnonzero((self.peak[: self.pairs] != 0) & (self.latched["anytime_family"][: self.pairs] == 0))
-        pair = pair[~self.closed[pair]]
-        return np.asarray(pair[self.families(pair) == family])
-
     def log_thresholds(self, pair: Index) -> Thresholds:
         """Return the evidence that decides pairs now: ln 1/alpha, and ln 1/alpha_j of the step-down in their family.
 
@@ -235,43 +228,27 @@ class PairState:
         threshold = np.full(pair.shape, np.inf)
         for family in np.unique(families).tolist():
             own = families == family
-            share = np.maximum(self.open_weight(family) + decided[own], 1) / WHOLE
+            share = np.maximum(self.claims["anytime_family"].open_weight(family) + decided[own], 1) / WHOLE
             threshold[own] = step_thresholds(weight[own], WHOLE, self.spec.alpha) + np.log(share)
         return threshold
 
-    def limits_in_family(self, pair: Index) -> NDArray[np.float64]:
+    def limits_in_family(self, pair: Index, claim: Claim = "anytime_family") -> NDArray[np.float64]:
         """Return from which evidence on a pair matters in its family: more than before, and ln 1/alpha; infinite if it is not open."""
-        place, capacity = self.family_index[pair], self.spec.family.capacity
-        is_open = (self.latched["anytime_family"][pair] == 0) & ~self.closed[pair] & (place > 0)
+        place, capacity, latches = self.family_index[pair], self.spec.family.capacity, self.claims[claim]
+        is_open = (latches.side[pair] == 0) & ~self.closed[pair] & (place > 0)
         if capacity is not None:
             is_open &= place <= capacity
-        return np.where(is_open, np.maximum(self.limit, np.abs(self.peak[pair])), np.inf)
+        return np.where(is_open, np.maximum(self.limit, np.abs(latches.peak[pair])), np.inf)
 
     def limits(self, pair: Index) -> NDArray[np.float64]:
         """Return from which evidence on a pair matters, for the pair on its own or in its family."""
         alone = np.where(self.latched["anytime"][pair] == 0, self.limits_alone(pair), np.inf)
         return np.minimum(alone, self.limits_in_family(pair))
 
-    def keep_peaks(self, pair: Index, peak: NDArray[np.float64]) -> None:
-        """Keep the largest evidence of pairs so far."""
-        self.peak[pair] = peak
-        if pair.size:
-            self._new_peaks.append(pair)
-
-    def changed_peaks(self) -> tuple[Index, NDArray[np.float64]] | None:
-        """Return the pairs whose largest evidence has changed since the last call, ascending, and the evidence."""
-        if not self._new_peaks:
-            return None
-        pair = np.unique(np.concatenate(self._new_peaks))
-        self._new_peaks.clear()
-        return pair, self.peak[pair]
-
-    def latch(self, procedure: Procedure, pair: Index, side: NDArray[np.integer[Any]]) -> None:
-        """Decide pairs; in their families the thresholds of the others fall."""
-        self.latched[procedure][pair] = side
-        if procedure == "anytime_family" and pair.size:
-            for family, weight in zip(self.families(pair).tolist(), self.family_weights(pair).tolist(), strict=True):
-                self._open_weight[family] = self.open_weight(family) - weight
+    def latch(self, claim: Claim, pair: Index, side: NDArray[np.integer[Any]]) -> None:
+        """Latch pairs; the thresholds of the others in their families fall."""
+        weights = self.family_weights(pair) if claim != "anytime" else np.zeros(pair.size, np.int64)
+        self.claims[claim].latch(pair, side, self.families(pair), weights)
 
     def may_reverse(
         self, pair: Places, lowest: NDArray[np.integer[Any]], highest: NDArray[np.integer[Any]]
@@ -299,12 +276,12 @@ class PairState:
         version = self.spec.version
         return f"{pair}:{procedure}:{kind}" if version == 1 else f"{pair}:{procedure}:{kind}:{version}"
 
-    def decisions(self) -> list[tuple[int, VerdictChange]]:
-        """Return the decisions under the present declaration, with their pairs, by pair."""
+    def verdicts(self) -> list[tuple[int, VerdictChange]]:
+        """Return what was decided or settled under the present declaration, with the pairs, by pair."""
         made = ((int(field.split(":")[0]), field, change) for field, change in self.changes.items())
         found = [
             (pair, change)
             for pair, field, change in made
-            if change.kind == "decided" and field == self.change_field(pair, change.procedure, "decided")
+            if change.kind in {"decided", "settled"} and field == self.change_field(pair, change.procedure, change.kind)
         ]
         return sorted(found, key=lambda x: (x[0], x[1].procedure))

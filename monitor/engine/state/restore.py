@@ -6,13 +6,16 @@ from numpy.typing import NDArray
 from monitor.engine.state.arrival import Arrival
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ONE, SKIPPED, ZERO
+from monitor.engine.state.committed import Committed
 from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.counts import matrix_counts
 from monitor.engine.state.delta import StoredBenchmark
 from monitor.engine.state.graded import capital_of
 from monitor.engine.state.pairs import all_pairs, pair_members
+from monitor.engine.state.settling import Stretch
 from schemas.changes import VerdictChange
 from schemas.events import Spec
+from stats.settled import TIE
 
 
 def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
@@ -38,7 +41,7 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     benchmark.conflicts = Conflicts(stored.listed, stored.again)
     benchmark.ended = set(stored.ended)
     benchmark.redeclared = stored.redeclared
-    benchmark.peak[: stored.peaks.size] = stored.peaks
+    benchmark.claims["anytime_family"].peak[: stored.peaks.size] = stored.peaks
     _restore_latches(benchmark)
     if stored.undeclared:
         benchmark.hold_repeats(stored.undeclared)
@@ -49,18 +52,37 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     for name in ("n", "b", "c", "scored", "skipped", "total"):
         getattr(benchmark, name)[: sums[name].size] = sums[name]
     if benchmark.committed is not None:
-        benchmark.committed.rebuild(benchmark.item_keys, benchmark.item_codes())
+        _restore_prefixes(benchmark, benchmark.committed)
     return benchmark
 
 
+def _restore_prefixes(benchmark: Benchmark, committed: Committed) -> None:
+    """Follow the committed order again, and bet again on the prefix of each pair that is not settled."""
+    committed.rebuild(benchmark.item_keys, benchmark.item_codes())
+    if not benchmark.can_decide:
+        return
+    latches = benchmark.claims["settled"]
+    i, j = all_pairs(len(benchmark.contestants))
+    pair = np.flatnonzero((latches.side[: i.size] == 0) & ~benchmark.closed[: i.size])
+    pair = pair[benchmark.comparable(pair)]
+    prefix = committed.prefix(i[pair], j[pair])
+    pair, prefix = pair[prefix > 0], prefix[prefix > 0]
+    codes = committed.in_order(benchmark.item_codes())
+    nothing = np.zeros_like(prefix)
+    items = Stretch(pair, codes, (i[pair], j[pair]), nothing, prefix, nothing + committed.size)
+    latches.keep_peaks(*benchmark.settling.rebuild(items, benchmark.limits_in_family(pair, "settled")))
+
+
 def _restore_latches(benchmark: Benchmark) -> None:
-    for pair, change in benchmark.decisions():
+    for pair, change in benchmark.verdicts():
         has_reversed = benchmark.change_field(pair, change.procedure, "reversed") in benchmark.changes
         side = (1 + has_reversed) * _side(benchmark, pair, change)
         benchmark.latch(change.procedure, np.array([pair]), np.array([side]))
 
 
 def _side(benchmark: Benchmark, pair: int, change: VerdictChange) -> int:
+    if change.after == "tie":
+        return TIE
     i, _ = pair_members(np.array([pair]))
     first = benchmark.contestants[int(i[0])]
     better = (change.model_a, change.epoch_a) if change.after == "a" else (change.model_b, change.epoch_b)

@@ -131,10 +131,11 @@ def _reason(pair: PairReport, glyphs: Glyphs) -> Text:
 
 
 def _headline(benchmark: BenchmarkReport) -> Text:
+    settled = Text(f"{facts.settled(benchmark)} (who leads on these items).", style="bold")
     decided = facts.decided(benchmark)
     if decided is None:
-        return Text()
-    text = Text(f"{decided} (anytime family: valid however often you look).", style="bold")
+        return settled
+    text = settled.append(f"\n{decided} (anytime family: valid however often you look).")
     why = facts.spending(benchmark)
     return text if why is None else text.append(f"\n{why}", "not bold")
 

@@ -21,6 +21,7 @@ from monitor.render.signs import (
     in_name_order,
     relation,
     resolution_glyph,
+    settled_glyph,
     status_glyph,
 )
 from monitor.render.terminal.layout import (
@@ -43,7 +44,7 @@ _NUMBERS: Final = {key: str(number) for number, key in enumerate(PROCEDURES, 1)}
 
 _SHORT: Final = (
     *("names", "n", "bc", "gap", "interval", "log_e", "required_n", "q"),
-    *("decided_short", "resolved_short", "extra", "status"),
+    *("settled", "decided_short", "resolved_short", "extra", "status"),
 )
 _FULL: Final = tuple(key.removesuffix("_short") for key in _SHORT)
 
@@ -55,10 +56,11 @@ def _without(*keys: str) -> tuple[str, ...]:
 _LAYOUTS: Final = (
     _FULL,
     _SHORT,
-    _without("required_n"),
-    _without("required_n", "bc"),
-    _without("required_n", "bc", "n"),
-    _without("required_n", "bc", "n", "interval"),
+    _without("settled"),
+    _without("settled", "required_n"),
+    _without("settled", "required_n", "bc"),
+    _without("settled", "required_n", "bc", "n"),
+    _without("settled", "required_n", "bc", "n", "interval"),
     ("names", "gap", "log_e", "q", "decided_short", "extra", "status"),
     ("names", "gap", "log_e", "q", "decided_short", "extra"),
     ("names", "gap", "log_e", "q", "headline", "extra"),
@@ -154,6 +156,7 @@ def _pair_columns(benchmark: BenchmarkReport, pairs: Sequence[PairReport], glyph
         "log_e": _plain(f"ln e{limit}", [form.decimal(p.log_e) for p in pairs]),
         "required_n": _plain("N*\nfixed n", [form.items(p.required_n) for p in pairs]),
         "q": _plain("q\nfix", [form.ratio(p.resolution_ratio) for p in pairs]),
+        "settled": Column("set\ntled", [Text(*settled_glyph(p, glyphs)) for p in pairs]),
         "decided": Column(f"decided\n{_shorts(PROCEDURES)}", [_decided(p, glyphs, 4) for p in pairs]),
         "decided_short": Column(f"decided\n{_numbers(PROCEDURES)}", [_decided(p, glyphs, 2) for p in pairs]),
         "headline": Column("decided\nFAM", [Text(*decision_glyph(p, "anytime_family", glyphs)) for p in pairs]),
@@ -184,9 +187,11 @@ def legend(glyphs: Glyphs) -> Text:
     """Return the paragraph that explains the glyph columns."""
     numbered = ", ".join(f"{_NUMBERS[key]} {short} {name}" for key, (short, name) in PROCEDURES.items())
     text = Text(
-        "decided: there is evidence which model is better; resolved: there are enough items for a gap of this size (q >= 1). ",
+        "settled: it is known who leads on these items; decided: there is evidence which model is better; resolved: there are enough items "
+        "for a gap of this size (q >= 1). ",
         style=UNDECIDED,
     )
+    text.append(glyphs.settled, DECIDED).append(" settled  ").append(glyphs.unsettled).append(" open  ")
     text.append(glyphs.decided, DECIDED).append(" yes, the first model  ")
     text.append(glyphs.reversed, HELD).append(" yes, the second model  ")
     text.append(glyphs.undecided).append(" no  ").append(glyphs.missing).append(

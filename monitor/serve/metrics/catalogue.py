@@ -82,6 +82,9 @@ PAIRS_DECIDED = _gauge(
     "Pairs of current models with a latched decision.",
     per_label=2,
 )
+PAIRS_SETTLED = _gauge(
+    "rankwatch_pairs_settled", BENCHMARK, "Pairs of which it is settled who leads on the items of the benchmark."
+)
 PAIRS_EXHAUSTED = _gauge(
     "rankwatch_pairs_exhausted_undecided", BENCHMARK, "Pairs that share every item and are not decided family-wise."
 )
@@ -103,7 +106,7 @@ ADJACENT_UNRESOLVED = _gauge(
     per_label=5,
 )
 VERDICTS = _counter(
-    "rankwatch_verdict_changes", (*BENCHMARK, "procedure", "kind"), "Latched verdict changes.", per_label=8
+    "rankwatch_verdict_changes", (*BENCHMARK, "procedure", "kind"), "Latched verdict changes.", per_label=11
 )
 
 # Models.

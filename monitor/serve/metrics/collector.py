@@ -106,6 +106,7 @@ def _add_benchmark(benchmark: Benchmark, view: MetricsView, times: CommitTimes, 
     ):
         for procedure, count in counts.items():
             exposition.add(metric, count, name, procedure)
+    exposition.add(catalogue.PAIRS_SETTLED, view.settled, name)
     exposition.add(catalogue.PAIRS_EXHAUSTED, view.exhausted, name)
     exposition.add(catalogue.BEYOND_CAPACITY, view.beyond_capacity, name)
     for (procedure, kind), count in view.changes.items():

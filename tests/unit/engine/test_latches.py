@@ -117,7 +117,7 @@ def test_missing_items_that_completion_tolerates(pair):
         log = FoldLog({"declare": "bench", "items": wins + losses + missing})
         log.send(packed(scores, "ab"))
         assert (("anytime", "decided") in log.changes) == decides
-    assert log.bench.changes == {}
+    assert set(log.changes) == {("settled", "settled")}  # who leads on these items is certain earlier
 
 
 def test_a_completion_verdict_comes_at_the_first_event_that_makes_it_final():
@@ -167,7 +167,9 @@ def test_more_items_than_declared_stop_the_betting_and_keep_what_was_decided(chu
     assert ("anytime", "decided") in log.changes
     short = FoldLog({"declare": "bench", "items": 9})
     short.send(packed(paired(0, 0, 9), "ab"), packed(paired(50, 0), "ab", items=range(9, 59)))
-    assert short.bench.changes == {}
+    # After 9 equal items both had the same score, and then there were more.
+    assert set(short.changes) == {("settled", "settled"), ("settled", "invalidated")}
+    assert short.changes["settled", "settled"].after == "tie"
 
 
 # --- reversals --------------------------------------------------------------------------------------------------------------------------
@@ -327,8 +329,9 @@ def test_verdicts_do_not_depend_on_the_names_of_models_nor_on_their_order(policy
             evidence = change.evidence
             wins, losses = (evidence.b, evidence.c) if change.after == "a" else (evidence.c, evidence.b)
             assert evidence.gap == pytest.approx((evidence.b - evidence.c) / evidence.n)
-            assert change.sentence.startswith(f"{better} is better than {worse}")
-            sides.add((procedure, kind, role[better], role[worse], evidence.n, wins, losses, round(evidence.log_e, 9)))
+            assert change.sentence.startswith(f"{better} {'leads' if kind == 'settled' else 'is better than'} {worse}")
+            log_e = None if kind == "settled" else round(evidence.log_e, 9)
+            sides.add((procedure, kind, role[better], role[worse], evidence.n, wins, losses, log_e))
         return sides
 
     straight = verdicts([0, 1, 2], ["p", "q", "r"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from monitor.engine.state.pair_state import PROCEDURES
+from monitor.engine.state.pair_state import CLAIMS, PROCEDURES
 from monitor.report.build import benchmark_report
 from schemas.changes import change_order
 from schemas.sentences import REDECLARED
@@ -48,13 +48,14 @@ def by_kind(delta):
 
 def test_a_larger_item_count_keeps_the_scores_and_judges_them_again():
     log = FoldLog({"declare": "bench", "items": 60}, *scores())
-    first = {field: change for field, change in log.bench.changes.items() if change.kind == "decided"}
+    first = {field: change for field, change in log.bench.changes.items() if change.kind in {"decided", "settled"}}
     delta = log.send({"declare": "bench", "items": 64, "version": 2})
     assert not log.letters
     kinds = by_kind(delta)
-    assert {field.replace("superseded", "decided") for field in kinds["superseded"]} == set(first)
+    first = {field.rpartition(":")[0]: change for field, change in first.items()}
+    assert {field.rpartition(":")[0] for field in kinds["superseded"]} == set(first)
     for field, change in kinds["superseded"].items():
-        before = first[field.replace("superseded", "decided")]
+        before = first[field.rpartition(":")[0]]
         assert (change.before, change.after, change.evidence) == (before.after, None, before.evidence)
         assert "declared again, as version 2" in change.sentence
     assert all(field.endswith(":decided:2") for field in kinds["decided"])
@@ -136,7 +137,7 @@ def test_too_few_items_hold_at_once_and_the_next_version_releases():
     held = log.send({"declare": "bench", "items": 59, "version": 2})
     assert set(by_kind(held)) == {"superseded"}
     released = log.send({"declare": "bench", "items": 60, "version": 3})
-    assert set(by_kind(released)) == {"decided"}
+    assert set(by_kind(released)) == {"decided", "settled"}
     assert all(field.endswith(":3") for field in by_kind(released)["decided"])
 
 
@@ -222,11 +223,15 @@ def test_ids_are_unique_where_a_record_declares_several_benchmarks_and_has_event
     log.send({"events": [{"declare": name, "items": 62, "version": 3} for name in names]})
     changes = [change for name in names for change in log[name].changes.values()]
     ids = [change_order(change.id) for change in changes]
-    assert len(set(ids)) == len(ids) == 18
+    assert len(set(ids)) == len(ids) == 27
     latest = {}
     for change in sorted(changes, key=lambda change: change_order(change.id)):
         latest[change.benchmark, change.procedure] = change.kind
-    assert latest == {(name, p): kind for name, kind in (("one", "superseded"), ("two", "decided")) for p in PROCEDURES}
+    assert latest == {
+        **{("one", claim): "superseded" for claim in CLAIMS},
+        **{("two", procedure): "decided" for procedure in PROCEDURES},
+        ("two", "settled"): "settled",
+    }
 
 
 @st.composite

@@ -274,7 +274,10 @@ def test_decided_and_resolved_are_counted_apart():
 
 def test_a_count_over_neighbours_alone_is_named_as_such():
     counts = Summary(
-        pairs=1, undecided={"anytime_family": 1, "bonferroni_adjacent": 1}, unresolved={"bonferroni_adjacent": 0}
+        pairs=1,
+        unsettled=0,
+        undecided={"anytime_family": 1, "bonferroni_adjacent": 1},
+        unresolved={"bonferroni_adjacent": 0},
     )
     lines = rendered(report(benchmark(summary=counts))).splitlines()
     assert any(line.endswith("Bon (neighbours)") for line in lines)

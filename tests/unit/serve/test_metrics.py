@@ -225,7 +225,7 @@ def test_the_metrics_are_those_of_the_report(state):
     assert view.decided["anytime_family"] == sum(int(latch != 0) for latch in benchmark.latched["anytime_family"])
     counted = Counter((change.procedure, change.kind) for change in benchmark.changes.values())
     assert {key: count for key, count in view.changes.items() if count} == counted
-    assert len(view.changes) == 8
+    assert len(view.changes) == 11
     for place, names in enumerate(view.names):
         pair = rows[names]
         assert view.statuses[place] == pair.status

@@ -2,13 +2,13 @@
 
 import { get } from "../api.js";
 import { h } from "../dom.js";
-import { count, fixed, points, ratio } from "../format.js";
+import { count, fixed, points, pvalue, ratio } from "../format.js";
 import { heading, link, sentence } from "../parts.js";
 
 export const title = ({ benchmark }) => `Changes, ${benchmark}`;
 
 const SHOWN = 200;
-const SCOPES = { anytime_family: "family-wise", anytime: "this pair only" };
+const SCOPES = { anytime_family: "family-wise", anytime: "this pair only", settled: "on these items" };
 
 export const load = ({ benchmark }, signal) => get("/changes", { benchmark, newest: true, limit: SHOWN }, signal);
 
@@ -35,16 +35,22 @@ export function render({ changes }, route) {
   ];
 }
 
+function strength({ evidence: e, mixture }) {
+  if (e.log_e === null) return "certain";
+  if (mixture === "exact test at N") return `p ${pvalue(Math.exp(-e.log_e))} ≤ ${pvalue(Math.exp(-e.log_threshold))}`;
+  return `ln e ${fixed(e.log_e, 2)} ≥ ${fixed(e.log_threshold, 2)}`;
+}
+
 function entry(change, benchmark) {
   const { evidence: e, model_a: a, model_b: b } = change;
-  const tone = { decided: "good", reversed: "warn turned" }[change.kind] ?? "warn";
+  const tone = { decided: "good", settled: "good", reversed: "warn turned" }[change.kind] ?? "warn";
   return h("li", { "data-key": change.id, class: seen.fresh.has(change.id) && "fresh" },
     h("p", { class: "marks" }, h("span", { class: `chip ${tone}` }, change.kind), h("span", { class: "scope" }, SCOPES[change.procedure])),
     h("div", {},
       h("p", {}, sentence(change.sentence, [a, b, benchmark])),
       h("p", { class: "evidence" },
         h("a", { href: link.pair(benchmark, a, b) }, "The pair", h("span", { class: "sr" }, ` ${a} and ${b}`)),
-        ` after ${count(e.n)} shared items · gap ${points(Math.abs(e.gap))} points · ln e ${fixed(e.log_e, 2)} ≥ ${fixed(e.log_threshold, 2)}`,
-        e.missing > 0 && ` · ${count(e.missing)} missing items counted against the leader`,
+        ` after ${count(e.n)} shared items · gap ${points(Math.abs(e.gap))} points · ${strength(change)}`,
+        e.missing > 0 && ` · ${count(e.missing)} missing items${change.procedure === "settled" ? "" : " counted against the leader"}`,
         e.resolution_ratio !== null && ` · q ${ratio(e.resolution_ratio)}`)));
 }

@@ -10,7 +10,7 @@ from monitor.engine.state.codes import ABSENT, SKIPPED, ZERO
 Flags = NDArray[np.bool_]
 
 
-class Settled(NamedTuple):
+class ComparedCells(NamedTuple):
     """What becomes of each event; shape (events,) each."""
 
     writes: Flags
@@ -25,7 +25,9 @@ class Settled(NamedTuple):
     """Code that counts for its key after all of these events."""
 
 
-def settle(existing: NDArray[np.uint32], code: NDArray[np.uint32], first: Flags, *, fills: bool) -> Settled:
+def compare_cells(
+    existing: NDArray[np.uint32], code: NDArray[np.uint32], first: Flags, *, fills: bool
+) -> ComparedCells:
     """Decide between events of the same keys, and with what was there before.
 
     Parameters
@@ -57,4 +59,4 @@ def settle(existing: NDArray[np.uint32], code: NDArray[np.uint32], first: Flags,
     against = winner[group].astype(np.uint32)
     met = ~leads & ~arrives
     conflict = met & (against != code) & ~early
-    return Settled(leads, arrives, met & ~conflict, conflict, against)
+    return ComparedCells(leads, arrives, met & ~conflict, conflict, against)

@@ -179,7 +179,6 @@ class Summary(StrictModel):
     """How many pairs of the report each procedure leaves undecided, and unresolved."""
 
     pairs: int
-    unsettled: int = Field(description="pairs of which it is open who leads on the items of the benchmark")
     undecided: dict[str, int]
     unresolved: dict[str, int]
 

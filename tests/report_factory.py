@@ -103,7 +103,6 @@ def benchmark(pairs=None, models=None, **fields):
         "models": [model("alpha", 1), model("beta", 2)] if models is None else models,
         "summary": Summary(
             pairs=len(pairs),
-            unsettled=sum(p.settled is None for p in pairs),
             undecided={
                 key: sum(getattr(p.decided, key) is None for p in pairs)
                 for key in Decided.model_fields

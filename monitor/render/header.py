@@ -112,8 +112,8 @@ def decided(benchmark: BenchmarkReport) -> str | None:
 
 def settled(benchmark: BenchmarkReport) -> str:
     """Return of how many of the listed pairs it is settled who leads on the items of the benchmark."""
-    summary = benchmark.summary
-    return f"{summary.pairs - summary.unsettled:,} of {counted(summary.pairs, 'pair')} settled"
+    settled = sum(pair.settled is not None for pair in benchmark.pairs if pair.status != "superseded")
+    return f"{settled:,} of {counted(benchmark.summary.pairs, 'pair')} settled"
 
 
 def spending(benchmark: BenchmarkReport) -> str | None:

@@ -88,7 +88,6 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
         models=model_reports(table),
         summary=Summary(
             pairs=len(rows),
-            unsettled=int(np.count_nonzero(table.settled[displayed] == 0)),
             undecided=count_undecided(table, clusters, displayed),
             unresolved=count_unresolved(table, clusters, displayed),
         ),

@@ -157,9 +157,13 @@ def test_latches_of_a_declared_item_count_equal_an_event_by_event_fold(tmp_path,
         assert change["model_a"] < change["model_b"]
         assert evidence["missing"] == ITEMS - evidence["n"]
         assert evidence["gap"] == pytest.approx((evidence["b"] - evidence["c"]) / evidence["n"])
-        assert evidence["log_e"] >= evidence["log_threshold"]
         better = change["model_a"] if change["after"] == "a" else change["model_b"]
-        assert change["sentence"].startswith(f"{better} is better than ")
+        if change["kind"] == "settled":
+            assert (evidence["log_e"], evidence["log_threshold"]) == (None, None)
+            assert change["sentence"].startswith(f"{better} leads ")
+        else:
+            assert evidence["log_e"] >= evidence["log_threshold"]
+            assert change["sentence"].startswith(f"{better} is better than ")
     assert watch_once(data, path) == text  # the flag is not needed again
     assert watch_once(data, path, "--items", f"bench={ITEMS}") == text
     assert changes(data) == latches

@@ -13,7 +13,7 @@ CALLS = [
     (
         "report ftp://host/y.jsonl",
         2,
-        "ftp://host/y.jsonl: ftp is not supported; use http or https, or download the file",
+        "ftp://host/y.jsonl: ftp:// is not read; use http:// or https://, or the path of a file",
     ),
     (
         "report a.jsonl --conflicts no/x.csv",

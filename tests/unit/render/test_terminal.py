@@ -275,7 +275,6 @@ def test_decided_and_resolved_are_counted_apart():
 def test_a_count_over_neighbours_alone_is_named_as_such():
     counts = Summary(
         pairs=1,
-        unsettled=0,
         undecided={"anytime_family": 1, "bonferroni_adjacent": 1},
         unresolved={"bonferroni_adjacent": 0},
     )

@@ -352,7 +352,7 @@ def test_where_the_gap_on_shared_items_disagrees_with_the_rank_it_is_said():
 def test_a_benchmark_that_was_only_declared_has_an_empty_report():
     whole = report(FoldLog({"declare": "bench", "items": 5}))
     assert (whole.items, whole.events, whole.models, whole.pairs) == (0, 0, [], [])
-    assert whole.summary.model_dump() == {"pairs": 0, "unsettled": 0, "undecided": {}, "unresolved": {}}
+    assert whole.summary.model_dump() == {"pairs": 0, "undecided": {}, "unresolved": {}}
 
 
 @pytest.mark.parametrize("complete", [True, False])

@@ -5,11 +5,11 @@ again from its start.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from monitor.durable import replace_file
 from schemas.packed import Segment
 
 NEXT: Final = "next"
@@ -91,13 +91,7 @@ class EpochRecord:
             for file, epoch in self.files.items()
         }
         data = {"version": _VERSION, "files": files, "generations": self.generations}
-        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = self._path.with_suffix(f".{os.getpid()}")
-        with open(draft, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-            file.write(json.dumps(data, ensure_ascii=False, indent=1).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self._path)
+        replace_file(self._path, json.dumps(data, ensure_ascii=False, indent=1).encode())
 
 
 class Epochs:

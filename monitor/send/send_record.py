@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, Final, Self
 
+from monitor.durable import replace_file
 from monitor.engine.state.delta import Source
 from schemas.events import Declaration, Spec
 
@@ -99,7 +100,6 @@ class SendRecord:
         OSError
             If it cannot be written; the old file stays.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         data = {
             "version": _VERSION,
             "destination": self.destination,
@@ -107,9 +107,4 @@ class SendRecord:
             "benchmarks": self.benchmarks,
             "ended": sorted(self.ended),
         }
-        draft = self.path.with_suffix(f".{os.getpid()}")
-        with open(draft, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-            file.write(json.dumps(data, ensure_ascii=False, indent=1).encode())
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self.path)
+        replace_file(self.path, json.dumps(data, ensure_ascii=False, indent=1).encode())

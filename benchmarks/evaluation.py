@@ -99,7 +99,6 @@ def calls_on(n: np.ndarray, b: np.ndarray, c: np.ndarray) -> dict[str, Callable[
         "anytime_required_n": lambda: stats.anytime_required_n(n, b, c),
         "expected_items_to_decision": lambda: stats.expected_items_to_decision(n, b, c, np.log(20)),
         "items_to_decision": lambda: stats.items_to_decision(n, b, c, np.log(20)),
-        "items_to_completion_decision": lambda: stats.items_to_completion_decision(n, b, c, missing, np.log(20)),
         "holm": lambda: stats.holm(p),
         "benjamini_hochberg": lambda: stats.benjamini_hochberg(p),
         "e_bh": lambda: stats.e_bh(log_e),

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from stats.clusters import clustered_se as clustered_se
     from stats.clusters import design_effect as design_effect
     from stats.clusters import robust_design_effect as robust_design_effect
-    from stats.completion import items_to_completion_decision as items_to_completion_decision
     from stats.completion_gap import clopper_pearson_gap as clopper_pearson_gap
     from stats.completion_gap import completion_interval as completion_interval
     from stats.confidence import gap_interval as gap_interval
@@ -195,7 +194,6 @@ _EXPORTS = {
         "design_effect",
         "robust_design_effect",
     ),
-    "completion": ("items_to_completion_decision",),
     "completion_gap": (
         "clopper_pearson_gap",
         "completion_interval",

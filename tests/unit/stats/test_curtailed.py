@@ -159,6 +159,22 @@ def test_the_forecast_reaches_its_threshold_there_and_not_before():
         assert_allclose(items_to_curtailed_decision(n, c, b, rest, threshold), more, rtol=1e-6)
     assert np.isinf(more[[1, 3, 4]]).all()  # too few items left, none seen, as good as tied
     assert more[5] == 0
+    one = items_to_curtailed_decision(6016, 840, 727, 6016, log(180))
+    assert (one.shape, items_to_curtailed_decision([], [], [], [], 3.0).shape) == ((), (0,))
+    assert_allclose(one, more[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((10, 1, 1, -1, 3.0), "missing must be non-negative"),
+        ((10, 1, 1, 5, np.nan), "threshold_log must be finite"),
+        (([10, 10], 1, 1, [1, 2, 3], 3.0), "arrays of unequal length"),
+    ],
+)
+def test_a_forecast_refuses_bad_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        items_to_curtailed_decision(*arguments)
 
 
 @pytest.mark.parametrize(

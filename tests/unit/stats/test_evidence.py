@@ -41,7 +41,6 @@ def test_long_vectors_are_cut_into_slabs_without_a_trace():
         "log_e_halves": (b, c),
         "log_completion_bound": (b, c, n - b - c + 9),
         "log_leader_bound": (b, c, n - b - c + 9),
-        "items_to_completion_decision": (n, b, c, n, 3.0),
         "expected_items_to_decision": (n, b, c, 3.0),
         "spending_alpha": (np.arange(1, n.size + 1),),
     }

@@ -45,7 +45,6 @@ CALLS = {
     "wald_power": {"n": 100, "gap": 0.1, "sd": 0.5, "alpha": 0.05},
     "items_to_decision": {"n": 100, "b": 20, "c": 10, "threshold_log": 3.0},
     "expected_items_to_decision": {"n": 100, "b": 20, "c": 10, "threshold_log": 3.0},
-    "items_to_completion_decision": {"n": 100, "b": 30, "c": 10, "missing": 50, "threshold_log": 3.0},
     "gap_interval": {"n": 100, "b": 20, "c": 10, "alpha": 0.05},
     "score_z": {"n": 100, "b": 20, "c": 10, "gap": 0.1},
     "score_interval": {"n": 100, "b": 20, "c": 10, "alpha": 0.05},

@@ -46,7 +46,7 @@ demo: install  ## replay the MMLU-Pro top ten of the paper through the real path
 test: dev lint types  ## run lint, types, import contracts and the quick tests (3 min)
 	$(PYTEST) -m "not full"
 
-check: test docs  ## run everything: make test, the docs build and the full tests (12 min)
+check: test docs  ## run everything: make test, the docs build and the full tests (17 min)
 	$(PYTEST) -m full
 
 lint: dev  ## check style, import contracts and dependencies (10 s)

@@ -51,6 +51,8 @@ def step_down(
     state after the event, by `whole`, if another pair latched it. Infinite evidence needs no place in a family.
     """
     latches = pairs.claims[claim]
+    if not rows.pair.size:  # a threshold falls with a latch only
+        return rows, np.zeros(0)
     pair, when, limit = _events(pairs, latches, rows)
     if not pair.size:
         _keep_peaks(latches, rows)
@@ -97,11 +99,9 @@ def _events(pairs: PairState, latches: StepDown, rows: Trajectory) -> tuple[Inde
 
 
 def _keep_peaks(latches: StepDown, rows: Trajectory) -> None:
-    """Keep the largest evidence of each pair, with the side it is for."""
+    """Keep the largest evidence of each pair, with the side it is for: of equal steps, that of the earliest."""
     if rows.pair.size:
-        order = np.lexsort(
-            (-rows.when, rows.evidence, rows.pair)
-        )  # the earliest of the steps with the largest evidence
+        order = np.lexsort((-rows.when, rows.evidence, rows.pair))
         largest = rows.rows(order[np.append(np.flatnonzero(np.diff(rows.pair[order])), rows.pair.size - 1)])
         higher = largest.evidence > np.abs(latches.peak[largest.pair])
         latches.keep_peaks(largest.pair[higher], (largest.side * largest.evidence)[higher])

@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from schemas.report import BenchmarkReport, Side, StrictModel
+from schemas.changes import Side
+from schemas.report import BenchmarkReport, StrictModel
 
 Interval = tuple[float | None, float | None]
 

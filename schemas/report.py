@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Side = Literal["a", "b"]
-Outcome = Literal["a", "b", "tie"]
+from schemas.changes import Outcome, Side
+
 Status = Literal["superseded", "invalidated", "decided", "equivalent", "held", "exhausted", "collecting"]
 
 DECISION_PROCEDURES = (

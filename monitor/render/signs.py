@@ -2,7 +2,8 @@
 
 from typing import Final, NamedTuple
 
-from schemas.report import RESOLUTION_PROCEDURES, PairReport, Side
+from schemas.changes import Side
+from schemas.report import RESOLUTION_PROCEDURES, PairReport
 
 PROCEDURES: Final = {
     "anytime_family": ("FAM", "anytime family (headline)"),

@@ -20,14 +20,13 @@ from monitor.report.item_means import has_repeats
 from monitor.report.pair_counts import Floats, json_numbers
 from monitor.report.pair_table import PairTable, Sides, is_resolved, resolution_ratio
 from monitor.report.sentences import PairFacts, reason
+from schemas.changes import Outcome, Side
 from schemas.report import (
     RESOLUTION_PROCEDURES,
     ClusterReport,
     Decided,
-    Outcome,
     PairReport,
     Resolved,
-    Side,
     Status,
     StrictModel,
 )

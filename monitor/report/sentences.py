@@ -5,7 +5,8 @@ from math import floor, log10
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.report.item_means import described, repeats_of
-from schemas.report import ASSERTED, FILES_COMPLETE, Side, Status
+from schemas.changes import Side
+from schemas.report import ASSERTED, FILES_COMPLETE, Status
 from schemas.sentences import SCOPES, assumption, too_many_items
 
 NO_ORDER = (

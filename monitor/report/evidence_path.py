@@ -89,8 +89,12 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
     b, c, c_worst, b_best = along.counts()
     for_one = log_e_halves(b, c_worst, spec.mixture)[0]
     for_other = log_e_halves(b_best, c, spec.mixture)[1]
-    if spec.order.policy == "completion" and spec.items is not None:
-        low, high = completion_interval(spec.items, b, c, np.maximum(spec.items - n, 0), spec.alpha)
+    if spec.order.policy == "completion":
+        # The items that come later on the path are missing at this point of it.
+        table = PairTable(benchmark, superseded=(np.array([one]), np.array([other])))
+        assert table.counted_missing is not None
+        items = int(table.n[0] + table.counted_missing[0])
+        low, high = completion_interval(items, b, c, items - n, spec.alpha)
     else:
         low, high = gap_interval(n, b, c_worst, spec.alpha, spec.mixture)
     if (b_best != b).any() or (c_worst != c).any():

@@ -41,8 +41,10 @@ def evidence_columns(table: PairTable, at: Index) -> dict[str, Floats]:
     single, family = ((blank, blank),) * 2
     if table.bets:
         bounds = gap_bounds(table, at, alpha, family_alpha(table, at))
-        decided = (table.anytime_decisions[name][at] for name in PROCEDURES)
-        single, family = (_agreeing(low, high, side) for (low, high), side in zip(bounds, decided, strict=True))
+        # Decisions that no longer count (a trusted order that proved wrong) do not move an interval away from 0.
+        decided = (table.decided(name) for name in PROCEDURES)
+        sides = (np.zeros(at.size, np.int8) if each is None else each[at] for each in decided)
+        single, family = (_agreeing(low, high, side) for (low, high), side in zip(bounds, sides, strict=True))
     columns |= {"gap_low": single[0], "gap_high": single[1], "gap_family_low": family[0], "gap_family_high": family[1]}
     return {name: np.where(table.n[at] > 0, values, np.nan) for name, values in columns.items()}
 

@@ -49,13 +49,13 @@ class MetricsView:
     pairs : int
         Pairs of current models.
     decided : dict of str to int
-        Pairs with a latched decision, by procedure.
+        Pairs with an anytime decision that counts, by procedure.
     settled : int
         Pairs of which it is settled who leads on the items of the benchmark.
     changes : dict of (str, str) to int
         Verdict changes by procedure and kind: all kinds, from 0 on, since an increase needs a first value.
     exhausted : int
-        Pairs that are not decided family-wise and share every item, or whose runs have ended.
+        Pairs with status exhausted that share items.
     beyond_capacity : int
         Pairs that came after the declared family was full.
     adjacent_undecided, adjacent_unresolved : dict of str to int
@@ -110,7 +110,8 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
     displayed = candidates[:cap]
     adjacent = np.flatnonzero(table.adjacent)  # all of them are counted, beyond the cap too
     clusters = cluster_columns(table, candidates[: max(cap, adjacent.size)])
-    statuses = [STATUSES[code] for code in status_codes(table, displayed).tolist()]
+    codes = status_codes(table, np.arange(table.size))
+    statuses = [STATUSES[code] for code in codes[displayed].tolist()]
     n = table.n[displayed]
     columns = evidence_columns(table, displayed)
     columns["items_to_decision"][[status == "decided" for status in statuses]] = np.nan
@@ -119,19 +120,18 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
     names = [contestant.model for contestant in benchmark.contestants]
     capacity = benchmark.spec.family.capacity
     none = np.zeros(table.size, np.int8)
+    counted = {name: none if (side := sides[name]) is None else side for name in DECISION_PROCEDURES}
     return MetricsView(
         models=model_reports(table),
         pairs=table.size,
-        decided={name: int(np.count_nonzero(latch)) for name, latch in latched.items()},
+        decided={name: int(np.count_nonzero(counted[name])) for name in PROCEDURES},
         changes={
             (procedure, kind): benchmark.change_counts[procedure, kind]
             for procedure in CLAIMS
             for kind in _KINDS_OF[procedure]
         },
         settled=int(np.count_nonzero(table.settled)),
-        exhausted=int(
-            np.count_nonzero((latched["anytime_family"] == 0) & (table.complete | table.ended) & (table.n > 0))
-        ),
+        exhausted=int(np.count_nonzero((codes == STATUSES.index("exhausted")) & (table.n > 0))),
         beyond_capacity=0 if capacity is None else int((benchmark.family_index[table.pair] > capacity).sum()),
         adjacent_undecided=count_undecided(table, clusters, adjacent),
         adjacent_unresolved=count_unresolved(table, clusters, adjacent),
@@ -141,7 +141,7 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
         n=n,
         statuses=statuses,
         columns=columns,
-        sides={name: (none if (side := sides[name]) is None else side)[displayed] for name in DECISION_PROCEDURES},
+        sides={name: side[displayed] for name, side in counted.items()},
         latched={name: latch[displayed] for name, latch in latched.items()},
         log_threshold={
             "anytime": np.full(displayed.size, -log(benchmark.spec.alpha)),

@@ -79,14 +79,16 @@ HELD = _gauge("rankwatch_held", BENCHMARK, "1 while the benchmark can get no any
 PAIRS_DECIDED = _gauge(
     "rankwatch_pairs_decided",
     (*BENCHMARK, "procedure"),
-    "Pairs of current models with a latched decision.",
+    "Pairs of current models with an anytime decision that counts: 0 where the declared order proved wrong.",
     per_label=2,
 )
 PAIRS_SETTLED = _gauge(
     "rankwatch_pairs_settled", BENCHMARK, "Pairs of which it is settled who leads on the items of the benchmark."
 )
 PAIRS_EXHAUSTED = _gauge(
-    "rankwatch_pairs_exhausted_undecided", BENCHMARK, "Pairs that share every item and are not decided family-wise."
+    "rankwatch_pairs_exhausted_undecided",
+    BENCHMARK,
+    "Pairs with status exhausted: every item is scored or the runs have ended, and no verdict was reached.",
 )
 BEYOND_CAPACITY = _gauge(
     "rankwatch_pairs_beyond_family_capacity",

@@ -103,11 +103,11 @@ function checklist(p, b) {
 function quote(p, b) {
   const side = better(p);
   const [leader, other] = p.gap < 0 ? [p.model_b, p.model_a] : [p.model_a, p.model_b];
-  const [low, high] = p.gap < 0 ? [-p.gap_high, -p.gap_low] : [p.gap_low, p.gap_high];
+  const [low, high] = p.gap < 0 ? [-p.gap_family_high, -p.gap_family_low] : [p.gap_family_low, p.gap_family_high];
   const verdict = side
     ? `${side} is decided to be better, family-wise over ${plural(b.family.size, "pair")} at alpha ${b.alpha}`
     : `no family-wise decision at alpha ${b.alpha}, so the models are tied`;
-  const interval = p.gap_low === null ? "" : `, ${fixed(100 * (1 - b.alpha), 0)} % anytime-valid interval ${range(low, high)}`;
+  const interval = p.gap_family_low === null ? "" : `, family-wise interval ${range(low, high)}`;
   const text = `On ${b.benchmark}, ${leader} is ahead of ${other} by ${fixed(100 * Math.abs(p.gap), 2)} points (${plural(p.n, "shared item")}${interval}); ${verdict} (order policy ${b.order.policy}).`;
   const copy = (event) => {
     const button = event.currentTarget;

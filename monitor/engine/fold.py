@@ -1,13 +1,13 @@
 """The fold of one benchmark: events into its score matrix, pair sums, latches and counters."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, repeat
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.admission import contestant_fault, ended_fault, is_new, row_fault, value_fault
 from monitor.engine.chunk import EventBatch
 from monitor.engine.compare_cells import ComparedCells, compare_cells
 from monitor.engine.latch.arrival import ArrivalEvidence
@@ -30,9 +30,7 @@ from monitor.engine.state.pairs import Index, chosen, pair_index, pair_members, 
 from monitor.engine.state.repeats import Undeclared
 from schemas.decode import Fault
 from schemas.events import Ended, EventFields, Spec
-from schemas.names import name_fault
 from schemas.text import shorten
-from stats.graded import MAX_ITEMS
 
 Cells = tuple[Index, Index, NDArray[np.uint32]]
 """Row, contestant and code of new scores."""
@@ -151,10 +149,10 @@ def _place(
     units = None if event.score is None else round(event.score * SCORE_UNIT)
     code = SKIPPED if units is None else benchmark.table.code_of.get(units)
     fault = (
-        (contestant in benchmark.ended and _ended_fault(benchmark, event, row, contestant))
-        or (row is None and _row_fault(benchmark, event, limits))
-        or (contestant is None and _contestant_fault(benchmark, event, limits))
-        or (code is None and _limit_fault(benchmark, "score", event.score, len(benchmark.table), limits.values))
+        (contestant in benchmark.ended and ended_fault(benchmark, event, row, contestant))
+        or (row is None and row_fault(benchmark, event, limits))
+        or (contestant is None and contestant_fault(benchmark, event, limits))
+        or (code is None and value_fault(benchmark, event, limits))
     )
     if fault:
         return fault
@@ -171,96 +169,15 @@ def _place(
     return row, contestant, code
 
 
-def _ended_fault(benchmark: Benchmark, event: EventFields, row: int | None, contestant: int | None) -> Fault | None:
-    """Return why a score of an ended run is refused; None if the run has that cell, so that it is a duplicate or a conflict."""
-    existing = ABSENT if row is None or row >= len(benchmark.scores) else benchmark.scores[row, contestant]
-    if not _is_new(benchmark, existing, SKIPPED if event.score is None else ONE):
-        return None
-    model = shorten(event.model)
-    reason = f"the run of {model} has ended; send changed scores under a new epoch"
-    return Refusal("model", model, reason, benchmark.name)
-
-
 def _refuse_ended(
     benchmark: Benchmark, events: Sequence[EventFields], row: Index, contestant: Index, codes: Index
 ) -> list[tuple[int, Fault]]:
     """Refuse new cells of ended runs: set their codes to ABSENT."""
     inside = np.flatnonzero((codes != ABSENT) & np.isin(contestant, list(benchmark.ended)))
-    inside = inside[_is_new(benchmark, benchmark.scores[row[inside], contestant[inside]], codes[inside])]
+    inside = inside[is_new(benchmark, benchmark.scores[row[inside], contestant[inside]], codes[inside])]
     codes[inside] = ABSENT
-    faults = ((k, _ended_fault(benchmark, events[k], int(row[k]), int(contestant[k]))) for k in inside.tolist())
+    faults = ((k, ended_fault(benchmark, events[k], int(row[k]), int(contestant[k]))) for k in inside.tolist())
     return [(k, fault) for k, fault in faults if fault is not None]
-
-
-def _is_new(benchmark: Benchmark, existing: Any, code: Any) -> Any:  # noqa: ANN401 - a code, or an array of codes
-    """Return whether a code would enter the matrix where another one is."""
-    return (existing == ABSENT) | ((existing == SKIPPED) & (code != SKIPPED) & benchmark.skips_wait)
-
-
-def _row_fault(benchmark: Benchmark, event: EventFields, limits: Limits) -> Fault | None:
-    # The first event of a row sets its cluster; the fold ignores later ones, however the log is chunked.
-    fault = _name_fault(benchmark, "item_id", event.item_id) or _name_fault(benchmark, "cluster", event.cluster)
-    if fault is not None:
-        return fault
-    fault = _unlisted_fault(benchmark, event)
-    if fault is not None:
-        return fault
-    if benchmark.graded and not benchmark.has_item(event.item_id):
-        fault = _limit_fault(benchmark, "item_id", event.item_id, benchmark.items, MAX_ITEMS)
-    return fault or _limit_fault(benchmark, "item_id", event.item_id, len(benchmark.rows), limits.rows)
-
-
-def _unlisted_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
-    """Return why a score of an item is refused that is not in the declared list."""
-    listed = benchmark.declared_items
-    if listed is None or event.item_id in listed:
-        return None
-    reason = (
-        f"{shorten(event.item_id)} is not in the declared list of {len(listed):,} items; correct the id, or "
-        "declare the list under another benchmark name"
-    )
-    return Refusal("item_id", shorten(event.item_id), reason, benchmark.name)
-
-
-def refusals(
-    benchmark: Benchmark, events: Iterable[tuple[int, EventFields]], *, listed: bool
-) -> Iterator[tuple[int, Fault]]:
-    """Yield the line and fault of events that the fold would refuse: scores of ended runs and, if `listed`, of items that are not declared.
-
-    The end of a run is permanent; a declaration that is not folded yet may list more items.
-    """
-    ended = {run for run, contestant in benchmark.epoch_contestant_of.items() if contestant in benchmark.ended}
-    for line, event in events:
-        item = event.item_id
-        row = benchmark.repeat_row_of.get((item, event.repeat)) if event.repeat else benchmark.row_of.get(item)
-        fault = None
-        if (event.model, event.epoch) in ended:
-            fault = _ended_fault(benchmark, event, row, benchmark.epoch_contestant_of[event.model, event.epoch])
-        elif listed and row is None:
-            fault = _unlisted_fault(benchmark, event)
-        if fault is not None:
-            yield line, fault
-
-
-def _contestant_fault(benchmark: Benchmark, event: EventFields, limits: Limits) -> Fault | None:
-    count = len(benchmark.contestants)
-    fault = _name_fault(benchmark, "model", event.model)
-    return fault or _limit_fault(benchmark, "model", event.model, count, limits.contestants)
-
-
-def _name_fault(benchmark: Benchmark, field: str, name: str | None) -> Fault | None:
-    reason = None if name is None else name_fault(name)
-    if reason is None:
-        return None
-    return Fault(field, shorten(name), f"the name {reason}; use 1 to 200 printable characters", benchmark.name)
-
-
-def _limit_fault(benchmark: Benchmark, field: str, value: object, count: int, most: int) -> Fault | None:
-    if count < most:
-        return None
-    noun = {"item_id": "items", "model": "models", "score": "different scores"}[field]
-    reason = f"{shorten(value)} is beyond the limit of {most:,} {noun} a benchmark; send fewer {noun}"
-    return Refusal(field, shorten(value), reason, benchmark.name)
 
 
 def _apply(

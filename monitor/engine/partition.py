@@ -6,12 +6,13 @@ from typing import Any, Final
 
 import msgspec
 
+from monitor.engine.admission import benchmark_fault
 from monitor.engine.chunk import Chunk, EventBatch
 from monitor.engine.declarations import redeclare, refusal, under_version
 from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
 from monitor.engine.limits import Limits
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Refusal, Source, StoredState
+from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Source, StoredState
 from monitor.engine.state.keys import record_digest
 from monitor.engine.state.restore import restore_benchmark
 from monitor.engine.steps import (
@@ -27,7 +28,6 @@ from monitor.engine.steps import (
 )
 from schemas.decode import Fault, check_object
 from schemas.events import Declaration, Ended, EventFields
-from schemas.text import shorten
 
 _AT_ONCE: Final = 2_000
 """Records that are decoded and folded at a time: their events are then still in the processor's cache."""
@@ -203,13 +203,9 @@ class _Folding:
         checked = check_object({"benchmark": name, "item_id": "1", "model": "1", "score": 0})
         if isinstance(checked, Fault):
             return checked
-        most = partition.limits.benchmarks
-        if len(partition.benchmarks) >= most:
-            return Refusal(
-                "benchmark",
-                shorten(name),
-                f"{shorten(name)} is beyond the limit of {most:,} benchmarks; send fewer benchmarks",
-            )
+        fault = benchmark_fault(name, len(partition.benchmarks), partition.limits)
+        if fault is not None:
+            return fault
         benchmark = partition.benchmarks[name] = Benchmark(name)
         return benchmark
 

@@ -64,7 +64,11 @@ class ReportCache:
 
     def owns(self, name: str) -> bool:
         """Return whether a benchmark belongs to this worker, if it exists."""
-        return any(partition.is_ours(name) for partition in self._partitions())
+        return self.partition_of(name) is not None
+
+    def partition_of(self, name: str) -> Partition | None:
+        """Return the partition of this worker to which a benchmark belongs, or None."""
+        return next((partition for partition in self._partitions() if partition.is_ours(name)), None)
 
     def benchmarks(self) -> dict[str, Benchmark]:
         """Return the benchmarks by name."""

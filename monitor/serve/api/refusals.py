@@ -5,15 +5,18 @@ to its end, the record is appended; if the fold refuses it, it is kept as a dead
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
-from monitor.engine.fold import no_runs, refusals, runs_of
+from monitor.engine.admission import Admission, benchmark_fault
+from monitor.engine.fold import no_runs, runs_of
+from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.api.intake import Intake, Submission
 from monitor.serve.report_cache import ReportCache
 from schemas.api import RecordError
 from schemas.decode import Fault
-from schemas.events import Ended, EventFields
+from schemas.events import Ended
 
 _AT_ONCE: Final = 5_000
 """Events that are checked before other requests get a turn."""
@@ -26,7 +29,7 @@ async def refuse(
     reports: ReportCache, intake: Intake, submission: Submission, until: Until
 ) -> tuple[Submission, list[RecordError]]:
     """Return what of a request is to be appended, and the records that are refused, by line."""
-    refused = await _late_or_unlisted(reports, intake, submission)
+    refused = await _refused_events(reports, intake, submission)
     if refused:
         kept = [k for k, line in enumerate(submission.event_lines) if line not in refused]
         submission = submission._replace(
@@ -45,24 +48,48 @@ async def refuse(
     ]
 
 
-async def _late_or_unlisted(reports: ReportCache, intake: Intake, submission: Submission) -> dict[int, Fault]:
-    """Return the fault of each score of an ended run, or of an item that is not declared, by line."""
-    redeclared = {declaration.declare for declaration in submission.declarations}
-    benchmarks = {name: each for name, each in reports.benchmarks().items() if each.ended or each.declared_items}
-    found: dict[int, Fault] = {}
-    if not benchmarks:
-        return found
+async def _refused_events(reports: ReportCache, intake: Intake, submission: Submission) -> dict[int, Fault]:
+    """Return the fault of each event that the fold would refuse, by line."""
+    admissions = _admissions(reports, intake, submission)
+    refused: dict[int, Fault] = {}
+    if not admissions:
+        return refused
     for start in range(0, len(submission.events), _AT_ONCE):
         piece = slice(start, start + _AT_ONCE)
-        by_name: dict[str, list[tuple[int, EventFields]]] = {}
         for line, event in zip(submission.event_lines[piece], submission.events[piece], strict=True):
-            if event.benchmark in benchmarks:
-                by_name.setdefault(event.benchmark, []).append((line, event))
-        for name, events in by_name.items():
-            listed = name not in redeclared and intake.is_folded(name)
-            found.update(refusals(benchmarks[name], events, listed=listed))
+            admission = admissions.get(event.benchmark)
+            fault = admission.fault(event) if isinstance(admission, Admission) else admission
+            if fault is not None:
+                refused[line] = fault
         await asyncio.sleep(0)
-    return found
+    return refused
+
+
+def _admissions(reports: ReportCache, intake: Intake, submission: Submission) -> dict[str, Admission | Fault]:
+    """Return what judges the events of each benchmark of which some may be refused, or why it cannot begin."""
+    declared = {declaration.declare for declaration in submission.declarations}
+    runs: dict[str, set[tuple[str, int]]] = {}
+    for event in submission.events:
+        runs.setdefault(event.benchmark, set()).add((event.model, event.epoch))
+    admissions: dict[str, Admission | Fault] = {}
+    begun: Counter[int] = Counter()
+    for name in dict.fromkeys([*declared, *runs]):
+        partition = reports.partition_of(name)
+        if partition is None:
+            continue
+        benchmark, folded = partition.benchmarks.get(name), intake.is_folded(name)
+        if benchmark is None:
+            count = len(partition.benchmarks) + begun[partition.number]
+            fault = benchmark_fault(name, count, partition.limits) if folded else None
+            if fault is not None:
+                admissions[name] = fault
+                continue
+            begun[partition.number] += 1
+            benchmark = Benchmark(name)
+        admission = Admission(benchmark, partition.limits, folded=folded and name not in declared)
+        if admission.needed(len(submission.events), len(runs.get(name, ()))):
+            admissions[name] = admission
+    return admissions
 
 
 async def _unknown_runs(reports: ReportCache, intake: Intake, submission: Submission, until: Until) -> dict[int, Fault]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ValidationError
 
+from monitor.engine.admission import benchmark_fault
 from monitor.engine.declarations import refusal
 from monitor.engine.fold import runs_of
 from monitor.engine.state.benchmark import Benchmark
@@ -34,7 +35,8 @@ Name = Annotated[CheckedName, Query()]
 _WRITE_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     408: {"description": "The body did not arrive in time."},
     409: {
-        "description": "Scores exist, and the declaration changes what their verdicts rest on without being the next version."
+        "description": "Scores exist, and the declaration changes what their verdicts rest on without being the next version, or there are "
+        "as many benchmarks as the limit allows."
     },
     413: {"description": "The body is too large."},
     415: {"description": "The content type or the encoding is not supported."},
@@ -79,8 +81,8 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, bodies:
         """Append events durably.
 
         A request with a record that cannot be read is refused as a whole, with an error for each. Records that can be read and that the
-        state refuses (scores of ended runs or of items that are not declared, ends of runs without scores) are listed in `rejected` and are
-        not stored; the rest is. Sending a request twice is safe: only the first score of a key counts.
+        state refuses (scores of ended runs or of items that are not declared, names beyond a limit, ends of runs without scores) are listed
+        in `rejected` and are not stored; the rest is. Sending a request twice is safe: only the first score of a key counts.
         """
         media_type = _media_type(request, _EVENT_TYPES)
         body = await bodies.read(request)
@@ -89,7 +91,7 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, bodies:
         else:
             submission = parse_body(body, media_type)
         for declaration in submission.declarations:
-            _check(reports, declaration)
+            _check(reports, intake, declaration)
         submission, rejected = await refuse(reports, intake, submission, _until)
         if submission:
             await _append(intake, submission)
@@ -133,9 +135,9 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, b
         except ValidationError as error:
             raise validation_problem(error.errors(), Spec.model_fields) from error
         declaration = Declaration.model_validate(spec.model_dump() | {"declare": benchmark})
-        _check(reports, declaration)
+        _check(reports, intake, declaration)
         place = await _append(intake, Submission.empty()._replace(declarations=[declaration]))
-        in_force = await _until(lambda: _in_force(reports, declaration))
+        in_force = await _until(lambda: _in_force(reports, intake, declaration))
         return DeclarationTaken(benchmark=benchmark, place=place, in_force=in_force, spec=spec)
 
 
@@ -148,12 +150,12 @@ def _how_to_declare(benchmark: Benchmark) -> str:
     )
 
 
-def _in_force(reports: ReportCache, declaration: Declaration) -> bool:
+def _in_force(reports: ReportCache, intake: Intake, declaration: Declaration) -> bool:
     """Return whether a declaration is in force; raise the 409 if scores are ahead of it in the log."""
     benchmark = reports.benchmarks().get(declaration.declare)
     if benchmark is not None and benchmark.declared and benchmark.spec == declaration.spec():
         return True
-    _check(reports, declaration)
+    _check(reports, intake, declaration)
     return False
 
 
@@ -197,10 +199,17 @@ def _have_ended(reports: ReportCache, name: str, runs: Sequence[RunName]) -> boo
     )
 
 
-def _check(reports: ReportCache, declaration: Declaration) -> None:
-    """Raise the 409 if a declaration contradicts the one under which scores exist."""
-    benchmark = reports.benchmarks().get(declaration.declare)
-    fault = refusal(benchmark, declaration.spec()) if benchmark is not None else None
+def _check(reports: ReportCache, intake: Intake, declaration: Declaration) -> None:
+    """Raise the 409 if a declaration contradicts the one under which scores exist, or is of a benchmark too many."""
+    name = declaration.declare
+    partition = reports.partition_of(name)
+    if partition is None:
+        return
+    benchmark, fault = partition.benchmarks.get(name), None
+    if benchmark is not None:
+        fault = refusal(benchmark, declaration.spec())
+    elif intake.is_folded(name):
+        fault = benchmark_fault(name, len(partition.benchmarks), partition.limits)
     if fault is not None:
         raise ProblemError(409, fault_detail(fault))
 

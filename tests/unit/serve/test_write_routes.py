@@ -9,6 +9,7 @@ import zlib
 
 import pytest
 
+from monitor.engine.limits import Limits
 from monitor.engine.partition import Partition
 from monitor.serve.api import body_reader, write_routes
 from tests.commands import Counted, events, pairs_of
@@ -415,6 +416,59 @@ def test_items_that_are_not_declared_are_listed(served):
     longer = declared | {"item_ids": [*declared["item_ids"], "x"], "version": 2}
     answer = served.post([longer, other])
     assert (answer.json["accepted"], answer.json["rejected"]) == (1, [])
+
+
+def test_names_beyond_a_limit_are_listed_and_not_stored():
+    """What the answer lists is what the fold refuses, also of the names that one request brings."""
+
+    def record(item, model="a", score=1, benchmark="bench", **fields):
+        return {"benchmark": benchmark, "item_id": item, "model": model, "score": score, **fields}
+
+    def listed(answer):
+        return [(error["line"], error["field"], error["found"]) for error in answer.json["rejected"]]
+
+    limits = Limits(benchmarks=2, contestants=2, rows=3, values=3)
+    with Served(Partition(limits=limits)) as served:
+        declared = {"declare": "bench", "scores": "graded", "aliases": {"other": "a"}}
+        answer = served.post([declared, *(record(item, model) for item in "12" for model in "ab")])
+        assert (answer.json["accepted"], answer.json["rejected"]) == (4, [])
+        answer = served.post(
+            [
+                record("3", "c"),  # the third model: its item has no place then
+                record("4"),
+                record("4", "other"),
+                record("5"),
+                record("4", repeat=1),
+                record("2", "b"),
+                record("1", epoch=1),
+                record("4", "b", 0.25),
+                record("1", "b", 0.5),
+                record("1", "x", benchmark="second"),
+                record("1", "x", benchmark="third"),
+            ]
+        )
+        assert answer.json["accepted"] == 5
+        assert listed(answer) == [
+            (1, "model", "c"),
+            (4, "item_id", "5"),
+            (5, "item_id", "4"),
+            (7, "model", "a"),
+            (9, "score", "0.5"),
+            (11, "benchmark", "third"),
+        ]
+        reasons = {error["field"]: error["reason"] for error in answer.json["rejected"]}
+        assert reasons == {
+            "model": "a is beyond the limit of 2 models a benchmark; send fewer models",
+            "item_id": "4 is beyond the limit of 3 items a benchmark; send fewer items",
+            "score": "0.5 is beyond the limit of 3 different scores a benchmark; send fewer different scores",
+            "benchmark": "third is beyond the limit of 2 benchmarks; send fewer benchmarks",
+        }
+        assert listed(served.post([record("1", benchmark="third")])) == [(1, "benchmark", "third")]
+        refused = put(served, {"items": 5}, benchmark="third")
+        assert refused.status == 409
+        assert "beyond the limit of 2 benchmarks" in refused.json["detail"]
+        assert served.partitions[0].counters["rejected"] == 0
+        assert [b["rejected"] for b in served.get("benchmarks").json["benchmarks"]] == [0, 0]
 
 
 UNKNOWN = [

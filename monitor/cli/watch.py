@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -207,11 +207,12 @@ async def _resume(files: _Files, monitor: "EmbeddedMonitor") -> None:
     paths, importer = files.paths, files.importer
     await monitor.caught_up()
     specs = {name: benchmark.spec for name, benchmark in monitor.reports.benchmarks().items()}
-    changed = files.declare.resume(specs, lambda: benchmarks_in(importer.find(paths, strict=False), importer))
-    for fields in changed:
+
+    def refused(fields: dict[str, Any]) -> str | None:
         fault = refusal(monitor.reports.benchmarks()[fields["declare"]], Declaration.model_validate(fields).spec())
-        if fault is not None:
-            stop(f"{fault.field}: {fault.reason}", USAGE)
+        return None if fault is None else f"{fault.field}: {fault.reason}"
+
+    changed = files.declare.resume(specs, lambda: benchmarks_in(importer.find(paths, strict=False), importer), refused)
     if changed:
         await monitor.log.append([json.dumps(fields).encode() for fields in changed])
         await monitor.caught_up()

@@ -107,6 +107,19 @@ def test_a_benchmark_that_grows_is_declared_larger(tmp_path, board):
     assert standing(other) == standing(fresh)
 
 
+def test_fewer_items_than_have_scores_end_the_command_and_lose_nothing(tmp_path, board):
+    data, path = tmp_path / "data", write(tmp_path / "a.jsonl", board)
+    before = only(watch_once(data, path, "--items", 120))
+    log = (data / "log.jsonl").read_bytes()
+    refused = rankwatch("watch", path, "--once", "--data-dir", data, "--items", 100, code=2)
+    assert (
+        refused.stderr
+        == "rankwatch: items: 'bench' has scores of 120 items, so it cannot have 100; declare at least 120\n"
+    )
+    assert (data / "log.jsonl").read_bytes() == log
+    assert only(watch_once(data, path)) == before
+
+
 @pytest.mark.parametrize(
     ("spoil", "flags", "reason"),
     [

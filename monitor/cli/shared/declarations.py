@@ -260,7 +260,12 @@ class Declarations:
                 f"count as the whole benchmark; --items {shorten(name)}={known.items} counts the others as missing"
             )
 
-    def resume(self, specs: Mapping[str, Spec], in_files: Callable[[], set[str]]) -> list[Fields]:
+    def resume(
+        self,
+        specs: Mapping[str, Spec],
+        in_files: Callable[[], set[str]],
+        refusal: Callable[[Fields], str | None] = lambda _: None,
+    ) -> list[Fields]:
         """Take up benchmarks that have begun: a flag or a table that changes one declares its next version, and this is printed.
 
         Parameters
@@ -268,6 +273,8 @@ class Declarations:
         specs : mapping of str to Spec
         in_files : callable
             Returns the benchmarks that the files of this command hold.
+        refusal : callable, optional
+            Returns why the state refuses a declaration; that ends the command.
 
         Returns
         -------
@@ -295,18 +302,23 @@ class Declarations:
         for name, new in sorted(changed.items()):
             if fault := version_fault(name, specs[name], new):
                 stop(fault.reason, USAGE)
-            note(_describe_version(name, specs[name], new))
         for name, spec in specs.items():
             self._begun[name] = _fields(changed.get(name, spec))
             if not aliases.items() <= spec.aliases.items():
                 self._begun[name] = _override(self._begun[name], {"aliases": aliases})
                 if problem := alias_problem(self._begun[name]["aliases"]):
                     stop(f"--alias: {shorten(name)}: {problem} (declared so far: {_show_aliases(spec.aliases)})", USAGE)
-        return [
+        declarations = [
             {"declare": name, **self._begun[name]}
             for name, spec in specs.items()
             if name in changed or self._begun[name].get("aliases", {}) != spec.aliases
         ]
+        for fields in declarations:
+            if reason := refusal(fields):
+                stop(reason, USAGE)
+        for name, new in sorted(changed.items()):
+            note(_describe_version(name, specs[name], new))
+        return declarations
 
     def _note_overrides(self, benchmark: str, own: Fields) -> None:
         """Print which declared values a flag or a rankwatch.toml replaces."""

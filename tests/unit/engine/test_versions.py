@@ -75,6 +75,23 @@ def test_a_larger_item_count_keeps_the_scores_and_judges_them_again():
         assert (REDECLARED in pair.reason) == (pair.status == "decided" or pair.decided.anytime is not None)
 
 
+def test_fewer_items_than_have_scores_are_refused_and_nothing_changes():
+    log = FoldLog({"declare": "bench", "items": 60}, *scores())
+    before, changes = latches(log), dict(log.bench.changes)
+    log.send({"declare": "bench", "items": 50, "version": 2})
+    (letter,) = log.letters
+    assert letter.reason == "'bench' has scores of 60 items, so it cannot have 50; declare at least 60"
+    assert latches(log) == before != {}
+    assert log.bench.changes == changes
+    assert log.bench.spec.items == 60
+    # After an item too many the right count releases the benchmark, and no other.
+    log.send(*scores(62, start=60), {"declare": "bench", "items": 61, "version": 2})
+    assert len(log.letters) == 2
+    log.send({"declare": "bench", "items": 62, "version": 2})
+    assert len(log.letters) == 2
+    assert log.bench.can_decide
+
+
 @pytest.mark.parametrize(
     ("first", "second", "more"),
     [
@@ -130,15 +147,6 @@ def test_undeclared_repeats_are_declared_in_place():
     assert log.bench.latched["anytime"].any() == False  # noqa: E712 - of numpy
     log.restart()
     assert "a has 2 repeats of item 0" in log.bench.undeclared
-
-
-def test_too_few_items_hold_at_once_and_the_next_version_releases():
-    log = FoldLog({"declare": "bench", "items": 60}, *scores())
-    held = log.send({"declare": "bench", "items": 59, "version": 2})
-    assert set(by_kind(held)) == {"superseded"}
-    released = log.send({"declare": "bench", "items": 60, "version": 3})
-    assert set(by_kind(released)) == {"decided", "settled"}
-    assert all(field.endswith(":3") for field in by_kind(released)["decided"])
 
 
 def test_the_assumption_is_omitted_for_the_published_size_alone():

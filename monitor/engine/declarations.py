@@ -98,7 +98,10 @@ def _scores_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
         reason = f"{benchmark.name!r} has scores of item {shorten(unlisted)}, which is not in the list; add it"
         return Refusal("item_ids", shorten(unlisted), reason, benchmark.name)
     if spec.items is not None and spec.items < benchmark.items:
-        reason = f"{benchmark.name!r} has scores of {benchmark.items:,} items, so it cannot have {spec.items:,}; declare at least {benchmark.items:,}"
+        had = f"{benchmark.items:,}"
+        reason = (
+            f"{benchmark.name!r} has scores of {had} items, so it cannot have {spec.items:,}; declare at least {had}"
+        )
         return Refusal("items", str(spec.items), reason, benchmark.name)
     if (spec.scores == "graded" or spec.repeats != 1) and benchmark.items > MAX_GRADED_ITEMS:
         reason = (

@@ -299,9 +299,6 @@ class Declarations:
             note(
                 f"{shorten(name)} stays as it was declared; flags without a name are for benchmarks that begin ({flags} names it)"
             )
-        for name, new in sorted(changed.items()):
-            if fault := version_fault(name, specs[name], new):
-                stop(fault.reason, USAGE)
         for name, spec in specs.items():
             self._begun[name] = _fields(changed.get(name, spec))
             if not aliases.items() <= spec.aliases.items():
@@ -313,11 +310,7 @@ class Declarations:
             for name, spec in specs.items()
             if name in changed or self._begun[name].get("aliases", {}) != spec.aliases
         ]
-        for fields in declarations:
-            if reason := refusal(fields):
-                stop(reason, USAGE)
-        for name, new in sorted(changed.items()):
-            note(_describe_version(name, specs[name], new))
+        _print_versions(specs, changed, [refusal(fields) for fields in declarations])
         return declarations
 
     def _note_overrides(self, benchmark: str, own: Fields) -> None:
@@ -428,6 +421,16 @@ def _next_version(name: str, old: Spec, given: Fields) -> Spec | None:
             stop(fault.reason, USAGE)
         stop(f"{shorten(name)}: {describe_error(error.errors(include_url=False)[0])}", USAGE)
     return new if changed_fields(old, new) else None
+
+
+def _print_versions(specs: Mapping[str, Spec], changed: Mapping[str, Spec], refusals: Iterable[str | None]) -> None:
+    """Print what each next version declares; end the command if one is refused."""
+    faults = (version_fault(name, specs[name], new) for name, new in sorted(changed.items()))
+    for reason in (*(fault and fault.reason for fault in faults), *refusals):
+        if reason:
+            stop(reason, USAGE)
+    for name, new in sorted(changed.items()):
+        note(_describe_version(name, specs[name], new))
 
 
 def _describe_version(name: str, old: Spec, new: Spec) -> str:

@@ -68,7 +68,7 @@ def send(
     import shlex
 
     from monitor.cli.shared.declarations import make_declarations
-    from monitor.cli.shared.files import benchmarks_in, find_files, make_importer
+    from monitor.cli.shared.files import benchmarks_in, find_files, make_importer, unmatched_choices
     from monitor.cli.shared.process import log_to_terminal
     from monitor.cli.shared.settings import read_settings
     from monitor.ingest.epochs import EpochRecord, Epochs
@@ -109,6 +109,8 @@ def send(
                 inherit=inherit,
             )
         )
+        for text in unmatched_choices(importer):
+            note(text)
     except TooManyRejected as error:
         stop(error.problem)
     except ValueError as error:

@@ -131,7 +131,7 @@ async def _read_once(
     """Read the files to their end and print the report."""
     from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.conflicts import save_conflicts
-    from monitor.cli.shared.files import benchmarks_in, find_files, stop_without_results
+    from monitor.cli.shared.files import benchmarks_in, find_files, stop_without_results, unmatched_choices
     from monitor.cli.shared.output import print_report
     from monitor.ingest.incomplete import incomplete_benchmarks
     from monitor.ingest.reject_limit import TooManyRejected
@@ -151,6 +151,8 @@ async def _read_once(
         await monitor.caught_up()
         if not monitor.reports.benchmarks():
             stop_without_results(found)
+        for text in unmatched_choices(files.importer):
+            note(text)
         all_ended = not (files.ended or files.inherit) or await _end_runs(files, monitor, tailer)
         if monitor.dead_letters_written:
             note(_rejected(monitor.dead_letters_written, monitor))

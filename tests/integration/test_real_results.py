@@ -122,6 +122,34 @@ def test_scores_again_are_listed_by_model_and_item_and_under_a_new_epoch_superse
                 assert int(row[f"epoch_{side}"]) == (row[f"model_{side}"] == "b")
 
 
+def test_a_flag_that_no_file_uses_is_printed(tmp_path):
+    """`--metric` and the like choose among what a log of a harness holds; of other files they were ignored without a word."""
+    events = [scored(k, m, int((k + j) % 3 > 0)) for k in range(20) for j, m in enumerate("ab")]
+    path, other = write(tmp_path / "a.jsonl", events), write(tmp_path / "b.jsonl", [scored("x", "c", 1)])
+    expected, _ = report(path, other)
+    flags = ("--metric", "acc", "--scorer", "match", "--filter", "none", "--cluster", "none", "--benchmark", "mine")
+    result, notes = report(path, other, *flags)
+    assert result == expected
+    kind = "not used for files that hold events, as this one does"
+    assert notes == f"rankwatch: {path}: --metric, --filter, --scorer, --cluster, --benchmark are {kind}\n"
+    watched = rankwatch("watch", path, "--once", "--data-dir", tmp_path / "data", "--metric", "acc").stderr
+    assert f"a.jsonl: --metric is {kind}" in watched
+    table = tmp_path / "t.csv"
+    table.write_text("item_id,model,score\n1,a,1\n1,b,0\n")
+    notes = report(table, "--benchmark", "quiz", "--metric", "acc")[1]
+    assert "t.csv: --metric is not used for files that hold a table" in notes
+
+
+def test_a_choice_for_a_name_that_no_file_holds_ends_the_command(tmp_path):
+    path = write(tmp_path / "a.jsonl", [scored(k, m, 50) for k in range(20) for m in "ab"])
+    refused = rankwatch("report", path, "--scale", "bench=100", "--scale", "bensh=10", code=2)
+    assert "--scale bensh=10: it applies to nothing that was read; it could apply to bench" in refused.stderr
+    noted = rankwatch(
+        *("watch", path, "--once", "--data-dir", tmp_path / "data", "--scale", "bench=100", "--scale", "bensh=10")
+    )
+    assert "--scale bensh=10: it applies to nothing that was read" in noted.stderr
+
+
 def test_scores_are_as_exact_as_they_came(tmp_path):
     """Thirds and sevenths: rounded to six decimals, ln e of such a file was off by 8.5e-5."""
     rng = np.random.default_rng(3)

@@ -351,12 +351,12 @@ class Declarations:
         for name in sorted(self._flags.named() - begun):
             flags = " and ".join(f"--{field}" for field, named in self._flags.values.items() if name in named)
             texts.append(
-                f"{flags} {shorten(name)}=...: the files hold no benchmark of that name; they hold {_similar_first(name, begun)}"
+                f"{flags} {shorten(name)}=...: the files hold no benchmark of that name; they hold {similar_first(name, begun)}"
             )
         return texts
 
 
-def _similar_first(name: str, names: Iterable[str]) -> str:
+def similar_first(name: str, names: Iterable[str]) -> str:
     """List names, the most similar to one first."""
     from difflib import SequenceMatcher
 

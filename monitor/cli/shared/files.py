@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
-from monitor.cli.shared.declarations import make_declarations
+from monitor.cli.shared.declarations import make_declarations, similar_first
 from monitor.cli.shared.epochs import by_path
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions, given
@@ -64,6 +64,8 @@ def read_results(
     if not limit.lines:
         stop_without_results(files)
     declarations.stop_unused(partition.benchmarks)
+    if texts := unmatched_choices(importer):
+        stop("\nrankwatch: ".join(texts), USAGE)
     declarations.note_published(partition)
     return partition
 
@@ -74,6 +76,14 @@ def make_importer(logs: ScoreOptions) -> Importer:
         return Importer(Choices.parse(**given(logs)), note)
     except ChoiceError as error:
         stop(str(error), USAGE)
+
+
+def unmatched_choices(importer: Importer) -> list[str]:
+    """Return a sentence for each choice of a metric, filter, scorer or scale for a name that no file read so far holds."""
+    return [
+        f"{entry}: it applies to nothing that was read; it could apply to {similar_first(name, names)}"
+        for entry, name, names in importer.choices.unmatched()
+    ]
 
 
 def find_files(importer: Importer, paths: Sequence[str]) -> list[Path]:

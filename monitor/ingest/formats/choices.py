@@ -23,6 +23,9 @@ CLUSTER_FIELDS: Final = ("cluster", "category", "subject", "topic", "domain")
 """Usual names of the field that holds an item's cluster; the first of them in the item counts."""
 
 
+_CHOOSERS: Final = ("metric", "filter", "scorer")
+
+
 class ChoiceError(ValueError):
     """A choice that is not valid."""
 
@@ -50,7 +53,10 @@ class Selection:
     """
 
     def __init__(self, option: str, entries: Iterable[str] = ()) -> None:
+        self._option = option
         self._names: dict[str | None, str] = {}
+        self.asked: set[str] = set()
+        """Benchmarks for which a name was looked up."""
         for entry in entries:
             benchmark, equals, name = entry.rpartition("=")
             if not name or (equals and not benchmark):
@@ -68,7 +74,22 @@ class Selection:
 
     def of(self, *benchmarks: str) -> str | None:
         """Return the name chosen for the first of some benchmarks that has one (a task, then its group), or None."""
+        if not self._names:
+            return None
+        self.asked.update(benchmarks)
         return next((self._names[name] for name in (*benchmarks, None) if name in self._names), None)
+
+    def unmatched(self) -> dict[str, str]:
+        """Return each entry of a benchmark that was never looked up, with that benchmark.
+
+        Examples
+        --------
+        >>> metric = Selection("--metric", ["acc", "gsm8k=exact_match"])
+        >>> metric.of("mmlu"), metric.unmatched()
+        ('acc', {'--metric gsm8k=exact_match': 'gsm8k'})
+        """
+        names = self._names.items()
+        return {f"{self._option} {key}={name}": key for key, name in names if key is not None and key not in self.asked}
 
 
 @dataclass(frozen=True)
@@ -131,6 +152,30 @@ class Choices:
             parse_scale(scale),
             follow_symlinks,
         )
+
+    def unused(self, *used: str) -> list[str]:
+        """Return the given flags that a file does not use, of those that choose among what a log holds.
+
+        Parameters
+        ----------
+        *used : str
+            The choices that a file of its format uses. If a metric, filter or scorer among them is given, the others are for other files.
+
+        Examples
+        --------
+        >>> Choices.parse(metric=["acc"], cluster="topic").unused("cluster")
+        ['--metric']
+        >>> Choices.parse(metric=["acc"], scorer=["match"]).unused("scorer", "cluster", "benchmark")
+        []
+        """
+        given = [name for name in (*_CHOOSERS, "cluster", "benchmark") if getattr(self, name)]
+        elsewhere = _CHOOSERS if set(_CHOOSERS).intersection(used, given) else ()
+        return [f"--{name}" for name in given if name not in {*used, *elsewhere}]
+
+    def unmatched(self) -> list[tuple[str, str, list[str]]]:
+        """Return each choice for a benchmark that no file holds, with its name and the names that the files hold."""
+        selections = (self.metric, self.filter, self.scorer, self.scale)
+        return [(entry, name, sorted(each.asked)) for each in selections for entry, name in each.unmatched().items()]
 
     def scaled(self, score: object, *benchmarks: object) -> object:
         """Return a score on the scale from 0 to 1; any value that is not a number is returned unchanged.

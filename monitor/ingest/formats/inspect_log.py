@@ -56,6 +56,7 @@ class _LogReader:
             self._refuse_without_scores(len(samples))
             return
         file, spec = self._file, self._log.eval
+        file.note_unused("a log of Inspect", "scorer", "cluster", "benchmark")
         file.runs.add_run(file.path, spec.task, self._model, spec.task_version, spec.task_id or file.path.name)
         if spec.counts and file.declares_items:
             yield self._writer.declare(self._benchmark, **spec.counts)

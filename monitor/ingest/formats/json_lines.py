@@ -36,6 +36,7 @@ def _choose(first: bytes, log: LogFile) -> Translator | None:
 
         return SampleTranslator(log)
     if not choices.columns and ("declare" in record or all(field in record for field in _EVENT)):
+        log.note_unused("events")
         return None if model is None and not choices.scale else _EventTranslator(log)
     return _choose_columns(record, log)
 
@@ -54,6 +55,7 @@ def _choose_columns(record: dict[str, Any], log: LogFile) -> Translator | None:
         wide = isinstance(error, WideTableError) and _holds_scores(record)
         return _WideTranslator(names, str(error)) if wide else None
     log.notices(columns.description)
+    log.note_unused("rows", "cluster", "benchmark")
     return _ObjectTranslator(columns)
 
 

@@ -71,6 +71,7 @@ class SampleTranslator(RecordTranslator):
         task = name["task"] if name else None
         group = results.group(task) if results and task and not log.choices.subtasks else None
         benchmark = log.choices.benchmark or group or task
+        log.note_unused("samples of lm-eval", "metric", "filter", "cluster", "benchmark")
         if benchmark is None:
             reason = f"{shorten(path.name)} does not name the task; rename it to samples_<task>_<time>.jsonl, or use --benchmark NAME"
             raise Refusal("file", shorten(path.name), reason)

@@ -40,6 +40,10 @@ class Notices:
         more = len(files) > _LISTED_FILES
         self(f"{show(path)}: {text}" + ("; more files with this note are not listed" if more else ""))
 
+    def kind(self, path: Path, text: str) -> None:
+        """Pass on a note about the files of a kind, with the first of them."""
+        self._once(text, f"{show(path)}: {text}")
+
     def choice(self, benchmark: str, text: str) -> None:
         """Pass on what was chosen for a benchmark, unless the same was chosen for another one."""
         self._once(text, f"{shorten(benchmark)}: {text}")
@@ -129,6 +133,15 @@ class LogFile:
     def note(self, text: str) -> None:
         """Pass on a note about the file."""
         self.notices.file(self.path, text)
+
+    def note_unused(self, holds: str, *used: str) -> None:
+        """Pass on which flags the file does not use, since it holds events, a table or a log of another harness."""
+        flags = self.choices.unused(*used)
+        if flags:
+            verb = "is" if len(flags) == 1 else "are"
+            self.notices.kind(
+                self.path, f"{', '.join(flags)} {verb} not used for files that hold {holds}, as this one does"
+            )
 
     @property
     def declares_items(self) -> bool:

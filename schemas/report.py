@@ -112,13 +112,27 @@ class Resolved(StrictModel):
 
 
 class ClusterReport(StrictModel):
-    """The pair under one-way clustering of its items."""
+    """The pair under one-way clustering of its items; items without a cluster are omitted."""
 
     clusters: int
     icc: float
     design_effect: float
-    required_n: float | None
+    required_n: float | None = Field(description="items needed, of which the same share carries a cluster")
     resolution_ratio: float | None
+    effective_clusters: float = Field(
+        description="(sum n)^2 / sum n^2 of the clusters of the shared items; below 10 `p_clustered` uses the CR3 standard error"
+    )
+    unlabelled: int = Field(description="shared items without a cluster")
+
+
+class ClustersReport(StrictModel):
+    """The clusters of a benchmark's items, and what to know before using a clustered result."""
+
+    clusters: int
+    effective_clusters: float = Field(description="(sum n)^2 / sum n^2 of the items of each cluster")
+    largest_share: float = Field(description="share of the labelled items that the largest cluster holds")
+    unlabelled: int = Field(description="items without a cluster, omitted from clustered results")
+    warning: str | None = Field(description="why to read clustered results with care, or why there are none")
 
 
 class PairReport(StrictModel):
@@ -207,6 +221,7 @@ class BenchmarkReport(StrictModel):
     )
     family: FamilyReport
     models: list[ModelReport]
+    clusters: ClustersReport | None = Field(description="null where no item carries a cluster")
     summary: Summary
     pairs: list[PairReport]
 

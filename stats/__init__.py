@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from stats.clusters import clustered_p as clustered_p
     from stats.clusters import clustered_se as clustered_se
     from stats.clusters import design_effect as design_effect
+    from stats.clusters import effective_clusters as effective_clusters
     from stats.clusters import robust_design_effect as robust_design_effect
     from stats.completion_gap import clopper_pearson_gap as clopper_pearson_gap
     from stats.completion_gap import completion_interval as completion_interval
@@ -192,6 +193,7 @@ _EXPORTS = {
         "clustered_p",
         "clustered_se",
         "design_effect",
+        "effective_clusters",
         "robust_design_effect",
     ),
     "completion_gap": (

@@ -101,6 +101,7 @@ def benchmark(pairs=None, models=None, **fields):
         "mixture": "beta(1,1)",
         "family": FamilyReport(policy="capacity", size=9),
         "models": [model("alpha", 1), model("beta", 2)] if models is None else models,
+        "clusters": None,
         "summary": Summary(
             pairs=len(pairs),
             undecided={

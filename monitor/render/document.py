@@ -71,6 +71,7 @@ def facts(document: ReportDocument) -> list[tuple[str, str]]:
         ("Family", header.family(b) if (why := header.spending(b)) is None else f"{header.family(b)}. {why}"),
         ("Levels", header.levels(b)),
         ("Decided at", header.thresholds(b)),
+        *([("Clusters", clusters)] if (clusters := header.clusters(b)) is not None else []),
         *([("Epochs", epochs)] if (epochs := header.epochs(b)) is not None else []),
         *([("Aliases", aliases)] if (aliases := header.aliases(b)) is not None else []),
     ]
@@ -83,6 +84,9 @@ def notes(document: ReportDocument) -> list[str]:
     warning = header.order_warning(b)
     if warning is not None:
         warnings.append(f"Order of arrival: {warning}.")
+    clusters = header.cluster_warning(b)
+    if clusters is not None:
+        warnings.append(clusters)
     conflicts = header.conflicts(b)
     if conflicts is not None:
         warnings.append(conflicts)

@@ -67,6 +67,19 @@ def epochs(benchmark: BenchmarkReport) -> str | None:
     return f"{text}, and {counted(b.unranked, 'score')} on items that only an earlier epoch has {verb} not ranked (--inherit keeps them)"
 
 
+def clusters(benchmark: BenchmarkReport) -> str | None:
+    """Return how many clusters the items are in, and the effective number; None without clusters."""
+    found = benchmark.clusters
+    if found is None:
+        return None
+    return f"{counted(found.clusters, 'cluster')}, effective number {found.effective_clusters:.1f}"
+
+
+def cluster_warning(benchmark: BenchmarkReport) -> str | None:
+    """Return why to read clustered results with care, or why there are none; None if nothing is wrong."""
+    return None if benchmark.clusters is None else benchmark.clusters.warning
+
+
 def family(benchmark: BenchmarkReport) -> str:
     """Return the policy and the size of the family."""
     size = benchmark.family.size

@@ -9,7 +9,7 @@ import numpy as np
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ZERO
-from monitor.report.clusters import cluster_columns
+from monitor.report.clusters import cluster_columns, clusters_report
 from monitor.report.conflict_rows import counts_by_model
 from monitor.report.item_means import described
 from monitor.report.pair_rows import pair_rows, superseded_rows
@@ -86,6 +86,7 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
             policy="capacity" if table.decides_at_end else benchmark.spec.family.policy, size=table.anytime_family_size
         ),
         models=model_reports(table),
+        clusters=clusters_report(table, displayed),
         summary=Summary(
             pairs=len(rows),
             undecided=count_undecided(table, clusters, displayed),

@@ -5,10 +5,12 @@ from typing import Final
 
 import numpy as np
 
+from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
 from monitor.report.pair_counts import Floats, on_shared_squares
 from monitor.report.pair_table import PairTable, Sides, resolution_ratio
-from schemas.report import DECISION_PROCEDURES
+from monitor.report.sentences import ClusterFacts, cluster_warning
+from schemas.report import DECISION_PROCEDURES, ClustersReport
 
 CELL_BUDGET: Final = 20_000_000
 """Pairs times clusters up to which cluster sums are computed for every pair; above it only for the displayed pairs."""
@@ -25,6 +27,8 @@ class ClusterColumns:
     """
 
     clusters: Index
+    effective: Floats
+    unlabelled: Index
     icc: Floats
     design_effect: Floats
     required_n: Floats
@@ -38,23 +42,57 @@ class ClusterSums:
 
     names: list[str]
     label: Index
-    """Cluster of each row that bets."""
+    """Cluster of each row that bets; -1 for one without a cluster."""
     n: Floats
     s1: Floats
     s2: Floats
 
 
+def labels(benchmark: Benchmark) -> tuple[list[str], Index]:
+    """Return the clusters by name, and the place of each item's cluster among them: -1 for an item without one."""
+    of_item = benchmark.item_clusters()
+    names = sorted({name for name in of_item if name is not None})
+    place: dict[str | None, int] = {name: g for g, name in enumerate(names)} | {None: -1}
+    return names, np.array([place[name] for name in of_item], np.int64)
+
+
+def clusters_report(table: PairTable, displayed: Index) -> ClustersReport | None:
+    """Report the clusters of a benchmark, and why to read clustered results with care; None where no item carries a cluster."""
+    names, label = labels(table.benchmark)
+    if not names:
+        return None
+    # Most reports have no clusters: this module is not loaded for them.
+    from stats.clusters import FEW_CLUSTERS, effective_clusters  # noqa: PLC0415
+
+    sizes = np.bincount(label[label >= 0])
+    largest = int(sizes.argmax())
+    facts = ClusterFacts(
+        clusters=len(names),
+        effective=float(effective_clusters(sizes)),
+        few=FEW_CLUSTERS,
+        largest=names[largest],
+        share=float(sizes[largest] / sizes.sum()),
+        items=label.size,
+        unlabelled=int(np.count_nonzero(label < 0)),
+        fits=len(names) * displayed.size <= CELL_BUDGET,
+    )
+    return ClustersReport(
+        clusters=facts.clusters,
+        effective_clusters=facts.effective,
+        largest_share=facts.share,
+        unlabelled=facts.unlabelled,
+        warning=cluster_warning(facts),
+    )
+
+
 def cluster_sums(table: PairTable, at: Index, squared: Index | slice = slice(None)) -> ClusterSums | None:
     """Return the sums of the pairs `at` over each cluster, those of squares only for the places `squared` in `at`.
 
-    None unless every item carries a cluster, there are at least two clusters, and the sums fit the budget.
+    Items without a cluster are omitted. None unless there are at least two clusters, and the sums fit the budget.
     """
     benchmark = table.benchmark
-    cluster_of_item = benchmark.item_clusters()
-    if None in cluster_of_item:
-        return None
-    names, label = np.unique(np.array(cluster_of_item, dtype=object).astype(str), return_inverse=True)
-    groups = names.size
+    names, label = labels(benchmark)
+    groups = len(names)
     if groups < 2 or groups * at.size > CELL_BUDGET:
         return None
     x, scored = table.scores
@@ -78,13 +116,19 @@ def cluster_sums(table: PairTable, at: Index, squared: Index | slice = slice(Non
         s1[same] = gap[same, None] * n[same]
         constant = np.flatnonzero(same[squared])
         s2[constant] = (gap[squared] ** 2)[constant, None] * n[squared][constant]
-    return ClusterSums(names.tolist(), label, n, s1, np.maximum(s2, 0))
+    return ClusterSums(names, label, n, s1, np.maximum(s2, 0))
 
 
 def cluster_columns(table: PairTable, displayed: Index) -> ClusterColumns | None:
     """Return the cluster statistics: of every pair, or only of the displayed ones if all of them exceed the budget."""
     # Most reports have no clusters: these modules are not loaded for them.
-    from stats.clusters import cluster_icc, cluster_required_n, clustered_p, design_effect  # noqa: PLC0415
+    from stats.clusters import (  # noqa: PLC0415
+        cluster_icc,
+        cluster_required_n,
+        clustered_p,
+        design_effect,
+        effective_clusters,
+    )
     from stats.families import holm  # noqa: PLC0415
 
     at, squared = np.arange(table.size), displayed
@@ -95,20 +139,28 @@ def cluster_columns(table: PairTable, displayed: Index) -> ClusterColumns | None
     if sums is None:
         return None
     spec = table.benchmark.spec
-    n_star, p, icc, effect = np.full((4, table.size), np.nan)
+    n_star, p, icc, effect, effective = np.full((5, table.size), np.nan)
     p[at] = clustered_p(sums.n, sums.s1)
     n, s1, s2 = sums.n[squared], sums.s1[squared], sums.s2
-    clusters = np.zeros(table.size, np.int64)
+    clusters, unlabelled = np.zeros((2, table.size), np.int64)
     clusters[displayed] = (n > 0).sum(axis=1)
-    n_star[displayed] = cluster_required_n(n, s1, s2, spec.alpha, spec.power)
+    labelled = n.sum(axis=1)
+    unlabelled[displayed] = table.n[displayed] - labelled
+    effective[displayed] = effective_clusters(n)
+    # Of the items to come the same share carries a cluster, so q compares like with like.
+    n_star[displayed] = (
+        cluster_required_n(n, s1, s2, spec.alpha, spec.power) * table.n[displayed] / labelled.clip(min=1)
+    )
     icc[displayed] = cluster_icc(n, s1, s2)
-    mean_size = table.n[displayed] / np.maximum(clusters[displayed], 1)
+    mean_size = labelled / np.maximum(clusters[displayed], 1)
     effect[displayed] = design_effect(icc[displayed], np.maximum(mean_size, 1.0))
     # A pair without a p-value stays in the family as p = 1: Holm's adjustment of the others can only grow by it.
     adjusted = np.ones(table.size)
     if table.in_family.any():
         adjusted[table.in_family] = holm(np.where(np.isfinite(p), p, 1.0)[table.in_family])
-    return ClusterColumns(clusters, icc, effect, n_star, p, table.towards_lead(adjusted <= spec.alpha))
+    return ClusterColumns(
+        clusters, effective, unlabelled, icc, effect, n_star, p, table.towards_lead(adjusted <= spec.alpha)
+    )
 
 
 def cluster_resolution_ratio(n: Index, icc: Floats, n_star: Floats) -> Floats:

@@ -14,6 +14,7 @@ from monitor.report.clusters import (
     ClusterColumns,
     cluster_columns,
     cluster_resolution_ratio,
+    clusters_report,
     decisions,
     required_n_by_procedure,
 )
@@ -23,7 +24,7 @@ from monitor.report.pair_rows import STATUSES, status_codes
 from monitor.report.pair_table import PairTable, Sides, resolution_ratio
 from monitor.report.standings import count_undecided, count_unresolved, model_reports
 from schemas.changes import Claim, Kind
-from schemas.report import DECISION_PROCEDURES, ModelReport, Status
+from schemas.report import DECISION_PROCEDURES, ClustersReport, ModelReport, Status
 
 PAIR_CAP: Final = 300
 """Pairs of a benchmark that have series of their own, at most."""
@@ -79,6 +80,8 @@ class MetricsView:
         Threshold of log e by procedure; infinite for a pair without a place in the family.
     resolution : dict of str to array, shape (displayed,)
         q by procedure; not finite where it is not defined.
+    clusters : ClustersReport or None
+        The clusters of the items; None where no item carries one.
     """
 
     models: list[ModelReport]
@@ -100,6 +103,7 @@ class MetricsView:
     latched: dict[str, Sides]
     log_threshold: dict[str, Floats]
     resolution: dict[str, Floats]
+    clusters: ClustersReport | None
 
 
 def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
@@ -148,6 +152,7 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
             "anytime_family": table.log_family_threshold[displayed],
         },
         resolution=_resolution(table, clusters, displayed),
+        clusters=clusters_report(table, displayed),
     )
 
 

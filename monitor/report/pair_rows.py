@@ -168,13 +168,20 @@ def _cluster_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) 
         return [None] * at.size
     required_n = np.where(clusters.required_n[at] == 0, np.nan, clusters.required_n[at])
     ratio = cluster_resolution_ratio(table.n[at], clusters.icc[at], required_n)
-    columns = (clusters.icc[at], clusters.design_effect[at], required_n, ratio)
-    rows = zip(clusters.clusters[at].tolist(), *map(json_numbers, columns), strict=True)
+    columns: dict[str, list[Any]] = {
+        "clusters": clusters.clusters[at].tolist(),
+        "icc": json_numbers(clusters.icc[at]),
+        "design_effect": json_numbers(clusters.design_effect[at]),
+        "required_n": json_numbers(required_n),
+        "resolution_ratio": json_numbers(ratio),
+        "effective_clusters": json_numbers(clusters.effective[at]),
+        "unlabelled": clusters.unlabelled[at].tolist(),
+    }
+    known = np.isfinite(clusters.icc[at]).tolist()
+    rows = zip(*columns.values(), strict=True)
     return [
-        None
-        if icc is None
-        else ClusterReport(clusters=count, icc=icc, design_effect=effect, required_n=n_star, resolution_ratio=q)
-        for count, icc, effect, n_star, q in rows
+        ClusterReport(**dict(zip(columns, row, strict=True))) if yes else None
+        for yes, row in zip(known, rows, strict=True)
     ]
 
 

@@ -214,6 +214,7 @@ def _needed(mean_gap: float, alpha: float) -> int | None:
 
 def _definitions(table: PairTable, at: Index, sums: ClusterSums) -> list[list[ClusterDefinition]]:
     order = _order(table)
+    order = order[sums.label[order] >= 0]  # the same items as under the given clusters
     x, scored = (scores[order] for scores in table.scores)
     a, b = table.a[at], table.b[at]
     differences = np.where((scored[:, a] > 0) & (scored[:, b] > 0), x[:, a] - x[:, b], np.nan).T

@@ -82,6 +82,47 @@ def _unused_policy(benchmark: Benchmark) -> str:
 
 
 @dataclass(frozen=True)
+class ClusterFacts:
+    """The facts that a warning about clusters states."""
+
+    clusters: int
+    effective: float
+    few: float
+    """Effective number of clusters below which the clustered test is widened."""
+    largest: str
+    share: float
+    """Share of the labelled items in the largest cluster."""
+    items: int
+    unlabelled: int
+    fits: bool
+    """Whether the displayed pairs times the clusters are few enough to be computed."""
+
+
+def cluster_warning(facts: ClusterFacts) -> str | None:
+    """Return why to read clustered results with care, or why there are none; None if nothing is wrong."""
+    parts = []
+    if facts.clusters < 2:
+        parts.append(f"All items with a cluster are in one ({facts.largest}), so there is no clustered result.")
+    elif not facts.fits:
+        parts.append(
+            f"There is no clustered result: with {facts.clusters:,} clusters there are too many pairs (--pairs adjacent)."
+        )
+    elif facts.effective < facts.few:
+        parts.append(
+            f"The effective number of clusters is {facts.effective:.1f} of {facts.clusters:,}; the largest, {facts.largest}, has "
+            f"{100 * facts.share:.0f} % of the items. Below {facts.few:.0f} the clustered test uses the CR3 standard error: "
+            "at a nominal .05 it errs .05 with equal sizes, and up to .11 where one cluster dominates."
+        )
+    if facts.unlabelled:
+        verb = "has no cluster and is" if facts.unlabelled == 1 else "have no cluster and are"
+        parts.append(
+            f"{facts.unlabelled:,} of {counted(facts.items, 'item')} {verb} omitted from clustered results. The first result of an item "
+            "sets its cluster (--cluster names the field)."
+        )
+    return " ".join(parts) or None
+
+
+@dataclass(frozen=True)
 class PairFacts:
     """The facts that the reason of a pair states; gaps in score units, None where not known."""
 

@@ -4,9 +4,11 @@ import os
 
 import numpy as np
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from stats.cluster_eprocess import cluster_e_process
-from stats.clusters import clustered_p
+from stats.clusters import clustered_p, effective_clusters
 from stats.eprocess import log_e_value
 from stats.order import order_diagnostic
 from stats.settled import settled_log_e, settled_start, settled_steps
@@ -41,19 +43,48 @@ def test_cluster_e_process_keeps_its_level_where_the_item_e_process_does_not(mix
     assert by_item.mean() > 4 * ALPHA
 
 
-@pytest.mark.parametrize("clusters", [3, 5, 14, 50])
-def test_the_clustered_test_keeps_its_level_with_equal_sizes_and_not_with_one_that_dominates(clusters):
+MMLU_PRO = np.array([1351, 1299, 1132, 1101, 969, 924, 844, 818, 798, 789, 717, 499, 410, 381])
+"""Items of the fourteen categories of MMLU-Pro."""
+
+
+def cluster_sizes(kind, clusters):
+    """Sizes of clusters: equal, one with two thirds of the items, or at lognormal quantiles (sigma 1)."""
+    if kind == "dominated":
+        return np.r_[400 * (clusters - 1), np.full(clusters - 1, 200)]
+    if kind == "lognormal":
+        return np.ceil(200 * np.exp(norm.ppf((np.arange(clusters) + 0.5) / clusters))).astype(int)
+    return MMLU_PRO if kind == "MMLU-Pro" else np.full(clusters, 200)
+
+
+@pytest.mark.parametrize(
+    ("kind", "clusters", "highest"),
+    [
+        *[("equal", clusters, 0.05) for clusters in (3, 5, 14, 50)],
+        *[("dominated", clusters, 0.11) for clusters in (3, 5, 14, 50)],
+        *[("lognormal", clusters, 0.09) for clusters in (5, 14, 50)],
+        ("MMLU-Pro", 14, 0.06),
+    ],
+)
+def test_the_clustered_test_errs_as_often_as_documented(kind, clusters, highest):
     streams = 20_000 if FULL else 4_000
     rng = np.random.default_rng(31)
-
-    def rate(sizes):
-        gap = np.clip(rng.normal(0, np.sqrt(0.05 * 0.3), (streams, clusters)), -0.3, 0.3)
-        wins = rng.binomial(sizes, (0.3 + gap) / 2)
-        losses = rng.binomial(sizes - wins, (0.3 - gap) / 2 / (1 - (0.3 + gap) / 2))
-        return (clustered_p(np.broadcast_to(sizes, wins.shape), wins - losses) <= ALPHA).mean()
-
-    assert rate(np.full(clusters, 200)) == pytest.approx(ALPHA, abs=4 * np.sqrt(ALPHA / streams))
-    assert rate(np.r_[400 * (clusters - 1), np.full(clusters - 1, 200)]) > 0.08
+    sizes = cluster_sizes(kind, clusters)
+    gap = np.clip(rng.normal(0, np.sqrt(0.05 * 0.3), (streams, clusters)), -0.3, 0.3)
+    wins = rng.binomial(sizes, (0.3 + gap) / 2)
+    losses = rng.binomial(sizes - wins, (0.3 - gap) / 2 / (1 - (0.3 + gap) / 2))
+    n, s1 = np.broadcast_to(sizes, wins.shape), wins - losses
+    rate = (clustered_p(n, s1) <= ALPHA).mean()
+    crossed = (
+        np.sqrt(clusters / (clusters - 1) * ((s1 - n * (s1.sum(1) / n.sum(1))[:, None]) ** 2).sum(1)) + 1e-9
+    )  # CR1
+    unadjusted = (2 * student.sf(np.abs(s1.sum(1)) / crossed, clusters - 1) <= ALPHA).mean()
+    error = np.sqrt(rate * (1 - rate) / streams)
+    effective = float(effective_clusters(sizes))
+    print(f"| {kind}, {clusters} | {effective:.1f} | {unadjusted:.3f} | {rate:.3f} ({error:.4f}) |")
+    assert rate <= highest + 4 * np.sqrt(highest * (1 - highest) / streams)
+    if kind == "equal":
+        assert rate == pytest.approx(ALPHA, abs=4 * np.sqrt(ALPHA / streams))
+        assert rate == pytest.approx(unadjusted, abs=0.001)
 
 
 @pytest.mark.parametrize("shared_order", [True, False])

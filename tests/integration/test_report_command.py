@@ -24,7 +24,7 @@ HYPOTHESES = 6
 # The contract of the report, in words of its own.
 BENCHMARK = (
     "benchmark items events duplicates conflicts rejected conflicts_by_model duplicates_by_model "
-    "epochs unranked incomplete order alpha power mixture family models summary pairs"
+    "epochs unranked incomplete order alpha power mixture family models clusters summary pairs"
 )
 MODEL = "model aliases epoch items coverage mean mean_low mean_high rank rank_low rank_high tie_group repeats run_ended"
 PAIR = (
@@ -35,7 +35,7 @@ PAIR = (
 )
 DECIDED = "fixed_n bonferroni holm benjamini_hochberg clustered anytime anytime_family e_bh"
 RESOLVED = "fixed_n bonferroni anytime clustered"
-CLUSTER = "clusters icc design_effect required_n resolution_ratio"
+CLUSTER = "clusters icc design_effect required_n resolution_ratio effective_clusters unlabelled"
 
 
 def messy(seed, **more):

@@ -51,6 +51,8 @@ def print_report(
                     FILES_COMPLETE
                 ):  # no column has it
                     note(f"{shorten(benchmark.benchmark)}: {benchmark.order.reason}")
+                if benchmark.clusters is not None and benchmark.clusters.warning:
+                    note(f"{shorten(benchmark.benchmark)}: {benchmark.clusters.warning}")
         else:
             from monitor.render.terminal.report import output_console, render_report
 

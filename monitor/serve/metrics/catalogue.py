@@ -71,6 +71,14 @@ OWNED = _gauge(
     "rankwatch_benchmark_owned", BENCHMARK, "1 for a benchmark of this worker; the sum over all workers is 1."
 )
 ITEMS = _gauge("rankwatch_items", BENCHMARK, "Items seen.")
+EFFECTIVE_CLUSTERS = _gauge(
+    "rankwatch_effective_clusters", BENCHMARK, "Effective number of clusters of the items; absent without clusters."
+)
+ITEMS_WITHOUT_CLUSTER = _gauge(
+    "rankwatch_items_without_cluster",
+    BENCHMARK,
+    "Items without a cluster, omitted from clustered results; absent without clusters.",
+)
 ITEMS_DECLARED = _gauge("rankwatch_items_declared", BENCHMARK, "Declared items; absent without a declared item count.")
 MODELS = _gauge("rankwatch_models", BENCHMARK, "Models seen.")
 PAIRS = _gauge("rankwatch_pairs", BENCHMARK, "Pairs of models.")

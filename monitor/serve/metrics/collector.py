@@ -95,6 +95,9 @@ def _add_benchmark(benchmark: Benchmark, view: MetricsView, times: CommitTimes, 
     exposition.add(catalogue.ITEMS, benchmark.items, name)
     if spec.items is not None:
         exposition.add(catalogue.ITEMS_DECLARED, spec.items, name)
+    if view.clusters is not None:
+        exposition.add(catalogue.EFFECTIVE_CLUSTERS, view.clusters.effective_clusters, name)
+        exposition.add(catalogue.ITEMS_WITHOUT_CLUSTER, view.clusters.unlabelled, name)
     exposition.add(catalogue.ALPHA, spec.alpha, name)
     exposition.add(catalogue.MODELS, len(view.models), name)
     exposition.add(catalogue.PAIRS, view.pairs, name)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_1samp
+from scipy.stats import t as student
 
 from monitor.report.build import benchmark_report, build_report
 from monitor.report.pair_table import PairTable
@@ -522,14 +523,55 @@ def test_cluster_columns_are_the_cluster_statistics_of_the_sums(graded):
         assert pair.resolved.clustered == (n.sum() >= n_star)
 
 
-@pytest.mark.parametrize("clusters", [["x", "x"], ["x", None]])
-def test_no_cluster_columns_unless_every_item_has_one_of_several(clusters):
+def with_clusters(items, label):
+    """Two models that differ on a third of the items; `label` names the cluster of an item."""
     log = FoldLog()
-    log.send(*(event(k, m, int(m == "a"), cluster=clusters[k % 2]) for k in range(30) for m in "ab"))
-    whole = report(log, assert_complete=True)
+    log.send(*(event(k, m, int(m == "a" or k % 3 > 0), cluster=label(k)) for k in range(items) for m in "ab"))
+    return report(log, assert_complete=True)
+
+
+def test_items_of_one_cluster_have_no_clustered_result_and_the_report_says_so():
+    whole = with_clusters(30, lambda _: "x")
     (pair,) = whole.pairs
     assert (pair.cluster, pair.p_clustered, pair.decided.clustered, pair.resolved.clustered) == (None, None, None, None)
     assert "clustered" not in whole.summary.undecided | whole.summary.unresolved
+    assert (whole.clusters.clusters, whole.clusters.effective_clusters, whole.clusters.largest_share) == (1, 1, 1)
+    assert whole.clusters.warning == "All items with a cluster are in one (x), so there is no clustered result."
+
+
+def test_items_without_any_cluster_have_nothing_to_warn_of():
+    whole = with_clusters(30, lambda _: None)
+    assert (whole.clusters, whole.pairs[0].cluster) == (None, None)
+
+
+def test_one_item_without_a_cluster_is_omitted_and_counted():
+    whole = with_clusters(61, lambda k: f"c{k % 12}" if k < 60 else None)
+    rest = with_clusters(60, lambda k: f"c{k % 12}")
+    (pair,), (same,) = whole.pairs, rest.pairs
+    assert pair.p_clustered == same.p_clustered
+    assert pair.cluster.unlabelled == whole.clusters.unlabelled == 1
+    assert (pair.cluster.icc, pair.cluster.design_effect) == (same.cluster.icc, same.cluster.design_effect)
+    assert pair.cluster.resolution_ratio == pytest.approx(same.cluster.resolution_ratio)
+    assert whole.clusters.warning.startswith("1 of 61 items has no cluster and is omitted from clustered results.")
+    assert rest.clusters.warning is None
+
+
+def test_a_cluster_that_dominates_is_named_and_widens_the_test():
+    whole = with_clusters(300, lambda k: "big" if k < 200 else f"c{k % 50}")
+    (pair,) = whole.pairs
+    sizes = np.r_[200, np.full(50, 2)]
+    effective = sizes.sum() ** 2 / (sizes**2).sum()
+    assert whole.clusters.effective_clusters == pytest.approx(effective)
+    assert pair.cluster.effective_clusters == pytest.approx(effective)
+    assert whole.clusters.largest_share == pytest.approx(2 / 3)
+    assert whole.clusters.warning.startswith(
+        "The effective number of clusters is 2.2 of 51; the largest, big, has 67 % of the items."
+    )
+    d = np.array([float(k % 3 == 0) for k in range(300)])
+    label = np.array([0 if k < 200 else 1 + k % 50 for k in range(300)])
+    without = np.array([d[label != g].mean() for g in range(51)])
+    jackknife = np.sqrt(50 / 51 * ((without - d.mean()) ** 2).sum())
+    assert pair.p_clustered == pytest.approx(2 * student.sf(d.mean() / jackknife, 50))
 
 
 # --- what is said ---------------------------------------------------------------------------------------------------------------------

@@ -16,12 +16,14 @@ from stats.cluster_sensitivity import (
     split_halves,
 )
 from stats.clusters import (
+    FEW_CLUSTERS,
     cluster_icc,
     cluster_required_n,
     cluster_sums,
     clustered_p,
     clustered_se,
     design_effect,
+    effective_clusters,
     robust_design_effect,
 )
 from stats.resolution import required_n
@@ -64,17 +66,45 @@ def test_icc_equals_the_analysis_of_variance_of_the_items(items, sums):
     assert min(expected) < 0.02 < max(expected)
 
 
-def test_clustered_p_equals_statsmodels_cluster_robust_regression(items, sums):
-    d, labels = items
-    p, se = clustered_p(*sums[:2]), clustered_se(*sums[:2])
+def test_clustered_p_equals_statsmodels_cluster_robust_regression():
+    rng = np.random.default_rng(15)
+    labels = rng.choice(40, 900, p=np.arange(20, 60) / np.arange(20, 60).sum())
+    d = rng.choice([-1.0, 0.0, 1.0], (4, 900), p=[0.2, 0.5, 0.3]) * (rng.random(40) < 0.8)[labels]
+    n, s1, _ = cluster_sums(d, labels, 40)
+    assert (effective_clusters(n) > FEW_CLUSTERS).all()
+    p, se = clustered_p(n, s1), clustered_se(n, s1)
     for pair, x in enumerate(d):
-        ok = ~np.isnan(x)
-        fit = sm.OLS(x[ok], np.ones(ok.sum())).fit(
-            cov_type="cluster", cov_kwds={"groups": labels[ok], "use_correction": False}, use_t=True
+        fit = sm.OLS(x, np.ones(900)).fit(
+            cov_type="cluster", cov_kwds={"groups": labels, "use_correction": False}, use_t=True
         )
         # Without its (N - 1) / (N - k) factor, which is 1 for a mean up to 1 / N.
-        assert_allclose(se[pair], fit.bse[0] * np.sqrt(9 / 8), rtol=1e-10)
-        assert_allclose(p[pair], 2 * student.sf(abs(np.nanmean(x)) / se[pair], 8), rtol=1e-9)
+        assert_allclose(se[pair], fit.bse[0] * np.sqrt(40 / 39), rtol=1e-10)
+        assert_allclose(p[pair], 2 * student.sf(abs(x.mean()) / se[pair], 39), rtol=1e-9)
+
+
+def test_with_few_effective_clusters_the_standard_error_is_the_jackknife_of_whole_clusters(items, sums):
+    d, labels = items
+    assert (effective_clusters(sums[0]) < FEW_CLUSTERS).all()
+    p, se = clustered_p(*sums[:2]), clustered_se(*sums[:2])
+    for pair, x in enumerate(d):
+        without = np.array([np.nanmean(x[labels != g]) for g in range(9)])
+        jackknife = np.sqrt(8 / 9 * ((without - np.nanmean(x)) ** 2).sum())
+        assert_allclose(se[pair], jackknife, rtol=1e-10)
+        assert_allclose(p[pair], 2 * student.sf(abs(np.nanmean(x)) / jackknife, 8), rtol=1e-9)
+
+
+def test_the_effective_number_of_clusters_is_their_number_only_where_sizes_are_equal():
+    assert_allclose(effective_clusters([[7] * 5, [0, 9, 9, 0, 0], [99, 1, 0, 0, 0]]), [5, 2, 1 / (0.99**2 + 0.01**2)])
+    assert np.isnan(effective_clusters([0, 0]))
+
+
+def test_equal_clusters_have_one_standard_error_on_both_sides_of_the_limit():
+    rng = np.random.default_rng(8)
+    for clusters in (3, 9, 11):  # CR3 below ten, CR1 above
+        d = rng.choice([-1.0, 0.0, 1.0], clusters * 20)
+        n, s1, _ = cluster_sums(d, np.repeat(np.arange(clusters), 20), clusters)
+        crossed = np.sqrt(clusters / (clusters - 1) * ((s1 - n * d.mean()) ** 2).sum()) / d.size
+        assert_allclose(clustered_se(n, s1), crossed)
 
 
 def test_one_item_per_cluster_is_the_ordinary_standard_error():

@@ -49,7 +49,7 @@ function facts(p, b) {
     line("Enough items?", `q = ${ratio(p.resolution_ratio)}`, p.required_n !== null && `a gap of this size needs ${count(Math.ceil(p.required_n))} items at fixed n`),
     line("Detectable gap", p.mde === null ? "–" : `${fixed(100 * p.mde, 2)} points`, `with ${percent(b.power, 0)} % power at fixed n`),
     need && line(p.status === "decided" ? "Decided" : "To a decision", need),
-    p.cluster && line("Clusters", count(p.cluster.clusters), `design effect ${fixed(p.cluster.design_effect, 1)}, q = ${ratio(p.cluster.resolution_ratio)}, p ${pvalue(p.p_clustered)}`)));
+    p.cluster && line("Clusters", count(p.cluster.clusters), `effective number ${fixed(p.cluster.effective_clusters, 1)}, design effect ${fixed(p.cluster.design_effect, 1)}, q = ${ratio(p.cluster.resolution_ratio)}, p ${pvalue(p.p_clustered)}. ${b.clusters?.warning ?? ""}`)));
 }
 
 function counts(p) {
@@ -90,7 +90,7 @@ function checklist(p, b) {
     [better(p) !== null, "Is it decided over the whole family of pairs?", better(p) ? `For ${better(p)}.` : "Not yet: report it as a tie."],
     [excludesZero, "Does the family-wise interval exclude 0?", `${range(p.gap_family_low, p.gap_family_high)} points.`],
     [p.resolved.anytime, "Are there enough items for a gap of this size, at any time?", `q = ${ratio(p.resolution_ratio)} at fixed n.`],
-    [p.cluster === null ? null : p.decided.clustered !== null, "Is it decided when related items count as one cluster?", p.cluster === null ? "The events name no clusters." : `Design effect ${fixed(p.cluster.design_effect, 1)} over ${plural(p.cluster.clusters, "cluster")}.`],
+    [p.cluster === null ? null : p.decided.clustered !== null, "Is it decided when related items count as one cluster?", p.cluster === null ? (b.clusters?.warning ?? "The events name no clusters.") : `Design effect ${fixed(p.cluster.design_effect, 1)} over ${plural(p.cluster.clusters, "cluster")}.`],
     [least >= LOW_COVERAGE, "Do both models cover the benchmark?", `${share(x?.coverage ?? 0)} and ${share(y?.coverage ?? 0)} of the items.`],
     [b.conflicts === 0, "Are the scores free of conflicts?", b.conflicts ? `${plural(b.conflicts, "conflict")} on this benchmark; the first score counts.` : "No conflicts."],
     [p.gap === null ? null : p.gap >= 0, "Do the shared items agree with the ranking?", p.gap < 0 ? "No: the models were scored on different items." : "Yes."],

@@ -28,6 +28,7 @@ export function render(b) {
     facts(b),
     b.models.length ? leaderboard(b) : h("p", { class: "about" }, "No model has a score yet. Results appear here as they arrive."),
     orderNote(b) && h("p", { class: "about" }, orderNote(b)),
+    b.clusters?.warning && h("p", { class: "about" }, `Clusters: ${b.clusters.warning}`),
     legend(b),
   ];
 }

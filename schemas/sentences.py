@@ -6,11 +6,14 @@ from schemas.catalogue import published
 from schemas.changes import Evidence
 
 ASSUMPTIONS: Final = {
-    "completion": "the declared number of items is the whole benchmark",
+    "completion": "the declared number of items is the whole benchmark, with no items left out because of their scores",
     "committed": "the items are a sample, and their order comes from the committed seed",
     "trusted": "neither the arrival order nor what is skipped depends on outcomes or clusters",
 }
 """What a verdict assumes under each order policy; a sentence starts with "Assumes that"."""
+
+LISTED: Final = "the declared list of items is the whole benchmark"
+"""What it assumes in place of the number of items where these are declared one by one."""
 
 RESCORED: Final = "scores were replaced for reasons that do not depend on who was ahead"
 """What a verdict on replaced scores assumes besides."""
@@ -35,6 +38,7 @@ def assumption(
     policy: str,
     items: int | None = None,
     *,
+    listed: bool = False,
     redeclared: bool = False,
     repeated: bool = False,
     rescored: bool = False,
@@ -47,6 +51,8 @@ def assumption(
     policy : str
     items : int, optional
         The number of items read, if these are taken for the whole benchmark and no policy was declared.
+    listed : bool
+        Whether the items are declared one by one, and not only their number.
     redeclared : bool
         Whether the declaration may have been chosen because of the scores.
     repeated : bool
@@ -60,8 +66,12 @@ def assumption(
     --------
     >>> assumption("completion", 12_032)
     'the 12,032 items read are the whole benchmark'
+    >>> assumption("completion", listed=True)
+    'the declared list of items is the whole benchmark'
     """
-    of_items = ASSUMPTIONS.get(policy) if items is None else f"the {items:,} items read are the whole benchmark"
+    of_items = LISTED if listed and policy == "completion" else ASSUMPTIONS.get(policy)
+    if items is not None:
+        of_items = f"the {items:,} items read are the whole benchmark"
     if of_items is None:
         return None
     others = (REDECLARED, redeclared), (REPEATED, repeated), (RESCORED, rescored), (IGNORED, ignored)
@@ -122,38 +132,46 @@ def decided(
 
 
 def settled(
-    better: str, worse: str, benchmark: str, policy: str, items: int, evidence: Evidence, *, tie: bool = False
+    better: str,
+    worse: str,
+    benchmark: str,
+    items: int,
+    evidence: Evidence,
+    *,
+    listed: bool = False,
+    tie: bool = False,
 ) -> str:
     """Return the sentence of a settled pair: who leads on the items of the benchmark, and nothing beyond them.
 
     Parameters
     ----------
-    better, worse, benchmark, policy : str
+    better, worse, benchmark : str
     items : int
         The items of the benchmark.
     evidence : Evidence
         Without `log_e` it is certain.
+    listed : bool
+        Whether the items are declared one by one, and not only their number.
     tie : bool
         Whether both models have the same score on all items.
     """
+    assumed = "" if listed else f" Assumes that {ASSUMPTIONS['completion']}."
     if tie:
-        return f"{better} and {worse} have the same score on the {items:,} items of {benchmark}, settled: all of them are scored."
+        return f"{better} and {worse} have the same score on the {items:,} items of {benchmark}, settled: all of them are scored.{assumed}"
     if evidence.b is None or evidence.c is None:
         lead = f"its mean score is higher by {abs(evidence.gap):.4g} on {evidence.n:,} shared items"
     else:
         wins, losses = max(evidence.b, evidence.c), min(evidence.b, evidence.c)
         lead = f"of {evidence.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
     if evidence.log_e is not None:
-        rest = f"{evidence.missing:,} items are left. Assumes that {ORDERED}."
+        rest, assumed = f"{evidence.missing:,} items are left.", f" Assumes that {ORDERED}."
     elif evidence.missing:
         rest = (
             f"the {evidence.missing:,} missing {'item' if evidence.missing == 1 else 'items'} cannot change who leads."
         )
     else:
         rest = "all items are scored."
-    if evidence.log_e is None and policy == "completion":
-        rest += f" Assumes that {ASSUMPTIONS[policy]}."
-    return f"{better} leads {worse} on the {items:,} items of {benchmark}, settled: {lead}; {rest}"
+    return f"{better} leads {worse} on the {items:,} items of {benchmark}, settled: {lead}; {rest}{assumed}"
 
 
 def reversed_after(leader: str, trailer: str, benchmark: str, procedure: str, evidence: Evidence) -> str:

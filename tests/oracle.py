@@ -48,6 +48,12 @@ def log_graded_halves(differences, missing=None):
     return halves
 
 
+def natural(item):
+    """A sort key of ids that are words, the last of which may be a number."""
+    head, _, tail = item.rpartition(" ")
+    return (head, 0, int(tail)) if tail.isdigit() else (item, 1, 0)
+
+
 def suspicious(place, clusters, positions):
     """Whether the items of the model that came as number `place` refute a random order, at a look; see docs/explanation/statistics.md."""
     n = len(clusters)
@@ -131,7 +137,8 @@ class Oracle:
         self.verdicts = {}
         self.claims = {"anytime_family": Claim("decided"), "settled": Claim("settled")}
         self.bets = {}
-        self.places = None if item_ids is None else {item: k for k, item in enumerate(item_ids)}
+        in_order = sorted(item_ids or (), key=natural)
+        self.places = None if item_ids is None else {item: k for k, item in enumerate(in_order)}
         self.permutation = seed and sorted(
             item_ids, key=lambda item: hashlib.sha256(f"{seed}\0{item}".encode()).digest()
         )
@@ -142,9 +149,8 @@ class Oracle:
         self.suspect_at = None
         self.duplicates = self.conflicts = self.events = 0
         self.betting = policy in {"completion", "committed", "trusted"}
-        # A trusted order does not fix the number of items.
-        self.settles = policy == "completion" or (policy != "none" and item_ids is not None)
         self.size = len(item_ids) if item_ids is not None else items
+        self.settles = policy != "none" and self.size is not None
 
     def alpha_j(self, j):
         if self.capacity is not None:
@@ -168,8 +174,12 @@ class Oracle:
         if model not in self.models:
             self.models[model] = len(self.models)
             self.new_epoch(model, place)
-        if self.policy == "completion" and len(self.items) > self.items_declared:
-            self.stop(place)
+        if self.size is not None and len(self.items) > self.size:
+            if self.policy == "completion":
+                self.stop(place)
+            elif self.settles and not self.held:
+                self.invalidate(place, {"settled"})
+            self.settles = False
         if new:
             self.cell(item, repeat, model, score, place)
         elif self.scores[key] == score:
@@ -277,9 +287,13 @@ class Oracle:
         if not self.betting:
             return
         self.betting = False
+        self.invalidate(place, {"decided"} if order else {"decided", "settled"})
+
+    def invalidate(self, place, kinds):
+        """Withdraw verdicts of some kinds, once each."""
         for (pair, procedure, kind), (_, *rest) in list(self.verdicts.items()):
-            if kind == "decided" or (kind == "settled" and not order):
-                self.verdicts[pair, procedure, "invalidated"] = (place, *rest)
+            if kind in kinds:
+                self.verdicts.setdefault((pair, procedure, "invalidated"), (place, *rest))
 
     def arrival(self, model, item, place):
         self.arrived[model].append(item)

@@ -188,18 +188,18 @@ def _carry_over(old: Benchmark, new: Benchmark) -> None:
         old.conflicts,
         old.arrival,
     )
-    if old.undeclared or not _extends(old.spec, new.spec):
+    if old.undeclared or not _keeps_places(old, new):
         new.arrival = old.arrival.restarted(
             np.array([new.present(k).sum() for k in range(len(new.contestants))], np.int64)
         )
     _hold_repeats(new)
 
 
-def _extends(old: Spec, new: Spec) -> bool:
-    """Return whether every item keeps its place in the declared list."""
-    if old.item_ids is None or new.item_ids is None:
-        return old.item_ids == new.item_ids
-    return new.item_ids[: len(old.item_ids)] == old.item_ids
+def _keeps_places(old: Benchmark, new: Benchmark) -> bool:
+    """Return whether every declared item keeps its place in the order of the ids."""
+    if old.item_places is None or new.item_places is None:
+        return old.item_places is new.item_places
+    return old.item_places.items() <= new.item_places.items()
 
 
 def _hold_repeats(benchmark: Benchmark) -> None:

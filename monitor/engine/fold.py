@@ -25,7 +25,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
 from monitor.engine.state.counts import CHUNK_CELLS, chunk_counts
 from monitor.engine.state.delta import BenchmarkDelta, Refusal
-from monitor.engine.state.pair_state import PROCEDURES
+from monitor.engine.state.pair_state import CLAIMS, PROCEDURES
 from monitor.engine.state.pairs import Index, chosen, pair_index, pair_members, pairs_of
 from monitor.engine.state.repeats import Undeclared
 from schemas.decode import Fault
@@ -47,9 +47,7 @@ class _Cells:
     contestant: Index
     code: NDArray[np.uint32]
     cut: int
-    """The first event with an item too many, from which no decision counts; else the length."""
-    invalidation_reason: str
-    """Why no decision counts from `cut` on."""
+    """The first event with an item too many, from which nothing is settled, nor decided under policy completion; else the length."""
     newer: dict[int, int]
     """Contestant of each event that begins a newer epoch of a model, by the event's position."""
 
@@ -64,17 +62,19 @@ def fold_batch(
     refused: list[tuple[int, Fault]] = []
     for start in range(0, len(batch.events), CHUNK_CELLS):
         piece = batch.part(start, start + CHUNK_CELLS)
-        held_before = benchmark.assumption_holds
+        held_before, exceeded_before = benchmark.assumption_holds, benchmark.exceeded
         located, faults = _locate(benchmark, piece.events, delta, limits)
         refused += [(start + position, fault) for position, fault in faults]
         benchmark.grow()
-        # An item too many ends all decisions, and a newer epoch those on the older one: fold events before and after them separately.
+        # An item too many ends what rests on the count, a newer epoch the verdicts on the older one: fold what is before it on its own.
         for low, high in pairwise(sorted({0, located.cut, *located.newer, len(piece.events)})):
             if low in located.newer:
                 supersede(benchmark, piece, low, located.newer[low], delta)
-            if held_before and low == located.cut and not (benchmark.order_refuted or benchmark.undeclared):
-                invalidate(benchmark, piece, low, located.invalidation_reason, delta)
-            holds = held_before and low < located.cut and not (benchmark.order_refuted or benchmark.undeclared)
+            benchmark.exceeded = exceeded_before or low >= located.cut
+            refuted = benchmark.exceeded and benchmark.completion_refuted
+            if low == located.cut and not benchmark.undeclared:
+                invalidate(benchmark, piece, low, benchmark.excess, delta, claims=CLAIMS if refuted else ("settled",))
+            holds = held_before and not (refuted or benchmark.order_refuted or benchmark.undeclared)
             cells.append(_apply(benchmark, piece, located, slice(low, high), delta, holds=holds))
     benchmark.counters["events"] += len(batch.events) - len(refused)
     return refused
@@ -96,7 +96,7 @@ def _locate(
     if [event for event in events if event.repeat or event.epoch]:
         plain &= np.array([not (event.repeat or event.epoch) for event in events])
     unknown = np.flatnonzero((row < 0) | (contestant < 0) | ~plain)
-    held_before, cut, reason = benchmark.assumption_holds, size, ""
+    cut = size
     newer: dict[int, int] = {}
     for position, is_plain in zip(unknown.tolist(), plain[unknown].tolist(), strict=True):
         event = events[position]
@@ -114,14 +114,14 @@ def _locate(
             faults.append((position, place))
             place = 0, 0, ABSENT
         rows[position], contestants[position], codes[position] = place
-        if held_before and cut == size and not benchmark.assumption_holds:
-            cut, reason = position, benchmark.invalidation_reason
+        if cut == size and not benchmark.exceeded and benchmark.too_many_items:
+            cut = position
     if unknown.size:
         row, contestant = np.fromiter(rows, np.int64, size), np.fromiter(contestants, np.int64, size)
     if benchmark.ended:
         benchmark.grow()
         faults += _refuse_ended(benchmark, events, row, contestant, codes)
-    return _Cells(row, contestant, codes.astype(np.uint32), cut, reason, newer), faults
+    return _Cells(row, contestant, codes.astype(np.uint32), cut, newer), faults
 
 
 def _known_codes(benchmark: Benchmark, scores: list[float | None]) -> Index:
@@ -201,7 +201,7 @@ def _apply(
             row, contestant, code, position = (x[position < beyond.position] for x in (row, contestant, code, position))
             arrived = _before(arrived, beyond.position)
         arrived = benchmark.repeats.first_of_items(*arrived)
-    refuted_at = benchmark.arrival.observe(benchmark.item_keys, benchmark.declared_items, benchmark.present, arrived)
+    refuted_at = benchmark.arrival.observe(benchmark.item_keys, benchmark.item_places, benchmark.present, arrived)
     can_decide = holds and not benchmark.mixed
     graded = position[code > ONE] if benchmark.binary else position[:0]
     benchmark.mixed |= graded.size > 0
@@ -463,7 +463,7 @@ def _inherit(
         row, code = row[keep], code[keep]
     for part in _parts(row.size):
         size = row[part].size
-        located = _Cells(row[part], np.full(size, run), code[part], size, "", {})
+        located = _Cells(row[part], np.full(size, run), code[part], size, {})
         piece = _at_once(benchmark, place, size)
         cells.append(_apply(benchmark, piece, located, slice(0, size), delta, holds=benchmark.assumption_holds))
 

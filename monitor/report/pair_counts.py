@@ -161,10 +161,12 @@ class PairCounts:
 
     @cached_property
     def missing(self) -> Index | None:
-        """Items that a pair does not share yet; of a committed order, items after its prefix. None where the item count is unknown."""
+        """Items that a pair does not share yet; of a committed order, items after its prefix. None where their number is not known."""
         if self.benchmark.committed is not None:
             return self.benchmark.committed.size - self.benchmark.committed.prefix(self.a, self.b)
         items = self.assumed_items if self.assumed_items is not None else self.benchmark.spec.items
+        if not self.asserted and self.benchmark.order_trusted and self.benchmark.too_many_items:
+            return None
         return None if items is None else np.maximum(items - self.n, 0)
 
     @cached_property

@@ -232,6 +232,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             assumption=assumption(
                 policy,
                 items,
+                listed=benchmark.spec.item_ids is not None,
                 redeclared=benchmark.redeclared,
                 repeated=repeated,
                 rescored=max(epochs) > 0,

@@ -22,7 +22,7 @@ def hold_reason(benchmark: Benchmark) -> str | None:
         return "; ".join(each for each in (incomplete(benchmark), NO_ORDER, benchmark.undeclared) if each)
     if benchmark.order_refuted:
         return f"{benchmark.suspicion}, and the order was declared trusted"
-    if benchmark.too_many_items:
+    if benchmark.completion_refuted:
         return too_many_items(benchmark.name, spec.items or 0, benchmark.items)
     if benchmark.undeclared:
         return benchmark.undeclared
@@ -48,8 +48,11 @@ def order_reason(benchmark: Benchmark, *, asserted: bool, rests_on_ends: bool = 
             f"{FILES_COMPLETE}: a later run that reads more may show another decision (--ended makes the end permanent)"
         )
     if asserted:
-        items = None if benchmark.spec.items else benchmark.items
-        state = f"{ASSERTED}{assumption('completion', items)}{_repeats(benchmark)}{_unused_policy(benchmark)}"
+        items, listed = None if benchmark.spec.items else benchmark.items, benchmark.spec.item_ids is not None
+        state = f"{ASSERTED}{assumption('completion', items, listed=listed)}{_repeats(benchmark)}{_unused_policy(benchmark)}"
+    elif benchmark.order_trusted and benchmark.too_many_items:
+        unsettled = f"{too_many_items(benchmark.name, benchmark.spec.items or 0, benchmark.items)}; until then no lead is settled"
+        state = "; ".join(each for each in (state, unsettled) if each)
     if benchmark.incomplete and benchmark.spec.order.policy != "none":
         state = "; ".join(each for each in (incomplete(benchmark), state) if each)
     if benchmark.suspicion is None or benchmark.order_refuted:

@@ -29,7 +29,7 @@ def streams(draw):
     blocks = draw(st.sampled_from(["none", "blocks", "random"]))
     graded = draw(st.integers(0, 9)) == 0
     spec = {"declare": "bench", "alpha": draw(st.sampled_from([0.05, 0.2, 0.4])), "order": policy}
-    if policy == "completion":
+    if policy == "completion" or (policy == "trusted" and draw(st.booleans())):
         spec["items"] = max(1, items - draw(st.sampled_from([0, 0, 0, 2])))
     names = [f"item {item}" for item in range(items)]
     if policy == "committed" or draw(st.integers(0, 2)) == 0:

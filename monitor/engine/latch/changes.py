@@ -51,7 +51,10 @@ def invalidate(
 ) -> None:
     """Withdraw every verdict of a benchmark at an event."""
     for pair, decision in pairs.verdicts():
-        if decision.procedure not in claims:
+        if (
+            decision.procedure not in claims
+            or pairs.change_field(pair, decision.procedure, "invalidated") in pairs.changes
+        ):
             continue
         names = decision.model_a, decision.model_b, pairs.name, decision.procedure
         _end(pairs, batch, position, pair, decision, "invalidated", sentences.invalidated(*names, reason), delta)
@@ -160,8 +163,10 @@ def _describe(
         resolution_ratio=ratio,
     )
     leader, trailer = (b.model, a.model) if after == "b" else (a.model, b.model)
+    listed = pairs.spec.item_ids is not None
     assumed = sentences.assumption(
         policy,
+        listed=listed,
         redeclared=pairs.redeclared,
         repeated=pairs.spec.repeats != 1,
         rescored=max(a.epoch, b.epoch) > 0,
@@ -169,7 +174,7 @@ def _describe(
     )
     names = leader, trailer, pairs.name
     if crossing.procedure == "settled":
-        sentence = sentences.settled(*names, policy, pairs.spec.items or 0, evidence, tie=after == "tie")
+        sentence = sentences.settled(*names, pairs.spec.items or 0, evidence, listed=listed, tie=after == "tie")
     elif crossing.kind == "decided":
         sentence = sentences.decided(*names, crossing.procedure, policy, evidence, assumed)
     else:

@@ -3,8 +3,9 @@
 It reads no score. The state of a model is four integers that depend on the order of the log, never on the chunking. The items of each
 cluster are counted from the score matrix at a look, which is rare. The tests, their looks and corrections are those of `stats.order`.
 
-The place of an item is its place in the declared list. Without a list that test does not run: the place of an item's first event is no
-substitute, since for the first model it is the arrival itself, and a second model may follow the same random order.
+The place of an item is its place in the natural order of the declared ids, and not in their list: a list may itself be in random run order,
+and then arrival as listed is random. Without a list that test does not run: the place of an item's first event is no substitute, since for
+the first model it is the arrival itself, and a second model may follow the same random order.
 """
 
 from collections.abc import Callable, Sequence
@@ -78,18 +79,18 @@ class Arrival:
     def observe(
         self,
         items: Sequence[RowKey],
-        declared_items: dict[str, int] | None,
+        places: dict[str, int] | None,
         present: Callable[[int], NDArray[np.bool_]],
         cells: tuple[Index, Index, Index],
     ) -> int | None:
         """Add new cells, and test the order at the looks they reach; return the position of the event that first refutes it, or None.
 
-        `items` are all items, `present` returns which of them a contestant had before, `cells` are the (item, contestant, position) of the
-        first cell of each item, skipped ones included.
+        `items` are all items, `places` the place of each if a list is declared, `present` returns which of them a contestant had before,
+        `cells` are the (item, contestant, position) of the first cell of each item, skipped ones included.
         """
         if self.finding is not None or cells[0].size == 0:
             return None
-        self._enter(items, declared_items)
+        self._enter(items, places)
         item, contestant, position = cells
         if len(self._labels) == 1 and not self._place.size:
             self._advance_in_one_cluster(contestant)
@@ -103,7 +104,7 @@ class Arrival:
         suspect = self._test(looks, item, present)
         return None if suspect is None else int(position[order[suspect.end - 1]])
 
-    def _enter(self, items: Sequence[RowKey], declared_items: dict[str, int] | None) -> None:
+    def _enter(self, items: Sequence[RowKey], places: dict[str, int] | None) -> None:
         """Label new items with their cluster and place."""
         fresh = items[self._labelled :]
         if not fresh:
@@ -114,8 +115,8 @@ class Arrival:
             self._labels.setdefault(cluster, len(self._labels) + 1)
         label = np.array(list(map(self._labels.__getitem__, clusters)), np.int64)
         self._label = np.concatenate([self._label, label])
-        if declared_items is not None:
-            self._place = np.concatenate([self._place, np.array([declared_items[key.item] for key in fresh], np.int64)])
+        if places is not None:
+            self._place = np.concatenate([self._place, np.array([places[key.item] for key in fresh], np.int64)])
 
     def _advance_in_one_cluster(self, contestant: Index) -> None:
         """Do the work of `_advance` where every item has the same label and no place: all orders look alike."""
@@ -243,6 +244,6 @@ def describe_finding(finding: OrderFinding, model: str) -> str:
             f"same cluster, where a random order has about {finding.expected:,.0f} ({tail})"
         )
     return (
-        f"the arrival order is suspect: the first {finding.items:,} items of {model} follow their order in the declared list "
+        f"the arrival order is suspect: the first {finding.items:,} items of {model} follow the order of their ids "
         f"(correlation {finding.observed:.2f}; {tail})"
     )

@@ -16,6 +16,7 @@ from monitor.engine.state.settling import Settling
 from schemas.events import Spec
 from schemas.sentences import too_many_items
 from schemas.text import shorten
+from stats.order import item_places
 
 _COUNTERS = ("events", "duplicates", "conflicts", "rejected")
 _PAIR_SUMS, _MODEL_SUMS = ("n", "b", "c"), ("scored", "skipped", "total")
@@ -56,6 +57,8 @@ class Benchmark(PairState):
         """Whether this was read from files that are complete, and no family was declared: all pairs found then share alpha."""
         self.incomplete = ""
         """Which of the files that a report has read breaks off; empty if none does."""
+        self.exceeded = False
+        """Whether an item beyond the declared count has been folded: nothing is settled from there on."""
         self._other_labels: set[str] = set()  # items whose row is not of repeat 0, while rows are items
         self.counters = dict.fromkeys(_COUNTERS, 0)
         self.declared = False
@@ -69,8 +72,8 @@ class Benchmark(PairState):
             self.name_contestant(index)
         if self.counters["events"]:
             return  # what has been built from the scores stays: after them only fields on which nothing rests may change
-        self.declared_items = None if spec.item_ids is None else {item: k for k, item in enumerate(spec.item_ids)}
-        """Place of each item in the declared list."""
+        self.declared_items = None if spec.item_ids is None else frozenset(spec.item_ids)
+        self._places: dict[str, int] | None = None
         self.repeats = None if spec.repeats == 1 else Repeats(None if spec.repeats == "all" else spec.repeats)
         self.graded_pairs = GradedPairs() if self.graded and spec.order.policy != "none" else None
         self.committed = None
@@ -89,13 +92,23 @@ class Benchmark(PairState):
 
     @property
     def too_many_items(self) -> bool:
-        """Whether more items have arrived than declared, which refutes the assumption of policy completion."""
-        return self.spec.order.policy == "completion" and self.spec.items is not None and self.items > self.spec.items
+        """Whether more items have arrived than declared, so that a lead on the declared number of items means nothing."""
+        return self.spec.items is not None and self.items > self.spec.items
+
+    @property
+    def completion_refuted(self) -> bool:
+        """Whether the policy is completion, whose decisions rest on the item count, and more items have arrived."""
+        return self.spec.order.policy == "completion" and self.too_many_items
 
     @property
     def order_refuted(self) -> bool:
         """Whether the arrival order was declared trusted and a test has refuted it; this is permanent."""
-        return self.spec.order.policy == "trusted" and self.arrival.finding is not None
+        return self.order_trusted and self.arrival.finding is not None
+
+    @property
+    def order_trusted(self) -> bool:
+        """Whether the arrival order was declared trusted, so that decisions do not rest on the item count."""
+        return self.spec.order.policy == "trusted"
 
     @property
     def suspicion(self) -> str | None:
@@ -110,14 +123,17 @@ class Benchmark(PairState):
             return self.suspicion or ""
         if self.undeclared:
             return self.undeclared
-        if self.too_many_items:
-            return too_many_items(self.name, self.spec.items or 0)
-        return ""
+        return self.excess if self.completion_refuted else ""
+
+    @property
+    def excess(self) -> str:
+        """That more items have arrived than declared, in words that later events do not change."""
+        return too_many_items(self.name, self.spec.items or 0)
 
     @property
     def assumption_holds(self) -> bool:
         """Whether an order policy is declared and nothing has refuted its assumption: anytime decisions count."""
-        refuted = self.too_many_items or self.order_refuted or self.undeclared
+        refuted = self.completion_refuted or self.order_refuted or self.undeclared
         return self.spec.order.policy != "none" and not refuted
 
     @property
@@ -127,11 +143,8 @@ class Benchmark(PairState):
 
     @property
     def has_fixed_items(self) -> bool:
-        """Whether it is fixed which items the benchmark has, so that a lead on all of them can be settled.
-
-        Under a trusted order a count without a list does not fix it: more items may come.
-        """
-        return self.spec.items is not None and (self.spec.order.policy != "trusted" or self.spec.item_ids is not None)
+        """Whether it is declared how many items the benchmark has, and nothing has refuted it: a lead on all of them can be settled."""
+        return self.spec.items is not None and not self.exceeded
 
     @property
     def skips_wait(self) -> bool:
@@ -217,6 +230,13 @@ class Benchmark(PairState):
                 setattr(self.repeats, name, grown(getattr(self.repeats, name), self.items, contestants))
         if self.graded_pairs is not None:
             self.graded_pairs.grow(contestants)
+
+    @property
+    def item_places(self) -> dict[str, int] | None:
+        """Place of each declared item in the natural order of the ids, computed on first use; None without a list."""
+        if self._places is None and self.spec.item_ids is not None:
+            self._places = dict(zip(self.spec.item_ids, item_places(self.spec.item_ids).tolist(), strict=True))
+        return self._places
 
     # --- scores ---
 

@@ -73,6 +73,28 @@ def test_it_finds_what_the_reference_finds_at_the_same_event(events, listed):
             assert finding.p_value == pytest.approx(expected[1].p_value, rel=1e-9)
 
 
+IN_RUN_ORDER = [f"q{k}" for k in np.random.default_rng(3).permutation(300)]
+
+
+@pytest.mark.parametrize(
+    ("arrival", "suspect"),
+    [
+        (IN_RUN_ORDER, None),
+        ([f"q{k}" for k in range(300)], "item position"),
+        (sorted(IN_RUN_ORDER, key=lambda item: (int(item[1:]) % 7, IN_RUN_ORDER.index(item))), "cluster successions"),
+    ],
+    ids=["as listed", "by id", "in blocks"],
+)
+def test_a_list_in_random_run_order_is_a_good_order_and_ids_and_blocks_are_not(arrival, suspect):
+    log = FoldLog({"declare": "bench", "order": "trusted", "item_ids": IN_RUN_ORDER})
+    for item in arrival:
+        log.send(*(event(item, model, int(model == "a"), cluster=f"cluster {int(item[1:]) % 7}") for model in "ab"))
+    finding, (pair,) = log.bench.arrival.finding, benchmark_report(log.bench).pairs
+    assert (finding and finding.statistic) == suspect
+    assert log.bench.order_refuted == (suspect is not None)
+    assert pair.status == ("invalidated" if suspect else "decided")
+
+
 def test_a_trusted_order_that_is_refuted_takes_back_what_was_decided():
     log = FoldLog({"declare": "bench", "order": "trusted"})
     events = blocks(200)

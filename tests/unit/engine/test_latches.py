@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from monitor.report.build import benchmark_report
 from stats import spending_alpha
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired
 from tests.oracle import log_e, log_exact
@@ -170,6 +171,39 @@ def test_more_items_than_declared_stop_the_betting_and_keep_what_was_decided(chu
     # After 9 equal items both had the same score, and then there were more.
     assert set(short.changes) == {("settled", "settled"), ("settled", "invalidated")}
     assert short.changes["settled", "settled"].after == "tie"
+
+
+def of_trusted_count(items, **spec):
+    return FoldLog({"declare": "bench", "order": "trusted", "items": items, **spec})
+
+
+def test_a_bare_count_settles_under_a_trusted_order_and_the_sentence_rests_on_it():
+    scores = packed(paired(16, 0, 14), "ab")
+    log, listed = of_trusted_count(30), of_trusted_count(30, item_ids=[str(k) for k in range(30)])
+    for each in (log, listed):
+        each.send(scores)
+        settled = each.changes["settled", "settled"]
+        assert (settled.after, settled.evidence.n, settled.evidence.missing) == ("a", 16, 14)
+    assert "Assumes that the declared number of items is the whole" in log.changes["settled", "settled"].sentence
+    assert "Assumes" not in listed.changes["settled", "settled"].sentence
+
+
+@pytest.mark.parametrize("chunks", [1, 4])
+def test_more_items_than_declared_withdraw_what_is_settled_under_a_trusted_order_and_no_decision(chunks):
+    log = of_trusted_count(30)
+    records = packed(paired(20, 0, 11), "ab")["events"]
+    for part in np.array_split(np.arange(len(records)), chunks):
+        log.send({"events": [records[k] for k in part]})
+        log.restart()
+    ended = log.changes["settled", "invalidated"]
+    assert ended.id.split("-")[0] == str(10 * chunks)  # in the last record: item 31
+    assert "more items have arrived than the 30 declared" in ended.sentence
+    assert ("anytime", "invalidated") not in log.changes
+    report = benchmark_report(log.bench)
+    assert report.order.reason.startswith("31 items arrived and 30 were declared")
+    assert (report.pairs[0].settled, report.pairs[0].status) == (None, "decided")
+    log.send(packed(paired(40, 0), "ab", items=range(31, 71)))
+    assert sum(change.procedure == "settled" for change in log.bench.changes.values()) == 2
 
 
 # --- reversals --------------------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from scipy.stats import t as student
 from monitor.report.build import benchmark_report, build_report
 from monitor.report.pair_table import PairTable
 from schemas.report import Status
+from schemas.sentences import ASSUMPTIONS
 from stats import clusters as cluster_stats
 from stats import moments_from_sums, required_n_paired
 from stats.completion_gap import completion_interval
@@ -641,13 +642,13 @@ def test_a_small_spread_of_graded_scores_is_kept():
 @pytest.mark.parametrize(
     ("make", "assumption"),
     [
-        (STATUSES["decided"], "the declared number of items is the whole benchmark"),
+        (STATUSES["decided"], ASSUMPTIONS["completion"]),
         (STATUSES["equivalent"], "neither the arrival order nor what is skipped depends on outcomes or clusters"),
-        (STATUSES["equivalent, not exhausted"], "the declared number of items is the whole benchmark"),
+        (STATUSES["equivalent, not exhausted"], ASSUMPTIONS["completion"]),
         (STATUSES["decided, committed"], "the items are a sample, and their order comes from the committed seed"),
         (
             lambda: of(CLEAR, items=100, family={"policy": "capacity", "pairs": [["a", "z"]]}),
-            "the declared number of items is the whole benchmark",
+            ASSUMPTIONS["completion"],
         ),
     ],
 )

@@ -160,6 +160,7 @@ class OpenPair(_Answer):
     other: str
     status: Status
     items_to_decision: float | None
+    decision_probability: float | None
     reason: str
 
 

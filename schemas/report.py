@@ -184,6 +184,10 @@ class PairReport(StrictModel):
     reason: str
     decided_at_n: int | None
     items_to_decision: float | None
+    decision_probability: float | None = Field(
+        description="probability of a family-wise decision by the last item, at the present `family_threshold`; null unless the pair is "
+        "collecting, has 0/1 scores, and the item count is known"
+    )
     decided: Decided
     resolved: Resolved
     cluster: ClusterReport | None

@@ -52,6 +52,7 @@ def pair(a="alpha", b="beta", *, wins=1680, losses=1454, n=12032, decided=None, 
         "reason": "the interval rules out a lead of more than 3.59 pp",
         "decided_at_n": None,
         "items_to_decision": 800.0,
+        "decision_probability": None,
         "decided": Decided(**{**UNDECIDED, **(decided or {})}),
         "resolved": Resolved(
             **{"fixed_n": True, "bonferroni": True, "anytime": False, "clustered": None, **(resolved or {})}

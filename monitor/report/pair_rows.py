@@ -91,6 +91,10 @@ def pair_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) -> l
         columns[f"model_{side}"] = [names[k] for k in ends]
         columns[f"epoch_{side}"] = [epochs[k] for k in ends]
     columns["status"] = [STATUSES[code] for code in status_codes(table, at).tolist()]
+    chances = json_numbers(decision_probability(table, at))
+    columns["decision_probability"] = [
+        chance if status == "collecting" else None for chance, status in zip(chances, columns["status"], strict=True)
+    ]
     columns["reason"], columns["decided_at_n"] = _reasons(table, at, columns)
     columns["items_to_decision"] = [
         None if status == "decided" else items
@@ -197,7 +201,6 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     ended, ignored = table.ended[at].tolist(), table.ignored[at].tolist()
     if_ignored = side_names(table.decided_if_ignored, at)
     repeated = has_repeats(benchmark)
-    chances = json_numbers(decision_probability(table, at))
     reasons, decided_at = [], []
     for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
@@ -216,7 +219,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             low=columns["gap_family_low"][r],
             high=columns["gap_family_high"][r],
             items_to_decision=columns["items_to_decision"][r],
-            decision_probability=chances[r],
+            decision_probability=columns["decision_probability"][r],
             side=side,
             pair_side=sides["anytime"][r],
             missing=missing[r],

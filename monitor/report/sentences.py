@@ -140,7 +140,7 @@ class PairFacts:
     high: float | None
     items_to_decision: float | None
     decision_probability: float | None
-    """Of a family-wise decision by the last item; None where no item is to come, or it is not known how many."""
+    """Of a family-wise decision by the last item; None unless items are to come, and it is known how many."""
     side: Side | None
     """What is decided family-wise."""
     pair_side: Side | None
@@ -311,7 +311,7 @@ def _prospect(facts: PairFacts) -> list[str]:
         return []
     more, left = facts.items_to_decision, facts.left
     chance = []
-    if facts.status == "collecting" and facts.decision_probability is not None:
+    if facts.decision_probability is not None:
         chance = [f"It is decided by the last item with a probability of {probability(facts.decision_probability)}."]
     if more is None:
         return ["At the current estimate no number of items decides it.", *chance]

@@ -73,7 +73,7 @@ def of_pair(metric, model_a, model_b):
 
 @pytest.mark.smoke
 def test_from_the_first_event_to_the_last_alert(tmp_path):
-    records = events(random.Random(5), SKILLS, ITEMS)
+    records = events(random.Random(5), SKILLS, ITEMS, cluster="all")
     results = tmp_path / "results"
     results.mkdir()
     path = write(results / "bench.jsonl", records[:30])

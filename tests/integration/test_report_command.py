@@ -30,7 +30,7 @@ MODEL = "model aliases epoch items coverage mean mean_low mean_high rank rank_lo
 PAIR = (
     "model_a model_b epoch_a epoch_b adjacent n b c gap p_a p_b rho sd p_chi2 p_exact p_mid p_clustered required_n resolution_ratio mde "
     "log_e log_e_a log_e_b p_anytime family_threshold settled settled_log_e gap_low gap_high "
-    "gap_family_low gap_family_high status reason decided_at_n items_to_decision "
+    "gap_family_low gap_family_high status reason decided_at_n items_to_decision decision_probability "
     "decided resolved cluster"
 )
 DECIDED = "fixed_n bonferroni holm benjamini_hochberg clustered anytime anytime_family e_bh"

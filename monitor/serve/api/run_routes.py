@@ -65,7 +65,11 @@ def _opponent(row: PairReport, model: str) -> str:
 
 def _open_pair(row: PairReport, model: str) -> OpenPair:
     return OpenPair(
-        other=_opponent(row, model), status=row.status, items_to_decision=row.items_to_decision, reason=row.reason
+        other=_opponent(row, model),
+        status=row.status,
+        items_to_decision=row.items_to_decision,
+        decision_probability=row.decision_probability,
+        reason=row.reason,
     )
 
 

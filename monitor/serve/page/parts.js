@@ -112,9 +112,10 @@ export function prospect(pair, benchmark) {
   if (pair.items_to_decision === null) return pair.log_e === null || pair.b === null ? "" : "no number of items decides it at the current gap";
   if (pair.items_to_decision < 1) return "";
   const left = itemsLeft(pair, benchmark);
+  const chance = pair.decision_probability === null ? "" : `; decided by the last item with probability ${fixed(pair.decision_probability, 2)}`;
   const needed = `needs ${more(pair.items_to_decision)} more items`;
-  if (left === null || pair.items_to_decision <= left) return needed;
-  return `${needed}, ${left ? `${count(left)} left` : "none left"}`;
+  if (left === null || pair.items_to_decision <= left) return `${needed}${chance}`;
+  return `${needed}, ${left ? `${count(left)} left` : "none left"}${chance}`;
 }
 
 export const lowCoverage = (model) => model.coverage < LOW_COVERAGE;

@@ -198,9 +198,13 @@ def test_an_undecided_pair_names_what_would_decide_it():
     likely = only(of(mixed(30, 12, 58), items=200))
     assert "It is decided by the last item with a probability of about" in likely.reason
     assert "too small" not in small.reason
+    assert 0.5 < likely.decision_probability < 1
+    assert f"about {100 * likely.decision_probability:.0f} %." in likely.reason
+    assert 0 < small.decision_probability < 0.01
+    assert held.decision_probability is only(of(CLOSE, items=100)).decision_probability is None
     assert "; no more will come." in only(of(CLOSE, items=100)).reason
     even = only(of(mixed(20, 20), order="trusted"))
-    assert even.items_to_decision is None
+    assert (even.items_to_decision, even.decision_probability) == (None, None)  # no item count
     assert "At the current estimate no number of items decides it." in even.reason
     table = np.tile([[0.5, 0.4], [0.3, 0.4]], (40, 1))
     log = FoldLog({"declare": "bench", "scores": "graded", "items": 80})

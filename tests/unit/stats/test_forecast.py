@@ -1,15 +1,8 @@
-"""Forecasts next to what happens: simulated futures, and the models of two boards at 10, 30 and 60 % of their items."""
-
-import gzip
-import json
-import os
-from collections import defaultdict
-from pathlib import Path
+"""Forecasts next to what happens in simulated futures; tests/calibration/test_forecasts.py has real boards."""
 
 import numpy as np
 import pytest
 
-from stats.curtailed import curtailed_leader_log_p
 from stats.eprocess import log_e_value
 from stats.forecast import anytime_decision_probability, completion_decision_probability
 from stats.mcnemar import exact_p
@@ -63,36 +56,3 @@ def test_nothing_to_come_leaves_the_verdict():
     )
     assert completion_decision_probability(100, 40, 0, 50, THRESHOLD, 100) < 0.01
     assert 0 <= anytime_decision_probability(0, 0, 0, 50, THRESHOLD) <= 1
-
-
-@pytest.mark.data
-@pytest.mark.slow
-def test_on_zeroeval_four_of_five_pairs_with_a_forecast_of_80_percent_are_decided():
-    path = Path(os.environ.get("RANKWATCH_DATA", "")) / "zeroeval" / "events.jsonl.gz"
-    if not path.exists():
-        pytest.skip("RANKWATCH_DATA names no folder with zeroeval")
-    boards = defaultdict(dict)
-    with gzip.open(path, "rt") as lines:
-        for line in lines:
-            event = json.loads(line)
-            boards[event["benchmark"]][event["item_id"], event["model"]] = event["score"]
-    rng = np.random.default_rng(5)
-    forecast, decided = [], []
-    for scores in boards.values():
-        items, models = (list(dict.fromkeys(key[side] for key in scores)) for side in (0, 1))
-        x = np.array([[scores.get((i, m)) for m in models] for i in items], float)
-        x = x[:, np.isnan(x).mean(0) < 0.01]
-        x = x[~np.isnan(x).any(1)]
-        first, second = np.triu_indices(x.shape[1], 1)
-        threshold = np.log(first.size * 20)
-        for _ in range(4):
-            x = rng.permutation(x)
-            d = x[:, first] - x[:, second]
-            b, c = (d > 0).cumsum(0), (d < 0).cumsum(0)
-            final = exact_p(b[-1], c[-1]) <= np.exp(-threshold)
-            for n in (len(x) // 10, 3 * len(x) // 10, 6 * len(x) // 10):
-                left = len(x) - n
-                undecided = -curtailed_leader_log_p(b[n - 1], c[n - 1], left) < threshold
-                forecast.append(completion_decision_probability(n, b[n - 1], c[n - 1], left, threshold)[undecided])
-                decided.append(final[undecided])
-    assert_calibrated(np.concatenate(forecast), np.concatenate(decided), 0.05)

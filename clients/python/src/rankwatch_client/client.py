@@ -64,7 +64,7 @@ class EarlyStop(NamedTuple):
     decided : list of str
         Models with a family-wise decision against this one.
     undecided : list of dict
-        ``other``, ``status``, ``items_to_decision`` and ``reason`` of every other pair.
+        ``other``, ``status``, ``items_to_decision``, ``decision_probability`` and ``reason`` of every other pair.
     """
 
     may_stop: bool

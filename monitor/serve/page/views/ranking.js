@@ -47,6 +47,9 @@ function answer(b) {
   return h("div", { class: "answer" }, h("p", {}, text), ties > 0 && h("p", { class: "about" }, outlook(b)));
 }
 
+/** Probability of a decision below which a tie is not expected to break. */
+const UNLIKELY = 0.05;
+
 /** Report which tie is expected to break next. */
 function outlook(b) {
   const [next] = b.pairs.filter((p) => p.status === "collecting" && reachable(p, b)).sort((p, q) => p.items_to_decision - q.items_to_decision);
@@ -55,6 +58,8 @@ function outlook(b) {
     return `${scored ? "Every item is scored" : "The runs have ended"}: no tie can break.`;
   }
   if (!next && b.models.some(waits)) return "Some models count when their runs end.";
+  const likely = b.pairs.filter((p) => p.decision_probability >= UNLIKELY).sort((p, q) => q.decision_probability - p.decision_probability)[0];
+  if (!next && likely) return ["Most likely decision: ", name(likely.model_a), " and ", name(likely.model_b), ", ", prospect(likely, b), "."];
   if (!next) return "The remaining items are not expected to break any tie.";
   return ["Next decision expected: ", name(next.model_a), " and ", name(next.model_b), ", ", prospect(next, b), "."];
 }

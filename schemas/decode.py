@@ -49,6 +49,7 @@ _SCALED: Final = 2
 
 _SCALES: Final = (10, 100)
 _NAME: Final = "a string of 1 to 200 printable characters"
+_OBJECT: Final = "a JSON object with benchmark, item_id, model and score"
 _INDEX: Final = "a whole number from 0 to 2147483647, or omit it"
 SCORES: Final = "a number from 0 to 1, true, false or null"
 _EXPECTED: Final = {
@@ -244,8 +245,10 @@ def read_object(data: object, converted: set[str] | None = None) -> Decoded | Fa
 def check_object(data: object, converted: set[str] | None = None) -> Decoded | Fault:
     """Check one decoded JSON value by the whole rule, as `decode_record` does."""
     if not isinstance(data, dict):
-        found = shorten(data)
-        reason = f"{found} is not an object; use a JSON object with benchmark, item_id, model and score"
+        array = isinstance(data, list)
+        found = shorten(data if array else json.dumps(data, default=repr))
+        split = "; write each object of the array on its own (jq -c '.[]' splits it)" if array and data else ""
+        reason = f"{found} is not an object; use {_OBJECT}{split}"
         return Fault("record", found, reason)
     kind: Kinds = (
         "declaration" if "declare" in data else "end" if "ended" in data and "item_id" not in data else "event"

@@ -71,11 +71,17 @@ def assumption(
     """
     of_items = LISTED if listed and policy == "completion" else ASSUMPTIONS.get(policy)
     if items is not None:
-        of_items = f"the {items:,} items read are the whole benchmark"
+        of_items = _items_read(items)
     if of_items is None:
         return None
     others = (REDECLARED, redeclared), (REPEATED, repeated), (RESCORED, rescored), (IGNORED, ignored)
     return ", and that ".join([of_items, *(text for text, holds in others if holds)])
+
+
+def _items_read(items: int) -> str:
+    return (
+        "the 1 item read is the whole benchmark" if items == 1 else f"the {items:,} items read are the whole benchmark"
+    )
 
 
 def too_many_items(benchmark: str, items: int, arrived: int | None = None) -> str:

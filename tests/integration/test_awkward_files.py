@@ -91,6 +91,37 @@ def test_a_wide_table_and_battles_name_what_to_do(tmp_path):
     assert "a battle of two models" in rankwatch("report", tmp_path / "arena.csv", *columns, code=1).stderr
 
 
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    """The last one counted, and the other model led."""
+    rows = "".join(f"{k},{m},{int(k % 3 > 0)},{int(k % 3 == 0)}\n" for k in range(30) for m in "ab")
+    (tmp_path / "a.csv").write_text("item_id,model,score,score\n" + rows)
+    refused = rankwatch("report", tmp_path / "a.csv", "--benchmark", "q", code=1).stderr
+    assert "2 columns are called score; rename or remove all but one" in refused
+    (tmp_path / "b.csv").write_text("id,gpt,gpt,llama\n1,1,0,1\n2,0,1,1\n")
+    wide = ("--columns", "models=*", "--benchmark", "q")
+    assert "2 columns are called gpt" in rankwatch("report", tmp_path / "b.csv", *wide, code=1).stderr
+    (tmp_path / "c.csv").write_text("item_id,model,score,note,note\n1,a,1,,\n1,b,0,,\n")
+    assert "2 models" in rankwatch("report", tmp_path / "c.csv", "--benchmark", "q").stdout
+
+
+def test_a_json_array_is_refused_with_what_to_do(tmp_path):
+    for name, text in {
+        "a.json": json.dumps(RECORDS),
+        "b.json": json.dumps(RECORDS, indent=1),
+        "c.jsonl": json.dumps(RECORDS),
+        "d.jsonl": json.dumps(RECORDS) + "\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+        refused = rankwatch("report", tmp_path / name, code=1).stderr
+        assert "jq -c '.[]'" in refused
+        assert "half-written" not in refused
+
+
+def test_files_without_any_score_are_no_report(tmp_path):
+    path = write(tmp_path / "a.jsonl", [{"ended": "bench"}])
+    assert "no results" in rankwatch("report", path, code=1).stderr
+
+
 def test_named_models_of_a_wide_table_reach_every_command(tmp_path):
     path = tmp_path / "wide.csv"
     rows = "".join(f"{k},what is {k}?,{int(k % 9 > 0)},{int(k % 3 > 0)}\n" for k in range(90))

@@ -150,6 +150,15 @@ def test_a_choice_for_a_name_that_no_file_holds_ends_the_command(tmp_path):
     assert "--scale bensh=10: it applies to nothing that was read" in noted.stderr
 
 
+def test_an_alias_of_a_model_that_no_file_holds_ends_the_command(tmp_path):
+    path = write(tmp_path / "a.jsonl", [scored(k, m, 1) for k in range(5) for m in ("gpt-4", "gpt-4-0613", "z")])
+    for command in (["report", path], ["gate", path, "--pair", "gpt-4", "z"]):
+        refused = rankwatch(*command, "--alias", "gpt-4-06=gpt-4", code=2).stderr
+        said = "--alias gpt-4-06=gpt-4: no file holds scores of gpt-4-06; the models are gpt-4-0613, gpt-4, z"
+        assert said in refused
+    assert "2 models" in rankwatch("report", path, "--alias", "gpt-4-0613=gpt-4").stdout
+
+
 def test_scores_are_as_exact_as_they_came(tmp_path):
     """Thirds and sevenths: rounded to six decimals, ln e of such a file was off by 8.5e-5."""
     rng = np.random.default_rng(3)

@@ -248,7 +248,7 @@ BAD = {
     "no score": ('{"benchmark":"bench","item_id":"x","model":"m"}', "score", "is missing", "add a number"),
     "long": (json.dumps(GOOD | {"attributes": {"a": "a" * 10_000_000}}), "record", "the record has 10,000,", "more than 1,000,000"),
     "not utf-8": (b'{"benchmark":"bench","item_id":"\xff","model":"m","score":1}', "record", "0xff", "write the file as UTF-8"),
-    "array": ("[1]", "record", "[1] is not an object", "use a JSON object with benchmark, item_id, model and score"),
+    "array": ("[1]", "record", "[1] is not an object", "write each object of the array on its own (jq -c '.[]' splits it)"),
     "bidi": (json.dumps(GOOD | {"model": "evil\u202e"}), "model", "U+202E", "use a string of 1 to 200"),
     "number": (json.dumps(GOOD | {"item_id": [5]}), "item_id", "[5] is not a string", "use a string"),
     "epoch": (json.dumps(GOOD | {"epoch": -1}), "epoch", "-1 is out of range", "use a whole number from 0"),

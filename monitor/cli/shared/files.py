@@ -61,10 +61,10 @@ def read_results(
     except OSError as error:
         stop(file_error(error))
     rejected.print_rest()
-    if not limit.lines:
+    if not limit.lines or not partition.benchmarks:
         stop_without_results(files)
     declarations.stop_unused(partition.benchmarks)
-    if texts := unmatched_choices(importer):
+    if texts := [*unmatched_choices(importer), *_unmatched_aliases(declarations.aliases, files, importer)]:
         stop("\nrankwatch: ".join(texts), USAGE)
     declarations.note_published(partition)
     return partition
@@ -83,6 +83,19 @@ def unmatched_choices(importer: Importer) -> list[str]:
     return [
         f"{entry}: it applies to nothing that was read; it could apply to {similar_first(name, names)}"
         for entry, name, names in importer.choices.unmatched()
+    ]
+
+
+def _unmatched_aliases(aliases: Mapping[str, str], files: Sequence[Path], importer: Importer) -> list[str]:
+    """Return a sentence for each alias that is no model of the files; they are read again only if there is an alias."""
+    if not aliases:
+        return []
+    models = {event.model for segment in read_files(files, opener=importer.open) for event in segment.events}
+    return [
+        f"--alias {shorten(alias)}={shorten(model)}: no file holds scores of {shorten(alias)}; the models are "
+        f"{similar_first(alias, models)}"
+        for alias, model in aliases.items()
+        if alias not in models
     ]
 
 

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from monitor.ingest.files.streams import OpenStream, is_record, open_stream
+from monitor.ingest.files.streams import OpenStream, is_whole, open_stream
 from schemas.decode import Fault, too_long
 from schemas.events import MAX_LINE_BYTES
 
@@ -204,7 +204,7 @@ class BlockReader:
         length = len(self._rest) + self._skipped
         if length > MAX_LINE_BYTES:
             return self._too_long(b"", length)
-        if not is_record(self._rest):
+        if not is_whole(self._rest):
             if self._rest.strip():
                 self.stream.note_half_written()
             return None

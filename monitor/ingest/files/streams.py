@@ -16,6 +16,14 @@ _GZIP_WINDOW: Final = 31
 """zlib's number for a window of 32 KB with a gzip header and trailer around the data."""
 
 
+def is_whole(line: bytes) -> bool:
+    """Return whether a line without a newline is complete: a JSON object or array, which cannot go on."""
+    try:
+        return isinstance(json.loads(line.removeprefix(BOM)), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
 def is_record(line: bytes) -> bool:
     """Return whether a line is a whole JSON object."""
     try:

@@ -28,7 +28,7 @@ class TranslatedStream(Stream):
         self._choose = choose
         self._chosen = self._ended = self._skipping = False
         self._translator: Translator | None = None
-        self._rest = b""
+        self._rest = bytearray()  # a line of 60 MB comes in a thousand pieces: bytes would be copied for each
         self._number = 0
         self._writer = EventLineWriter()
 
@@ -67,11 +67,11 @@ class TranslatedStream(Stream):
         if not self._chosen:
             if not self._rest.strip():
                 return b""
-            self._decide(self._rest)
+            self._decide(bytes(self._rest))
+        rest, self._rest = bytes(self._rest), bytearray()
         if self._translator is None:
-            rest, self._rest = self._rest, b""
             return rest
-        last = self._translator.last(self._rest, self._number + 1) if self._rest.strip() else b""
+        last = self._translator.last(rest, self._number + 1) if rest.strip() else b""
         if last is None:
             self.note_half_written()
         fault = self._translator.end()
@@ -83,11 +83,14 @@ class TranslatedStream(Stream):
 
     def _feed(self, data: bytes) -> bytes:
         if not self._chosen:
-            data, self._rest = self._rest + data, b""
-            first = data.lstrip(b"\r\n").partition(b"\n")
-            if not first[1] and len(data) <= MAX_SAMPLE_BYTES:
-                self._rest = data
+            self._rest += data
+            too_long = len(self._rest) > MAX_SAMPLE_BYTES
+            if b"\n" not in data and not too_long:
                 return b""
+            first = bytes(self._rest).lstrip(b"\r\n").partition(b"\n")
+            if not first[1] and not too_long:
+                return b""
+            data, self._rest = bytes(self._rest), bytearray()
             self._decide(first[0])
         return data if self._translator is None else self._translate(self._translator, data)
 
@@ -99,8 +102,8 @@ class TranslatedStream(Stream):
         *lines, rest = data.split(b"\n")
         if not lines:
             return self._keep(rest)
-        lines[0] = self._rest + lines[0]
-        self._rest = b""
+        lines[0] = bytes(self._rest) + lines[0]
+        self._rest = bytearray()
         translated = []
         for line in lines:
             self._number += 1
@@ -119,7 +122,7 @@ class TranslatedStream(Stream):
             return b""
         found = f"more than {MAX_SAMPLE_BYTES:,} bytes"
         fault = Fault("line", found, f"the line has {found}; check that the file is a log of samples")
-        head, self._rest, self._skipping = self._rest[:RAW_BYTES], b"", True
+        head, self._rest, self._skipping = bytes(self._rest[:RAW_BYTES]), bytearray(), True
         return self._writer.reject(fault, self._number + 1, head)
 
 

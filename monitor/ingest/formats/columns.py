@@ -91,6 +91,9 @@ class Columns:
         self._every_other = chosen == EVERY_OTHER
         self._models = None if chosen is None else others if self._every_other else self._listed(chosen, names)
         self._require(names)
+        twice = next((name for name in self.names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ColumnError(f"{names.count(twice)} columns are called {shorten(twice)}; rename or remove all but one")
         if self._every_other and self._text:
             raise ColumnError(self._text_remedy(names))
         self._prefix = next(

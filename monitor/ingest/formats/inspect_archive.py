@@ -165,6 +165,9 @@ def _decode(data: bytes, kind: Any, what: str = "an entry of the archive") -> An
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return msgspec.convert(json.loads(data), kind)  # Inspect writes NaN, which is not JSON
     except msgspec.ValidationError as error:
+        if data.lstrip().startswith(b"["):
+            reason = f"{what} is an array and no Inspect log; write events one a line, in a file .jsonl (jq -c '.[]')"
+            raise Refusal("file", "a JSON array", reason) from error
         place = _PLACE.search(str(error))
         problem = f"its field {shorten(place[1] or place[2])} is missing or wrong" if place else "it is not an object"
         reason = (

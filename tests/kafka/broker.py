@@ -21,9 +21,9 @@ from aiokafka.conn import create_conn
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
 
-from tests.kafka.jars import classpath
+from tests.kafka.jars import class_archive, classpath
 
-START_SECONDS = 60
+START_SECONDS = 180
 QUICK = {
     "auto.create.topics.enable": "false",
     # A killed node is let in again only when its session has ended.
@@ -40,6 +40,8 @@ QUICK = {
     "share.coordinator.state.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "4",
 }
+FORMATTED = {}
+"""The bootstrap metadata that `kafka-storage format` wrote, by the users in it."""
 JAVA = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Dlog4j2.level=WARN")
 
 
@@ -60,14 +62,17 @@ class KafkaBroker:
         Users made by formatting, as ``kafka-storage format --add-scram`` takes them.
     listeners
         Port and security protocol of listeners besides, by name.
+    java
+        Options of the JVM.
     """
 
-    def __init__(self, directory, node, ports, voters, cluster_id, *, extra=(), scram=(), listeners=()):
+    def __init__(self, directory, node, ports, voters, cluster_id, *, extra=(), scram=(), listeners=(), java=()):
         self.directory = Path(directory)
         self.node = node
         self.port, self.controller_port = ports
         self._cluster_id = cluster_id
         self._scram = tuple(scram)
+        self._options = tuple(java)
         self._process = None
         replicas = str(min(3, len(voters)))
         listeners = {
@@ -115,11 +120,29 @@ class KafkaBroker:
         file = self.directory / "server.properties"
         if not (self.directory / "data" / "meta.properties").exists():
             file.write_text("".join(f"{key}={value}\n" for key, value in self._settings.items()), encoding="utf-8")
+            self._format(file)
+        self._process = self._java("-Xms256m", "-Xmx512m", *self._options, "kafka.Kafka", str(file))
+
+    def _format(self, file):
+        """Format the data directory; what the features of the cluster are is written by a JVM only once for each set of users."""
+        data = self.directory / "data"
+        if self._scram in FORMATTED:
+            data.mkdir()
+            (data / "bootstrap.checkpoint").write_bytes(FORMATTED[self._scram])
+            identity = {
+                "version": 1,
+                "cluster.id": self._cluster_id,
+                "node.id": self.node,
+                "directory.id": kafka_uuid(),
+            }
+            text = "".join(f"{key}={value}\n" for key, value in identity.items())
+            (data / "meta.properties").write_text(text, encoding="utf-8")
+        else:
             scram = [word for user in self._scram for word in ("--add-scram", user)]
             identity = f"--cluster-id={self._cluster_id}"  # one that begins with a dash would be taken for an option
             tool = ("kafka.tools.StorageTool", "format", identity, "-c", str(file), *scram)
             self._java("-Xmx64m", *tool).wait(START_SECONDS)
-        self._process = self._java("-Xms256m", "-Xmx512m", "kafka.Kafka", str(file))
+            FORMATTED[self._scram] = (data / "bootstrap.checkpoint").read_bytes()
 
     def stop(self, seconds=20):
         """Stop it as an operator would, and kill it if that takes longer than `seconds`."""
@@ -150,9 +173,11 @@ class KafkaBroker:
         shutil.rmtree(self.directory / "data", ignore_errors=True)
 
     def _java(self, *arguments):
+        archive = class_archive()
+        sharing = [f"-XX:SharedArchiveFile={archive}"] if archive else []
         with (self.directory / "printed.txt").open("ab") as printed:
             return subprocess.Popen(
-                [*JAVA, "-cp", classpath(), *arguments],
+                [*JAVA, *sharing, "-cp", classpath(), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=subprocess.STDOUT,
@@ -172,7 +197,7 @@ class KafkaCluster:
     directory
         For all data; a temporary one by default.
     options
-        As `KafkaBroker`: `extra`, `scram`, `listeners`.
+        As `KafkaBroker`: `extra`, `scram`, `listeners`, `java`.
     """
 
     def __init__(self, nodes=1, *, port=None, directory=None, **options):
@@ -182,7 +207,7 @@ class KafkaCluster:
         if port is not None:
             ports[0] = port
         voters = {node + 1: ports[nodes + node] for node in range(nodes)}
-        identity = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        identity = kafka_uuid()
         self.brokers = [
             KafkaBroker(self.directory / str(node), node, (client, controller), voters, identity, **options)
             for client, (node, controller) in zip(ports, voters.items(), strict=False)
@@ -273,6 +298,11 @@ async def _leaders(broker, topic):
     finally:
         connection.close()
     return sum(part["leader"] >= 0 for each in answer["topics"] for part in each["partitions"])
+
+
+def kafka_uuid():
+    """Return an identity as Kafka writes it."""
+    return urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 
 def free_ports(count):

@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from tests.kafka.broker import KafkaCluster
-from tests.kafka.jars import KafkaUnavailableError, classpath
+from tests.kafka.jars import KafkaUnavailableError, class_archive_options, classpath
 
 
 def broker_or_skip():
@@ -20,8 +20,10 @@ def broker_or_skip():
 def kafka():
     """Run one node for the whole session; use the fixture `topic` so that no two tests share a name."""
     broker_or_skip()
-    with KafkaCluster() as cluster:
+    with class_archive_options() as java, KafkaCluster(java=java) as cluster:
         yield cluster
+        if java:
+            cluster.brokers[0].stop(seconds=60)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import select
 import signal
 import socket
@@ -26,26 +27,30 @@ import stats
 from monitor import crash_points
 
 RANKWATCH = os.path.join(os.path.dirname(sys.executable), "rankwatch")  # noqa: PTH118, PTH120 - a path in a virtual environment
+MODULE = [sys.executable, "-m"]
 OF_THE_INTERPRETER = ("PYTHON", "LC_", "LANG", "LD_", "OPENBLAS", "OMP")
 LENGTH = 8
 SLOW = os.environ.get("RANKWATCH_SLOW") == "1"
 
 
 def start(command, *, fresh=False, **options):
-    """Return a `subprocess.Popen` of a command; it is forked if it is `rankwatch` and nothing asks for a fresh interpreter."""
+    """Return a `subprocess.Popen` of a command, forked if it is `rankwatch` or `python -m` and nothing asks for a fresh interpreter."""
     env = options.get("env") or os.environ
     same = {k: v for k, v in env.items() if k.startswith(OF_THE_INTERPRETER)} == {
         k: v for k, v in os.environ.items() if k.startswith(OF_THE_INTERPRETER)
     }
-    forked = sys.platform == "linux" and same and command[0] == RANKWATCH and not (fresh or SLOW)
+    ours = command[0] == RANKWATCH or command[:2] == MODULE
+    forked = sys.platform == "linux" and same and ours and not (fresh or SLOW)
     return (Forked if forked else subprocess.Popen)(command, **options)
 
 
-def run(command, *, timeout, **options):
-    """Run a command to its end as `subprocess.run` does, its output captured as text."""
-    with start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options) as process:
+def run(command, *, timeout, text=True, input=None, **options):  # noqa: A002 - as in `subprocess.run`
+    """Run a command to its end as `subprocess.run` does, its output captured."""
+    if input is not None:
+        options["stdin"] = subprocess.PIPE
+    with start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=text, **options) as process:
         try:
-            out, errors = process.communicate(timeout=timeout)
+            out, errors = process.communicate(input, timeout=timeout)
         except BaseException:
             process.kill()
             raise
@@ -78,7 +83,7 @@ class Forked(subprocess.Popen):
         pipes = rest[3:9]  # of stdin, stdout and stderr: the end that is read, and the end that is written
         read, write = os.pipe()
         self._end = os.fdopen(read, "rb")
-        request = json.dumps([args, os.fspath(cwd or os.getcwd()), dict(env or os.environ)]).encode()  # noqa: PTH109
+        request = json.dumps([[*map(os.fspath, args)], os.fspath(cwd or os.getcwd()), dict(env or os.environ)]).encode()  # noqa: PTH109
         streams = [end if end >= 0 else inherited for inherited, end in enumerate((pipes[0], pipes[3], pipes[5]))]
         forker = _forker()
         socket.send_fds(forker, [len(request).to_bytes(LENGTH, "big")], [*streams, write])
@@ -173,9 +178,10 @@ def main():
     if command is not None:
         from monitor.cli import main as rankwatch
 
-        sys.argv = command
+        module = command[:2] == MODULE
+        sys.argv = command[2:] if module else command
         try:
-            rankwatch()
+            runpy.run_module(command[2], run_name="__main__", alter_sys=True) if module else rankwatch()
         except SystemExit as error:
             if not isinstance(error.code, int):
                 raise

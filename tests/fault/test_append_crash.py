@@ -4,45 +4,22 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 import sys
 
 import pytest
 
 from monitor.crash_points import VARIABLE
 from monitor.logs.file_log import FileLog
+from tests import forked
+from tests.fault.appender import BATCH, PRODUCERS
 
-BATCH = 7
-PRODUCERS = 3
-
-APPENDER = f"""
-import asyncio, json, os, sys
-from monitor.logs.file_log import FileLog
-
-async def produce(log, name):
-    for number in range(0, 100_000, {BATCH}):
-        await log.append([json.dumps([name, n]).encode() for n in range(number, number + {BATCH})])
-        os.write(1, b"%d %d\\n" % (name, number))
-
-async def main():
-    log = FileLog.open(sys.argv[1])
-    await asyncio.gather(*(produce(log, name) for name in range({PRODUCERS})))
-
-asyncio.run(main())
-"""
+COMMAND = [sys.executable, "-m", "tests.fault.appender"]
 
 
 def crash(path, point, count):
     """Append until killed; how many records of each producer were acknowledged."""
     environment = {**os.environ, VARIABLE: f"{point}:{count}"}
-    ended = subprocess.run(
-        [sys.executable, "-c", APPENDER, str(path)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    ended = forked.run([*COMMAND, str(path)], env=environment, timeout=60)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     acknowledged = [0] * PRODUCERS
     for line in ended.stdout.splitlines():

@@ -3,10 +3,10 @@
 import gzip
 import json
 import shlex
-import subprocess
 
 import pytest
 
+from tests import forked
 from tests.commands import RANKWATCH, Watch, environment, get, rankwatch, report, until, watch_once, write
 from tests.served import Served
 
@@ -151,9 +151,8 @@ def test_named_models_of_a_wide_table_reach_every_command(tmp_path):
 
 def piped(data, *arguments, code=0):
     """A command that reads standard input."""
-    ended = subprocess.run(
-        [RANKWATCH, *map(str, arguments)], env=environment(), input=data, capture_output=True, check=False, timeout=120
-    )
+    command = [RANKWATCH, *map(str, arguments)]
+    ended = forked.run(command, env=environment(), input=data, text=False, timeout=120)
     assert ended.returncode == code, ended.stderr.decode()
     assert b"Traceback" not in ended.stderr
     return ended.stdout.decode(), ended.stderr.decode()

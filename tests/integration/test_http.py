@@ -9,6 +9,7 @@ import urllib.request
 
 import pytest
 
+from tests import forked
 from tests.commands import (
     PATIENCE,
     RANKWATCH,
@@ -90,7 +91,7 @@ def test_sending_waits_for_a_server_that_is_away(tmp_path):
     path, port = write(tmp_path / "a.jsonl", events(random.Random(34), SKILLS, 20)), free_port()
     arguments = [RANKWATCH, "send", path, "--to", f"http://127.0.0.1:{port}"]
     env = environment(XDG_STATE_HOME=str(tmp_path / "home"))
-    with subprocess.Popen(arguments, env=env, stdout=subprocess.PIPE, text=True) as sending:
+    with forked.start(arguments, env=env, stdout=subprocess.PIPE, text=True) as sending:
         with pytest.raises(subprocess.TimeoutExpired):
             sending.wait(1.5)
         with Watch(tmp_path / "data", "--port", port) as watch:

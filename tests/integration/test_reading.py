@@ -2,10 +2,10 @@
 
 import gzip
 import json
-import subprocess
 
 import pytest
 
+from tests import forked
 from tests.commands import Watch, environment, get, rankwatch, report, until, watch_once, write
 from tests.forked import RANKWATCH
 
@@ -179,7 +179,8 @@ def test_standard_input_is_read_again_under_another_epoch(tmp_path):
 
     def once(*more, text=text):
         command = [RANKWATCH, "watch", "-", *flags, *more]
-        ended = subprocess.run(command, input=text, capture_output=True, env=environment(), timeout=120, check=True)
+        ended = forked.run(command, input=text, text=False, env=environment(), timeout=120)
+        assert ended.returncode == 0, ended.stderr
         return places(ended.stdout), ended.stderr.decode()
 
     assert once()[0] == {"a": (0, 0.5)}

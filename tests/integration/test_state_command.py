@@ -12,6 +12,7 @@ import pytest
 
 from monitor.store.errors import StateRefused
 from monitor.store.redis_store import RedisStore
+from tests import forked
 from tests.commands import RANKWATCH, environment, events, rankwatch, until, watch_once, write
 from tests.redis_server import RedisServer
 from tests.stored_state import MODELS, drain, fold, records, runs_and_repeats, state_of, stored
@@ -172,7 +173,7 @@ async def test_an_import_that_was_killed_is_no_state(servers, exported):
     _, target = servers
     whole = exported.read_bytes()
     command = [RANKWATCH, "state", "import", "-", "--redis-url", target.url, "--topic", "killed"]
-    with subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE) as process:
+    with forked.start(command, env=environment(), stdin=subprocess.PIPE) as process:
         process.stdin.write(whole[: len(whole) // 2])
         process.stdin.flush()
         until(lambda: target.contents("{killed:*:rows:*"), "the import to begin")
@@ -235,7 +236,7 @@ def test_an_export_into_a_closed_pipe_ends_quietly(tmp_path):
     data = tmp_path / "data"
     watch_once(data, write(tmp_path / "results.jsonl", events(random.Random(5), MODELS, 3)))
     command = [RANKWATCH, "state", "export", "-", "--data-dir", str(data)]
-    with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with forked.start(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 1

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.commands import (
     PATIENCE,
     RANKWATCH,
@@ -231,7 +232,7 @@ def test_a_reader_that_goes_away_does_not_harm_the_state(tmp_path):
     ours, theirs = socket.socketpair()
     with (
         ours,
-        subprocess.Popen(
+        forked.start(
             [RANKWATCH, *map(str, arguments)], stdout=theirs, stderr=subprocess.PIPE, env=environment(), text=True
         ) as process,
     ):

@@ -70,6 +70,10 @@ class ModelReport(StrictModel):
     mean: float | None
     mean_low: float | None
     mean_high: float | None
+    shared_mean: float | None = Field(
+        description="mean score over the items that all ranked models share (`shared_items`); null where they have the same items"
+    )
+    shared_rank: int | None = Field(description="rank by `shared_mean`, ties by name")
     rank: int
     rank_low: int
     rank_high: int
@@ -225,6 +229,9 @@ class BenchmarkReport(StrictModel):
     )
     family: FamilyReport
     models: list[ModelReport]
+    shared_items: int | None = Field(
+        description="items that every model with a score has, where the models have different items; else null"
+    )
     clusters: ClustersReport | None = Field(description="null where no item carries a cluster")
     summary: Summary
     pairs: list[PairReport]

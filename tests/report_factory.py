@@ -72,6 +72,8 @@ def model(name="alpha", rank=1, **fields):
         "mean": 0.7303,
         "mean_low": 0.7214,
         "mean_high": 0.7391,
+        "shared_mean": None,
+        "shared_rank": None,
         "rank": rank,
         "rank_low": 1,
         "rank_high": 2,
@@ -102,6 +104,7 @@ def benchmark(pairs=None, models=None, **fields):
         "mixture": "beta(1,1)",
         "family": FamilyReport(policy="capacity", size=9),
         "models": [model("alpha", 1), model("beta", 2)] if models is None else models,
+        "shared_items": None,
         "clusters": None,
         "summary": Summary(
             pairs=len(pairs),

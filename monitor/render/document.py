@@ -84,6 +84,9 @@ def notes(document: ReportDocument) -> list[str]:
     warning = header.order_warning(b)
     if warning is not None:
         warnings.append(f"Order of arrival: {warning}.")
+    coverage = header.coverage(b)
+    if coverage is not None:
+        warnings.append(f"{coverage[0].upper()}{coverage[1:]}.")
     clusters = header.cluster_warning(b)
     if clusters is not None:
         warnings.append(clusters)

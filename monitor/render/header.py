@@ -80,6 +80,27 @@ def cluster_warning(benchmark: BenchmarkReport) -> str | None:
     return None if benchmark.clusters is None else benchmark.clusters.warning
 
 
+def coverage(benchmark: BenchmarkReport) -> str | None:
+    """Return what different items do to the ranks, and which pairs contradict them; None where all models have the same items."""
+    b = benchmark
+    if b.shared_items is None:
+        return None
+    if not b.shared_items:
+        text = "no item has a score of every model, so the means do not compare"
+    else:
+        moved = [m for m in b.models if m.shared_rank is not None and m.shared_rank != m.rank]
+        names = ", ".join(f"{m.model} ({m.rank} to {m.shared_rank})" for m in moved[:_NAMED])
+        more = f" and {len(moved) - _NAMED:,} more" if len(moved) > _NAMED else ""
+        change = f"these ranks change: {names}{more}" if moved else "no rank changes"
+        text = f"means are over different items; on the {counted(b.shared_items, 'item')} that all models have {change}"
+    against = [p for p in b.pairs if p.gap is not None and p.gap < 0 and p.status != "superseded"]
+    if against:
+        first = ", ".join(f"{p.model_b} over {p.model_a}" for p in against[:_NAMED])
+        more = f" and {len(against) - _NAMED:,} more" if len(against) > _NAMED else ""
+        text += f"; the lower-ranked model leads on the shared items of {counted(len(against), 'pair')}: {first}{more}"
+    return text
+
+
 def family(benchmark: BenchmarkReport) -> str:
     """Return the policy and the size of the family."""
     size = benchmark.family.size

@@ -59,11 +59,11 @@ def ranking(document: ReportDocument) -> str:
     lows = [m.mean_low for m in models if m.mean_low is not None]
     highs = [m.mean_high for m in models if m.mean_high is not None]
     scale = (min(lows, default=0.0), max(highs, default=1.0))
-    runs = form.run_columns(models)
+    extras = form.extra_columns(models)
     # Numbers after the interval, as text.
     cells = {
         m.model: (f"{m.items:,}", f"{skipped:,}", _coverage(document, m), *own)
-        for m, skipped, *own in zip(models, document.charts.skipped, *runs.values(), strict=True)
+        for m, skipped, *own in zip(models, document.charts.skipped, *extras.values(), strict=True)
     }
     groups = groupby(models, key=lambda m: m.tie_group)
     bodies = "".join(
@@ -71,7 +71,7 @@ def ranking(document: ReportDocument) -> str:
         for _, members in groups
     )
     titles = ["Rank", "Could be", "Model", "Mean, %", "Mean and interval", "Items", "Skipped", "Coverage"]
-    titles += map(str.capitalize, runs)
+    titles += map(str.capitalize, extras)
     head = _head(titles, numbers=(0, 1, 3, *range(5, len(titles))))
     title = (
         "Ranks by mean score. “Could be” lists the ranks that the family-wise verdicts leave open. A shaded band holds models that are not "

@@ -90,7 +90,7 @@ def _benchmark(document: ReportDocument) -> list[str]:
 
 def _ranking(document: ReportDocument) -> str:
     models = document.report.models
-    runs = form.run_columns(models)
+    extras = form.extra_columns(models)
 
     def row(model: ModelReport, skipped: int, *cells: str) -> list[str]:
         low = " **low**" if document.is_low(model) else ""
@@ -98,8 +98,8 @@ def _ranking(document: ReportDocument) -> str:
         counts = [f"{model.items:,}", f"{skipped:,}", f"{model.coverage:.1%}{low}"]
         return [str(model.rank), form.ranks(model), str(model.tie_group), escape(model.model), *means, *counts, *cells]
 
-    titles = ["rank", "could be", "tie group", "model", "mean %", "interval", "items", "skipped", "coverage", *runs]
-    rows = (row(*cells) for cells in zip(models, document.charts.skipped, *runs.values(), strict=True))
+    titles = ["rank", "could be", "tie group", "model", "mean %", "interval", "items", "skipped", "coverage", *extras]
+    rows = (row(*cells) for cells in zip(models, document.charts.skipped, *extras.values(), strict=True))
     return _table(titles, rows, right=(0, 1, 2, *range(4, len(titles))))
 
 

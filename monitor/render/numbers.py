@@ -131,9 +131,12 @@ def repeats(counts: RepeatsReport | None) -> str:
     return f"{counts.max:,}" if counts.min == counts.max else f"{counts.mean:.1f} ({counts.min:,} to {counts.max:,})"
 
 
-def run_columns(models: Sequence[ModelReport]) -> dict[str, list[str]]:
-    """Return the columns about runs: repeats if a model has several, and which runs have ended if not all or none."""
+def extra_columns(models: Sequence[ModelReport]) -> dict[str, list[str]]:
+    """Return the columns that only some rankings need: results on shared items where these differ, repeats, which runs have ended."""
     columns = {}
+    if any(m.shared_mean is not None for m in models):
+        columns["shared %"] = [percent(m.shared_mean) for m in models]
+        columns["shared rank"] = [MISSING if m.shared_rank is None else str(m.shared_rank) for m in models]
     if any(m.repeats is not None and m.repeats.max > 1 for m in models):
         columns["repeats"] = [repeats(m.repeats) for m in models]
     if len({m.run_ended for m in models}) > 1:

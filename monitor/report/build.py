@@ -15,7 +15,7 @@ from monitor.report.item_means import described
 from monitor.report.pair_rows import pair_rows, superseded_rows
 from monitor.report.pair_table import PairTable
 from monitor.report.sentences import order_reason
-from monitor.report.standings import count_undecided, count_unresolved, model_reports
+from monitor.report.standings import count_undecided, count_unresolved, model_reports, shared_means
 from schemas.report import BenchmarkReport, FamilyReport, OrderReport, Report, Summary
 
 Which = Literal["adjacent", "all"]
@@ -69,6 +69,7 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
     clusters = cluster_columns(table, displayed)
     rows = pair_rows(table, clusters, displayed)
     duplicates, conflicts = counts_by_model(benchmark)
+    shared = shared_means(table)
     report = BenchmarkReport(
         benchmark=benchmark.name,
         items=benchmark.items,
@@ -85,7 +86,8 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
         family=FamilyReport(
             policy="capacity" if table.decides_at_end else benchmark.spec.family.policy, size=table.anytime_family_size
         ),
-        models=model_reports(table),
+        models=model_reports(table, shared),
+        shared_items=None if shared is None else shared.items,
         clusters=clusters_report(table, displayed),
         summary=Summary(
             pairs=len(rows),

@@ -1,11 +1,12 @@
 """The ranking of the models, the ranks that decisions leave open, and the pairs that each procedure leaves open."""
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import SCORE_UNIT
+from monitor.engine.state.codes import SCORE_UNIT, ZERO
 from monitor.engine.state.pairs import Index
 from monitor.report.clusters import NEIGHBOURS, ClusterColumns, decisions, required_n_by_procedure
 from monitor.report.item_means import repeats_report
@@ -56,8 +57,38 @@ def _better(table: PairTable) -> Decisions:
     return transitive_closure(better) if table.ranking.size <= CLOSURE_MODELS else better
 
 
-def model_reports(table: PairTable) -> list[ModelReport]:
-    """Report the models by rank, with the ranks that the decisions leave open."""
+@dataclass(frozen=True)
+class SharedMeans:
+    """The models on the items that all of them share, by rank on their own items."""
+
+    items: int
+    means: list[float | None]
+    ranks: list[int | None]
+
+
+def shared_means(table: PairTable) -> SharedMeans | None:
+    """Return the means over the items that every model with a score has; None where all of them have the same items."""
+    benchmark, ranking = table.benchmark, table.ranking
+    codes = benchmark.item_codes()
+    scored = codes[:, ranking] >= ZERO
+    ranked = scored.any(axis=0)
+    shared = scored[:, ranked].all(axis=1)
+    if not ranked.any() or (scored[:, ranked].any(axis=1) == shared).all():
+        return None
+    items = int(shared.sum())
+    if not items:
+        return SharedMeans(0, [None] * ranking.size, [None] * ranking.size)
+    sums = benchmark.item_values[codes[shared][:, ranking]].sum(axis=0)
+    names = [benchmark.contestants[k].model for k in ranking.tolist()]
+    ranks: list[int | None] = [None] * ranking.size
+    for place, r in enumerate(sorted(np.flatnonzero(ranked).tolist(), key=lambda r: (-sums[r], names[r])), 1):
+        ranks[r] = place
+    means = (sums / (items * SCORE_UNIT)).tolist()
+    return SharedMeans(items, [None if ranks[r] is None else mean for r, mean in enumerate(means)], ranks)
+
+
+def model_reports(table: PairTable, shared: SharedMeans | None = None) -> list[ModelReport]:
+    """Report the models by rank, with the ranks that the decisions leave open, and what they have on shared items if that is given."""
     benchmark, ranking = table.benchmark, table.ranking
     size = ranking.size
     better = _better(table)
@@ -81,6 +112,8 @@ def model_reports(table: PairTable) -> list[ModelReport]:
             mean=float(total[r] / scored[r]) if scored[r] else None,
             mean_low=mean_low[r],
             mean_high=mean_high[r],
+            shared_mean=None if shared is None else shared.means[r],
+            shared_rank=None if shared is None else shared.ranks[r],
             rank=r + 1,
             rank_low=int(low[r]),
             rank_high=int(high[r]),

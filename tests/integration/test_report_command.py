@@ -24,9 +24,12 @@ HYPOTHESES = 6
 # The contract of the report, in words of its own.
 BENCHMARK = (
     "benchmark items events duplicates conflicts rejected conflicts_by_model duplicates_by_model "
-    "epochs unranked incomplete order alpha power mixture family models clusters summary pairs"
+    "epochs unranked incomplete order alpha power mixture family models shared_items clusters summary pairs"
 )
-MODEL = "model aliases epoch items coverage mean mean_low mean_high rank rank_low rank_high tie_group repeats run_ended"
+MODEL = (
+    "model aliases epoch items coverage mean mean_low mean_high shared_mean shared_rank "
+    "rank rank_low rank_high tie_group repeats run_ended"
+)
 PAIR = (
     "model_a model_b epoch_a epoch_b adjacent n b c gap p_a p_b rho sd p_chi2 p_exact p_mid p_clustered required_n resolution_ratio mde "
     "log_e log_e_a log_e_b p_anytime family_threshold settled settled_log_e gap_low gap_high "

@@ -84,6 +84,9 @@ def header(benchmark: BenchmarkReport) -> list[Text]:
     warning = facts.order_warning(b)
     if warning is not None:
         lines.append(Text(f"order: {safe(warning)}", style=HELD if b.order.suspect else ""))
+    coverage = facts.coverage(b)
+    if coverage is not None:
+        lines.append(Text(f"items: {safe(coverage)}", style=HELD))
     clusters = facts.cluster_warning(b)
     if clusters is not None:
         lines.append(Text(f"clusters: {safe(clusters)}", style=HELD))

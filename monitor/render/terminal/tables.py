@@ -81,7 +81,7 @@ class Extra(NamedTuple):
 def models_table(
     models: Sequence[ModelReport], width: int, *, ascii_only: bool = False, low_coverage: float = 0.0
 ) -> Group:
-    """Build the ranking: rank, the ranks that verdicts leave open, tie group, and the mean with its interval; and what runs have.
+    """Build the ranking: rank, the ranks that verdicts leave open, tie group, and the mean with its interval; and the extra columns.
 
     A model with scores on less than `low_coverage` of the items is marked next to its name, which every layout shows.
     """
@@ -99,9 +99,9 @@ def models_table(
         "mean": _plain("mean %", [form.percent(m.mean) for m in models]),
         "interval": _plain("interval", means),
     }
-    runs = {title: _plain(title, cells) for title, cells in form.run_columns(models).items()}
-    columns |= runs
-    dropped = ((), ("coverage",), ("coverage", "items"), ("coverage", "items", *runs))
+    extras = {title: _plain(title, cells) for title, cells in form.extra_columns(models).items()}
+    columns |= extras
+    dropped = ((), ("coverage",), ("coverage", "items"), ("coverage", "items", *extras))
     layouts = (tuple(key for key in columns if key not in drop) for drop in dropped)
     narrow = (("rank", "ranks", "tie", "model", "mean"), ("rank", "model", "mean"), ("rank", "model"))
     keys = first_that_fits(columns, (*layouts, *narrow), width, {"model": 16})

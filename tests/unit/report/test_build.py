@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binomtest, ttest_1samp
 from scipy.stats import t as student
 
+from monitor.render.header import coverage
 from monitor.report.build import benchmark_report, build_report
 from monitor.report.pair_table import PairTable
 from schemas.report import Status
@@ -350,6 +351,41 @@ def test_where_the_gap_on_shared_items_disagrees_with_the_rank_it_is_said():
     assert (pair.model_a, pair.gap) == ("a", -1.0)
     assert "b leads on the shared items, although a has the higher mean on its own items" in pair.reason
     assert "on the shared items" not in only(of(CLOSE)).reason
+    whole = report(log)
+    assert whole.shared_items == 3
+    assert [(m.model, m.rank, m.shared_rank, m.shared_mean) for m in whole.models] == [("a", 1, 2, 0), ("b", 2, 1, 1)]
+    assert coverage(whole) == (
+        "means are over different items; on the 3 items that all models have these ranks change: a (1 to 2), b (2 to 1); the lower-ranked "
+        "model leads on the shared items of 1 pair: b over a"
+    )
+
+
+def test_models_with_the_same_items_have_one_mean():
+    whole = report(of(CLOSE))
+    assert whole.shared_items is coverage(whole) is None
+    assert {(m.shared_mean, m.shared_rank) for m in whole.models} == {(None, None)}
+
+
+def test_the_mean_on_shared_items_is_that_of_the_items_that_all_models_with_a_score_have():
+    rng = np.random.default_rng(12)
+    scores = rng.integers(0, 2, (90, 3)).astype(float)
+    log = FoldLog({"declare": "bench", "order": "trusted"})
+    log.send(*(event(k, m, int(scores[k, j])) for k in range(90) for j, m in enumerate("abc") if k >= 20 * j))
+    log.send(event(0, "never", None))
+    whole = report(log)
+    assert whole.shared_items == 50
+    means = dict(zip("abc", scores[40:].mean(0), strict=True))
+    assert {m.model: m.shared_mean for m in whole.models} == pytest.approx(means | {"never": None})
+    order = sorted(means, key=lambda m: (-means[m], m))
+    assert {m.model: m.shared_rank for m in whole.models if m.items} == {m: k for k, m in enumerate(order, 1)}
+
+
+def test_models_without_a_common_item_do_not_compare():
+    log = FoldLog({"declare": "bench", "order": "trusted"})
+    log.send(*(event(f"{m}{k}", m, 1) for k in range(3) for m in "ab"))
+    whole = report(log)
+    assert (whole.shared_items, whole.models[0].shared_mean) == (0, None)
+    assert coverage(whole) == "no item has a score of every model, so the means do not compare"
 
 
 # --- little or nothing ------------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from docs.generate import command_line, import_graph, outputs, settings
+from docs.generate import command_line, errata, import_graph, outputs, settings
 from docs.generate.pages import DOCS, with_part
 
 PARTS = (
@@ -15,6 +15,7 @@ PARTS = (
     ("how-to/plan.md", "output plan", outputs.plan),
     ("how-to/plan.md", "output plan clusters", outputs.plan_clusters),
     ("how-to/import-results.md", "output choices", outputs.choices),
+    ("reference/errata.md", "rows", errata.rows),
     ("../README.md", "output reject", outputs.reject),
 )
 """Page, name of its markers, and the function that returns the text between them."""

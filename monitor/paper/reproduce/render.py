@@ -4,30 +4,30 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from monitor.paper.reproduce.rows import Row, Section
+from monitor.paper.reproduce.rows import Row, Section, Verdict
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_MARK = {True: "[green]same[/]", False: "[yellow]differs[/]", None: "[dim]-[/]"}
+_COLOURS: Final[dict[Verdict, str]] = {
+    "equal": "green",
+    "compatible": "cyan",
+    "differs": "yellow",
+    "not_recomputable": "dim",
+    "not_printed": "dim",
+}
 
 
-def counts(sections: Sequence[Section]) -> dict[str, int]:
-    """Count the rows that agree, that differ, that cannot be recomputed from print, and that the paper does not print."""
-    rows = [row for section in sections for row in section.rows]
-    unpaired = [row.computed is None for row in rows if row.same is None]
-    return {
-        "same": sum(row.same is True for row in rows),
-        "differs": sum(row.same is False for row in rows),
-        "not_recomputable": unpaired.count(True),
-        "not_printed": unpaired.count(False),
-    }
+def counts(sections: Sequence[Section]) -> dict[Verdict, int]:
+    """Count the rows of each verdict."""
+    verdicts = [row.verdict for section in sections for row in section.rows]
+    return {verdict: verdicts.count(verdict) for verdict in _COLOURS}
 
 
 def as_json(sections: Sequence[Section]) -> str:
-    """Return {"summary": {...}, "sections": [{title, source, rows: [{name, published, computed, same, note}]}]}."""
+    """Return {"summary": {...}, "sections": [{title, source, rows: [{name, published, computed, verdict, note}]}]}."""
     return json.dumps(
         {"summary": counts(sections), "sections": [_plain(section) for section in sections]},
         indent=2,
@@ -46,7 +46,7 @@ def _plain(section: Section) -> dict[str, object]:
 
 
 def render_table(sections: Sequence[Section]) -> "RenderableType":
-    """Return one table a section, and a line with the counts of agreeing and differing rows."""
+    """Return one table a section, and a line with the number of rows of each verdict."""
     from rich.console import Group  # noqa: PLC0415 - JSON needs no rich
     from rich.table import Table  # noqa: PLC0415 - JSON needs no rich
 
@@ -56,14 +56,21 @@ def render_table(sections: Sequence[Section]) -> "RenderableType":
         table.add_column("quantity", ratio=4)
         table.add_column("published", justify="right", min_width=9)
         table.add_column("computed", justify="right", min_width=11)
-        table.add_column("", min_width=7)
+        table.add_column("", min_width=10)
         table.add_column("note", ratio=5, style="dim")
         for row in section.rows:
-            table.add_row(row.name, row.published, display(row), _MARK[row.same], row.note.removeprefix("differs "))
+            table.add_row(
+                row.name,
+                row.published,
+                display(row),
+                f"[{_COLOURS[row.verdict]}]{row.verdict.replace('_', ' ')}[/]",
+                row.note,
+            )
         parts += [table, ""]
     total = counts(sections)
     parts.append(
-        f"{total['same']} agree, {total['differs']} differ, {total['not_recomputable']} cannot be recomputed from print"
+        f"{total['equal']} equal to the printed digits, {total['compatible']} compatible, {total['differs']} differ, "
+        f"{total['not_recomputable']} not recomputable from print"
     )
     return Group(*parts)
 
@@ -74,7 +81,7 @@ def display(row: Row) -> str:
         return row.computed or ""
     if not math.isfinite(row.computed):
         return str(row.computed)
-    if row.same is None:
+    if row.verdict == "not_printed":
         return f"{row.computed:,.4f}"
     mantissa, exponent, _ = row.published.replace(",", "").lstrip("<>").partition("e")
     decimals = len(mantissa.partition(".")[2])

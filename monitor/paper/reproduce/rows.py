@@ -1,20 +1,28 @@
 """Comparisons of a published number with the computed one."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-UNEXPLAINED = "differs for no known reason: the input was changed, or this is a defect"
+Verdict = Literal["equal", "compatible", "differs", "not_recomputable", "not_printed"]
+"""How a row compares: `equal` in every printed digit; `compatible`, within what its note names; else it differs.
+
+`not_recomputable` rows have no computed value, `not_printed` ones no published one.
+"""
+
+UNEXPLAINED = "for no known reason: the input was changed, or this is a defect"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison; `same` is None where one of the two numbers is missing."""
+    """One comparison; the note of a compatible row names the distance and the reason, that of one that differs the reason."""
 
     name: str
     published: str
     computed: float | str | None
-    same: bool | None
+    verdict: Verdict
     note: str = ""
 
 
@@ -27,10 +35,9 @@ class Section:
     rows: tuple[Row, ...]
 
 
-def _row(name: str, published: str, computed: float | str, same: bool, note: str, because: str) -> Row:  # noqa: FBT001
-    if same:
-        return Row(name, published, computed, True, note)
-    return Row(name, published, computed, False, f"differs because {because}" if because else UNEXPLAINED)
+def differs(name: str, published: str, computed: float | str, because: str = "") -> Row:
+    """Return a row that differs."""
+    return Row(name, published, computed, "differs", because or UNEXPLAINED)
 
 
 def parse(published: str) -> tuple[float, float]:
@@ -41,38 +48,88 @@ def parse(published: str) -> tuple[float, float]:
     return float(mantissa) * scale, 0.5 * 10.0**-decimals * scale
 
 
-def number(name: str, published: str, computed: float, *, slack: float = 0.0, note: str = "", because: str = "") -> Row:
-    """Compare within half a unit of the last printed digit, plus `slack` for rounded inputs.
+def number(
+    name: str,
+    published: str,
+    computed: float,
+    *,
+    slack: float = 0.0,
+    why: str = "",
+    reuses: str = "",
+    note: str = "",
+    because: str = "",
+) -> Row:
+    """Compare a number with a printed one.
 
-    A published "<x" or ">x" agrees when the computed number is on that side.
+    Parameters
+    ----------
+    slack, why
+        Distance beyond the rounding of the printed figure up to which they are compatible, and its reason.
+    reuses
+        A printed figure of the same table that the computed number is made of: then it is compatible at best.
+    note
+        A remark on an equal row.
+    because
+        Why they differ, if they do. A published "<x" or ">x" prints no digits: a number on that side is compatible.
     """
     value, half_unit = parse(published)
-    if published.startswith("<"):
-        same = computed < value
-    elif published.startswith(">"):
-        same = computed > value
-    else:
-        same = abs(computed - value) <= half_unit * (1 + 1e-9) + slack
-    return _row(name, published, computed, same, note, because)
+    if published.startswith(("<", ">")):
+        inside = computed < value if published.startswith("<") else computed > value
+        bound = "the paper prints a bound"
+        return (
+            Row(name, published, computed, "compatible", bound)
+            if inside
+            else differs(name, published, computed, because)
+        )
+    distance = computed - value
+    if not abs(distance) <= half_unit * (1 + 1e-9) + slack:
+        return differs(name, published, computed, because)
+    off = f"off by {distance:+,.0f}" if abs(distance) >= 10 else f"off by {distance:+.2g}"
+    if reuses:
+        return Row(name, published, computed, "compatible", f"{off}; made of {reuses}")
+    if abs(distance) <= half_unit * (1 + 1e-9):
+        return Row(name, published, computed, "equal", note)
+    return Row(name, published, computed, "compatible", f"{off}; {why}")
 
 
 def items(name: str, published: str, computed: float, *, because: str = "") -> Row:
-    """Compare item counts within one item (the paper rounds some up) or 0.01 % (its MMLU-Pro rows fit N = 12,031)."""
+    """Compare item counts: rounded up within one item, or within 0.01 %, as the paper's MMLU-Pro rows fit N = 12,031."""
     value, _ = parse(published)
-    same = math.isfinite(computed) and abs(computed - value) <= max(1.0, 1e-4 * value)
-    return _row(name, published, computed, same, "", because)
+    if value - 1 < computed <= value:
+        return number(name, published, computed, slack=1, why="the paper rounds up")
+    return number(
+        name,
+        published,
+        computed,
+        slack=max(0.5, 1e-4 * value),
+        why="the paper's counts fit N = 12,031",
+        because=because,
+    )
 
 
-def text(name: str, published: str, computed: str, *, note: str = "", because: str = "") -> Row:
-    """Compare words and counts such as "4/9" exactly."""
-    return _row(name, published, computed, published == computed, note, because)
+def figures(name: str, published: str, computed: str, *, because: str = "") -> Row:
+    """Compare counts such as "4/9" or "3 of 3", figure by figure."""
+    numbers = [re.findall(r"\d+", text) for text in (published, computed)]
+    if numbers[0] and numbers[0] == numbers[1]:
+        return Row(name, published, computed, "equal")
+    return differs(name, published, computed, because)
+
+
+def word(name: str, published: str, computed: str, *, note: str = "", because: str = "") -> Row:
+    """Compare words, which have no digits: compatible at best."""
+    if published != computed:
+        return differs(name, published, computed, because)
+    return Row(
+        name, published, computed, "compatible", note or "a word, which follows from numbers with digits of their own"
+    )
 
 
 def simulated(
     name: str, published: str, computed: float, standard_error: float, *, note: str = "", because: str = ""
 ) -> Row:
     """Compare simulated numbers within two standard errors of their difference."""
-    return number(name, published, computed, slack=2 * standard_error, note=note, because=because)
+    why = f"the paper's is simulated, two standard errors are {2 * standard_error:.2g}{f'; {note}' if note else ''}"
+    return number(name, published, computed, slack=2 * standard_error, why=why, note=note, because=because)
 
 
 def proportion(

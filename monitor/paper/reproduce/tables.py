@@ -4,7 +4,7 @@ import numpy as np
 
 from monitor.paper.published import NOT_RECOMPUTABLE, Paper, PublishedPair
 from monitor.paper.reproduce.lattice import bootstrap_tails
-from monitor.paper.reproduce.rows import Row, Section, items, number, parse, text
+from monitor.paper.reproduce.rows import Row, Section, figures, items, number, parse, word
 from stats.checks import FloatArray
 from stats.clusters import design_effect
 from stats.eprocess import anytime_inflation, log_e_value
@@ -72,13 +72,13 @@ def arbiters(paper: Paper) -> Section:
             number(f"{pair.name}: p chi2", printed.p_chi2, p[0]),
             number(f"{pair.name}: p exact", printed.p_exact, p[1]),
             number(f"{pair.name}: p mid", printed.p_mid, p[2]),
-            text(
+            word(
                 f"{pair.name}: bootstrap interval contains 0",
                 printed.contains_zero,
                 "yes" if inside else "no",
                 note=endpoint if tight else "",
             ),
-            text(f"{pair.name}: verdict", printed.verdict, verdict),
+            word(f"{pair.name}: verdict", printed.verdict, verdict),
         ]
     return Section("Four arbiters on the close pairs", "table arbiters", tuple(rows))
 
@@ -93,7 +93,7 @@ def buckets(paper: Paper) -> Section:
         ("gap 1 to 2 pp", (gap > 0.01) & (gap <= 0.02), "4 of 4", "4.2", "6.8"),
     ):
         in_bucket = ratio[inside]
-        rows.append(text(f"{name}: unresolved", count, f"{(in_bucket > 1).sum()} of {in_bucket.size}"))
+        rows.append(figures(f"{name}: unresolved", count, f"{(in_bucket > 1).sum()} of {in_bucket.size}"))
         if in_bucket.size:
             rows.append(number(f"{name}: median N*/N", median, float(np.median(in_bucket))))
             rows.append(number(f"{name}: worst N*/N", worst, float(in_bucket.max())))
@@ -118,12 +118,14 @@ def clusters(paper: Paper) -> Section:
                 printed.design_effect,
                 float(effect[k]),
                 slack=float(reach[k]),
+                why="the printed ICC is rounded",
             ),
             number(
                 f"{pair.name}: cluster N* from counts and printed design effect",
                 printed.required_n,
                 float(iid[k] * de),
                 slack=float(iid[k] * half_de + max(1.0, 1e-4 * iid[k] * de)),
+                reuses="the printed design effect",
             ),
         ]
     needed = iid * effect
@@ -131,17 +133,23 @@ def clusters(paper: Paper) -> Section:
     flipped = (as_printed > n) & (iid <= n)
     ratios = as_printed[flipped] / n[flipped]
     rows += [
-        number("median ICC", "0.0010", float(np.median(icc))),
-        number("median design effect", "1.88", float(np.median(effect)), slack=float(reach[np.argsort(effect)[4]])),
-        text("unresolved with clusters", "6/9", _unresolved(needed, paper.mmlu)),
-        text("pairs that flip with clusters", "2", str(int(flipped.sum()))),
-        text(
+        number("median ICC", "0.0010", float(np.median(icc)), reuses="the printed ICCs"),
+        number(
+            "median design effect",
+            "1.88",
+            float(np.median(effect)),
+            slack=float(reach[np.argsort(effect)[4]]),
+            why="the printed ICC is rounded",
+        ),
+        figures("unresolved with clusters", "6/9", _unresolved(needed, paper.mmlu)),
+        figures("pairs that flip with clusters", "2", str(int(flipped.sum()))),
+        figures(
             "pairs that flip to N* > 3 N",
             "2",
             str(int((ratios > 3).sum())),
             because=f"the cluster N* of the pairs that flip is {' and '.join(f'{x:.2f}' for x in ratios)} N (errata 6)",
         ),
-        text(
+        figures(
             "pairs that drive the flip (4 v 5, 5 v 6, 6 v 7)",
             "3",
             str(int(flipped.sum())),
@@ -150,7 +158,7 @@ def clusters(paper: Paper) -> Section:
         number(
             "midpoint of the unresolved counts [5, 9] over cluster definitions",
             "6",
-            (5 + 9) / 2,
+            sum(paper.cluster_range) / 2,
             because="the midpoint of 5 and 9 is 7 (errata 6)",
         ),
     ]
@@ -167,30 +175,35 @@ def verdicts(paper: Paper) -> Section:
     undecided = int((log_e < -np.log(ALPHA)).sum())
     sixth = pairs[4].name
     rows = (
-        text("unresolved, fixed n", "4/9", _unresolved(iid, pairs)),
-        text("unresolved, Bonferroni m = 9", "4/9", _unresolved(iid * float(inflation(9)), pairs)),
-        text(
+        figures("unresolved, fixed n", "4/9", _unresolved(iid, pairs)),
+        figures("unresolved, Bonferroni m = 9", "4/9", _unresolved(iid * float(inflation(9)), pairs)),
+        figures(
             "unresolved, all pairs m = 45",
             "4/9",
             _unresolved(iid * float(inflation(45)), pairs),
             because=f"2.144 N* exceeds N for {sixth}, which was resolved: the paper checks only the unresolved (errata 5)",
         ),
-        text("unresolved, anytime with the paper's constant 2.15", "5/9", _unresolved(iid * 2.15, pairs)),
-        text("unresolved, anytime with each pair's own boundary", "5/9", _unresolved(own, pairs)),
-        text(
+        word(
+            "unresolved, anytime with the paper's constant 2.15",
+            "5/9",
+            _unresolved(iid * paper.anytime_inflation, pairs),
+            note="made of the printed constant",
+        ),
+        figures("unresolved, anytime with each pair's own boundary", "5/9", _unresolved(own, pairs)),
+        figures(
             "not decided by the e-process (e < 20 at the end)",
             "5/9",
             _share(undecided, pairs),
             because=f"5/9 counts unresolved pairs; the e-value of {sixth} is {np.exp(log_e[4]):.1f}, beyond 20 (errata 1)",
         ),
-        text("unresolved, clustered", "6/9", _unresolved(iid * _cluster_effect(paper), pairs)),
+        figures("unresolved, clustered", "6/9", _unresolved(iid * _cluster_effect(paper), pairs)),
     )
     evidence = tuple(
         Row(
             f"{pair.name}: ln e (grid98)",
             "not printed",
             float(value),
-            None,
+            "not_printed",
             f"{'decided' if value >= -np.log(ALPHA) else 'not decided'} at e >= 20, ln e >= 2.996",
         )
         for pair, value in zip(pairs, log_e, strict=True)
@@ -213,14 +226,16 @@ def rho_shift(paper: Paper) -> Section:
     p_hella = round(hella.items * hella.p_a) / hella.items
     shifted = rho_sensitivity(p_hella, p_hella - (hella.b - hella.c) / hella.items, rho((hella,)))
     rows = (
-        text("MMLU-Pro: unresolved over rho -0.10, 0, +0.10", "2 to 4", f"{min(unresolved)} to {max(unresolved)}"),
-        text("MMLU-Pro: pairs that flip", "2", str(flips)),
-        text("HS gem/L8B resolved at rho + 0.10", "yes", "yes" if shifted[2] <= hella.items else "no"),
+        figures("MMLU-Pro: unresolved over rho -0.10, 0, +0.10", "2 to 4", f"{min(unresolved)} to {max(unresolved)}"),
+        figures("MMLU-Pro: pairs that flip", "2", str(flips)),
+        word("HS gem/L8B resolved at rho + 0.10", "yes", "yes" if shifted[2] <= hella.items else "no"),
     )
     return Section("Sensitivity to the correlation", "section resolution-mmlupro", rows)
 
 
 def out_of_reach() -> Section:
     """List the results whose data the paper does not print."""
-    rows = tuple(Row(name, value, None, None, f"the paper {lacks}") for name, value, lacks in NOT_RECOMPUTABLE)
+    rows = tuple(
+        Row(name, value, None, "not_recomputable", f"the paper {lacks}") for name, value, lacks in NOT_RECOMPUTABLE
+    )
     return Section("Not recomputable from print", "various", rows)

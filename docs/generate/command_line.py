@@ -36,15 +36,13 @@ def _section(name: str, command: Any) -> str:
     if arguments:
         parts.append(_table("argument", [(_argument(each), each) for each in arguments]))
     if options:
-        parts.append(_table("option", [(_option(each, typer.Context(command)), each) for each in options]))
+        parts.append(_table("option", [(_option(each), each) for each in options]))
     return "\n\n".join(parts)
 
 
 def _prose(text: str) -> str:
     """Return the paragraphs of the help, examples as code."""
-    paragraphs = [
-        re.sub(r"^Examples:?( -+)? ?", "", " ".join(each.split())) for each in text.replace("\b", "").split("\n\n")
-    ]
+    paragraphs = [" ".join(each.split()) for each in text.split("\n\n")]
     shown = (re.sub(r"^(Example: )?(rankwatch .*|RANKWATCH_.*)$", r"Example: `\2`", each) for each in paragraphs)
     return "\n\n".join(each for each in shown if each)
 
@@ -55,11 +53,11 @@ def _argument(argument: Any) -> str:
     return f"{shown}..." if argument.nargs == -1 else shown
 
 
-def _option(option: Any, context: typer.Context) -> str:
+def _option(option: Any) -> str:
     names = ", ".join((*option.opts, *option.secondary_opts))
     if option.is_flag:
         return names
-    return f"{names} {option.metavar or option.display_type(context).strip('<>').removesuffix(' range')}"
+    return f"{names} {option.metavar}"
 
 
 def _table(kind: str, rows: list[tuple[str, Any]]) -> str:

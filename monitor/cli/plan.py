@@ -63,15 +63,13 @@ class _Pair(NamedTuple):
 def plan(options: PlanOptions, form: TableFormatOption = TableFormat.table) -> None:
     """Plan how many items a gap needs, or which gap an item count detects.
 
-    Examples
-    --------
-    rankwatch plan --gap 0.02 --accuracy 0.6 --rho 0.5 --family 45
+    Example: rankwatch plan --gap 0.02 --accuracy 0.6 --rho 0.5 --family 45
 
-    rankwatch plan --items 12032 --discordance 0.26
+    Example: rankwatch plan --items 12032 --discordance 0.26
 
-    rankwatch plan --gap 0.05 --discordance 0.26 --clusters 14 --icc 0.02
+    Example: rankwatch plan --gap 0.05 --discordance 0.26 --clusters 14 --icc 0.02
 
-    rankwatch plan --pilot pilot.jsonl --pair model-a model-b
+    Example: rankwatch plan --pilot pilot.jsonl --pair model-a model-b
     """
     from monitor.render.terminal.plan import render_plan
     from stats.comparison_plan import plan_items

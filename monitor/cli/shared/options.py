@@ -3,19 +3,21 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from enum import StrEnum
-from functools import wraps
+from enum import Enum, StrEnum
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any, Final
+from types import NoneType
+from typing import Annotated, Any, Final, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.models import OptionInfo
 
 # --- commands that take a dataclass of options ------------------------------------------------------------------------------------
 
 
-class _PlainFlags:
-    """Shows flags without a type: typer prints `<bool>` after each, as if it took a value."""
+class _PlainValues:
+    """Shows what a value is as the documentation does, where typer prints a Python type: `<bool>`, `<list[str]>`, `[0<=x<=1]`."""
 
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - the signature is typer's
         """Return the parameters, `--help` among them."""
@@ -23,14 +25,40 @@ class _PlainFlags:
         for each in params:
             if getattr(each, "is_flag", False):
                 each.metavar = ""
+            if each.param_type_name == "argument":
+                each.display_type_rich = lambda ctx: None  # noqa: ARG005 - its name is in the first column
+            each._get_number_range_help_str = partial(_range, each)  # noqa: SLF001 - typer has no setting for it
         return params
 
 
-class _Command(_PlainFlags, TyperCommand):
+def _range(option: Any) -> str | None:  # noqa: ANN401 - typer's option
+    """Describe the range of a number, without a largest value that nobody reaches."""
+    least, most = getattr(option, "min", None), getattr(option, "max", None)
+    if least is None:
+        return None
+    return f"at least {least}" if most is None or most >= _UNMET else f"{least} to {most}"
+
+
+_UNMET: Final = 10**9
+_VALUES: Final = {Path: "PATH", int: "N", float: "X"}
+
+
+def _name_value(parameter: inspect.Parameter) -> None:
+    """Give an option without a metavar one: its choices, the kind of its value, or the last word of its own name."""
+    kind, *more = get_args(parameter.annotation)
+    kinds = [each for each in get_args(kind) or (kind,) if each is not NoneType]
+    for info in more:
+        if isinstance(info, OptionInfo) and info.metavar is None and kinds != [bool] and len(kinds) == 1:
+            name = parameter.name.rpartition("_")[2].upper()
+            choices = [str(each.value) for each in kinds[0]] if issubclass(kinds[0], Enum) else []
+            info.metavar = " | ".join(choices) or _VALUES.get(kinds[0], name)
+
+
+class _Command(_PlainValues, TyperCommand):
     """A command."""
 
 
-class Group(_PlainFlags, TyperGroup):
+class Group(_PlainValues, TyperGroup):
     """A command with subcommands."""
 
 
@@ -53,6 +81,8 @@ def add_command(app: typer.Typer, command: Callable[..., None], name: str, panel
         for key, parameter in parameters.items()
         for each in (fields[key].values() if key in groups else [parameter])
     ]
+    for each in flat:
+        _name_value(each)
     call.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
     call.__doc__ = _unwrap(command.__doc__ or "")
     call.__annotations__ = {each.name: each.annotation for each in flat}

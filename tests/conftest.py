@@ -1,5 +1,6 @@
-"""Decide which tests `make test` leaves to `make check`."""
+"""Decide which tests `make test` leaves to `make check`, and in which order they run."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,16 +9,42 @@ pytest_plugins = ["tests.kafka.fixtures", "tests.served"]
 
 TESTS = Path(__file__).parent
 QUICK_FOLDERS = {"client", "contract", "golden", "property", "unit"}
+LONG_FOLDERS = {"fault", "soak"}
 SLOW_MARKERS = {"browser", "deploy", "kafka", "slow"}
+FULL = re.compile(rf"pytest\.mark\.({'|'.join([*sorted(SLOW_MARKERS), 'full'])})\b")
+SMOKE = re.compile(r"pytest\.mark\.smoke\b")
+EXPRESSIONS = ("not full", "full")
+"""What `make test` and `make check` select."""
+
+
+def _in_quick_folder(path):
+    return path.relative_to(TESTS).parts[0] in QUICK_FOLDERS
+
+
+def _can_hold(path, *, full):
+    """Whether a file can hold tests of a tier: by its folder, and by the markers in its text, which take tests to the other tier."""
+    if _in_quick_folder(path) is not full:
+        return True
+    return (FULL if full else SMOKE).search(path.read_text(encoding="utf-8")) is not None
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave out the files without a test of the tier that runs: each worker would import them, and generate their tests."""
+    if config.option.markexpr in EXPRESSIONS and collection_path.match("test_*.py"):
+        return not _can_hold(collection_path, full=config.option.markexpr == "full") or None
+    return None
 
 
 def pytest_collection_modifyitems(items):
     """Mark as `full` every test outside the quick folders or with a slow marker; `smoke` overrules both."""
     for item in items:
-        if item.path.is_relative_to(TESTS):
-            markers = {marker.name for marker in item.iter_markers()}
-            folder = item.path.relative_to(TESTS).parts[0]
-            if "smoke" not in markers and (folder not in QUICK_FOLDERS or markers & SLOW_MARKERS):
-                item.add_marker(pytest.mark.full)
+        markers = {marker.name for marker in item.iter_markers()}
+        if "smoke" not in markers and (not _in_quick_folder(item.path) or markers & SLOW_MARKERS):
+            item.add_marker(pytest.mark.full)
+        full = "full" in item.keywords
+        if not _can_hold(item.path, full=full):
+            raise pytest.UsageError(
+                f"{item.nodeid}: {'full' if full else 'smoke'} has to be a marker in the text of its file"
+            )
     # The longest tests first: then no worker is left with one of them at the end.
-    items.sort(key=lambda item: "smoke" not in item.keywords)
+    items.sort(key=lambda item: ("smoke" not in item.keywords, item.path.parent.name not in LONG_FOLDERS))

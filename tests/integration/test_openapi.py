@@ -52,7 +52,6 @@ def served():
         assert (benchmark["items"], benchmark["conflicts"], benchmark["duplicates"]) == (30, 0, 0)
 
 
-@pytest.mark.full  # 300 generated requests: seconds of processor time
 @schema.parametrize()
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_the_answers_are_those_described(served, case):

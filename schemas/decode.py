@@ -346,7 +346,8 @@ def describe_error(
     field = str(error["loc"][0]) if field is None and error["loc"] else field or ""
     expected = _EXPECTED.get(field)
     if kind == "missing":
-        return f"the field is missing; add {expected or 'it'}"
+        flag = " (for files: --benchmark NAME)" if field == "benchmark" else ""
+        return f"the field is missing; add {expected or 'it'}{flag}"
     if kind == "extra_forbidden":
         return f"the field is unknown; remove it, or use one of {', '.join(known)}"
     if kind == "value_error":

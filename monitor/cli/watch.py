@@ -149,7 +149,7 @@ async def _read_once(
             await monitor.caught_up()
             stop(str(error))
         await monitor.caught_up()
-        if not monitor.reports.benchmarks():
+        if not any(benchmark.counters["events"] for benchmark in monitor.reports.benchmarks().values()):
             stop_without_results(found)
         for text in unmatched_choices(files.importer):
             note(text)

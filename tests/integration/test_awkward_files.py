@@ -118,8 +118,11 @@ def test_a_json_array_is_refused_with_what_to_do(tmp_path):
 
 
 def test_files_without_any_score_are_no_report(tmp_path):
-    path = write(tmp_path / "a.jsonl", [{"ended": "bench"}])
-    assert "no results" in rankwatch("report", path, code=1).stderr
+    ended = write(tmp_path / "a.jsonl", [{"ended": "bench"}])
+    declared = write(tmp_path / "b.jsonl", [{"declare": "bench", "items": 5}])
+    for path in (ended, declared):
+        for command in ("report", "watch"):
+            assert "no results" in run(command, path, tmp_path, code=1).stderr
 
 
 def test_named_models_of_a_wide_table_reach_every_command(tmp_path):

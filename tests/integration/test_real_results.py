@@ -136,6 +136,13 @@ def test_a_flag_that_no_file_uses_is_printed(tmp_path):
     assert f"a.jsonl: --metric is {kind}" in watched
     table = tmp_path / "t.csv"
     table.write_text("item_id,model,score\n1,a,1\n1,b,0\n")
+    named = tmp_path / "named.csv"
+    named.write_text("task,item_id,model,score\nmath,1,a,1\nmath,1,b,0\n")
+    result, notes = report(named, "--benchmark", "quiz")
+    assert [each["benchmark"] for each in result["benchmarks"]] == ["math"]
+    assert (
+        "--benchmark is not used for files that hold a table with the benchmark in a column, as this one does" in notes
+    )
     notes = report(table, "--benchmark", "quiz", "--metric", "acc")[1]
     assert "t.csv: --metric is not used for files that hold a table" in notes
 

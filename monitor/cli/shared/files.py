@@ -61,7 +61,7 @@ def read_results(
     except OSError as error:
         stop(file_error(error))
     rejected.print_rest()
-    if not limit.lines or not partition.benchmarks:
+    if not any(benchmark.counters["events"] for benchmark in partition.benchmarks.values()):
         stop_without_results(files)
     declarations.stop_unused(partition.benchmarks)
     if texts := [*unmatched_choices(importer), *_unmatched_aliases(declarations.aliases, files, importer)]:

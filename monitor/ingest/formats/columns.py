@@ -110,6 +110,11 @@ class Columns:
         """The columns that are read."""
         return [*self._columns.values(), *(self._models or ())]
 
+    @property
+    def choices_used(self) -> tuple[str, ...]:
+        """The choices on the command line that the table uses: a column of benchmarks comes before a name for all rows."""
+        return ("cluster",) if "benchmark" in self._columns else ("cluster", "benchmark")
+
     def events(self, row: Mapping[str, Any]) -> Iterator[EventFields | Fault]:
         """Return the events of a row: one, or one for each model that has a column."""
         columns = self._columns

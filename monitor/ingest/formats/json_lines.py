@@ -55,7 +55,7 @@ def _choose_columns(record: dict[str, Any], log: LogFile) -> Translator | None:
         wide = isinstance(error, WideTableError) and _holds_scores(record)
         return _WideTranslator(names, str(error)) if wide else None
     log.notices(columns.description)
-    log.note_unused("rows", "cluster", "benchmark")
+    log.note_unused("rows", *columns.choices_used)
     return _ObjectTranslator(columns)
 
 

@@ -139,6 +139,7 @@ class LogFile:
         flags = self.choices.unused(*used)
         if flags:
             verb = "is" if len(flags) == 1 else "are"
+            holds += " with the benchmark in a column" if flags == ["--benchmark"] and holds != "events" else ""
             self.notices.kind(
                 self.path, f"{', '.join(flags)} {verb} not used for files that hold {holds}, as this one does"
             )

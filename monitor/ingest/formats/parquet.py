@@ -47,7 +47,7 @@ def _read(log: LogFile) -> Iterator[bytes]:
             except ColumnError as missing:
                 raise Refusal("columns", "a table", str(missing)) from missing
             log.notices(columns.description)
-            log.note_unused("a table", "cluster", "benchmark")
+            log.note_unused("a table", *columns.choices_used)
             writer, number = EventLineWriter(), 0
             for batch in file.iter_batches(_BATCH_ROWS, columns=columns.names):
                 for row in batch.to_pylist():

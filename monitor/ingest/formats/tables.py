@@ -101,7 +101,7 @@ class _TableTranslator:
             except ColumnError as error:
                 return self._refuse(error)
             self._log.notices(self._columns.description)
-            self._log.note_unused("a table", "cluster", "benchmark")
+            self._log.note_unused("a table", *self._columns.choices_used)
         events = self._columns.events(cells_by_name)
         return b"".join(
             self._writer.event(event, number, row)

@@ -107,11 +107,11 @@ def too_many_items(benchmark: str, items: int, arrived: int | None = None) -> st
         fault = "so the declared item count was wrong"
         if arrived is None:
             return f"more items have arrived than the {items:,} declared, {fault}"
-        return f"{arrived:,} items arrived and {items:,} were declared, {fault}; declare the right one (--items N)"
+        return f"{arrived:,} items arrived and {items:,} were declared, {fault}; declare the right one (items: N)"
     fault = "so that size does not fit these results"
     if arrived is None:
         return f"more items have arrived than the published size of {items:,}, {fault}"
-    return f"{arrived:,} items arrived and the published size is {items:,}, {fault}; declare the item count (--items N)"
+    return f"{arrived:,} items arrived and the published size is {items:,}, {fault}; declare the item count (items: N)"
 
 
 def decided(

@@ -53,6 +53,7 @@ def gate(
     from monitor.cli.shared.files import read_results
     from monitor.cli.shared.pairs import choose_pair
     from monitor.render import gate as render
+    from monitor.render.flags import named_flags, pair_with_flags
     from monitor.report.build import build_report
 
     partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
@@ -60,6 +61,8 @@ def gate(
     chosen = choose_pair(report, pair, benchmark)
     if chosen[0].incomplete:
         stop(f"{chosen[0].incomplete}; complete the file, and run the command again")
+    if form is not GateFormat.json:
+        chosen = named_flags(chosen[0]), pair_with_flags(chosen[1])
     answer = render.answer(*chosen, pair)
     render_answer = {
         GateFormat.text: render.as_text,

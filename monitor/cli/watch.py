@@ -135,6 +135,7 @@ async def _read_once(
     from monitor.cli.shared.output import print_report
     from monitor.ingest.incomplete import incomplete_benchmarks
     from monitor.ingest.reject_limit import TooManyRejected
+    from monitor.render.flags import with_flags
     from schemas.text import shorten
 
     found = find_files(files.importer, files.paths)
@@ -166,7 +167,8 @@ async def _read_once(
         for name, benchmark in sorted(partition.benchmarks.items()):
             if benchmark.undeclared and not benchmark.incomplete:
                 note(
-                    f"{shorten(name)}: the report takes the mean of all repeats; live, no pair is decided: {benchmark.undeclared}"
+                    f"{shorten(name)}: the report takes the mean of all repeats; live, no pair is decided: "
+                    f"{with_flags(benchmark.undeclared)}"
                 )
     if not all_ended:
         raise SystemExit(FAULT)

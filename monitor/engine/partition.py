@@ -6,11 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
-from monitor.engine.admission import benchmark_fault
 from monitor.engine.chunk import Chunk, EventBatch
 from monitor.engine.declarations import redeclare, refusal, under_version
 from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
-from monitor.engine.limits import Limits
+from monitor.engine.limits import Limits, benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Source, StoredState
 from monitor.engine.state.keys import record_digest

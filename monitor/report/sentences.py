@@ -10,8 +10,8 @@ from schemas.report import ASSERTED, FILES_COMPLETE, Status
 from schemas.sentences import SCOPES, assumption, too_many_items
 
 NO_ORDER = (
-    "no order policy is declared, so no anytime verdict is given; declare the item count (--items N), or that neither the arrival order "
-    "nor what is skipped depends on outcomes (--order trusted)"
+    "no order policy is declared, so no anytime verdict is given; declare the item count (items: N), or that neither the arrival order "
+    "nor what is skipped depends on outcomes (order: trusted)"
 )
 
 
@@ -28,7 +28,7 @@ def hold_reason(benchmark: Benchmark) -> str | None:
         return benchmark.undeclared
     if benchmark.mixed:
         return (
-            "some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare graded scores (--scores graded)"
+            "some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare graded scores (scores: graded)"
         )
     return None
 
@@ -44,9 +44,7 @@ def order_reason(benchmark: Benchmark, *, asserted: bool, rests_on_ends: bool = 
     """Return why verdicts are held, what is asserted, and what is suspect in the arrival order; None if nothing is."""
     state = hold_reason(benchmark)
     if rests_on_ends:
-        state = (
-            f"{FILES_COMPLETE}: a later run that reads more may show another decision (--ended makes the end permanent)"
-        )
+        state = f"{FILES_COMPLETE}: a later run that reads more may show another decision (an ended record makes the end permanent)"
     if asserted:
         items, listed = None if benchmark.spec.items else benchmark.items, benchmark.spec.item_ids is not None
         state = f"{ASSERTED}{assumption('completion', items, listed=listed)}{_repeats(benchmark)}{_unused_policy(benchmark)}"
@@ -269,7 +267,7 @@ def _if_ignored(facts: PairFacts) -> str:
     if facts.side_if_ignored is None:
         return ""
     better, _ = facts.ordered(facts.side_if_ignored)
-    return f" It would be decided for {better} if missing items were ignored (--missing ignorable)."
+    return f" It would be decided for {better} if missing items were ignored (missing: ignorable)."
 
 
 def _pair_only(facts: PairFacts, side: Side) -> str:

@@ -160,7 +160,7 @@ def test_graded_scores_are_recognised_or_declared(tmp_path, records):
     assert explicit.stderr == ""
     assert explicit.stdout == ended.stdout
     (held,) = json.loads(watch_once(tmp_path / "three", path, "--items", 60, "--scores", "binary"))["benchmarks"]
-    assert "--scores graded" in held["order"]["reason"]
+    assert "(scores: graded)" in held["order"]["reason"]
 
 
 def test_missing_items_count_against_the_leader_or_not(tmp_path, records):

@@ -18,6 +18,26 @@ def results(tmp_path_factory):
     return path
 
 
+def test_reasons_name_flags_on_the_command_line_and_fields_in_json(tmp_path):
+    """A reader of JSON may have no flags: the declaration has fields."""
+    items = [{"benchmark": "b", "item_id": str(k), "model": m, "score": k % 2} for k in range(9) for m in "xy"]
+    path = write(tmp_path / "a.jsonl", items)
+    wrong = (path, "--items", 5)
+    field, flag = "declare the right one (items: N)", "declare the right one (--items N)"
+    for form, said, other in (
+        ("json", field, flag),
+        ("table", flag, field),
+        ("markdown", flag, field),
+        ("html", flag, field),
+    ):
+        shown = " ".join(rankwatch("report", *wrong, "--format", form).stdout.split())
+        assert said in shown
+        assert other not in shown
+    assert flag in rankwatch("gate", *wrong, "--pair", "x", "y", code=3).stdout
+    answer = json.loads(rankwatch("gate", *wrong, "--pair", "x", "y", "--format", "json", code=3).stdout)
+    assert field in answer["pair"]["reason"]
+
+
 @pytest.mark.parametrize(
     ("pair", "code", "words"),
     [

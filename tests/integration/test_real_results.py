@@ -71,7 +71,7 @@ def test_what_is_absent_at_the_end_of_the_files_is_not_still_missing(tmp_path):
     assert (pair["n"], pair["status"]) == (600, "exhausted")
     assert "still" not in pair["reason"]
     assert "100 items are missing for this pair and count against the leader" in pair["reason"]
-    assert "It would be decided for part if missing items were ignored (--missing ignorable)." in pair["reason"]
+    assert "It would be decided for part if missing items were ignored (missing: ignorable)." in pair["reason"]
     (ignored,) = report(path, "--missing", "ignorable")[0]["benchmarks"][0]["pairs"]
     assert (ignored["decided"]["anytime_family"], ignored["status"]) == ("a", "decided")
 

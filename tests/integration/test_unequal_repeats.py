@@ -104,6 +104,6 @@ def test_a_worker_takes_the_mean_of_all_repeats_of_a_topic(kafka, topic, boards,
         benchmarks = until(held, workers.logs())
         check(boards, benchmarks)
         reasons = [benchmark["order"]["reason"] for benchmark in benchmarks]
-        assert all("--repeats all" in reason for reason in reasons if not declared)
+        assert all("(repeats: all)" in reason for reason in reasons if not declared)
         assert not any(reason for reason in reasons if declared)
         workers.stop()

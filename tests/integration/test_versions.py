@@ -86,7 +86,7 @@ def test_a_benchmark_that_grows_is_declared_larger(tmp_path, board):
     write(path, [e for e in board if e not in first(board, 60)], mode="a")
     held = only(watch_once(data, path))
     assert "120 items arrived and 60 were declared" in held["order"]["reason"]
-    assert "(--items N)" in held["order"]["reason"]
+    assert "(items: N)" in held["order"]["reason"]
     larger = rankwatch("watch", path, "--once", "--data-dir", data, "--items", "bench=120", "--format", "json")
     assert "items = 120 (was 60); decisions so far are superseded, and verdicts now assume" in larger.stderr
     whole = only(larger.stdout)
@@ -126,9 +126,9 @@ def test_fewer_items_than_have_scores_end_the_command_and_lose_nothing(tmp_path,
         (
             {"item_id": "item 1", "repeat": 5},
             ["--repeats", "all"],
-            "declare as many as the items have (--repeats R), or all (--repeats all)",
+            "declare as many as the items have (repeats: R), or all (repeats: all)",
         ),
-        ({"score": 0.5}, ["--scores", "graded"], "declare graded scores (--scores graded)"),
+        ({"score": 0.5}, ["--scores", "graded"], "declare graded scores (scores: graded)"),
     ],
 )
 def test_what_holds_a_benchmark_is_declared_in_the_same_data_directory(tmp_path, board, spoil, flags, reason):

@@ -8,8 +8,9 @@ from monitor.cli.shared.errors import note
 from monitor.cli.shared.options import Pairs, ReportFormat
 from monitor.cli.shared.settings import read_settings
 from monitor.engine.partition import Partition
+from monitor.render.flags import named_flags, with_flags
 from monitor.report.build import build_report, report_views
-from schemas.report import FILES_COMPLETE
+from schemas.report import FILES_COMPLETE, Report
 from schemas.text import shorten
 
 
@@ -50,12 +51,13 @@ def print_report(
                 if benchmark.incomplete or (benchmark.order.reason or "").startswith(
                     FILES_COMPLETE
                 ):  # no column has it
-                    note(f"{shorten(benchmark.benchmark)}: {benchmark.order.reason}")
+                    note(f"{shorten(benchmark.benchmark)}: {with_flags(benchmark.order.reason or '')}")
                 if benchmark.clusters is not None and benchmark.clusters.warning:
                     note(f"{shorten(benchmark.benchmark)}: {benchmark.clusters.warning}")
         else:
             from monitor.render.terminal.report import output_console, render_report
 
+            report = Report(benchmarks=[named_flags(each) for each in report.benchmarks])
             render_report(report, output_console(), low_coverage=read_settings().low_coverage)
 
 
@@ -69,7 +71,10 @@ def _document(partitions: Iterable[Partition], form: ReportFormat, pairs: Pairs,
     low_coverage = read_settings().low_coverage
     documents = [
         ReportDocument(
-            each.report, chart_data(each.table), low_coverage, benchmark_detail(each.table) if second_opinions else None
+            named_flags(each.report),
+            chart_data(each.table),
+            low_coverage,
+            benchmark_detail(each.table) if second_opinions else None,
         )
         for each in report_views(partitions, pairs=pairs.value, assert_complete=True)
     ]

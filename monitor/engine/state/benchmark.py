@@ -195,7 +195,7 @@ class Benchmark(PairState):
         verb = "is" if declared == 1 else "are"
         return (
             f"{model} has {declared + 1:,} repeats of item {item}, and {declared:,} {verb} declared; declare as many as the items "
-            "have (--repeats R), or all (--repeats all)"
+            "have (repeats: R), or all (repeats: all)"
         )
 
     def hold_repeats(self, reason: str) -> None:

@@ -12,6 +12,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from monitor.render.flags import named_flags
 from monitor.render.numbers import safe
 from monitor.render.signs import DECIDED, HELD, UNDECIDED, Glyphs, in_name_order
 from monitor.render.terminal.layout import glyphs_for
@@ -69,6 +70,8 @@ class LiveView:
     def update(self, report: Report | None, status: LiveStatus, extra: Extra | None = None) -> None:
         """Show this report and status at the next refresh."""
         self._progress.see(status)
+        if report is not None:
+            report = Report(benchmarks=[named_flags(benchmark) for benchmark in report.benchmarks])
         self._report, self._status, self._extra = report, status, extra
 
     def change(self, change: VerdictChange) -> None:

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
-from monitor.engine.admission import Admission, benchmark_fault
+from monitor.engine.admission import Admission
 from monitor.engine.fold import no_runs, runs_of
+from monitor.engine.limits import benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.api.intake import Intake, Submission
 from monitor.serve.report_cache import ReportCache

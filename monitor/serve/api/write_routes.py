@@ -7,9 +7,9 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ValidationError
 
-from monitor.engine.admission import benchmark_fault
 from monitor.engine.declarations import refusal
 from monitor.engine.fold import runs_of
+from monitor.engine.limits import benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.body_reader import BodyReader

@@ -128,7 +128,7 @@ def test_an_undeclared_repeat_holds_the_benchmark_and_withdraws_decisions():
     log.send(*(event(k, model, int(model == "a")) for k in range(18) for model in "ab"))
     assert log.changes["anytime", "decided"].after == "a"
     log.send(event(17, "b", 1, repeat=1))
-    reason = "b has 2 repeats of item 17, and 1 is declared; declare as many as the items have (--repeats R), or all (--repeats all)"
+    reason = "b has 2 repeats of item 17, and 1 is declared; declare as many as the items have (repeats: R), or all (repeats: all)"
     assert reason in log.changes["anytime", "invalidated"].sentence
     for _ in range(2):
         report = benchmark_report(log.bench, pairs="all")
@@ -215,4 +215,4 @@ def test_ended_runs_are_judged_with_nothing_missing_where_that_was_declared(miss
             "and that the run was not ended because of its scores" in log.changes["anytime_family", "decided"].sentence
         )
     else:
-        assert "It would be decided for a if missing items were ignored (--missing ignorable)" in pair.reason
+        assert "It would be decided for a if missing items were ignored (missing: ignorable)" in pair.reason

@@ -486,7 +486,7 @@ def test_asserted_completeness_counts_unshared_items_against_the_leader():
     pair = only(of(scores), assert_complete=True)
     assert (pair.n, pair.status, pair.decided.anytime) == (65, "exhausted", None)
     assert "35 items are missing for this pair and count against the leader." in pair.reason
-    assert "It would be decided for a if missing items were ignored (--missing ignorable)." in pair.reason
+    assert "It would be decided for a if missing items were ignored (missing: ignorable)." in pair.reason
 
 
 def test_ignorable_missing_items_are_left_aside_and_the_sentence_says_so():

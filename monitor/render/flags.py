@@ -1,0 +1,34 @@
+"""The fields of a declaration in the reasons of a report, written as flags: a reader of JSON may have no command line."""
+
+import re
+from typing import Final
+
+from schemas.report import BenchmarkReport, PairReport
+
+_FIELD: Final = re.compile(r"\((items|order|scores|repeats|missing): (\w+)\)")
+_END: Final = re.compile(r"an ended record makes")
+
+
+def with_flags(text: str) -> str:
+    """Return a reason with `(field: value)` as `(--field value)`.
+
+    Examples
+    --------
+    >>> with_flags("declare the item count (items: N)")
+    'declare the item count (--items N)'
+    """
+    return _END.sub("--ended makes", _FIELD.sub(r"(--\1 \2)", text))
+
+
+def named_flags(report: BenchmarkReport) -> BenchmarkReport:
+    """Return a report whose reasons name flags."""
+    order = report.order
+    if order.reason is not None:
+        order = order.model_copy(update={"reason": with_flags(order.reason)})
+    return report.model_copy(update={"order": order, "pairs": [pair_with_flags(pair) for pair in report.pairs]})
+
+
+def pair_with_flags(pair: PairReport) -> PairReport:
+    """Return a pair whose reason names flags."""
+    reason = with_flags(pair.reason)
+    return pair if reason == pair.reason else pair.model_copy(update={"reason": reason})

@@ -15,7 +15,7 @@ PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal -q
 # Without compiled modules, each of the thousand processes of a test run compiles its imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install dev demo test check lint types docs format schemas lock pin faults fuzz soak audit sbom bench kafka dist notes clean
+.PHONY: help install dev demo test check full lint types docs format schemas lock pin faults fuzz soak audit sbom bench kafka dist notes clean
 
 ##@ Start
 
@@ -43,10 +43,14 @@ demo: install  ## replay the MMLU-Pro top ten of the paper through the real path
 
 ##@ Check
 
-test: dev lint types  ## run lint, types, import contracts and the quick tests (3 min)
+test: dev  ## run lint, types, import contracts and the quick tests (3 min)
+	@$(MAKE) --no-print-directory -j 2 lint types
 	$(PYTEST) -m "not full"
 
-check: test docs  ## run everything: make test, the docs build and the full tests (17 min)
+check: test  ## run everything: make test, the docs build and the full tests (17 min)
+	@$(MAKE) --no-print-directory -j 2 docs full
+
+full: dev
 	$(PYTEST) -m full
 
 lint: dev  ## check style, import contracts and dependencies (10 s)

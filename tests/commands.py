@@ -18,7 +18,7 @@ from tests import forked
 from tests.forked import RANKWATCH
 from tests.oracle import Oracle
 
-PATIENCE = 60
+PATIENCE = 120
 """Seconds after which a condition that is waited for counts as never coming true."""
 
 

@@ -21,6 +21,8 @@ from stats.special import betainc
 
 _EXACT = 8_192
 """Discordant items that are followed one by one."""
+_HALVED = 512
+"""Steps of a walk after which its doubled probabilities are scaled back."""
 _SLACK = 1e-9  # evidence this close to a threshold reaches it, as in the engine
 _CLOSED = 1e-9  # probability that is omitted
 _STEEPEST = 0.25  # a longer stride than this many standard deviations of the drift is not taken
@@ -205,22 +207,24 @@ class _FairWalk:
         top, bottom = self._boundary(total, lowest, 1), self._boundary(total, lowest, -1)
         mass = np.zeros((2, steps))
         low, high = 0, self._alive.size - 1  # the places of paths that go on: ups since the lowest lead
-        alive = np.concatenate([self._alive, np.zeros(steps + 1)])
+        now, after = np.zeros((2, self._alive.size + steps + 3))  # place p is at p + 1, next to zeros on both sides
+        now[1 : high + 2] = self._alive
         for k, (most, least) in enumerate(zip(top.tolist(), bottom.tolist(), strict=True)):
-            part = alive[low : high + 2]
-            moved = 0.5 * part
-            moved[1:] += 0.5 * part[:-1]
-            part[:] = moved
+            # Twice the probabilities, halved every so many steps: a power of two costs no digit.
+            np.add(now[low + 1 : high + 3], now[low : high + 2], out=after[low + 1 : high + 3])
             high += 1
             while high >= most:
-                mass[0, k] += alive[high]
-                alive[high] = 0.0
+                mass[0, k] += after[high + 1]
                 high -= 1
             while low <= least:
-                mass[1, k] += alive[low]
-                alive[low] = 0.0
+                mass[1, k] += after[low + 1]
                 low += 1
-        self._alive = alive[low : high + 1]
+            after[low] = after[high + 2] = 0.0
+            now, after = after, now
+            if k % _HALVED == _HALVED - 1:
+                now[low + 1 : high + 2] *= 0.5**_HALVED
+        mass *= 0.5 ** (np.arange(steps) % _HALVED + 1)
+        self._alive = now[low + 1 : high + 2] * 0.5 ** (steps % _HALVED)
         self._total, self._lowest = float(total[-1]), float(lowest[-1] + 2 * stride * low)
         arrivals = []
         for reached, place in zip(mass, (top, bottom), strict=True):

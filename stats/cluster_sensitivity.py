@@ -121,7 +121,7 @@ def category_bootstrap(
         required = iid_required_n(Anova(*(term.sum(-1) for term in terms)), alpha, power)[:, None]
         drawn = Anova(*(term @ weights for term in terms))
         icc = drawn.icc()
-        effect = design_effect(icc, np.maximum(drawn.mean_size(), 1.0))
+        effect = design_effect(icc, np.fmax(drawn.mean_size(), 1.0))
         with np.errstate(invalid="ignore"):  # interpolating between infinite N* of a pair with gap 0
             bounds[:, slab] = [np.quantile(x, interval, axis=1).T for x in (icc, effect, required * effect)]
         bounds[2, slab] = np.where(np.isinf(required), np.inf, bounds[2, slab])
@@ -162,7 +162,7 @@ def leave_one_out(
     terms = _terms(*_rows(n, s1, s2))
     left = Anova(*(term.sum(-1, keepdims=True) - term for term in terms))
     icc = left.icc()
-    effect = design_effect(icc, np.maximum(left.mean_size(), 1.0))
+    effect = design_effect(icc, np.fmax(left.mean_size(), 1.0))
     required = iid_required_n(left, alpha, power) * effect
     with np.errstate(divide="ignore"):
         ratio = left.items / required

@@ -334,7 +334,8 @@ def clustered_p(n: ArrayLike, s1: ArrayLike) -> FloatArray:
 
     gap / `clustered_se` against Student's t with G - 1 degrees of freedom. It keeps its level with clusters of equal size, from three on.
     The more one cluster dominates the more CR1 errs (.22 with 5, .53 with 14 clusters, one of which has two thirds of the items), and no
-    number of clusters makes up for it. CR3, taken below `FEW_CLUSTERS` effective clusters, errs up to .11 there. Valid at a planned n only.
+    number of clusters makes up for it. CR3, taken below `FEW_CLUSTERS` effective clusters, errs up to .12 there, and up to .23 where two
+    clusters dominate. Valid at a planned n only.
 
     Parameters
     ----------

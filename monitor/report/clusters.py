@@ -140,7 +140,7 @@ def cluster_columns(table: PairTable, displayed: Index) -> ClusterColumns | None
         return None
     spec = table.benchmark.spec
     n_star, p, icc, effect, effective = np.full((5, table.size), np.nan)
-    p[at] = clustered_p(sums.n, sums.s1)
+    p[at] = np.where((sums.n > 0).sum(axis=1) > 1, clustered_p(sums.n, sums.s1), np.nan)
     n, s1, s2 = sums.n[squared], sums.s1[squared], sums.s2
     clusters, unlabelled = np.zeros((2, table.size), np.int64)
     clusters[displayed] = (n > 0).sum(axis=1)

@@ -112,7 +112,7 @@ def cluster_warning(facts: ClusterFacts) -> str | None:
         parts.append(
             f"The effective number of clusters is {facts.effective:.1f} of {facts.clusters:,}; the largest, {facts.largest}, has "
             f"{100 * facts.share:.0f} % of the items. Below {facts.few:.0f} the clustered test uses the CR3 standard error: "
-            "at a nominal .05 it errs .05 with equal sizes, and up to .11 where one cluster dominates."
+            "at a nominal .05 it errs .05 with equal sizes, up to .12 where one cluster dominates and up to .23 where two do."
         )
     if facts.unlabelled:
         verb = "has no cluster and is" if facts.unlabelled == 1 else "have no cluster and are"

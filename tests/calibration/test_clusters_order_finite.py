@@ -48,9 +48,11 @@ MMLU_PRO = np.array([1351, 1299, 1132, 1101, 969, 924, 844, 818, 798, 789, 717, 
 
 
 def cluster_sizes(kind, clusters):
-    """Sizes of clusters: equal, one with two thirds of the items, or at lognormal quantiles (sigma 1)."""
+    """Sizes of clusters: equal, one with two thirds of the items, two with 40 % each, or at lognormal quantiles (sigma 1)."""
     if kind == "dominated":
         return np.r_[400 * (clusters - 1), np.full(clusters - 1, 200)]
+    if kind == "two dominate":
+        return np.r_[[800 * (clusters - 2)] * 2, np.full(clusters - 2, 400)]
     if kind == "lognormal":
         return np.ceil(200 * np.exp(norm.ppf((np.arange(clusters) + 0.5) / clusters))).astype(int)
     return MMLU_PRO if kind == "MMLU-Pro" else np.full(clusters, 200)
@@ -61,6 +63,7 @@ def cluster_sizes(kind, clusters):
     [
         *[("equal", clusters, 0.05) for clusters in (3, 5, 14, 50)],
         *[("dominated", clusters, 0.11) for clusters in (3, 5, 14, 50)],
+        *[("two dominate", clusters, 0.23) for clusters in (5, 14, 50)],
         *[("lognormal", clusters, 0.09) for clusters in (5, 14, 50)],
         ("MMLU-Pro", 14, 0.06),
     ],

@@ -597,6 +597,23 @@ def test_one_item_without_a_cluster_is_omitted_and_counted():
     assert rest.clusters.warning is None
 
 
+def test_a_pair_that_shares_only_items_without_a_cluster_has_no_clustered_result():
+    log = FoldLog()
+    spans = {"a": (0, 10), "b": (0, 40), "c": (10, 40)}
+    log.send(
+        *(
+            event(k, m, (k + len(m)) % 2, cluster=f"c{k % 5}" if k >= 10 else None)
+            for m, (first, last) in spans.items()
+            for k in range(first, last)
+        )
+    )
+    whole = report(log, assert_complete=True)
+    shown = {frozenset((p.model_a, p.model_b)): (p.n, p.p_clustered is None, p.cluster is None) for p in whole.pairs}
+    assert shown[frozenset("ab")] == (10, True, True)
+    assert shown[frozenset("ac")] == (0, True, True)
+    assert shown[frozenset("bc")] == (30, False, False)
+
+
 def test_a_cluster_that_dominates_is_named_and_widens_the_test():
     whole = with_clusters(300, lambda k: "big" if k < 200 else f"c{k % 50}")
     (pair,) = whole.pairs

@@ -218,6 +218,15 @@ def test_category_bootstrap_equals_a_loop_over_resampled_clusters(sums):
     assert_allclose((result.unresolved_count * np.arange(7)).sum(), result.unresolved.sum())
 
 
+def test_a_pair_without_items_in_a_cluster_has_no_sensitivity_and_stops_no_other():
+    n, s1, s2 = [[0, 0, 0], [50, 50, 50]], [[0, 0, 0], [10, 10, 30]], [[0, 0, 0], [20, 20, 30]]
+    left, resampled = leave_one_out(n, s1, s2), category_bootstrap(n, s1, s2, replicates=20)
+    assert np.isnan(left.icc[0]).all()
+    assert np.isnan(resampled.icc[0]).all()
+    alone = leave_one_out(n[1:], s1[1:], s2[1:])
+    assert_array_equal(left.required_n[1:], alone.required_n)
+
+
 def test_category_bootstrap_of_a_tied_pair_is_unresolved():
     result = category_bootstrap([[5, 5]], [[1, -1]], [[3, 3]], replicates=50)
     assert np.isinf(result.required_n).all()

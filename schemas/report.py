@@ -107,7 +107,7 @@ class Decided(StrictModel):
 
 
 class Resolved(StrictModel):
-    """Whether there are enough items to detect a gap of this size (q >= 1) by each procedure; null where it is not computed."""
+    """Whether q is at least 1 by each procedure; null where it is not computed. q is computed from the observed gap: no evidence."""
 
     fixed_n: bool | None
     bonferroni: bool | None
@@ -153,14 +153,16 @@ class PairReport(StrictModel):
     gap: float | None
     p_a: float | None
     p_b: float | None
-    rho: float | None
+    rho: float | None = Field(description="phi coefficient of the two 0/1 scores over the shared items")
     sd: float | None
     p_chi2: float | None
     p_exact: float | None
     p_mid: float | None
     p_clustered: float | None
     required_n: float | None
-    resolution_ratio: float | None
+    resolution_ratio: float | None = Field(
+        description="q = n / required_n, which comes from the observed gap: a transform of the p-value, and no evidence of its own"
+    )
     mde: float | None
     log_e: float | None = Field(
         description="ln of the e-value of the shared items; verdicts on 0/1 scores under policy completion rest on `p_anytime`"

@@ -69,7 +69,7 @@ def required_n(
 
 @slabbed
 def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> FloatArray:
-    """Return q = n / N*: at least 1 when the benchmark is large enough; 0 where N* is infinite or n = 0.
+    """Return q = n / N*: at least 1 where a planned test of n items has the power; 0 where N* is infinite or n = 0.
 
     Examples
     --------

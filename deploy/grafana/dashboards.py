@@ -127,8 +127,8 @@ def leaderboard() -> dashboard.Dashboard:
             "**Ties**: in a tie group, no pair of neighbours is decided. *rank low* to *rank high* are the ranks that the family-wise decisions "
             "allow. **Since when**: the timeline is grey until the time of the decision. **What is missing**: *items to decision* in the table "
             "of pairs; *status* shows why a pair is open.\n\n"
-            "**Decided** is evidence which model is better. **Resolved** (q = N/N* of at least 1) means that the benchmark has enough items "
-            "for a gap of this size."
+            "**Decided** is evidence which model is better. **Resolved** (q = N/N* of at least 1) means that a planned test of so many "
+            "items detects a gap of this size. q is computed from the observed gap, so it adds no evidence."
         )
     )
     for title, description, expr in (
@@ -264,7 +264,7 @@ def pair() -> dashboard.Dashboard:
     made = made.with_panel(
         lines(
             "Resolution: q by procedure",
-            "1 or more: the benchmark has enough items for a gap of this size. q does not name the better model.",
+            "1 or more: a planned test of so many items detects a gap of this size. q is computed from the observed gap, so it adds no evidence.",
             (f"max by (procedure) (rankwatch_pair_resolution_ratio{{{P}}})", "{{procedure}}"),
         )
     )

@@ -17,8 +17,8 @@ PATH_ORDER: Final = (
     "path, not its endpoint; only a committed order shows the path that led to the verdict."
 )
 TWO_WORDS: Final = (
-    "Decided: there is evidence which model is better. Resolved: the benchmark has enough items to detect a gap of this size (q = N/N* is "
-    "at least 1). These are two separate questions."
+    "Decided: there is evidence which model is better. Resolved: a planned test of N items detects a gap of this size (q = N/N* is "
+    f"at least 1). These are two separate questions: {form.Q_IS_NO_EVIDENCE}."
 )
 PLANNED: Final = "Fixed n, Bonferroni, Holm, Benjamini-Hochberg and clustered are valid at a planned n only."
 

@@ -6,7 +6,7 @@ from math import exp
 from typing import Final
 from xml.sax.saxutils import quoteattr
 
-from monitor.render.numbers import safe
+from monitor.render.numbers import Q_IS_NO_EVIDENCE, safe
 from schemas.report import BenchmarkReport, PairReport
 from schemas.sentences import SCOPES
 
@@ -63,18 +63,18 @@ def _evidence(report: BenchmarkReport, pair: PairReport, models: tuple[str, str]
         size = f"{exp(pair.log_e):.4g}" if pair.log_e < _LARGEST_LOG else "beyond 1e304"
         lines.append(f"e = {size} (ln e {pair.log_e:.3f}), threshold 1/alpha = {1 / report.alpha:g}")
     if pair.resolution_ratio is not None:
-        fixed = f"{_enough(pair.resolved.fixed_n)} for a gap of this size at a planned n (power {report.power:g})"
+        fixed = f"{_resolved(pair.resolved.fixed_n)} at a planned n (power {report.power:g})"
         anytime = pair.resolved.anytime
-        watched = "" if anytime is None else f", {_enough(anytime)} if watched throughout"
-        lines.append(f"q = N/N* = {pair.resolution_ratio:.2f}: {fixed}{watched}")
+        watched = "" if anytime is None else f", {_resolved(anytime)} if watched throughout"
+        lines.append(f"q = N/N* = {pair.resolution_ratio:.2f}: {fixed}{watched}; {Q_IS_NO_EVIDENCE}")
     policy = report.order
     lines.append(f"order: {policy.policy}{f' ({safe(policy.reason)})' if policy.reason else ''}")
     lines.append(safe(pair.reason))
     return lines
 
 
-def _enough(resolved: bool | None) -> str:  # noqa: FBT001 - a field of the report
-    return "large enough" if resolved else "too small"
+def _resolved(resolved: bool | None) -> str:  # noqa: FBT001 - a field of the report
+    return "resolved" if resolved else "not resolved"
 
 
 def as_text(answer: Answer) -> str:

@@ -112,7 +112,7 @@ def verdicts(document: ReportDocument, pairs: Sequence[PairReport], heading: str
         '<th scope="col" rowspan="2">Gap in points, with its interval at alpha</th>'
         '<th scope="col" rowspan="2"><abbr title="who leads on the items of the benchmark">Settled</abbr></th>'
         f'<th scope="colgroup" colspan="{len(PROCEDURES)}" class="head">Decided: who is better?</th>'
-        f'<th scope="colgroup" colspan="{len(RESOLUTIONS)}" class="head">Resolved: enough items?</th></tr><tr>{decided}{resolved}</tr>'
+        f'<th scope="colgroup" colspan="{len(RESOLUTIONS)}" class="head">Resolved: q ≥ 1</th></tr><tr>{decided}{resolved}</tr>'
     )
     key = (
         f'<ul class="key"><li><span class="sign yes">{UNICODE.settled}</span> settled: it is known who leads on these items</li>'
@@ -205,9 +205,9 @@ def sizes(document: ReportDocument) -> str:
     head = _head(titles, numbers=(1, 2, 3, 4))
     title = (
         "The bar is N*/N on a logarithmic scale; the dashed line is 1. A bar that ends left of the line is resolved at a planned n. "
-        "The tick is N*/N if you look at every item (anytime)."
+        f"The tick is N*/N if you look at every item (anytime). {form.Q_IS_NO_EVIDENCE}."
     )
-    return f"<h3>Is the benchmark large enough?</h3>{_table(title, head, _body(rows))}"
+    return f"<h3>Items that a gap of this size needs</h3>{_table(title, head, _body(rows))}"
 
 
 def matrix(document: ReportDocument) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 from schemas.report import ModelReport, PairReport, RepeatsReport
 
 MISSING: Final = "-"
+Q_IS_NO_EVIDENCE: Final = "q is computed from the observed gap, so it adds no evidence"
 _MILLION: Final = 10**6
 
 

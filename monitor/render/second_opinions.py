@@ -16,7 +16,10 @@ def second_opinions(detail: PairDetail) -> list[tuple[str, str]]:
         ("e-Holm, e-BH", f"{side_name(names, detail.e_holm)}; {side_name(names, detail.e_bh)} ({CURRENT})"),
         ("p, continuity-corrected", p_value(detail.p_corrected)),
         ("Bootstrap gap", form.interval(detail.bootstrap_low, detail.bootstrap_high)),
-        ("Possible rho", f"{form.decimal(detail.rho_low)} to {form.decimal(detail.rho_high)} at these accuracies"),
+        (
+            "Possible rho (phi)",
+            f"{form.decimal(detail.rho_low)} to {form.decimal(detail.rho_high)} at these accuracies",
+        ),
         ("Anytime N*", needed(detail.anytime_required_n)),
         ("q with the paper's 2.15", form.ratio(detail.paper_anytime_resolution_ratio)),
     ]

@@ -81,7 +81,7 @@ def _paper_story(
 ) -> list[Text | Group]:
     return [
         Text(),
-        Text("Unresolved pairs of nine (too few items for a gap of that size), by procedure", style="bold"),
+        Text("Unresolved pairs of nine (q = N/N* below 1), by procedure", style="bold"),
         _verdict_table(pairs, console),
         Text(),
         Text("The nine pairs, as printed and as computed", style="bold"),

@@ -112,7 +112,7 @@ ADJACENT_UNDECIDED = _gauge(
 ADJACENT_UNRESOLVED = _gauge(
     "rankwatch_adjacent_pairs_unresolved",
     (*BENCHMARK, "procedure"),
-    "Adjacent pairs with q = N/N* below 1: too few items for the gap.",
+    "Adjacent pairs with q = N/N* below 1, computed from the observed gap.",
     per_label=5,
 )
 VERDICTS = _counter(
@@ -151,7 +151,10 @@ PAIR_THRESHOLD = _gauge(
     "rankwatch_pair_log_threshold", PAIR_PROCEDURE, "Threshold of log e: ln 1/alpha or ln 1/alpha_j.", per_label=2
 )
 PAIR_RESOLUTION = _gauge(
-    "rankwatch_pair_resolution_ratio", PAIR_PROCEDURE, "q = N/N*: 1 or more is enough items for the gap.", per_label=4
+    "rankwatch_pair_resolution_ratio",
+    PAIR_PROCEDURE,
+    "q = N/N*, computed from the observed gap: no evidence which model is better.",
+    per_label=4,
 )
 PAIR_TO_DECISION = _gauge(
     "rankwatch_pair_items_to_decision", PAIR, "Expected further items to the family-wise decision."

@@ -46,7 +46,7 @@ function facts(p, b) {
     line("Evidence", `e = ${evalue(p.log_e)}`, `ln e ${fixed(p.log_e, 2)}`),
     line("Verdicts rest on", `p = ${pvalue(p.p_anytime)}`, p.family_threshold !== null && `decided in the family at ${pvalue(p.family_threshold)} or less`),
     line("On these items", { a: [name(p.model_a), " leads"], b: [name(p.model_b), " leads"], tie: "equal" }[p.settled] ?? "open", p.settled ? "settled: the missing items cannot change it" : "not settled"),
-    line("Enough items?", `q = ${ratio(p.resolution_ratio)}`, p.required_n !== null && `a gap of this size needs ${count(Math.ceil(p.required_n))} items at fixed n`),
+    line("Items for this gap", `q = ${ratio(p.resolution_ratio)}`, p.required_n !== null && `a gap of this size needs ${count(Math.ceil(p.required_n))} items at fixed n; q is computed from the observed gap, so it adds no evidence`),
     line("Detectable gap", p.mde === null ? "–" : `${fixed(100 * p.mde, 2)} points`, `with ${percent(b.power, 0)} % power at fixed n`),
     need && line(p.status === "decided" ? "Decided" : "To a decision", need),
     p.cluster && line("Clusters", count(p.cluster.clusters), `effective number ${fixed(p.cluster.effective_clusters, 1)}, design effect ${fixed(p.cluster.design_effect, 1)}, q = ${ratio(p.cluster.resolution_ratio)}, p ${pvalue(p.p_clustered)}. ${b.clusters?.warning ?? ""}`)));
@@ -64,7 +64,7 @@ function counts(p) {
       h("tbody", {},
         h("tr", {}, h("th", { scope: "row" }, name(p.model_a), " right"), cell(both, ""), cell(p.b, "only-a")),
         h("tr", {}, h("th", { scope: "row" }, name(p.model_a), " wrong"), cell(p.c, "only-b"), cell(neither, "")))),
-    h("p", { class: "about" }, `p ${pvalue(p.p_exact)} exact, ${pvalue(p.p_mid)} mid-p, ${pvalue(p.p_chi2)} chi-squared; valid if evaluated once. Correlation ${fixed(p.rho, 2)}.`));
+    h("p", { class: "about" }, `p ${pvalue(p.p_exact)} exact, ${pvalue(p.p_mid)} mid-p, ${pvalue(p.p_chi2)} chi-squared; valid if evaluated once. Correlation of the 0/1 scores (phi) ${fixed(p.rho, 2)}.`));
 }
 
 function verdicts(p) {
@@ -75,7 +75,7 @@ function verdicts(p) {
       const side = better(p, procedure.key);
       return row([side ? ["for ", name(side)] : decision(p, procedure.key)[2], `; ${procedure.about}`], procedure, decision(p, procedure.key));
     })),
-    h("h3", {}, "Resolved: are there enough items for a gap of this size?"),
+    h("h3", {}, "Resolved: would a planned test of so many items detect a gap of this size?"),
     h("ul", { class: "procedures" }, RESOLUTIONS.map((procedure) => row(resolution(p, procedure.key)[2], procedure, resolution(p, procedure.key)))));
 }
 
@@ -89,7 +89,7 @@ function checklist(p, b) {
     [!order, "Do the verdicts allow for the arrival order?", order ?? `Order policy ${b.order.policy}.`],
     [better(p) !== null, "Is it decided over the whole family of pairs?", better(p) ? `For ${better(p)}.` : "Not yet: report it as a tie."],
     [excludesZero, "Does the family-wise interval exclude 0?", `${range(p.gap_family_low, p.gap_family_high)} points.`],
-    [p.resolved.anytime, "Are there enough items for a gap of this size, at any time?", `q = ${ratio(p.resolution_ratio)} at fixed n.`],
+    [p.resolved.anytime, "Is it resolved, also if you look at any time?", `q = ${ratio(p.resolution_ratio)} at fixed n.`],
     [p.cluster === null ? null : p.decided.clustered !== null, "Is it decided when related items count as one cluster?", p.cluster === null ? (b.clusters?.warning ?? "The events name no clusters.") : `Design effect ${fixed(p.cluster.design_effect, 1)} over ${plural(p.cluster.clusters, "cluster")}.`],
     [least >= LOW_COVERAGE, "Do both models cover the benchmark?", `${share(x?.coverage ?? 0)} and ${share(y?.coverage ?? 0)} of the items.`],
     [b.conflicts === 0, "Are the scores free of conflicts?", b.conflicts ? `${plural(b.conflicts, "conflict")} on this benchmark; the first score counts.` : "No conflicts."],

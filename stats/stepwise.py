@@ -224,28 +224,36 @@ def step_down_events(
     some = np.flatnonzero((of >= 0) & (evidence >= log(max(final.open_weight, 1)) - TOLERANCE))
     some = some[np.argsort(when[some], kind="stable")]
     of, when, evidence = of[some], when[some], evidence[some]
-    events, first = np.unique(when, return_index=True)
-    ends = np.append(first[1:], when.size)
-    waiting = np.arange(score.size)
+    # Thresholds never rise: a pair is decided at the latest when it reaches the present one, and its later rows are idle.
+    reaching = np.flatnonzero(evidence >= log(max(open_weight, 1)) - TOLERANCE)
+    latest = np.full(score.size, np.iinfo(np.int64).max)
+    pair, first = np.unique(of[reaching], return_index=True)
+    latest[pair] = when[reaching[first]]
+    some = when <= latest[of]
+    of, when, evidence = of[some], when[some], evidence[some]
+    waiting = np.ones(score.size, np.bool_)
     found: list[tuple[Index, int, FloatArray]] = []
-    for event, start, stop in zip(events.tolist(), first.tolist(), ends.tolist(), strict=True):
-        np.maximum.at(score, of[start:stop], evidence[start:stop])
-        now: list[tuple[Index, FloatArray]] = []
+    start = 0
+    while True:
+        # A threshold falls with a decision only: the next one is made where a row first reaches the present threshold.
         need = log(max(open_weight, 1))
-        met = np.zeros(0, np.bool_)
-        if evidence[start:stop].max() >= need - TOLERANCE:
-            met = score[waiting] >= need - TOLERANCE
-        while met.any():
-            at = waiting[met]
+        near = start + np.flatnonzero(evidence[start:] >= need - TOLERANCE)
+        near = near[waiting[of[near]]]
+        if not near.size:
+            break
+        event = int(when[near[0]])
+        stop = int(np.searchsorted(when, event, side="right"))
+        np.maximum.at(score, of[start:stop], evidence[start:stop])
+        start = stop
+        now: list[tuple[Index, FloatArray]] = []
+        while (at := np.flatnonzero(waiting & (score >= need - TOLERANCE))).size:
             now.append((at, need - shares[at]))
+            waiting[at] = False
             open_weight -= int(units[at].sum())
-            waiting = waiting[~met]
             need = log(max(open_weight, 1))
-            met = score[waiting] >= need - TOLERANCE
-        if now:
-            at, threshold = (np.concatenate(x) for x in zip(*now, strict=True))
-            order = np.argsort(at)
-            found.append((final.pair[at[order]], event, threshold[order]))
+        at, threshold = (np.concatenate(x) for x in zip(*now, strict=True))
+        order = np.argsort(at)
+        found.append((final.pair[at[order]], event, threshold[order]))
     return Decisions(
         np.concatenate([pair for pair, _, _ in found]),
         np.repeat([event for _, event, _ in found], [pair.size for pair, _, _ in found]),

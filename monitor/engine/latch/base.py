@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import log
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import ZERO, Codes, Counts
+from monitor.engine.state.codes import ONE, ZERO, Codes, Counts
 from monitor.engine.state.pairs import Index
 from schemas.changes import Claim, Kind
 
@@ -35,13 +36,18 @@ class NewScores:
     """Position of each score in the chunk; ALWAYS if it was there before, NEVER if it is absent or skipped."""
     after: Codes
     """The rows with the new scores."""
+    row: Index
+    """The row of each new score, by contestant."""
+    count: Index
+    """Number of new scores of each contestant."""
 
     @classmethod
     def of(cls, before: Codes, after: Codes, row: Index, contestant: Index, position: Index) -> "NewScores":
         """Lay out new scores by time; `before` and `after` have shape (rows, contestants)."""
         time = np.where(before.T.copy() >= ZERO, np.int16(ALWAYS), np.int16(NEVER))
         time[contestant, row] = position
-        return cls(time, after.T.copy())
+        order = np.argsort(contestant, kind="stable")
+        return cls(time, after.T.copy(), row[order], np.bincount(contestant, minlength=len(time)))
 
     @property
     def rows(self) -> int:
@@ -52,6 +58,35 @@ class NewScores:
         """Return when pairs came to share each row, shape (pairs, rows)."""
         times = self.time[i]
         return np.maximum(times, self.time[j], out=times)
+
+    @cached_property
+    def _marks(self) -> Times:
+        """Four times the time of each score, and 1 where it is right or 2 where it is wrong; NEVER stays the latest."""
+        marks = self.time * np.int16(4)
+        marks += self.after == ONE
+        marks += (self.after == ZERO).view(np.int8) * np.int8(2)
+        np.copyto(marks, NEVER, where=self.time == NEVER)
+        return marks
+
+    def meetings(self, i: Index, j: Index) -> Times:
+        """Return four times when pairs came to share rows, and 1 where only i is right or 2 where only j is; in no order, padded by NEVER.
+
+        A new score meets those of the other model that were there before it. Few rows have new scores of a pair.
+        """
+        starts, marks = np.cumsum(self.count) - self.count, self._marks
+        many = self.count[i] >= self.count[j]
+        sides = []
+        for of in (many, ~many):
+            own, other = np.where(of, i, j), np.where(of, j, i)
+            step = np.arange(int(self.count[own].max(initial=0)))
+            row = self.row[np.minimum(starts[own][:, None] + step, self.row.size - 1)]
+            mine, theirs = marks[own[:, None], row], marks[other[:, None], row]
+            one_right = (mine & 3) + (theirs & 3) == 3
+            outcome = np.where(of[:, None], mine, theirs) & np.where(one_right, np.int16(3), np.int16(0))
+            mine &= ~np.int16(3)
+            met = (step < self.count[own][:, None]) & (theirs < mine)
+            sides.append(np.where(met, mine | outcome, NEVER))
+        return np.concatenate(sides, axis=1)
 
     def first_shared(self, i: Index, j: Index) -> Times:
         """Return when pairs that shared nothing before got their first shared item, shape (pairs,)."""

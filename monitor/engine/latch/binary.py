@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.base import BEFORE, NEVER, SLACK, Evidence, NewScores, Sums, Times, Trajectory
-from monitor.engine.state.codes import ONE, ZERO
 from monitor.engine.state.counts import Gains
 from monitor.engine.state.pair_state import PROCEDURES, PairState
 from monitor.engine.state.pairs import Index, chosen, pair_members
@@ -31,7 +30,7 @@ class BinaryWalk:
     def near(self) -> Iterator[Trajectory]:
         """Yield the steps of the stretches that matter."""
         pairs, evidence = self._pairs, self._evidence
-        step = max(1, _SLAB_CELLS // max(1, self._new.rows))
+        step = max(1, _SLAB_CELLS // max(1, 2 * int(self._new.count.max())))
         for near in _near(pairs, evidence, self._gains):
             pair = chosen(self._gains.pair, near)
             after = Sums(pairs.n[pair], pairs.b[pair], pairs.c[pair])
@@ -110,26 +109,17 @@ def _sums_along(new: NewScores, members: tuple[Index, Index], before: Sums) -> t
 
     Positions have shape (pairs, most steps). Sums have one column more, the sums before the first step, and stay constant after the last.
     """
-    i, j = members
-    times = new.shared(i, j)
-    joined = (times >= 0) & (times < NEVER)
-    first, second = new.after[i], new.after[j]
-    # The two lowest bits hold the outcome, so that one sort of small numbers orders times and outcomes.
-    times *= 4
-    times += (first == ONE) & (second == ZERO)
-    times += np.multiply((first == ZERO) & (second == ONE), 2, dtype=np.int16)
-    times[~joined] = NEVER
+    times = new.meetings(*members)
     times.sort(axis=1)
-    steps = np.count_nonzero(joined, axis=1)
+    steps = np.count_nonzero(times != NEVER, axis=1)
     times = times[:, : int(steps.max(initial=1))]
-    kind = times & 3
-    happened = times != NEVER
-    wins, losses = happened & (kind == 1), happened & (kind == 2)
-    sums = []
-    for start, gain in zip(before, (happened, wins, losses), strict=True):
-        along = np.empty((i.size, times.shape[1] + 1), np.int32)
-        along[:, 0] = start
-        np.cumsum(gain, axis=1, out=along[:, 1:])
-        along[:, 1:] += start[:, None]
+    kind = np.where(times == NEVER, np.int16(0), times & 3)
+    n = before.n[:, None] + np.minimum(np.arange(times.shape[1] + 1, dtype=np.int32), steps[:, None].astype(np.int32))
+    sums = [n]
+    for start, outcome in ((before.b, 1), (before.c, 2)):
+        along = np.empty_like(n)
+        along[:, 0] = 0
+        np.cumsum(kind == outcome, axis=1, out=along[:, 1:])
+        along += start[:, None]
         sums.append(along)
     return times >> 2, Sums(*sums), steps

@@ -50,6 +50,13 @@ class Mixture:
         return 0.5 if a == b else float(betainc(b, a, 0.5))
 
     @property
+    def symmetric(self) -> bool:
+        """Whether theta and 1 - theta weigh the same, so that the evidence is for the model with more wins."""
+        if self.beta is not None:
+            return self.beta[0] == self.beta[1]
+        return bool(np.allclose(np.sort(self.atoms), np.sort(1 - np.array(self.atoms)), rtol=0, atol=1e-12))
+
+    @property
     def log_norm(self) -> float:
         """Return the logarithm of the Beta function of the prior's parameters."""
         if self.beta is None:

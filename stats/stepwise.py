@@ -13,7 +13,10 @@ Evidence is ``-ln p``: ln of the largest e so far, or -ln of the p-value. Weight
 integers do not depend on their order, so neither do verdicts.
 """
 
+from heapq import heapify, heappop, heappush
+from itertools import groupby
 from math import log
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -229,37 +232,30 @@ def step_down_events(
     latest = np.full(score.size, np.iinfo(np.int64).max)
     pair, first = np.unique(of[reaching], return_index=True)
     latest[pair] = when[reaching[first]]
-    some = when <= latest[of]
-    of, when, evidence = of[some], when[some], evidence[some]
-    waiting = np.ones(score.size, np.bool_)
-    found: list[tuple[Index, int, FloatArray]] = []
-    start = 0
-    while True:
-        # A threshold falls with a decision only: the next one is made where a row first reaches the present threshold.
-        need = log(max(open_weight, 1))
-        near = start + np.flatnonzero(evidence[start:] >= need - TOLERANCE)
-        near = near[waiting[of[near]]]
-        if not near.size:
-            break
-        event = int(when[near[0]])
-        stop = int(np.searchsorted(when, event, side="right"))
-        np.maximum.at(score, of[start:stop], evidence[start:stop])
-        start = stop
-        now: list[tuple[Index, FloatArray]] = []
-        while (at := np.flatnonzero(waiting & (score >= need - TOLERANCE))).size:
-            now.append((at, need - shares[at]))
-            waiting[at] = False
-            open_weight -= int(units[at].sum())
+    kept = when <= latest[of]
+    of, when, evidence = of[kept], when[kept], evidence[kept]
+    need = log(max(open_weight, 1))
+    highest = [
+        (-value, k) for k, value in enumerate(score.tolist())
+    ]  # a heap; a pair counts by the first of its entries
+    heapify(highest)
+    waiting = set(range(score.size))
+    found: list[tuple[int, int, float]] = []
+    rows_in_time = zip(when.tolist(), of.tolist(), evidence.tolist(), strict=True)
+    for event, group in groupby(rows_in_time, key=itemgetter(0)):
+        for _, k, value in group:
+            heappush(highest, (-value, k))
+        while highest and -highest[0][0] >= need - TOLERANCE:
+            met = set()
+            while highest and -highest[0][0] >= need - TOLERANCE:
+                met.add(heappop(highest)[1])
+            met &= waiting
+            waiting -= met
+            found += [(event, k, need - float(shares[k])) for k in met]
+            open_weight -= sum(int(units[k]) for k in met)
             need = log(max(open_weight, 1))
-        at, threshold = (np.concatenate(x) for x in zip(*now, strict=True))
-        order = np.argsort(at)
-        found.append((final.pair[at[order]], event, threshold[order]))
-    return Decisions(
-        np.concatenate([pair for pair, _, _ in found]),
-        np.repeat([event for _, event, _ in found], [pair.size for pair, _, _ in found]),
-        np.concatenate([threshold for _, _, threshold in found]),
-        open_weight,
-    )
+    at, places, thresholds = zip(*sorted(found), strict=True)
+    return Decisions(final.pair[list(places)], np.array(at, np.int64), np.array(thresholds), open_weight)
 
 
 def _family(evidence: npt.ArrayLike, weights: npt.ArrayLike, alpha: float) -> tuple[FloatArray, IntArray]:

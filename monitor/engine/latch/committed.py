@@ -16,6 +16,7 @@ from monitor.engine.state.committed import Advance, Committed, Sums
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index, pair_index, pair_members
 from stats.eprocess import log_completion_bound, log_e_value
+from stats.mixtures import parse_mixture
 
 _SLAB_CELLS: Final = 2_000_000
 _LN2: Final = log(2.0)
@@ -23,27 +24,30 @@ _LN2: Final = log(2.0)
 Counts = NDArray[np.int32] | NDArray[np.int64]
 
 
-def prefix_evidence(
-    b: Counts, c: Counts, c_worst: Counts, b_best: Counts, mixture: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return ln of the two parts of the evidence, for the first model and for the second; their sum is the e-value."""
-    for_first, for_second = log_completion_bound(b, c, 0, mixture)
-    some = np.nonzero((c_worst != c) | (b_best != b))
-    if some[0].size:
-        for_first[some] = log_completion_bound(b[some], c_worst[some], 0, mixture)[0]
-        for_second[some] = log_completion_bound(b_best[some], c[some], 0, mixture)[1]
-    return for_first, for_second
-
-
 def prefix_log_e(b: Counts, c: Counts, c_worst: Counts, b_best: Counts, mixture: str) -> NDArray[np.float64]:
     """Return ln of the two-sided evidence."""
     log_e = log_e_value(b, c, mixture)
     skipped = np.nonzero((c_worst != c) | (b_best != b))
     if skipped[0].size:
-        log_e[skipped] = np.logaddexp(
-            *prefix_evidence(b[skipped], c[skipped], c_worst[skipped], b_best[skipped], mixture)
-        )
+        log_e[skipped] = np.logaddexp(*_halves(b[skipped], c[skipped], c_worst[skipped], b_best[skipped], mixture))
     return log_e
+
+
+def _halves(
+    b: Counts, c: Counts, c_worst: Counts, b_best: Counts, mixture: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return ln of the two parts of the evidence, for the first model and for the second; their sum is the e-value."""
+    return log_completion_bound(b, c_worst, 0, mixture)[0], log_completion_bound(b_best, c, 0, mixture)[1]
+
+
+def _sides(b: Counts, c: Counts, c_worst: Counts, b_best: Counts, mixture: str) -> NDArray[np.int64]:
+    """Return for whom the evidence is: 1 for the first model, -1 for the second."""
+    side = np.where(b >= c, 1, -1)
+    unclear = (c_worst != c) | (b_best != b) | (not parse_mixture(mixture).symmetric)
+    if unclear.any():
+        for_first, for_second = _halves(b[unclear], c[unclear], c_worst[unclear], b_best[unclear], mixture)
+        side[unclear] = np.where(for_first >= for_second, 1, -1)
+    return side
 
 
 class CommittedWalk:
@@ -94,7 +98,6 @@ class CommittedWalk:
     def _trajectory(self, pair: Index, when: Index, sums: Sums, prefix: Index) -> Trajectory:
         mixture = self._pairs.spec.mixture
         n, b, c, c_worst, b_best = (sums[name] for name in ("n", "b", "c", "c_worst", "b_best"))
-        for_first, for_second = prefix_evidence(b, c, c_worst, b_best, mixture)
         return Trajectory(
             pair=pair,
             when=when,
@@ -104,7 +107,7 @@ class CommittedWalk:
             lead=b - c,
             missing=(prefix - n).astype(np.int32),
             evidence=prefix_log_e(b, c, c_worst, b_best, mixture),
-            side=np.where(for_first >= for_second, 1, -1),
+            side=_sides(b, c, c_worst, b_best, mixture),
         )
 
 

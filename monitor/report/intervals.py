@@ -12,6 +12,7 @@ from stats.completion_gap import completion_interval
 from stats.confidence import gap_interval
 from stats.curtailed import items_to_curtailed_decision
 from stats.growth import expected_items_to_decision
+from stats.stepwise import WHOLE
 
 MOST_PAIRS: Final = 100_000
 """Pairs up to which intervals of graded scores are computed: each takes a pass over its items."""
@@ -28,7 +29,7 @@ def evidence_columns(table: PairTable, at: Index) -> dict[str, Floats]:
     """Return the columns of the report that may be looked at while results come in, for some pairs; nan where there is no value.
 
     These are ``log_e``, ``log_e_a``, ``log_e_b``, ``gap_low``, ``gap_high``, ``gap_family_low``, ``gap_family_high`` (at alpha and at
-    alpha_j) and ``items_to_decision``.
+    `family_alpha`) and ``items_to_decision``.
     """
     blank = np.full(at.size, np.nan)
     columns = {
@@ -50,8 +51,11 @@ def evidence_columns(table: PairTable, at: Index) -> dict[str, Floats]:
 
 
 def family_alpha(table: PairTable, at: Index) -> Floats:
-    """Return alpha_j of some pairs; 0 for a pair without a place in the family."""
-    return np.exp(-table.log_family_threshold[at])
+    """Return the level of the interval of some pairs in the family, their share of alpha; 0 for a pair without a place there.
+
+    The threshold of a decision rises as others are made, to alpha at last; at that level the intervals of a board would not hold together.
+    """
+    return np.asarray(table.benchmark.spec.alpha * table.family_weights[at] / WHOLE)
 
 
 def gap_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:

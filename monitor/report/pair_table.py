@@ -269,6 +269,13 @@ class PairTable(PairCounts):
         return self.decides_at_end and self.benchmark.spec.family.capacity is None
 
     @cached_property
+    def family_weights(self) -> NDArray[np.int64]:
+        """Weight of each pair in the family, out of `WHOLE`, which no decision changes."""
+        if self.shares_equally:
+            return np.where(self.in_family, WHOLE // self.anytime_family_size, 0)
+        return self.benchmark.family_weights(self.pair)
+
+    @cached_property
     def log_family_threshold(self) -> Floats:
         """Thresholds ln 1/alpha_j; infinite for a pair without a place in the family."""
         return self._step_down[1] if self.decides_at_end else self.benchmark.log_thresholds(self.pair)["anytime_family"]
@@ -277,10 +284,7 @@ class PairTable(PairCounts):
     def _step_down(self) -> tuple[Sides, Floats]:
         """Family-wise decisions at the end of complete files, and the threshold of each pair given the decisions of the others."""
         assert self.counted_missing is not None
-        alpha = self.benchmark.spec.alpha
-        weights = self.benchmark.family_weights(self.pair)
-        if self.shares_equally:
-            weights = np.where(self.in_family, WHOLE // self.anytime_family_size, 0)
+        alpha, weights = self.benchmark.spec.alpha, self.family_weights
         evidence, side = self._bound(self.counted_missing)
         decisions = step_down(evidence, weights, WHOLE, alpha)
         decided = np.zeros(self.size, bool)

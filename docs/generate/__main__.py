@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from docs.generate import command_line, errata, import_graph, outputs, settings
+from docs.generate import calibration, command_line, errata, import_graph, outputs, settings
 from docs.generate.pages import DOCS, with_part
 
 PARTS = (
@@ -16,6 +16,22 @@ PARTS = (
     ("how-to/plan.md", "output plan clusters", outputs.plan_clusters),
     ("how-to/import-results.md", "output choices", outputs.choices),
     ("reference/errata.md", "rows", errata.rows),
+    *(
+        ("explanation/calibration.md", name, calibration.table(name))
+        for name in (
+            "pairs",
+            "families",
+            "registration",
+            "generations",
+            "ranks",
+            "settled",
+            "intervals",
+            "family intervals",
+            "watched",
+        )
+    ),
+    ("explanation/calibration.md", "breaking", calibration.breaking),
+    ("explanation/calibration.md", "close pair", calibration.close_pair),
     ("../README.md", "output reject", outputs.reject),
 )
 """Page, name of its markers, and the function that returns the text between them."""

@@ -1,0 +1,69 @@
+"""Write the tables of the calibration from the error rates that `python -m tests.calibration` has kept."""
+
+import json
+from collections.abc import Callable
+from math import sqrt
+from typing import Any
+
+from docs.generate.pages import DOCS
+
+_KEPT = DOCS.parent / "tests" / "calibration"
+
+
+def table(name: str) -> Callable[[], str]:
+    """Return the function that writes a table: its rows, and the error rate of each policy with the standard error."""
+    return lambda: _table(name)
+
+
+def _table(name: str) -> str:
+    cases = [case for case in _read("rates.json").values() if case["table"] == name]
+    columns = list(dict.fromkeys(case["column"] for case in cases))
+    columns.sort(key=lambda column: _ORDER.index(column) if column in _ORDER else len(_ORDER))
+    cells: dict[str, dict[str, str]] = {}
+    for case in cases:
+        cells.setdefault(case["row"], {})[case["column"]] = _rate(case)
+    lines = [f"| | {' | '.join(map(_code, columns))} |", "|---" * (len(columns) + 1) + "|"]
+    lines += [f"| {row} | {' | '.join(found.get(column, '') for column in columns)} |" for row, found in cells.items()]
+    return "\n".join(lines)
+
+
+_ORDER = ("naive", "trusted", "committed", "completion")
+
+
+def breaking() -> str:
+    """Return the table of the streams that break an assumption."""
+    cases = [case for case in _read("rates.json").values() if case["table"] == "breaking"]
+    lines = ["| broken | policy | rate | the sentence assumes that |", "|---|---|---|---|"]
+    lines += [f"| {case['row']} | `{case['column']}` | {_rate(case)} | {case['breaks']} |" for case in cases]
+    return "\n".join(lines)
+
+
+def close_pair() -> str:
+    """Return the table of the items that ranks 5 and 6 of MMLU-Pro need in committed orders."""
+    lines = ["| | orders | reached | items: median | quartiles |", "|---|---|---|---|---|"]
+    for claim, found in _read("close_pair.json").items():
+        quartiles = f"{found['q1']:,.0f} to {found['q3']:,.0f}"
+        lines.append(f"| {claim} | {found['orders']} | {found['reached']} | {found['median']:,.0f} | {quartiles} |")
+    return "\n".join(lines)
+
+
+def _rate(case: dict[str, Any]) -> str:
+    """Return the rate of the worst family with its standard error, and the streams where they are not 2,000."""
+    streams, errors = case["streams"], max(case["errors"].values(), default=0)
+    share = errors / streams
+    shown = "0" if errors == 0 else f"{_decimals(share)} ({_decimals(sqrt(share * (1 - share) / streams))})"
+    return shown if streams == 2_000 else f"{shown} of {streams:,}"
+
+
+def _decimals(share: float) -> str:
+    return f"{share:.4f}".removeprefix("0")
+
+
+def _code(column: str) -> str:
+    policy, comma, rest = column.partition(", ")
+    return f"`{policy}`{comma}{rest}" if policy in {"trusted", "committed", "completion"} else column
+
+
+def _read(name: str) -> dict[str, Any]:
+    kept: dict[str, Any] = json.loads((_KEPT / name).read_text(encoding="utf-8"))
+    return kept

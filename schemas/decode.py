@@ -50,6 +50,9 @@ _SCALED: Final = 2
 _SCALES: Final = (10, 100)
 _NAME: Final = "a string of 1 to 200 printable characters"
 _OBJECT: Final = "a JSON object with benchmark, item_id, model and score"
+_PACKED: Final = (
+    "the record packs several events, as only a message of a topic may; write each event on a line of its own"
+)
 _INDEX: Final = "a whole number from 0 to 2147483647, or omit it"
 SCORES: Final = "a number from 0 to 1, true, false or null"
 _EXPECTED: Final = {
@@ -263,7 +266,9 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
         else:
             record = (_quick_event(fields) if clauses else None) or _whole_event(fields)
     except ValidationError as error:
-        return _fault(error, data)
+        fault = _fault(error, data)
+        packs = kind == "event" and "item_id" not in data and data.keys() & {"events", "item_ids"}
+        return fault._replace(reason=_PACKED) if packs else fault
     except RecursionError:
         return Fault("record", "deep nesting", "the record is nested too deeply; remove what is not a score")
     if converted is not None:

@@ -117,6 +117,13 @@ def test_a_json_array_is_refused_with_what_to_do(tmp_path):
         assert "half-written" not in refused
 
 
+def test_messages_of_a_topic_are_no_lines_of_a_file(tmp_path):
+    columns = {"benchmark": "bench", "model": "a", "item_ids": ["1", "2"], "scores": [1, 0]}
+    path = write(tmp_path / "dump.jsonl", [{"events": RECORDS}, columns])
+    refused = rankwatch("report", path, code=1).stderr
+    assert refused.count("packs several events, as only a message of a topic may; write each event on a line") == 2
+
+
 def test_files_without_any_score_are_no_report(tmp_path):
     ended = write(tmp_path / "a.jsonl", [{"ended": "bench"}])
     declared = write(tmp_path / "b.jsonl", [{"declare": "bench", "items": 5}])

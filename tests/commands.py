@@ -48,11 +48,15 @@ def watch_once(data_dir, *arguments, **options):
 
 
 def until(condition, what, patience=PATIENCE):
-    """Wait until a condition holds, and return what it gives."""
-    end = time.monotonic() + patience
+    """Wait until a condition holds, and return what it gives.
+
+    It is asked less often the longer it takes: many conditions are requests that cost the process that is waited for as much as the test.
+    """
+    end, pause = time.monotonic() + patience, 0.01
     while not (value := condition()):
         assert time.monotonic() < end, f"waited {patience} s in vain for {what}"
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(1.05 * pause, 0.05)
     return value
 
 

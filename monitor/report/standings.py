@@ -25,7 +25,8 @@ Decisions = NDArray[np.bool_]
 def transitive_closure(decided: Decisions) -> Decisions:
     """Add to decisions what follows from them: A over B and B over C make A over C.
 
-    With probability 1 - alpha no family-wise decision is false, and then nothing that follows from them is: the closure adds no error.
+    With probability 1 - alpha no family-wise decision is false, and then nothing that follows from them is: the closure adds no error. This
+    holds among models that are compared on the same items only.
     Decisions that contradict each other (a cycle) cannot all be true; they are returned unchanged.
 
     Parameters
@@ -49,12 +50,28 @@ def transitive_closure(decided: Decisions) -> Decisions:
 
 
 def _better(table: PairTable) -> Decisions:
-    """Return the family-wise decisions in force over ranks, closed."""
+    """Return the family-wise decisions in force over ranks, closed among models that are compared on the same items."""
     sides = table.decided("anytime_family")
     if sides is None:
         return np.zeros((table.ranking.size, table.ranking.size), bool)
     better = table.matrix(sides, -sides) > 0
-    return transitive_closure(better) if table.ranking.size <= CLOSURE_MODELS else better
+    if table.ranking.size > CLOSURE_MODELS or not better.any():
+        return better
+    compared = _items_compared(table)
+    return better | transitive_closure(better & (compared[:, None] == compared))
+
+
+def _items_compared(table: PairTable) -> Index:
+    """Return a number for each model by rank: models with the same number are compared on the same items.
+
+    A over B on some items and B over C on others leave open who is better of A and C. Decisions are about all items of the benchmark where
+    missing ones count at their worst, and in a committed order; elsewhere about the items that a pair shares.
+    """
+    about_all = table.completes or table.benchmark.committed is not None
+    if about_all and not table.ignored.any():
+        return np.zeros(table.ranking.size, np.int64)
+    scored = table.benchmark.item_codes()[:, table.ranking] >= ZERO
+    return np.unique(scored.T, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ _EXPECTED: Final = {
     "power": "a number above 0.5 and below 1",
     "margin": "a number above 0 and below 1",
     "mixture": "beta(a,b), grid98 or two_point(a,b)",
-    "family": "spending, capacity, or an object with policy, size and pairs",
+    "family": "spending, or an object with models, with pairs, or with policy and size",
     "order": "completion, committed, trusted, none, or an object with policy and seed",
     "items": "a whole number from 1 to 1000000000",
     "item_ids": f"a list, each item id {_NAME}",

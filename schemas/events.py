@@ -1,6 +1,7 @@
 """The evaluation event and the declaration of a benchmark: the records that a producer sends."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -11,8 +12,10 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     StrictInt,
     WithJsonSchema,
+    model_serializer,
     model_validator,
 )
 
@@ -101,11 +104,33 @@ class FamilySpec(BaseModel):
     pairs: tuple[tuple[Name, Name], ...] | None = Field(
         None, description="the pairs declared in advance (null: every pair of models)"
     )
+    models: tuple[Name, ...] | None = Field(
+        None,
+        description="the models declared in advance: each pair of them has the same share of alpha; implies capacity",
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_models(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Omit `models` where none are declared, so that a family without them is stored as before."""
+        fields: dict[str, Any] = serialize(self)
+        return (
+            fields if self.models is not None else {name: value for name, value in fields.items() if name != "models"}
+        )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _implied(cls, data: Any) -> Any:  # noqa: ANN401 - any input
+        """Fill in the policy `capacity` of declared models."""
+        if isinstance(data, dict) and data.get("models") is not None and data.get("policy") is None:
+            return {**data, "policy": "capacity"}
+        return data
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.policy == "capacity" and self.size is None and self.pairs is None:
-            raise ValueError("family policy 'capacity' has no size; add size (the number of pairs) or pairs")
+        if self.models is not None:
+            self._check_models(self.models)
+        elif self.policy == "capacity" and self.size is None and self.pairs is None:
+            raise ValueError("family policy 'capacity' has no size; add models, size (the number of pairs) or pairs")
         if self.policy == "spending" and self.size is not None:
             raise ValueError("family policy 'spending' has a size; use capacity, or omit size")
         if self.pairs is not None:
@@ -118,10 +143,27 @@ class FamilySpec(BaseModel):
                 )
         return self
 
+    def _check_models(self, models: tuple[str, ...]) -> None:
+        """Raise ValueError if the declared models are no family, or something else declares it too."""
+        if self.policy != "capacity" or self.size is not None or self.pairs is not None:
+            raise ValueError("family models declare the whole family; omit policy, size and pairs")
+        if len(models) < 2:
+            raise ValueError("a family of 1 model has no pair; list at least 2 models")
+        twice = next((name for name, count in Counter(models).items() if count > 1), None)
+        if twice is not None:
+            raise ValueError(f"family models repeats {shorten(twice)}; list each model once")
+
     @property
     def capacity(self) -> int | None:
         """How many pairs share alpha equally; None under `spending`."""
+        if self.models is not None:
+            return len(self.models) * (len(self.models) - 1) // 2
         return None if self.policy == "spending" else self.size or len(self.pairs or ())
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The models of the declared list, or of the declared pairs."""
+        return frozenset(self.models or ()) | {model for pair in self.pairs or () for model in pair}
 
 
 def _seed(value: str) -> str:
@@ -229,6 +271,9 @@ class Spec(BaseModel):
     def _direct_aliases(self) -> Self:
         if problem := alias_problem(self.aliases):
             raise ValueError(f"aliases: {problem}")
+        if alias := min(self.family.named & self.aliases.keys(), default=None):
+            model = shorten(self.aliases[alias])
+            raise ValueError(f"the family lists {shorten(alias)}, which is an alias of {model}; list {model}")
         return self
 
 

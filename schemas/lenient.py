@@ -98,7 +98,7 @@ def read_names(value: object) -> object:
 
 
 def read_family(value: object) -> object:
-    """Return a family with the models of its pairs as text and its size as a whole number; any other value unchanged.
+    """Return a family with its models, and those of its pairs, as text and its size as a whole number; any other value unchanged.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def read_family(value: object) -> object:
     """
     if not isinstance(value, dict):
         return value
-    parts = {"pairs": read_names, "size": read_whole}
+    parts = {"pairs": read_names, "models": read_names, "size": read_whole}
     read = {key: parts[key](each) if key in parts else each for key, each in value.items()}
     return value if read == value else read
 

@@ -49,6 +49,13 @@ class FamilyReport(StrictModel):
     size: int | None = Field(
         description="pairs that share alpha (capacity), or the current pairs registered so far (spending)"
     )
+    outside: int = Field(
+        0, description="pairs with shared items that get no family-wise verdict: not declared, or beyond the capacity"
+    )
+    assumption: str | None = Field(
+        None,
+        description="what family-wise verdicts assume of the models that join; null where they assume nothing of it",
+    )
 
 
 class RepeatsReport(StrictModel):

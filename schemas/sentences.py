@@ -4,9 +4,10 @@ from typing import Final
 
 from schemas.catalogue import published
 from schemas.changes import Evidence
+from schemas.events import FamilySpec
 
 ASSUMPTIONS: Final = {
-    "completion": "the declared number of items is the whole benchmark, with no items left out because of their scores",
+    "completion": "the declared number of items is the whole benchmark, with no items omitted because of their scores",
     "committed": "the items are a sample, and their order comes from the committed seed",
     "trusted": "neither the arrival order nor what is skipped depends on outcomes or clusters",
 }
@@ -24,6 +25,9 @@ REPEATED: Final = "which repeats of an item are scored, and how many, does not d
 IGNORED: Final = "what is missing does not depend on the scores, and that the run was not ended because of its scores"
 """What a verdict on shared items alone also assumes, where items are missing."""
 
+JOINED: Final = "which models join, and when, does not depend on their scores"
+"""What a family-wise verdict also assumes where the order of arrival gives the pairs their shares of alpha, or leaves no room for some."""
+
 REDECLARED: Final = "the new declaration was not chosen because of the scores"
 """What a verdict under a later version of the declaration also assumes, unless all it declares is the published size."""
 
@@ -34,11 +38,30 @@ SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise
 """The comparisons over which each anytime procedure controls the error rate."""
 
 
+def joining(family: FamilySpec) -> str | None:
+    """Return what a family-wise verdict assumes of the models that join while results arrive; None where the family is declared.
+
+    Examples
+    --------
+    >>> joining(FamilySpec()) == JOINED
+    True
+    >>> joining(FamilySpec(policy="capacity", size=45))
+    'no more than 45 pairs join, or which models join, and when, does not depend on their scores'
+    >>> joining(FamilySpec(models=("ash", "birch")))
+    """
+    if family.policy == "spending":
+        return JOINED
+    if family.models is not None or family.pairs is not None:
+        return None
+    return f"no more than {family.size:,} {'pair joins' if family.size == 1 else 'pairs join'}, or {JOINED}"
+
+
 def assumption(
     policy: str,
     items: int | None = None,
     *,
     listed: bool = False,
+    joined: str | None = None,
     redeclared: bool = False,
     repeated: bool = False,
     rescored: bool = False,
@@ -53,6 +76,8 @@ def assumption(
         The number of items read, if these are taken for the whole benchmark and no policy was declared.
     listed : bool
         Whether the items are declared one by one, and not only their number.
+    joined : str, optional
+        What is assumed of the models that join, from `joining`.
     redeclared : bool
         Whether the declaration may have been chosen because of the scores.
     repeated : bool
@@ -74,8 +99,8 @@ def assumption(
         of_items = _items_read(items)
     if of_items is None:
         return None
-    others = (REDECLARED, redeclared), (REPEATED, repeated), (RESCORED, rescored), (IGNORED, ignored)
-    return ", and that ".join([of_items, *(text for text, holds in others if holds)])
+    others = (joined, True), (REDECLARED, redeclared), (REPEATED, repeated), (RESCORED, rescored), (IGNORED, ignored)
+    return ", and that ".join([of_items, *(text for text, holds in others if holds and text)])
 
 
 def _items_read(items: int) -> str:
@@ -134,7 +159,7 @@ def decided(
         rest = f"the 1 {kind} item" if evidence.missing == 1 else f"all {evidence.missing:,} {kind} items"
         outcome += f", even if {rest} went the other way"
     scope = SCOPES[procedure]
-    return f"{better} is better than {worse} on {benchmark}, decided {scope}: {outcome}. Assumes that {assumed}."
+    return f"{better} is better than {worse} on items like those of {benchmark}, decided {scope}: {outcome}. Assumes that {assumed}."
 
 
 def settled(
@@ -145,6 +170,7 @@ def settled(
     evidence: Evidence,
     *,
     listed: bool = False,
+    joined: str | None = None,
     tie: bool = False,
 ) -> str:
     """Return the sentence of a settled pair: who leads on the items of the benchmark, and nothing beyond them.
@@ -158,6 +184,8 @@ def settled(
         Without `log_e` it is certain.
     listed : bool
         Whether the items are declared one by one, and not only their number.
+    joined : str, optional
+        What is assumed of the models that join, from `joining`.
     tie : bool
         Whether both models have the same score on all items.
     """
@@ -170,7 +198,8 @@ def settled(
         wins, losses = max(evidence.b, evidence.c), min(evidence.b, evidence.c)
         lead = f"of {evidence.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
     if evidence.log_e is not None:
-        rest, assumed = f"{evidence.missing:,} items are left.", f" Assumes that {ORDERED}."
+        also = "" if joined is None else f", and that {joined}"
+        rest, assumed = f"{evidence.missing:,} items are left.", f" Assumes that {ORDERED}{also}."
     elif evidence.missing:
         rest = (
             f"the {evidence.missing:,} missing {'item' if evidence.missing == 1 else 'items'} cannot change who leads."

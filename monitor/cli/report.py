@@ -6,8 +6,8 @@ import typer
 
 from monitor.cli.shared.options import (
     ConflictsOption,
+    DeclareOptions,
     EpochOption,
-    FamilyOptions,
     FormatOption,
     InheritOption,
     LogOptions,
@@ -20,7 +20,7 @@ from monitor.cli.shared.options import (
 
 def report(
     paths: Paths,
-    declared: FamilyOptions,
+    declared: DeclareOptions,
     logs: LogOptions,
     form: FormatOption = ReportFormat.table,
     pairs: PairsOption = None,

@@ -9,9 +9,9 @@ import typer
 
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.options import (
+    DeclareOptions,
     EndedOption,
     EpochOption,
-    FamilyOptions,
     InheritOption,
     LogOptions,
     MaxRejectedSetting,
@@ -39,7 +39,7 @@ def send(
     to: Annotated[
         str, option("--to", "kafka://host:port\\[,host:port]/topic, or http\\[s]://host:port", metavar="URL")
     ],
-    declared: FamilyOptions,
+    declared: DeclareOptions,
     logs: LogOptions,
     packed: Annotated[
         bool, typer.Option("--packed", help="send up to 1,000 events of a benchmark in one message of a topic")

@@ -10,9 +10,9 @@ from monitor.cli.shared.errors import FAULT, USAGE, end_at_once, note, stop
 from monitor.cli.shared.options import (
     ConflictsOption,
     DataDirOption,
+    DeclareOptions,
     EndedOption,
     EpochOption,
-    FamilyOptions,
     FormatOption,
     HostOption,
     InheritOption,
@@ -39,7 +39,7 @@ _DRAIN_SECONDS: Final = 10.0
 
 
 def watch(
-    declared: FamilyOptions,
+    declared: DeclareOptions,
     logs: LogOptions,
     paths: Annotated[
         list[str] | None,
@@ -164,6 +164,7 @@ async def _read_once(
     save_conflicts(partitions, conflicts)
     print_report(partitions, form, pairs)
     for partition in partitions:
+        files.declare.note_models(partition.benchmarks)
         for name, benchmark in sorted(partition.benchmarks.items()):
             if benchmark.undeclared and not benchmark.incomplete:
                 note(

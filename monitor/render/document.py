@@ -17,8 +17,8 @@ PATH_ORDER: Final = (
     "path, not its endpoint; only a committed order shows the path that led to the verdict."
 )
 TWO_WORDS: Final = (
-    "Decided: there is evidence which model is better. Resolved: a planned test of N items detects a gap of this size (q = N/N* is "
-    f"at least 1). These are two separate questions: {form.Q_IS_NO_EVIDENCE}."
+    "Decided: there is evidence which model is better on items of this kind, in this mix of categories. Resolved: a planned test of "
+    f"N items detects a gap of this size (q = N/N* is at least 1). These are two separate questions: {form.Q_IS_NO_EVIDENCE}."
 )
 PLANNED: Final = "Fixed n, Bonferroni, Holm, Benjamini-Hochberg and clustered are valid at a planned n only."
 
@@ -68,7 +68,7 @@ def facts(document: ReportDocument) -> list[tuple[str, str]]:
         ("Not counted", f"{b.duplicates:,} duplicates, {b.conflicts:,} conflicts, {b.rejected:,} rejected"),
         ("Skipped", f"{counted(sum(document.charts.skipped), 'item')} without a score, over all models"),
         ("Order", f"{b.order.policy}: {header.order_sentence(b)}"),
-        ("Family", header.family(b) if (why := header.spending(b)) is None else f"{header.family(b)}. {why}"),
+        ("Family", header.family(b) if (why := header.registration(b)) is None else f"{header.family(b)}. {why}"),
         ("Levels", header.levels(b)),
         ("Decided at", header.thresholds(b)),
         *([("Clusters", clusters)] if (clusters := header.clusters(b)) is not None else []),

@@ -102,9 +102,10 @@ def coverage(benchmark: BenchmarkReport) -> str | None:
 
 
 def family(benchmark: BenchmarkReport) -> str:
-    """Return the policy and the size of the family."""
-    size = benchmark.family.size
-    return f"{benchmark.family.policy}, {'size not fixed' if size is None else counted(size, 'pair')}"
+    """Return the policy and the size of the family, and how many pairs get no family-wise verdict."""
+    size, outside = benchmark.family.size, benchmark.family.outside
+    text = f"{benchmark.family.policy}, {'size not fixed' if size is None else counted(size, 'pair')}"
+    return text if not outside else f"{text}; {counted(outside, 'pair')} outside it, without family-wise verdicts"
 
 
 def levels(benchmark: BenchmarkReport) -> str:
@@ -150,15 +151,21 @@ def settled(benchmark: BenchmarkReport) -> str:
     return f"{settled:,} of {counted(benchmark.summary.pairs, 'pair')} settled"
 
 
-def spending(benchmark: BenchmarkReport) -> str | None:
-    """Return how alpha is spent, and why a report of the same files may decide other pairs.
+def registration(benchmark: BenchmarkReport) -> str | None:
+    """Return what family-wise verdicts assume of the models that join, how alpha is spent, and why a report may decide other pairs.
 
-    None under another family policy, and where nothing is decided because the benchmark is held.
+    None where they assume nothing of it, and where nothing is decided because the benchmark is held.
     """
     held = any(pair.status in {"held", "invalidated"} for pair in benchmark.pairs)
-    if benchmark.family.policy != "spending" or benchmark.order.policy == "none" or held:
+    assumption = benchmark.family.assumption
+    if assumption is None or benchmark.order.policy == "none" or held:
         return None
-    spent = "Alpha is spent in the order in which the pairs arrived, because more models may come."
+    if benchmark.family.policy != "spending":
+        return f"Family-wise verdicts assume that {assumption}."
+    spent = (
+        "Alpha is spent in the order in which the pairs arrived, because more models may come; family-wise verdicts assume that "
+        f"{assumption} (--models declares the models instead)."
+    )
     if benchmark.order.policy != "completion":
         return spent  # a report spends it in the same way
     pairs = len(benchmark.models) * (len(benchmark.models) - 1) // 2

@@ -11,12 +11,13 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ZERO
 from monitor.report.clusters import cluster_columns, clusters_report
 from monitor.report.conflict_rows import counts_by_model
+from monitor.report.family import family_report
 from monitor.report.item_means import described
 from monitor.report.pair_rows import pair_rows, superseded_rows
 from monitor.report.pair_table import PairTable
 from monitor.report.sentences import order_reason
 from monitor.report.standings import count_undecided, count_unresolved, model_reports, shared_means
-from schemas.report import BenchmarkReport, FamilyReport, OrderReport, Report, Summary
+from schemas.report import BenchmarkReport, OrderReport, Report, Summary
 
 Which = Literal["adjacent", "all"]
 
@@ -83,9 +84,7 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,
         mixture=table.mixture,
-        family=FamilyReport(
-            policy="capacity" if table.decides_at_end else benchmark.spec.family.policy, size=table.anytime_family_size
-        ),
+        family=family_report(table),
         models=model_reports(table, shared),
         shared_items=None if shared is None else shared.items,
         clusters=clusters_report(table, displayed),

@@ -15,6 +15,7 @@ from monitor.report.clusters import (
     decisions,
     required_n_by_procedure,
 )
+from monitor.report.family import family_assumption, outside_reason, unlisted
 from monitor.report.intervals import decision_probability, equivalent, evidence_columns
 from monitor.report.item_means import has_repeats
 from monitor.report.pair_counts import Floats, json_numbers
@@ -201,6 +202,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
     ended, ignored = table.ended[at].tolist(), table.ignored[at].tolist()
     if_ignored = side_names(table.decided_if_ignored, at)
     repeated = has_repeats(benchmark)
+    joined, outside = family_assumption(table), unlisted(benchmark)
     reasons, decided_at = [], []
     for r, (q, pair) in enumerate(zip(at.tolist(), table.pair[at].tolist(), strict=True)):
         side = sides["anytime_family"][r]
@@ -229,13 +231,14 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             waits=benchmark.spec.repeats == "all" and not ended[r],
             side_if_ignored=if_ignored[r],
             turned_at=None if table.decides_at_end else _latched_at(benchmark, pair, "reversed"),
-            outside_family=_outside_family(table, q),
+            outside_family=outside_reason(table, q, outside),
             hold_reason=table.hold_reason,
             policy=policy,
             assumption=assumption(
                 policy,
                 items,
                 listed=benchmark.spec.item_ids is not None,
+                joined=None if sides["anytime_family"][r] is None and columns["status"][r] != "equivalent" else joined,
                 redeclared=benchmark.redeclared,
                 repeated=repeated,
                 rescored=max(epochs) > 0,
@@ -257,15 +260,3 @@ def _latched_at(benchmark: Benchmark, pair: int, kind: str) -> int | None:
     """Return the shared items at the family-wise change of a kind, or None if there was none."""
     change = benchmark.changes.get(benchmark.change_field(pair, "anytime_family", kind))
     return None if change is None else change.evidence.n
-
-
-def _outside_family(table: PairTable, q: int) -> str | None:
-    """Return why a pair has no family-wise verdict, or None if it may get one."""
-    if not table.n[q] or np.isfinite(table.log_family_threshold[q]):
-        return None
-    if not table.in_family[q]:
-        return "it is not in the declared family"
-    capacity = table.benchmark.spec.family.capacity
-    if capacity is None or not table.benchmark.family_index[table.pair[q]]:
-        return "the benchmark was held when the pair got its first shared item"
-    return f"earlier pairs filled the declared family ({capacity:,})"

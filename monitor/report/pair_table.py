@@ -235,10 +235,8 @@ class PairTable(PairCounts):
 
     @cached_property
     def in_family(self) -> Flags:
-        """Whether a pair is in the family whose error is controlled: all are, unless pairs were declared."""
-        if self.benchmark.spec.family.pairs is None:
-            return np.ones(self.size, bool)
-        return np.isin(self.pair, self.benchmark.declared_pairs())
+        """Whether a pair is in the family whose error is controlled: all are, unless models or pairs were declared."""
+        return self.benchmark.in_family(self.pair)
 
     @property
     def family_size(self) -> int:

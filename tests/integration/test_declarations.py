@@ -35,15 +35,90 @@ def test_the_flags_are_alike_on_report_gate_and_watch(tmp_path, records):
     (one,) = report(path, *flags)[0]["benchmarks"]
     (other,) = json.loads(watch_once(tmp_path / "data", path, *flags))["benchmarks"]
     assert one == live_as_complete(other)
-    assert (one["alpha"], one["order"]["policy"], one["family"]) == (
+    assert (one["alpha"], one["order"]["policy"], one["family"]["policy"], one["family"]["size"]) == (
         0.01,
         "completion",
-        {"policy": "capacity", "size": 7},
+        "capacity",
+        7,
     )
     assert one["order"]["reason"] is None, "the item count is declared, not asserted"
     answer = rankwatch("gate", path, "--pair", "strong", "weak", "--alpha", "0.01", "--items", "60")
     assert "alpha = 0.01" in answer.stdout
-    assert "--family" in rankwatch("gate", path, "--pair", "strong", "weak", "--family", "spending", code=2).stderr
+    answer = rankwatch("gate", path, "--pair", "strong", "weak", "--models", "strong,fair", "--format", "json")
+    assert json.loads(answer.stdout)["pair"]["decided"]["anytime_family"] is None
+
+
+@pytest.mark.parametrize("by", ["flag", "named flag", "table", "event"])
+def test_declared_models_are_alike_by_flag_file_and_event(tmp_path, records, by):
+    comma = [e | {"model": {"strong": "strong, v2", "weak": "Fair-2"}.get(e["model"], e["model"])} for e in records]
+    family = {"models": ["strong, v2", "fair", "fair_2"]}
+    flag = {"flag": '"strong, v2",fair,fair_2', "named flag": 'bench="strong, v2",fair,fair_2'}.get(by)
+    if by == "table":
+        (tmp_path / "rankwatch.toml").write_text(
+            f"[benchmark.bench]\nitems = 60\nfamily = {{models = {json.dumps(family['models'])}}}\n"
+        )
+    begin = [{"declare": "bench", "items": 60, "family": family}] if by == "event" else []
+    path = write(tmp_path / "a.jsonl", [*begin, *comma])
+    flags = () if flag is None else ("--items", 60, "--models", flag)
+    parsed, notes = report(path, *flags)
+    watched = rankwatch("watch", path, "--once", "--format", "json", "--data-dir", tmp_path / "data", *flags)
+    (one,), (other,) = parsed["benchmarks"], json.loads(watched.stdout)["benchmarks"]
+    assert (one["family"], one["pairs"]) == (other["family"], other["pairs"])
+    assert "Fair-2 (declared: fair_2?) is not in the declared family" in watched.stderr
+    assert one["family"] == {"policy": "capacity", "size": 3, "outside": 2, "assumption": None}
+    assert "Fair-2 (declared: fair_2?) is not in the declared family: no family-wise verdict" in notes
+    assert "fair_2 of the declared family has no scores; its pairs keep a share of alpha" in notes
+    pairs = {(pair["model_a"], pair["model_b"]): pair for pair in one["pairs"]}
+    assert pairs["strong, v2", "fair"]["family_threshold"] == pytest.approx(0.05 / 3)
+    assert pairs["fair", "Fair-2"]["decided"]["anytime_family"] is None
+    assert "Fair-2 is not among the 3 declared models" in pairs["fair", "Fair-2"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--models", "strong"), "a family of 1 model has no pair; list at least 2 models"),
+        (("--models", "strong,fair,strong"), "family models repeats strong; list each model once"),
+        (("--models", "strong,,fair"), "give names between commas"),
+        (("--models", '"strong,fair'), "write a name that holds a comma"),
+        (("--models", "strong,fair", "--family", "spending"), "the family is given twice"),
+        (
+            ("--models", "new,fair", "--alias", "new=strong"),
+            "the family lists new, which is an alias of strong; list strong",
+        ),
+    ],
+)
+def test_a_list_of_models_that_is_no_family_is_refused_with_the_fix(tmp_path, records, flags, words):
+    path = write(tmp_path / "a.jsonl", records)
+    assert words in rankwatch("report", path, *flags, code=2).stderr
+
+
+def test_a_list_of_models_that_changes_is_the_next_version_and_names_its_assumption(tmp_path, records):
+    path, data = write(tmp_path / "a.jsonl", records), tmp_path / "data"
+    watch_once(data, path, "--items", 60, "--models", "strong,fair")
+    ended = rankwatch("watch", path, "--once", "--format", "json", "--data-dir", data, "--models", "strong,weak")
+    assert (
+        "declared again, as version 2: family = 2 models (strong, weak) (was 2 models (strong, fair))" in ended.stderr
+    )
+    (benchmark,) = json.loads(ended.stdout)["benchmarks"]
+    decided = next(pair for pair in benchmark["pairs"] if pair["decided"]["anytime_family"])
+    assert "the new declaration was not chosen because of the scores" in decided["reason"]
+    late = {"declare": "bench", "items": 60, "family": {"models": ["fair", "weak"]}}
+    letters = rankwatch("report", write(tmp_path / "late.jsonl", [*records, late]), "--max-rejected", "1").stderr
+    assert "already has scores" in letters
+
+
+def test_a_bare_count_settles_under_a_trusted_order_in_a_report(tmp_path, records):
+    path = write(tmp_path / "a.jsonl", records)
+    for items, settled in (("60", True), ("59", False)):
+        data = tmp_path / items
+        flags = ("--order", "trusted", "--items", items)
+        (one,) = json.loads(watch_once(data, path, *flags))["benchmarks"]
+        assert {pair["settled"] is not None for pair in one["pairs"]} == {settled}
+        assert ("60 items arrived and 59 were declared" in (one["order"]["reason"] or "")) != settled
+        feed = (data / "verdicts.jsonl").read_text()
+        assert "Assumes that the declared number of items is the whole benchmark" in feed
+        assert ("more items have arrived than the 59 declared" in feed) != settled
 
 
 def test_a_report_uses_a_declared_level_and_family_on_complete_files(tmp_path, records):
@@ -318,10 +393,11 @@ def test_a_report_divides_alpha_by_the_pairs_found_also_where_the_item_count_is_
     path = write(tmp_path / "b.jsonl", [{"declare": "bench", "items": 400}, *events] if in_file else events)
     flags = () if in_file else ("--items", 400)
     (declared,) = report(path, *flags)[0]["benchmarks"]
-    assert declared["family"] == plain["family"] == {"policy": "capacity", "size": 66}
+    nothing_assumed = {"policy": "capacity", "size": 66, "outside": 0, "assumption": None}
+    assert declared["family"] == plain["family"] == nothing_assumed
     assert declared["summary"] == plain["summary"]
     (spent,) = report(path, *flags, "--family", "spending")[0]["benchmarks"]
-    assert spent["family"] == {"policy": "spending", "size": 66}
+    assert {"policy": "spending", "size": 66}.items() <= spent["family"].items()
     assert spent["summary"]["undecided"]["anytime_family"] > declared["summary"]["undecided"]["anytime_family"]
     for pair in declared["pairs"]:
         b, c = max(pair["b"], pair["c"]), min(pair["b"], pair["c"])

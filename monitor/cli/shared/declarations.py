@@ -1,5 +1,7 @@
 """What is declared of benchmarks that begin: by flags, by each rankwatch.toml, and by the files themselves."""
 
+import csv
+import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -11,6 +13,7 @@ from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import DeclareOptions
 from monitor.engine.declarations import changed_fields, may_be_chosen, version_fault
 from monitor.engine.partition import Partition
+from monitor.engine.state.benchmark import Benchmark
 from monitor.ingest.declaration_file import FILE, DeclaredError, read_declared
 from monitor.ingest.files.paths import is_remote
 from monitor.ingest.importer import named_path
@@ -80,18 +83,29 @@ def parse_flags(options: DeclareOptions) -> Flags:
         stop(f"--alias: {problem}", USAGE)
     for field, entries in given.items():
         for entry in entries or ():
-            name, equals, text = entry.rpartition("=")
+            name, equals, text = _named(field, entry)
             if equals and not name:
                 stop(f"--{field} {entry}: the name of the benchmark is missing; use VALUE or NAME=VALUE", USAGE)
             value = _parse(field, entry, text)
-            first = values.setdefault(field, {}).setdefault(name if equals else None, value)
+            declares = _DECLARES.get(field, field)
+            first = values.setdefault(declares, {}).setdefault(name if equals else None, value)
             if first != value:
                 of = f" of {shorten(name)}" if equals else ""
+                what, show = (f"--{field}", _show) if declares != "family" else ("the family", _flag)
                 stop(
-                    f"--{field}{of} is given twice, as {_show(field, first)} and {_show(field, value)}; give it once",
+                    f"{what}{of} is given twice, as {show(declares, first)} and {show(declares, value)}; give it once",
                     USAGE,
                 )
     return Flags(values, aliases)
+
+
+def _named(field: str, entry: str) -> tuple[str, str, str]:
+    """Split VALUE or NAME=VALUE into the name, the equals sign and the value; models in quotes may hold one."""
+    if field != "models":
+        return entry.rpartition("=")
+    head = re.match(r'[^",]*', entry)
+    name, equals, first = ("", "", "") if head is None else head[0].rpartition("=")
+    return name, equals, first + entry[len(name + equals + first) :]
 
 
 def _alias(entry: str) -> tuple[str, str]:
@@ -120,13 +134,29 @@ def _family(text: str) -> Fields:
     return {"policy": "capacity", "size": _whole(size)}
 
 
+def _models(text: str) -> Fields:
+    """Parse names between commas; a name in double quotes may hold commas itself."""
+    try:
+        names = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error:
+        raise ValueError(text) from None
+    return {"policy": "capacity", "models": [name.strip() for name in names]}
+
+
 _PARSERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "items": (_whole, "give an item count from 1, as N or NAME=N"),
     "alpha": (float, "give an error rate above 0 and below 0.5, as ALPHA or NAME=ALPHA"),
     "repeats": (_repeats, "give a number of repeats from 1, or all, as R or NAME=R"),
     "family": (_family, "use spending, or capacity:M for M pairs that share alpha"),
+    "models": (
+        _models,
+        'give names between commas, as A,B,C or NAME=A,B,C; write a name that holds a comma or = as "A,B"',
+    ),
 }
 """By flag: what parses its value, and what to do about one that cannot be right."""
+
+_DECLARES: Final = {"models": "family"}
+"""By flag: the field that it declares, where that has another name."""
 
 _CHOICES: Final = {
     "order": "completion, committed or trusted",
@@ -144,9 +174,12 @@ def _parse(field: str, entry: str, text: str) -> object:
     parse, advice = _PARSERS[field]
     try:
         value = parse(text)
-        Spec.model_validate({field: value})
-    except ValueError:  # a ValidationError is one
-        stop(f"--{field} {entry}: {advice}", USAGE)
+        Spec.model_validate({_DECLARES.get(field, field): value})
+    except ValueError as error:  # a ValidationError is one
+        if field == "models" and isinstance(error, ValidationError):
+            fault = error.errors(include_url=False)[0]
+            advice = describe_error(fault) if fault["type"] == "value_error" else advice
+        stop(f"--{field} {shorten(entry)}: {advice}", USAGE)
     return value
 
 
@@ -260,6 +293,25 @@ class Declarations:
                 f"count as the whole benchmark; --items {shorten(name)}={known.items} counts the others as missing"
             )
 
+    def note_models(self, benchmarks: Mapping[str, Benchmark]) -> None:
+        """Print which models are outside the declared family, and which of the declared ones have no scores."""
+        from monitor.report.family import unlisted, unscored
+
+        for name, benchmark in sorted(benchmarks.items()):
+            outside, absent = unlisted(benchmark), unscored(benchmark)
+            if outside:
+                named = [
+                    f"{shorten(model)}{f' (declared: {shorten(near)}?)' if near else ''}"
+                    for model, near in outside.items()
+                ]
+                verb = "is" if len(named) == 1 else "are"
+                note(f"{shorten(name)}: {_first(named)} {verb} not in the declared family: no family-wise verdict")
+            if absent:
+                verb, whose = ("has", "its") if len(absent) == 1 else ("have", "their")
+                note(
+                    f"{shorten(name)}: {_first(absent)} of the declared family {verb} no scores; {whose} pairs keep a share of alpha"
+                )
+
     def resume(
         self,
         specs: Mapping[str, Spec],
@@ -295,7 +347,7 @@ class Declarations:
                 changed[name] = differing[name]
                 continue
             # A number in a command has no separators.
-            flags = " ".join(f"--{field} {name}={_show(field, for_all[field]).replace(',', '')}" for field in for_all)
+            flags = " ".join(_flag(field, for_all[field], f"{name}=") for field in for_all)
             note(
                 f"{shorten(name)} stays as it was declared; flags without a name are for benchmarks that begin ({flags} names it)"
             )
@@ -321,7 +373,7 @@ class Declarations:
             where, old = (FILE, table) if field in table else ("the file", own)
             if field in old and not _same(field, value, old[field]):
                 note(
-                    f"{shorten(benchmark)}: --{field} {_show(field, value)} replaces {field} = {_show(field, old[field])} of {where}"
+                    f"{shorten(benchmark)}: {_flag(field, value)} replaces {field} = {_show(field, old[field])} of {where}"
                 )
         for field, value in table.items():
             if field in own and field not in flags and not _same(field, value, own[field]):
@@ -363,9 +415,13 @@ def similar_first(name: str, names: Iterable[str]) -> str:
     def distance(other: str) -> tuple[float, str]:
         return -SequenceMatcher(None, name.lower(), other.lower()).ratio(), other
 
-    ordered = sorted(names, key=distance)
-    rest = len(ordered) - _LISTED_NAMES
-    return ", ".join(map(shorten, ordered[:_LISTED_NAMES])) + (f" and {rest:,} more" if rest > 0 else "") or "none"
+    return _first(sorted(names, key=distance)) or "none"
+
+
+def _first(names: Sequence[str]) -> str:
+    """List the first of some names, and count the others."""
+    rest = len(names) - _LISTED_NAMES
+    return ", ".join(map(shorten, names[:_LISTED_NAMES])) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def _override(old: Fields, new: Fields) -> Fields:
@@ -397,9 +453,19 @@ def _show_aliases(aliases: Mapping[str, str]) -> str:
     return ", ".join(f"{shorten(alias)}={shorten(model)}" for alias, model in aliases.items())
 
 
+def _flag(field: str, value: object, name: str = "") -> str:
+    """Return the flag that declares a value, of the benchmark `name` ends with `=` names."""
+    if field == "family" and isinstance(value, dict) and "models" in value:
+        quoted = (f'"{model}"' if {",", "="} & set(model) else model for model in value["models"])
+        return f"--models {shlex.quote(name + ','.join(quoted))}"
+    return f"--{field} {name}{_show(field, value).replace(',', '')}"  # a number in a command has no separators
+
+
 def _show(field: str, value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
+    if field == "family" and isinstance(value, dict) and value.get("models"):
+        return f"{len(value['models']):,} models ({_first(value['models'])})"
     if isinstance(value, dict):
         return ":".join(f"{part:,}" if isinstance(part, int) else str(part) for part in value.values())
     return f"{len(value):,} items" if field == "item_ids" and isinstance(value, list) else shorten(value)

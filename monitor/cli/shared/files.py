@@ -67,6 +67,7 @@ def read_results(
     if texts := [*unmatched_choices(importer), *_unmatched_aliases(declarations.aliases, files, importer)]:
         stop("\nrankwatch: ".join(texts), USAGE)
     declarations.note_published(partition)
+    declarations.note_models(partition.benchmarks)
     return partition
 
 

@@ -316,13 +316,15 @@ class DeclareOptions:
             rich_help_panel="Declaration of benchmarks that begin",
         ),
     ] = None
-
-
-@dataclass(frozen=True)
-class FamilyOptions(DeclareOptions):
-    """What to declare, with the family of pairs."""
-
     family: Annotated[
         list[str] | None,
         _declare_option("--family", "FAMILY", "pairs that share alpha: spending, or capacity:M for M pairs"),
+    ] = None
+    models: Annotated[
+        list[str] | None,
+        _declare_option(
+            "--models",
+            "A,B,C",
+            "models whose pairs share alpha equally, in any order of arrival; others get no family-wise verdict",
+        ),
     ] = None

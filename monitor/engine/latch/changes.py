@@ -163,10 +163,11 @@ def _describe(
         resolution_ratio=ratio,
     )
     leader, trailer = (b.model, a.model) if after == "b" else (a.model, b.model)
-    listed = pairs.spec.item_ids is not None
+    listed, joined = pairs.spec.item_ids is not None, sentences.joining(pairs.spec.family)
     assumed = sentences.assumption(
         policy,
         listed=listed,
+        joined=None if crossing.procedure == "anytime" else joined,
         redeclared=pairs.redeclared,
         repeated=pairs.spec.repeats != 1,
         rescored=max(a.epoch, b.epoch) > 0,
@@ -174,7 +175,9 @@ def _describe(
     )
     names = leader, trailer, pairs.name
     if crossing.procedure == "settled":
-        sentence = sentences.settled(*names, pairs.spec.items or 0, evidence, listed=listed, tie=after == "tie")
+        sentence = sentences.settled(
+            *names, pairs.spec.items or 0, evidence, listed=listed, joined=joined, tie=after == "tie"
+        )
     elif crossing.kind == "decided":
         sentence = sentences.decided(*names, crossing.procedure, policy, evidence, assumed)
     else:

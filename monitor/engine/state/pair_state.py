@@ -171,6 +171,16 @@ class PairState:
         i, j = np.array(members, np.int64).reshape(-1, 2).T
         return pair_index(i, j)
 
+    def in_family(self, pair: Index) -> NDArray[np.bool_]:
+        """Return for each pair whether it is in the declared family: all are, unless models or pairs were declared."""
+        family = self.spec.family
+        if family.models is not None:
+            named = family.named
+            declared = np.array([contestant.model in named for contestant in self.contestants], bool)
+            i, j = pair_members(pair)
+            return np.asarray(declared[i] & declared[j])
+        return np.ones(pair.shape, bool) if family.pairs is None else np.isin(pair, self.declared_pairs())
+
     def families(self, pair: Index) -> Index:
         """Return the family of each pair: twice the newer epoch of its two models, and 1 more where only one model has that epoch.
 
@@ -187,9 +197,7 @@ class PairState:
         `had_place`: which of them had a place under an earlier declaration, before a newer epoch.
         """
         pair = pair[self.comparable(pair) & (~self.closed[pair] | had_place)]
-        if self.spec.family.pairs is not None:
-            pair = pair[np.isin(pair, self.declared_pairs())]
-        return pair
+        return pair[self.in_family(pair)]
 
     def register(self, pair: Index) -> None:
         """Give pairs the next places in their families, in their order."""

@@ -142,7 +142,7 @@ def _headline(benchmark: BenchmarkReport) -> Text:
     if decided is None:
         return settled
     text = settled.append(f"\n{decided} (anytime family: valid however often you look).")
-    why = facts.spending(benchmark)
+    why = facts.registration(benchmark)
     return text if why is None else text.append(f"\n{why}", "not bold")
 
 

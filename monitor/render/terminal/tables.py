@@ -187,8 +187,8 @@ def legend(glyphs: Glyphs) -> Text:
     """Return the paragraph that explains the glyph columns."""
     numbered = ", ".join(f"{_NUMBERS[key]} {short} {name}" for key, (short, name) in PROCEDURES.items())
     text = Text(
-        "settled: it is known who leads on these items; decided: there is evidence which model is better; resolved: a planned test of so "
-        f"many items detects a gap of this size (q >= 1; {form.Q_IS_NO_EVIDENCE}). ",
+        "settled: it is known who leads on these items; decided: there is evidence which model is better on items of this "
+        f"kind and mix; resolved: a planned test of so many items detects a gap of this size (q >= 1; {form.Q_IS_NO_EVIDENCE}). ",
         style=UNDECIDED,
     )
     text.append(glyphs.settled, DECIDED).append(" settled  ").append(glyphs.unsettled).append(" open  ")

@@ -34,11 +34,11 @@ from schemas.names import name_fault
 from schemas.text import shorten
 from stats.graded import MAX_ITEMS
 
-Cells = tuple[Index, Index, NDArray[np.uint32]]
-"""Row, contestant and code of new scores."""
+Cells = tuple[Index, Index, NDArray[np.uint32], NDArray[np.bool_]]
+"""Row, contestant and code of new scores, and whether each replaces a skip."""
 
 NewCells = tuple[Index, Index, NDArray[np.uint32], Index]
-"""The same, and the position of each in the piece."""
+"""Row, contestant, code and position in the piece."""
 
 
 @dataclass
@@ -260,7 +260,7 @@ def _apply(
     position = position[np.argsort(key, kind="stable")]
     row, contestant, code = located.row[position], located.contestant[position], located.code[position]
     (row, contestant, code, position), arrived = _compare(benchmark, (row, contestant, code, position))
-    written = row, contestant, code
+    written = row, contestant, code, benchmark.scores[row, contestant] == SKIPPED
     if benchmark.undeclared:
         benchmark.scores[row, contestant] = code
         return written
@@ -565,10 +565,13 @@ def record_cells(benchmark: Benchmark, delta: BenchmarkDelta, parts: list[Cells]
     if widened:
         delta.columns = np.ascontiguousarray(benchmark.matrix().T, dtype=np.uint32)
     elif parts:
-        row, contestant, code = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        row, contestant, code, fills = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         order = np.lexsort((row, contestant))
-        # A score may have filled a skip of the same chunk: the last one of a key is stored.
+        # A score may have filled a skip of the same chunk: the last one of a key is stored, and the first one met what was stored.
         last = np.ones(order.size, bool)
         last[:-1] = (np.diff(row[order]) != 0) | (np.diff(contestant[order]) != 0)
+        filled = order[np.concatenate([[True], last[:-1]]) & fills[order]]
+        if filled.size:
+            delta.filled = row[filled], contestant[filled]
         order = order[last]
         delta.cells = (row[order].astype(np.int32), contestant[order].astype(np.int32), code[order].astype(np.uint32))

@@ -6,7 +6,7 @@
 --           then commands: name, key index, argument count, arguments...
 --
 -- Commands:
---   HSET k field value ...      SET k value      APPEND k bytes
+--   HSET k field value ...      SET k value
 --   HSETNX k field value
 --   CELLS k runs bytes          SETRANGE by ranges: (key, byte offset, byte length) as uint32 each; then the bytes of all ranges
 --   LATCH k entries bytes       on the stream k: entries are (hash key, field length, id length, value length) as uint32 each;
@@ -21,9 +21,9 @@ local MAX_STRING = 536870912
 local SLICE = 1000
 local FIRST = 6
 
-local TYPES = {HSET = 'hash', HSETNX = 'hash', SET = 'string', APPEND = 'string', CELLS = 'string', LATCH = 'stream'}
+local TYPES = {HSET = 'hash', HSETNX = 'hash', SET = 'string', CELLS = 'string', LATCH = 'stream'}
 local WRITES = {
-  HSET = {{'HSET', 'f', 'v'}}, HSETNX = {{'HSETNX', 'f', 'v'}}, SET = {{'SET', 'v'}}, APPEND = {{'APPEND', 'v'}},
+  HSET = {{'HSET', 'f', 'v'}}, HSETNX = {{'HSETNX', 'f', 'v'}}, SET = {{'SET', 'v'}},
   CELLS = {{'SETRANGE', '0', 'v'}}, LATCH = {{'HSETNX', 'f', 'v'}, {'XADD', '*', 'f', 'v'}},
 }
 
@@ -59,7 +59,6 @@ local function last_id(key)
   end
 end
 
-local lengths = {}
 local check = {}
 
 function check.HSET(key, first, count)
@@ -73,12 +72,6 @@ end
 function check.SET(key, first, count)
   if count ~= 1 then return 'SET takes a value' end
   if #ARGV[first] > MAX_STRING then return KEYS[key] .. ' would exceed the 512 MB of a string' end
-end
-
-function check.APPEND(key, first, count)
-  if count ~= 1 then return 'APPEND takes a value' end
-  lengths[key] = (lengths[key] or redis.call('STRLEN', KEYS[key])) + #ARGV[first]
-  if lengths[key] > MAX_STRING then return KEYS[key] .. ' would exceed the 512 MB of a string' end
 end
 
 function check.CELLS(key, first, count)
@@ -121,7 +114,6 @@ end
 
 function run.HSETNX(key, first) redis.call('HSETNX', KEYS[key], ARGV[first], ARGV[first + 1]) end
 function run.SET(key, first) redis.call('SET', KEYS[key], ARGV[first]) end
-function run.APPEND(key, first) redis.call('APPEND', KEYS[key], ARGV[first]) end
 
 function run.CELLS(key, first)
   local runs, body, at, call = ARGV[first], ARGV[first + 1], 1, redis.call

@@ -4,10 +4,11 @@ All keys of a partition share the hash tag ``{<topic>:<partition>}``, so one scr
 benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untrusted and never enter a key. Integers are little-endian.
 
 =========================  ======  =====================================================================================
-``:meta``                  HASH    off, writer, seq, log, state_version, statistics_version, counters (JSON),
+``:meta``                  HASH    off, writer, seq, log, seal (JSON), state_version, statistics_version, counters (JSON),
                                    source:<digest of path> (JSON: path, generation, position, prefix, line)
 ``:benchmarks``            HASH    <b> -> JSON [off of the first chunk, place in that chunk, name]
-``:spec:<b>``              HASH    name, off, spec (JSON), width, counters (JSON), finding (JSON, see `OrderFinding`),
+``:spec:<b>``              HASH    name, off, seal (JSON, see `monitor.store.seal`), spec (JSON), width, counters (JSON),
+                                   finding (JSON, see `OrderFinding`),
                                    undeclared (JSON, why a repeat holds it), ended (JSON, contestants whose runs have ended),
                                    redeclared (JSON, whether the declaration may have been chosen because of the scores),
                                    at (wall clock of the last commit)
@@ -35,6 +36,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
+from zlib import crc32
 
 import msgspec
 import numpy as np
@@ -42,7 +44,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.delta import Contestant, PairSnapshot, RowKey
 
-SNAPSHOT_VERSION: Final = 2
+SNAPSHOT_VERSION: Final = 3
 STRINGS: Final = ("rows", "models", "values", "family", "arrival", "conflicts", "again", "peaks")
 """Kinds that are one string per benchmark and cannot be rebuilt from other keys."""
 
@@ -156,7 +158,7 @@ def pack_snapshot(snapshot: PairSnapshot) -> bytes:
 
     The line is an object with ``version``, ``off``, ``meta`` and ``arrays``, a list of {name, dtype (of NumPy, little-endian), shape, at};
     ``at`` is where the array's bytes begin, in C order, counted from the end of the line. The line is padded with spaces so that every
-    array begins at a multiple of 8 bytes of the whole.
+    array begins at a multiple of 8 bytes of the whole. Its last field, ``crc``, is the CRC-32 of the line without it and of the arrays.
     """
     arrays, parts, at = [], [], 0
     for name, values in snapshot.arrays.items():
@@ -167,15 +169,25 @@ def pack_snapshot(snapshot: PairSnapshot) -> bytes:
         parts += [raw, bytes(padding)]
         at += len(raw) + padding
     header = {"version": SNAPSHOT_VERSION, "off": snapshot.off, "meta": snapshot.meta, "arrays": arrays}
+    body = b"".join(parts)
+    header["crc"] = _crc(header, body)
     line = _encode(header).encode("ascii")
-    return b"".join([line, b" " * (-(len(line) + 1) % _ALIGNMENT), b"\n", *parts])
+    return b"".join([line, b" " * (-(len(line) + 1) % _ALIGNMENT), b"\n", body])
+
+
+def _crc(header: dict[str, Any], body: bytes | memoryview) -> int:
+    return crc32(body, crc32(_encode(header).encode("ascii")))
 
 
 def unpack_snapshot(data: bytes) -> PairSnapshot | None:
-    """Decode a snapshot without copying; return None for another version, because pairs can be rebuilt from the rows."""
-    start = data.index(b"\n") + 1
-    header = json.loads(data[:start])
-    if header["version"] != SNAPSHOT_VERSION:
+    """Decode a snapshot without copying; return None for a damaged one or another version: pairs can be rebuilt from the rows."""
+    start = data.find(b"\n") + 1
+    try:
+        header = json.loads(data[:start])
+        crc = header.pop("crc")
+    except (ValueError, KeyError, AttributeError):
+        return None
+    if header.get("version") != SNAPSHOT_VERSION or crc != _crc(header, memoryview(data)[start:]):
         return None
     arrays: dict[str, NDArray[Any]] = {}
     for array in header["arrays"]:

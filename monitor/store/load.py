@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import PairSnapshot, Source, StoredBenchmark, StoredState
@@ -13,6 +14,7 @@ from monitor.engine.state.keys import benchmark_key
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused
 from monitor.store.layout import STRINGS, Keys, code_type, unpack_contestants, unpack_rows, unpack_snapshot
+from monitor.store.seal import FIELD, GROWING, TABLES, BenchmarkSeal, PartitionSeal
 from monitor.store.server.connection import Calls
 from schemas.changes import VerdictChange
 from stats.order import OrderFinding
@@ -27,6 +29,7 @@ _GUARD: Final = ("off", "writer", "seq")
 """The fields of ``:meta`` that each commit changes."""
 
 _STRINGS: Final = (*STRINGS, "pairs")
+_DOES_NOT_MATCH: Final = "does not match what was written, because the server lost, repeated or changed a write"
 
 
 @dataclass
@@ -41,14 +44,87 @@ class _Replies:
     columns: list[bytes | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.seal = self._sealed()
         self.width = int(self.spec[b"width"])
         self.rows = unpack_rows(self.strings["rows"])
         self.contestants = unpack_contestants(self.strings["models"])
 
+    def _sealed(self) -> BenchmarkSeal:
+        """Check everything but the scores against the stored digests, before any of it is decoded."""
+        seal = BenchmarkSeal()
+        seal.fields.set(self.spec)
+        for kind in GROWING:
+            seal.grow(kind, self.strings[kind])
+        for kind in TABLES:
+            seal.load_table(kind, self.strings[kind])
+        peaks = self.strings["peaks"]
+        seal.load_peaks(np.frombuffer(peaks[: len(peaks) // 8 * 8], "<f8"))
+        seal.verdicts.set(self.verdicts)
+        _compare(self.spec.get(FIELD.encode()), seal.digests(), f"benchmark {self.name!r}", without=("scores",))
+        return seal
 
-async def load_state(fetch: Fetch, keys: Keys, partition: int) -> StoredState | None:
-    """Load a partition's state; return None if it changed during the load, which is then to be repeated."""
+    def check_scores(self) -> list[NDArray[Any]]:
+        """Return the score codes of each contestant; raise `_Damaged` unless they match their digest."""
+        codes = code_type(self.width)
+        if any(len(column or b"") % self.width for column in self.columns):
+            raise _Damaged(f"the scores of benchmark {self.name!r}")
+        columns = [np.frombuffer(column or b"", codes) for column in self.columns]
+        self.seal.replace_scores(columns)
+        _compare(self.spec.get(FIELD.encode()), self.seal.digests(), f"benchmark {self.name!r}")
+        return columns
+
+
+class _Damaged(Exception):  # noqa: N818 - what does not match
+    """Something loaded does not match its digest; or it was changed during the load."""
+
+
+def _compare(stored: bytes | None, actual: dict[str, Any], of: str, without: tuple[str, ...] = ()) -> None:
+    """Raise `_Damaged` unless digests match the stored ones."""
+    try:
+        expected = json.loads(stored or b"{}")
+    except ValueError:
+        expected = {}
+    for name, value in actual.items():
+        if name not in without and expected.get(name) != value:
+            raise _Damaged(f"the {name} of {of}")
+
+
+@dataclass(frozen=True)
+class LoadedState:
+    """A state whose digests match, and these digests."""
+
+    state: StoredState
+    seal: PartitionSeal
+
+
+async def load_state(fetch: Fetch, keys: Keys, partition: int) -> LoadedState | None:
+    """Load a partition's state; return None if it changed during the load, which is then to be repeated.
+
+    Raises
+    ------
+    StateRefused
+        If what is stored does not match its digests.
+    """
     meta, names = await fetch([("HGETALL", keys.meta), ("HGETALL", keys.benchmarks)])
+    try:
+        return await _load_state(fetch, keys, partition, meta, names)
+    except _Damaged as damage:
+        if await changed_since(fetch, keys, meta):
+            return None
+        raise StateRefused(
+            f"the state {keys.tag} is damaged: {damage} {_DOES_NOT_MATCH}; delete the state (redis-cli --scan --pattern '{keys.tag}:*' | "
+            "xargs redis-cli DEL; of `watch`, the folder valkey in its data directory) to fold the log again"
+        ) from damage
+
+
+async def _load_state(
+    fetch: Fetch, keys: Keys, partition: int, meta: dict[bytes, bytes], names: dict[bytes, bytes]
+) -> LoadedState | None:
+    seal = PartitionSeal()
+    seal.fields.set(meta)
+    seal.names.set(names)
+    if b"off" in meta or names:
+        _compare(meta.get(FIELD.encode()), seal.digests(_offset(meta)), f"partition {partition}")
     born = sorted((*json.loads(value), key.decode()) for key, value in names.items())
     benchmarks: list[_Replies] = []
     for start in range(0, len(born), _BENCHMARKS_AT_ONCE):
@@ -67,16 +143,26 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> StoredState | 
         if name.startswith(b"source:"):
             path, *position = json.loads(value)
             sources[path] = Source(*position)
-    return StoredState(
+    seal.benchmarks = {replies.key: replies.seal for replies in benchmarks}
+    state = StoredState(
         partition=partition,
-        off=int(meta.get(b"off", 0)),
+        off=_offset(meta),
         log=meta[b"log"].decode() if b"log" in meta else None,
-        benchmarks=[_decode(replies) for replies in benchmarks],
+        benchmarks=[_decode(replies, replies.check_scores()) for replies in benchmarks],
         sources=sources,
         origins=origins,
         last=tuple(json.loads(meta[b"last"])) if b"last" in meta else None,
         counters=json.loads(meta.get(b"counters", b"{}")),
     )
+    return LoadedState(state, seal)
+
+
+def _offset(meta: Mapping[bytes, bytes]) -> int:
+    """Return the offset of a state, 0 for one that was never written."""
+    off = meta.get(b"off", b"0")
+    if not off.isdigit():
+        raise _Damaged("the offset")
+    return int(off)
 
 
 async def changed_since(fetch: Fetch, keys: Keys, meta: Mapping[bytes, bytes]) -> bool:
@@ -112,10 +198,7 @@ async def _fetch_heads(fetch: Fetch, keys: Keys, names: list[tuple[str, str]]) -
         spec, verdicts = next(replies), next(replies)
         strings = {kind: next(replies) or b"" for kind in _STRINGS}
         if spec.get(b"name") != name.encode():
-            raise StateRefused(
-                f"the state of benchmark {name!r} is damaged, because another program deleted or wrote {keys.of('spec', key)}; delete the "
-                "state to fold the log again"
-            )
+            raise _Damaged(f"the declaration of benchmark {name!r} ({keys.of('spec', key)})")
         heads.append(_Replies(key, name, spec, verdicts, strings))
     return heads
 
@@ -135,9 +218,9 @@ def _slices(benchmarks: list[_Replies]) -> Iterator[list[tuple[_Replies, int]]]:
         yield part
 
 
-def _decode(replies: _Replies) -> StoredBenchmark:
+def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
     undeclared, mixed = json.loads(replies.spec.get(b"undeclared", b'["", false]'))
-    off, codes = int(replies.spec[b"off"]), code_type(replies.width)
+    off = int(replies.spec[b"off"])
     return StoredBenchmark(
         key=replies.key,
         name=replies.name,
@@ -148,7 +231,7 @@ def _decode(replies: _Replies) -> StoredBenchmark:
         # The codes of 0 and 1 are fixed, so their values are not stored.
         values=[0, SCORE_UNIT, *np.frombuffer(replies.strings["values"], "<i8").tolist()],
         width=replies.width,
-        columns=[np.frombuffer(column or b"", codes) for column in replies.columns],
+        columns=columns,
         registered=np.frombuffer(replies.strings["family"], "<u4"),
         changes={name.decode(): VerdictChange.model_validate_json(value) for name, value in replies.verdicts.items()},
         counters=json.loads(replies.spec[b"counters"]),

@@ -15,6 +15,7 @@ from monitor.store.layout import check_topic, pack_snapshot
 from monitor.store.load import load_state, load_times
 from monitor.store.outbox import StoredOutbox
 from monitor.store.script_call import ScriptCall, commit_call
+from monitor.store.seal import PartitionSeal
 from monitor.store.server.connection import Connection
 from monitor.store.versions import VERSIONS, check_meta
 
@@ -36,6 +37,8 @@ class RedisStore(StoredOutbox):
         self._sequence = count(1)
         self._with_offset: set[int] = set()
         """Partitions whose offset was seen. If it is missing later, the server has lost the state; the partition is not new."""
+        self._seals: dict[int, tuple[int, PartitionSeal]] = {}
+        """The digests of each partition, and their offset: absent after a write whose outcome is not known."""
 
     @classmethod
     async def open(
@@ -114,17 +117,18 @@ class RedisStore(StoredOutbox):
         Raises
         ------
         StateRefused
-            If another version of this program wrote it.
+            If another version of this program wrote it, or it does not match its digests.
         """
         keys = self._keys(partition)
         (values,) = await self._connection.fetch([("HMGET", keys.meta, "off", *VERSIONS)])
         fields = zip((b"off", *map(str.encode, VERSIONS)), values, strict=True)
         check_meta({name: value for name, value in fields if value is not None}, keys.tag, self._connection.address)
         for _ in range(_LOAD_ATTEMPTS):
-            state = await load_state(self._connection.fetch, keys, partition)
-            if state is not None:
-                (self._with_offset.add if state.off else self._with_offset.discard)(partition)
-                return state
+            loaded = await load_state(self._connection.fetch, keys, partition)
+            if loaded is not None:
+                (self._with_offset.add if loaded.state.off else self._with_offset.discard)(partition)
+                self._seals[partition] = loaded.state.off, loaded.seal
+                return loaded.state
         raise StoreError(
             f"the state of partition {partition} changed in each of {_LOAD_ATTEMPTS} attempts to load it; stop the other worker that "
             "writes to it"
@@ -152,7 +156,13 @@ class RedisStore(StoredOutbox):
         if delta.off <= delta.expected:
             raise ValueError(f"delta.off {delta.off} is not after delta.expected {delta.expected}")
         sequence = next(self._sequence)
-        call = commit_call(self._keys(delta.partition), delta, at)
+        if delta.partition not in self._seals:
+            await self.load(delta.partition)
+        off, seal = self._seals.pop(delta.partition)
+        if off not in {0, delta.expected}:
+            (writer,) = await self._connection.fetch([("HGET", self._keys(delta.partition).meta, "writer")])
+            raise StaleState(delta.partition, delta.expected, off, (writer or b"").decode())
+        call = commit_call(self._keys(delta.partition), delta, seal, at)
         crash_point("before-script")
         stored = await self._run(
             call, delta.expected, delta.off, sequence, must_exist=delta.partition in self._with_offset
@@ -163,6 +173,7 @@ class RedisStore(StoredOutbox):
             self._with_offset.discard(delta.partition)
             raise StaleState(delta.partition, delta.expected, int(stored[0] or 0), stored[1])
         self._with_offset.add(delta.partition)
+        self._seals[delta.partition] = delta.off, seal
 
     async def save_pairs(self, partition: int, key: str, snapshot: PairSnapshot) -> bool:
         """Store the pair arrays of a benchmark, so that a restart need not rebuild them.

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.delta import BenchmarkDelta, ConflictChanges, Delta
+from monitor.engine.state.delta import BenchmarkDelta, Delta
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.layout import Keys, code_type, dump_json, pack_lines
+from monitor.store.seal import FIELD, BenchmarkSeal, PartitionSeal
 from monitor.store.versions import VERSIONS
 from schemas.changes import change_order
 
@@ -37,9 +38,20 @@ class ScriptCall:
         self.commands += (command, self.key(key), len(arguments), *arguments)
 
 
-def commit_call(keys: Keys, delta: Delta, at: float = 0.0) -> ScriptCall:
-    """Return the call that writes a delta and its commit time (0: none), guarded by the partition's offset."""
+def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) -> ScriptCall:
+    """Return the call that writes a delta and its commit time (0: none), guarded by the partition's offset; the seal is updated."""
     call = ScriptCall(keys.meta)
+    for place, benchmark in enumerate(delta.benchmarks):
+        entry = {benchmark.key: dump_json([delta.off, place, benchmark.name])}
+        call.add("HSETNX", keys.benchmarks, *chain.from_iterable(entry.items()))
+        seal.names.set(entry, once=True)
+        _add_benchmark(call, keys, benchmark, seal.benchmarks.setdefault(benchmark.key, BenchmarkSeal()), at)
+        for field, _ in benchmark.changes if at else ():
+            call.add("HSETNX", keys.of("times", benchmark.key), field, repr(at))
+    _add_changes(call, keys, delta.benchmarks, seal)
+    for benchmark in delta.benchmarks:
+        digests = dump_json(seal.benchmarks[benchmark.key].digests())
+        call.add("HSET", keys.of("spec", benchmark.key), FIELD, digests)
     meta: dict[str, Argument] = {**VERSIONS}
     if delta.counters:
         meta["counters"] = dump_json(delta.counters)
@@ -49,22 +61,13 @@ def commit_call(keys: Keys, delta: Delta, at: float = 0.0) -> ScriptCall:
         meta["last"] = dump_json(delta.last)
     for partition, origin in delta.origins.items():
         meta[f"origin:{partition}"] = dump_json(origin)
+    seal.fields.set(meta)
+    meta[FIELD] = dump_json(seal.digests(delta.off))
     call.add("HSET", keys.meta, *chain.from_iterable(meta.items()))
-    for place, benchmark in enumerate(delta.benchmarks):
-        call.add("HSETNX", keys.benchmarks, benchmark.key, dump_json([delta.off, place, benchmark.name]))
-        _add_benchmark(call, keys, benchmark, at)
-        if benchmark.peaks is not None:
-            pair, peak = benchmark.peaks
-            _add_numbers(call, keys.of("peaks", benchmark.key), pair, peak.astype("<f8").view("<i8")[:, None])
-        if benchmark.conflicts is not None:
-            _add_conflicts(call, keys, benchmark.key, benchmark.conflicts)
-        for field, _ in benchmark.changes if at else ():
-            call.add("HSETNX", keys.of("times", benchmark.key), field, repr(at))
-    _add_changes(call, keys, delta.benchmarks)
     return call
 
 
-def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, at: float) -> None:
+def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: BenchmarkSeal, at: float) -> None:
     spec: dict[str, Argument] = {
         "name": delta.name,
         "off": delta.off,
@@ -82,36 +85,45 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, at: floa
     spec |= {name: dump_json(value) for name, value in once.items() if value is not None}
     if at:
         spec["at"] = repr(at)
+    seal.fields.set(spec)
     call.add("HSET", keys.of("spec", delta.key), *chain.from_iterable(spec.items()))
-    appended = {
+    _add_growing(call, keys, delta, seal)
+    if delta.arrival is not None and delta.arrival[0].size:
+        seal.write("arrival", *delta.arrival)
+        _add_numbers(call, keys.of("arrival", delta.key), *delta.arrival)
+    if delta.conflicts is not None and delta.conflicts.contestants.size:
+        counts = delta.conflicts.contestants, delta.conflicts.again
+        seal.write("again", *counts)
+        _add_numbers(call, keys.of("again", delta.key), *counts)
+    if delta.peaks is not None:
+        pair, peak = delta.peaks
+        seal.peaks(pair, peak)
+        _add_numbers(call, keys.of("peaks", delta.key), pair, peak.astype("<f8").view("<i8")[:, None])
+    if delta.columns is not None:
+        seal.replace_scores(delta.columns)
+        for contestant, column in enumerate(delta.columns):
+            call.add("SET", keys.score(delta.key, contestant), column.astype(code_type(delta.width)).tobytes())
+    elif delta.cells is not None and delta.cells[0].size:
+        seal.scores(*delta.cells, delta.filled)
+        _add_cells(call, keys, delta, *delta.cells)
+
+
+def _add_growing(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: BenchmarkSeal) -> None:
+    """Write at the end of the strings that only grow: at its place, so that a server that repeats the write doubles nothing."""
+    growing = {
         "rows": pack_lines(delta.rows),
         "models": pack_lines(delta.contestants),
         "values": np.array(delta.values, "<i8").tobytes(),
         "family": delta.registered.astype("<u4").tobytes(),
+        "conflicts": b"" if delta.conflicts is None else delta.conflicts.listed.astype("<u4").tobytes(),
     }
-    for kind, data in appended.items():
+    for kind, data in growing.items():
+        key = keys.of(kind, delta.key)
         if kind == "family" and delta.redeclared is not None:
-            call.add("SET", keys.of(kind, delta.key), data)
+            seal.replace(kind, data)
+            call.add("SET", key, data)
         elif data:
-            call.add("APPEND", keys.of(kind, delta.key), data)
-    if delta.arrival is not None and delta.arrival[0].size:
-        _add_numbers(call, keys.of("arrival", delta.key), *delta.arrival)
-    if delta.columns is not None:
-        for contestant, column in enumerate(delta.columns):
-            call.add("SET", keys.score(delta.key, contestant), column.astype(code_type(delta.width)).tobytes())
-    elif delta.cells is not None and delta.cells[0].size:
-        _add_cells(call, keys, delta, *delta.cells)
-
-
-def _add_conflicts(call: ScriptCall, keys: Keys, benchmark: str, changes: ConflictChanges) -> None:
-    """Write the counts of contestants whose scores came again, and new conflicts at their places in the list."""
-    if changes.contestants.size:
-        _add_numbers(call, keys.of("again", benchmark), changes.contestants, changes.again)
-    key = keys.of("conflicts", benchmark)
-    data = changes.listed.astype("<u4").tobytes()
-    if data:
-        width = len(data) // len(changes.listed)
-        call.add("CELLS", key, np.array([call.key(key), width * changes.start, len(data)], "<u4").tobytes(), data)
+            call.add("CELLS", key, np.array([call.key(key), seal.grow(kind, data), len(data)], "<u4").tobytes(), data)
 
 
 def _add_numbers(call: ScriptCall, key: str, place: NDArray[Any], state: NDArray[Any]) -> None:
@@ -146,18 +158,17 @@ def _add_cells(
     call.add("CELLS", call.keys[int(index[0]) - 1], ranges.tobytes(), code.astype(code_type(delta.width)).tobytes())
 
 
-def _add_changes(call: ScriptCall, keys: Keys, deltas: list[BenchmarkDelta]) -> None:
+def _add_changes(call: ScriptCall, keys: Keys, deltas: list[BenchmarkDelta], seal: PartitionSeal) -> None:
     """Put the verdict changes of all benchmarks on the outbox, sorted by id as a stream requires."""
     changes = [
-        (change_order(change.id), call.key(keys.of("verdicts", delta.key)), field, change)
-        for delta in deltas
-        for field, change in delta.changes
+        (change_order(change.id), delta.key, field, change) for delta in deltas for field, change in delta.changes
     ]
     if not changes:
         return
     entries, body = [], []
-    for _, key, field, change in sorted(changes, key=itemgetter(0)):
+    for _, benchmark, field, change in sorted(changes, key=itemgetter(0)):
         texts = [text.encode() for text in (field, change.id, change.model_dump_json())]
-        entries.append((key, *map(len, texts)))
+        seal.benchmarks[benchmark].verdicts.set({texts[0]: texts[2]}, once=True)
+        entries.append((call.key(keys.of("verdicts", benchmark)), *map(len, texts)))
         body += texts
     call.add("LATCH", keys.outbox, np.array(entries, "<u4").tobytes(), b"".join(body))

@@ -36,6 +36,7 @@ def check_meta(meta: Mapping[bytes, bytes], tag: str, address: str) -> None:
             f"an import into the state {tag} at {address} is unfinished; wait for it or, if it no longer runs, delete the "
             f"state (redis-cli --scan --pattern '{tag}:*' | xargs redis-cli DEL) and import again"
         )
-    stored = {name: int(meta[name.encode()]) if name.encode() in meta else None for name in VERSIONS}
+    versions = {name: meta.get(name.encode(), b"") for name in VERSIONS}
+    stored = {name: int(version) if version.isdigit() else None for name, version in versions.items()}
     if b"off" in meta or any(version is not None for version in stored.values()):
         check_versions(stored, f"the state {tag} at {address}")

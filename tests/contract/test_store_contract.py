@@ -241,7 +241,7 @@ async def test_a_server_that_lost_the_state_is_not_written_to_as_if_it_were_fres
 async def test_a_first_chunk_may_begin_anywhere(world):
     store = await world.store()
     await store.load(0)
-    await store.commit(one_row(70))
+    await store.commit(one_row(70, name="another"))
     assert (await store.load(0)).off == 80
 
 
@@ -365,7 +365,7 @@ async def test_a_state_that_changes_while_it_is_read_is_read_again(world):
         return replies
 
     assert await load_state(fetch, world.keys, 0) is None
-    state = await load_state(fetch, world.keys, 0)
+    state = (await load_state(fetch, world.keys, 0)).state
     assert (state.off, len(state.benchmarks[0].rows), state.benchmarks[0].columns[0].tolist()) == (20, 2, [3, 3])
 
 

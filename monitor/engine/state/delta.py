@@ -10,7 +10,7 @@ from schemas.changes import VerdictChange
 from schemas.decode import Fault
 from stats.order import OrderFinding
 
-STATE_VERSION = 4
+STATE_VERSION = 5
 """Version of the stored layout."""
 
 
@@ -107,6 +107,8 @@ class BenchmarkDelta:
     """New entries of the score table, in units of `SCORE_UNIT`; entry k has code 2 + k."""
     cells: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]] | None = None
     """Row, contestant and code of the new scores, sorted by (contestant, row)."""
+    filled: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+    """Row and contestant of those new scores that replace a stored skip."""
     width: int = 1
     """Bytes a code takes: 1, or 4 once there are more than 254 codes."""
     columns: NDArray[np.uint32] | None = None

@@ -9,6 +9,7 @@ from monitor.engine.ownership import owner
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.errors import StateRefused
 from monitor.store.layout import IMPORTING, STRINGS, Keys, dump_json
+from monitor.store.seal import FIELD, PartitionSeal
 from monitor.store.server.connection import Calls, Connection, slices
 from monitor.store.transfer.archive import ArchiveDamaged, BenchmarkLine, PartitionLine
 from monitor.store.versions import VERSIONS
@@ -24,6 +25,7 @@ class StateImport:
         self._partitions, self._offsets = partitions, offsets
         self._writer = uuid.uuid4().hex
         self._meta: dict[int, dict[str, str]] = {}
+        self._seals: dict[int, PartitionSeal] = {}
         self._counters: dict[str, int] = {}
         self._written: list[str] = []
 
@@ -65,7 +67,7 @@ class StateImport:
             )
             if writer.decode() == self._writer:
                 self._written.append(keys.meta)
-                self._meta[number] = {}
+                self._meta[number], self._seals[number] = {}, PartitionSeal()
                 return
         raise StateRefused(
             f"there is a state {keys.tag} at {self._connection.address} already, and it is not overwritten; import under another "
@@ -110,6 +112,7 @@ class StateImport:
             )
         keys, key = Keys(self._topic, number), benchmark_key(line.benchmark)
         entry = dump_json([*line.born, line.benchmark])
+        self._seals[number].names.set({key: entry})
         await self._write([keys.benchmarks], [("HSET", keys.benchmarks, key, entry)])
         for kind, fields in (("spec", line.spec), ("verdicts", line.verdicts), ("times", line.times)):
             for part in slices(fields.items()):
@@ -130,7 +133,9 @@ class StateImport:
                 meta["counters"] = dump_json(self._counters)
             if number in self._offsets:
                 meta["off"] = str(self._offsets[number])
-        keys = Keys(self._topic, number)
+        keys, seal = Keys(self._topic, number), self._seals[number]
+        seal.fields.set(meta)
+        meta[FIELD] = dump_json(seal.digests(int(meta.get("off", 0))))
         calls: list[tuple[str | int, ...]] = [("HSET", keys.meta, *chain.from_iterable(meta.items()))]
         calls.append(("HDEL", keys.meta, "writer", *(() if "off" in meta else ("off",))))
         await self._connection.fetch(calls)

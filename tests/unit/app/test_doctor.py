@@ -22,7 +22,7 @@ GOOD = Topic(
         "min.insync.replicas": "2",
     },
 )
-SERVER = ServerFacts("localhost:6379/0", "7.0.15", "redis", "master", "noeviction", True, "always", None, 0.001, 0.002)
+SERVER = ServerFacts("localhost:6379/0", "7.2.4", "redis", "master", "noeviction", True, "always", None, 0.001, 0.002)
 
 
 def with_config(**settings):
@@ -74,6 +74,7 @@ def test_retention_for_ever_is_right():
     ("changed", "level", "advice"),
     [
         ({"version": "6.0.16"}, "fault", "6.2"),
+        ({"version": "7.0.15"}, "warning", "use Valkey"),
         ({"role": "slave"}, "fault", "primary"),
         ({"eviction": "allkeys-lru"}, "fault", "CONFIG SET maxmemory-policy noeviction"),
         ({"memory_ratio": 0.9}, "warning", "raise it"),

@@ -28,6 +28,7 @@ export function render(b) {
     facts(b),
     b.models.length ? leaderboard(b) : h("p", { class: "about" }, "No model has a score yet. Results appear here as they arrive."),
     orderNote(b) && h("p", { class: "about" }, orderNote(b)),
+    sharedItems(b),
     b.clusters?.warning && h("p", { class: "about" }, `Clusters: ${b.clusters.warning}`),
     legend(b),
   ];
@@ -45,6 +46,16 @@ function answer(b) {
     decided === b.pairs.length ? ": every rank is decided." : ".",
   ];
   return h("div", { class: "answer" }, h("p", {}, text), ties > 0 && h("p", { class: "about" }, outlook(b)));
+}
+
+/** Report which ranks change on the items that all models have, where these have different items. */
+function sharedItems(b) {
+  if (b.shared_items === null) return null;
+  if (!b.shared_items) return h("p", { class: "about" }, "No item has a score of every model, so the means do not compare.");
+  const moved = b.models.filter((m) => m.shared_rank !== null && m.shared_rank !== m.rank);
+  const ranks = moved.slice(0, 3).flatMap((m, k) => [k ? ", " : "", name(m.model), ` (${m.rank} to ${m.shared_rank})`]);
+  const rest = moved.length > 3 ? ` and ${count(moved.length - 3)} more` : "";
+  return h("p", { class: "about" }, `Means are over different items; on the ${plural(b.shared_items, "item")} that all models have `, moved.length ? ["these ranks change: ", ranks, rest] : "no rank changes", ".");
 }
 
 /** Probability of a decision below which a tie is not expected to break. */

@@ -166,7 +166,7 @@ def _pairs() -> Rows:
         ),
         "30 % of the scores null first, filled later": pairs(partial(nulls_first, skipped=0.02), "trusted"),
         "60 % of the wins null first, filled late": pairs(wins_null, "committed", "completion"),
-        "the producer ends the runs 4 behind": ended(behind, *EVERY),
+        "the producer ends the runs once a model trails by 4": ended(behind, *EVERY),
         "the producer ends the runs once p <= .05, 300 items": ended(small, *EVERY, items=MANY),
         'the same, `missing: "ignorable"`': ignored(small, "committed", items=MANY),
         "a fifth of the items missing at random, `ignorable`, runs ended": ignored(gaps, "committed", "completion"),

@@ -185,7 +185,7 @@ async def test_ended_runs_and_undeclared_repeats_are_loaded(world):
         parts = Partition.restore(await store.load(0))
     assert [letter.reason for letter in letters] == [refused.reason]
     assert parts.benchmarks["held"].undeclared.endswith(
-        "declare as many as the items have (--repeats R), or all (--repeats all)"
+        "declare as many as the items have (repeats: R), or all (repeats: all)"
     )
     assert len(parts.benchmarks["runs"].ended) == 3
     assert reports_and_changes([parts]) == reports_and_changes([whole])

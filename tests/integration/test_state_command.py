@@ -97,7 +97,7 @@ async def test_ended_runs_and_undeclared_repeats_move_with_the_state(servers, tm
     assert {m["items"] > 0 for m in reports["runs"]["models"] if m["run_ended"]} == {True}
     assert any("ignored" in pair["reason"] for pair in reports["runs"]["pairs"])
     assert (
-        "and 1 is declared; declare as many as the items have (--repeats R), or all (--repeats all)"
+        "and 1 is declared; declare as many as the items have (repeats: R), or all (repeats: all)"
         in reports["held"]["order"]["reason"]
     )
     # New scores of ended runs are refused on both sides, and the held benchmark stays held.

@@ -129,7 +129,7 @@ def test_a_completed_benchmark_decides_what_a_fresh_one_decides(first, second, m
 def test_undeclared_repeats_are_declared_in_place():
     log = FoldLog({"declare": "bench", "items": 60}, *scores(), *scores(30, ["a", "b"], repeat=4))
     assert (
-        "declare as many as the items have (--repeats R), or all (--repeats all)"
+        "declare as many as the items have (repeats: R), or all (repeats: all)"
         in benchmark_report(log.bench).order.reason
     )
     delta = log.send({"declare": "bench", "items": 60, "repeats": "all", "version": 2})

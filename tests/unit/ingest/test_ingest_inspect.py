@@ -296,9 +296,9 @@ def test_a_compression_that_is_not_known_is_named(tmp_path):
     ("name", "data", "problem"),
     [
         ("a.json", b'{"results": {}}', "is not an Inspect log"),
-        ("a.json", b"[1, 2]", "is not an Inspect log"),
+        ("a.json", b"[1, 2]", "is an array and no Inspect log"),
         ("a.json", b'{"version": 2, "eval": ', "the JSON document is cut off or damaged"),
-        ("a.json", b"[" * 100_000, "is not an Inspect log"),
+        ("a.json", b"[" * 100_000, "is an array and no Inspect log"),
         ("a.json", b"", "the JSON document is cut off or damaged"),
         ("a.eval", b"", "the JSON document is cut off or damaged"),
         ("a.eval", zipped({"readme": b"x"}, STORED), "the zip archive is not an Inspect log"),

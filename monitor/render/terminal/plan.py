@@ -15,7 +15,7 @@ _NAMES: Final = {"fixed_n": "fixed n", "bonferroni": "Bonferroni", "clustered": 
 _HOLDS_FOR: Final = {
     "fixed_n": "one pair, one look at the end",
     "completion": "one pair, any order of arrival",
-    "anytime": "one pair, trusted or committed",
+    "anytime": "one pair, committed or trusted",
     "clustered": "one pair, one look; {clusters} clusters",
     "bonferroni": "{m} pairs, one look, the first",
     "completion_family": "{m} declared pairs, the first",
@@ -193,6 +193,7 @@ def _notes(planned: Planned) -> list[str]:
         notes.append(
             "10% by item: a tenth of the runs is decided for the better model by that item; - where fewer ever are."
         )
+    notes += _saved_by_order(planned)
     if any(row.needed is not None and not isfinite(row.needed) for row in planned.rows):
         notes.append("No number: the power is not reached with any number of items, or only with more than 10^12.")
     if planned.family > 1:
@@ -203,6 +204,23 @@ def _notes(planned: Planned) -> list[str]:
     if planned.clusters is not None and planned.gap is not None:
         notes.append(_clusters(planned))
     return notes
+
+
+def _saved_by_order(planned: Planned) -> list[str]:
+    """Compare a committed order with the item count alone, which decides only once the missing items cannot change the result."""
+    if planned.gap is None or planned.items is None:
+        return []
+    ordered, counted = (planned[name].decided_by.get(0.5) for name in ("anytime", "completion"))
+    if ordered is None or (counted is not None and counted <= ordered):
+        return []
+    with_count = (
+        "fewer than half with the item count alone"
+        if counted is None
+        else (f"by item {planned_items(counted)} with the item count alone")
+    )
+    return [
+        f"Half of the runs are decided by item {planned_items(ordered)} in a committed order (`rankwatch order`), {with_count}."
+    ]
 
 
 def _clusters(planned: Planned) -> str:

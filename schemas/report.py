@@ -49,13 +49,6 @@ class FamilyReport(StrictModel):
     size: int | None = Field(
         description="pairs that share alpha (capacity), or the current pairs registered so far (spending)"
     )
-    outside: int = Field(
-        0, description="pairs with shared items that get no family-wise verdict: not declared, or beyond the capacity"
-    )
-    assumption: str | None = Field(
-        None,
-        description="what family-wise verdicts assume of the models that join; null where they assume nothing of it",
-    )
 
 
 class RepeatsReport(StrictModel):
@@ -237,6 +230,12 @@ class BenchmarkReport(StrictModel):
         description="the mixture of the e-values: the declared one, or `graded grid` for graded scores"
     )
     family: FamilyReport
+    family_outside: int = Field(
+        description="pairs with shared items that get no family-wise verdict: not declared, or beyond the capacity"
+    )
+    family_assumption: str | None = Field(
+        description="what family-wise verdicts assume of the models that join; null where they assume nothing of it"
+    )
     models: list[ModelReport]
     shared_items: int | None = Field(
         description="items that every model with a score has, where the models have different items; else null"

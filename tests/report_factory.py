@@ -103,6 +103,8 @@ def benchmark(pairs=None, models=None, **fields):
         "power": 0.8,
         "mixture": "beta(1,1)",
         "family": FamilyReport(policy="capacity", size=9),
+        "family_outside": 0,
+        "family_assumption": None,
         "models": [model("alpha", 1), model("beta", 2)] if models is None else models,
         "shared_items": None,
         "clusters": None,

@@ -103,7 +103,7 @@ def coverage(benchmark: BenchmarkReport) -> str | None:
 
 def family(benchmark: BenchmarkReport) -> str:
     """Return the policy and the size of the family, and how many pairs get no family-wise verdict."""
-    size, outside = benchmark.family.size, benchmark.family.outside
+    size, outside = benchmark.family.size, benchmark.family_outside
     text = f"{benchmark.family.policy}, {'size not fixed' if size is None else counted(size, 'pair')}"
     return text if not outside else f"{text}; {counted(outside, 'pair')} outside it, without family-wise verdicts"
 
@@ -157,7 +157,7 @@ def registration(benchmark: BenchmarkReport) -> str | None:
     None where they assume nothing of it, and where nothing is decided because the benchmark is held.
     """
     held = any(pair.status in {"held", "invalidated"} for pair in benchmark.pairs)
-    assumption = benchmark.family.assumption
+    assumption = benchmark.family_assumption
     if assumption is None or benchmark.order.policy == "none" or held:
         return None
     if benchmark.family.policy != "spending":

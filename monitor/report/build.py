@@ -11,7 +11,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ZERO
 from monitor.report.clusters import cluster_columns, clusters_report
 from monitor.report.conflict_rows import counts_by_model
-from monitor.report.family import family_report
+from monitor.report.family import family_assumption, family_report, pairs_outside
 from monitor.report.item_means import described
 from monitor.report.pair_rows import pair_rows, superseded_rows
 from monitor.report.pair_table import PairTable
@@ -85,6 +85,8 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
         power=benchmark.spec.power,
         mixture=table.mixture,
         family=family_report(table),
+        family_outside=pairs_outside(table),
+        family_assumption=family_assumption(table),
         models=model_reports(table, shared),
         shared_items=None if shared is None else shared.items,
         clusters=clusters_report(table, displayed),

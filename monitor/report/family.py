@@ -18,15 +18,17 @@ _COMPARISONS: Final = 20_000
 
 def family_report(table: PairTable) -> FamilyReport:
     """Report the family of the current pairs."""
-    shared = table.n > 0
     return FamilyReport(
         policy="capacity" if table.decides_at_end else table.benchmark.spec.family.policy,
         size=table.anytime_family_size,
-        outside=int(np.count_nonzero(shared & ~np.isfinite(table.log_family_threshold)))
-        if gives_verdicts(table)
-        else 0,
-        assumption=family_assumption(table),
     )
+
+
+def pairs_outside(table: PairTable) -> int:
+    """Return how many pairs with shared items get no family-wise verdict, where verdicts are given."""
+    if not gives_verdicts(table):
+        return 0
+    return int(np.count_nonzero((table.n > 0) & ~np.isfinite(table.log_family_threshold)))
 
 
 def gives_verdicts(table: PairTable) -> bool:

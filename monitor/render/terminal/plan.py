@@ -218,9 +218,7 @@ def _saved_by_order(planned: Planned) -> list[str]:
         if counted is None
         else (f"by item {planned_items(counted)} with the item count alone")
     )
-    return [
-        f"Half of the runs are decided by item {planned_items(ordered)} in a committed order (`rankwatch order`), {with_count}."
-    ]
+    return [f"Half are decided by item {planned_items(ordered)} in a committed order, {with_count}."]
 
 
 def _clusters(planned: Planned) -> str:

@@ -50,13 +50,13 @@ def test_family_wise_verdicts_name_what_they_assume_of_the_models_that_join(poli
         assert "decided family-wise" in sentence
         assert sentence.endswith(f", and that {assumed}.") if assumed else JOINED not in sentence
     assert JOINED not in sentences["anytime"]
-    assert report.family.assumption == assumed
+    assert report.family_assumption == assumed
     assert (assumed or "None") in str(registration(report))
 
 
 def test_a_capacity_that_was_exceeded_gives_no_verdict_beyond_it_and_names_the_assumption():
     report = benchmark_report(folded(family={"policy": "capacity", "size": 2}).bench, pairs="all")
-    assert (report.family.assumption, report.family.outside) == (JOINED, 1)
+    assert (report.family_assumption, report.family_outside) == (JOINED, 1)
     assert first_pair(report).reason.endswith(f", and that {JOINED}.")
     assert family(report) == "capacity, 2 pairs; 1 pair outside it, without family-wise verdicts"
 
@@ -76,7 +76,7 @@ def test_complete_files_need_neither(declared):
     report = benchmark_report(log.bench, pairs="all", assert_complete=True)
     assert first_pair(report).decided.anytime_family == "a"
     assert JOINED not in first_pair(report).reason
-    assert (report.family.size, report.family.assumption) == (3, None)
+    assert (report.family.size, report.family_assumption) == (3, None)
 
 
 def test_settled_by_bets_names_it_and_settled_for_certain_does_not():
@@ -107,7 +107,7 @@ def test_declared_models_share_alpha_equally_in_any_order_of_arrival_and_others_
                 assert "x is not among the 4 declared models" in pair.reason
             else:
                 thresholds.add(round(pair.family_threshold, 12))
-        assert table.family.outside == 3
+        assert table.family_outside == 3
     assert thresholds == {round(0.05 / 6, 12)}
 
 

@@ -85,8 +85,8 @@ function conflicts(b) {
 
 function declared(b) {
   const family = [b.family.policy === "capacity" ? "declared capacity" : "alpha spending: any number of models may join",
-    b.family.assumption && `verdicts assume that ${b.family.assumption}`,
-    b.family.outside > 0 && `${plural(b.family.outside, "pair")} outside it, without family-wise verdicts`].filter(Boolean).join("; ");
+    b.family_assumption && `verdicts assume that ${b.family_assumption}`,
+    b.family_outside > 0 && `${plural(b.family_outside, "pair")} outside it, without family-wise verdicts`].filter(Boolean).join("; ");
   return h("dl", { class: "list" },
     fact("Order policy", POLICIES[b.order.policy]),
     fact("Arrival order", b.order.suspect ? "suspect" : "no problem detected", b.order.suspect && b.order.reason, b.order.suspect ? "low" : ""),

@@ -171,7 +171,7 @@ def test_tables_fit_a_hundred_columns(asked):
     assert max(len(line) for line in lines if not line.endswith(".")) <= 100
     rows = [line for line in lines if line.startswith(("completion", "anytime", "fixed n", "Bonferroni", "clustered"))]
     assert len(rows) == len(planned.rows)
-    assert all(line.rstrip().endswith(("end", "arrival", "committed", "clusters", "first", "last")) for line in rows)
+    assert all(line.rstrip().endswith(("end", "arrival", "trusted", "clusters", "first", "last")) for line in rows)
 
 
 def test_json_has_every_number():

@@ -47,7 +47,7 @@ test: dev  ## run lint, types, import contracts and the quick tests (3 min)
 	@$(MAKE) --no-print-directory -j 2 lint types
 	$(PYTEST) -m "not full"
 
-check: test  ## run everything: make test, the docs build and the full tests (17 min)
+check: test  ## run everything: make test, the docs build and the full tests (12 min)
 	@$(MAKE) --no-print-directory -j 2 docs full
 
 full: dev

@@ -14,9 +14,11 @@ from monitor.app.partition_worker import PartitionWorker
 from monitor.app.process import MonitorProcess, end_tasks
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter
+from monitor.engine.state.keys import record_digest
 from monitor.ingest.dead_letter_file import DeadLetterFile
 from monitor.ingest.declare import Declare
 from monitor.ingest.files.paths import DATA_MARK
+from monitor.logs.errors import LogDamaged
 from monitor.logs.faust_app import FaustApp, make_app
 from monitor.logs.file_log import FileLog
 from monitor.publish.feed_file import FeedFile
@@ -75,6 +77,8 @@ class EmbeddedMonitor(MonitorProcess):
         self._cleanup.push_async_callback(self.log.close)
         if self.log.bytes_cut:
             log.warning("cut a torn last line off the log", bytes=self.log.bytes_cut)
+        if not self.log.checked:
+            log.warning("the log has no checksums, because an earlier version created it; a new --data-dir has them")
         self.store = await self._open_store(folder)
         self._cleanup.push_async_callback(self.store.close)
         await self.store.bind_log(PARTITION, self.log.identity)
@@ -98,6 +102,7 @@ class EmbeddedMonitor(MonitorProcess):
         self.process_metrics.add_partition(PARTITION)
         await worker.load()
         self.log.check_offset(worker.partition.off)
+        self._check_last_record(worker.last)
         self.partitions[PARTITION] = worker
         await worker.relay.drain()
 
@@ -108,6 +113,18 @@ class EmbeddedMonitor(MonitorProcess):
         if self._serve:
             await self._start_web()
         self._started = True
+
+    def _check_last_record(self, last: tuple[int, str] | None) -> None:
+        """Raise `LogDamaged` if the log holds another record where the last one was folded."""
+        if last is None:
+            return
+        offset, digest = last
+        chunk = self.log.read(offset, 1)
+        if chunk is None or record_digest(chunk.records[0]) != digest:
+            raise LogDamaged(
+                f"{self.log.path} holds another record at byte {offset} than the last one that was folded, because it was replaced by an "
+                "older copy and extended; restore it, or delete the state (the folder valkey next to it) to fold this log from its start"
+            )
 
     async def _open_store(self, folder: Path) -> RedisStore:
         retries = RetryPolicy(timeout=self.settings.start_seconds)

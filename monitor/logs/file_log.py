@@ -1,23 +1,25 @@
 """The embedded log: an append-only file of JSON lines that one process writes and reads.
 
-The first line identifies the log. Every later line is a record, whose offset is the position of its first byte. Records that
-`FileLog.append` acknowledged, and records that `FileLog.read` returns, are on the disk.
+The first line identifies the log. Every later line has one record and its checksum (`monitor.logs.lines`); the offset of a record is the
+position of its line. Records that `FileLog.append` acknowledged, and records that `FileLog.read` returns, are on the disk.
 """
 
 import asyncio
 import os
 import threading
 from collections.abc import Sequence
-from itertools import accumulate
-from operator import add
+from itertools import chain
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from monitor.crash_points import armed, crash_point
 from monitor.engine.chunk import Chunk
 from monitor.file_lock import lock_file
 from monitor.logs import durable_file
-from monitor.logs.errors import LogClosed, LogDamaged, LogLocked, OffsetOutOfRange
+from monitor.logs.errors import LogClosed, LogLocked, OffsetOutOfRange
+
+_CHECK_RECORDS: Final = 10_000
+_CHECK_BYTES: Final = 1 << 20
 
 
 class FileLog:
@@ -33,15 +35,18 @@ class FileLog:
         Offset of the first record.
     bytes_cut
         How many bytes of a torn last line were cut off on opening; 0 after an orderly stop.
+    checked
+        Whether its lines have checksums; a log that an earlier version created has none, and gets none.
     """
 
     def __init__(self, path: Path, file: int, lock: int) -> None:
         self.path = path
         self._file = file
         self._lock = lock
-        self.identity, self.first_offset = durable_file.read_header(file, path)
-        self._durable_end, self.bytes_cut = durable_file.cut_torn_line(file)
-        self._waiting: list[tuple[bytes, asyncio.Future[int]]] = []
+        self.identity, self.first_offset, self._lines = durable_file.read_header(file, path)
+        self.checked = self._lines.checked
+        self._durable_end, self.bytes_cut = durable_file.cut_torn_line(file, path, self._lines)
+        self._waiting: list[tuple[Sequence[bytes], asyncio.Future[int]]] = []
         self._flusher: asyncio.Task[None] | None = None
         self._grown = asyncio.Event()
         self._closed = False
@@ -63,7 +68,7 @@ class FileLog:
         LogLocked
             If another process has the log open.
         LogDamaged
-            If the file does not begin with the header of a log.
+            If the file does not begin with the header of a log, or its last line was changed after it was appended.
         OSError
             If the directory cannot be written.
         """
@@ -115,13 +120,12 @@ class FileLog:
             raise LogClosed(self._failure or f"{self.path} is closed; open the log again to append")
         if not records:
             return self._durable_end
-        block = b"\n".join(records) + b"\n"
-        if block.count(b"\n") != len(records) or not all(records):
-            number = next(i for i, record in enumerate(records) if not record or b"\n" in record)
-            fault = "holds a newline" if records[number] else "is empty"
-            raise ValueError(f"records[{number}] {fault}: a record is one JSON text on one line")
+        for number, record in enumerate(records):
+            if not record or b"\n" in record:
+                fault = "holds a newline" if record else "is empty"
+                raise ValueError(f"records[{number}] {fault}: a record is one JSON text on one line")
         acknowledged: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._waiting.append((block, acknowledged))
+        self._waiting.append((tuple(records), acknowledged))
         if self._flusher is None or self._flusher.done():
             self._flusher = asyncio.create_task(self._flush(), name="filelog-flush")
         return await acknowledged
@@ -146,7 +150,8 @@ class FileLog:
         # The byte before a record ends the line before it.
         if os.pread(self._file, 1, offset - 1) != b"\n":
             raise OffsetOutOfRange(
-                f"offset {offset} is inside a record of {self.path}; give a position where a line begins"
+                f"offset {offset} is inside a record of {self.path}, because the file was replaced or changed; restore it, or "
+                "give a position where a line begins"
             )
 
     def read(self, offset: int, max_records: int = 2000, max_bytes: int = 1 << 20) -> Chunk | None:
@@ -168,25 +173,15 @@ class FileLog:
         OffsetOutOfRange
             If no record begins at `offset`.
         LogDamaged
-            If the file was shortened while open.
+            If the record at `offset` does not match its checksum, or the file was shortened while open. Records before a damaged one are
+            returned first.
         """
         self.check_offset(offset)
-        available = self._durable_end - offset
-        if not available:
+        if offset == self._durable_end:
             return None
-        data = os.pread(self._file, min(max_bytes, available), offset)
-        cut = data.rfind(b"\n")
-        while cut < 0:
-            more = os.pread(self._file, min(len(data), available - len(data)), offset + len(data))
-            if not more:
-                raise LogDamaged(
-                    f"{self.path} was shortened by another program: it ends inside the record at offset {offset}; restore the file"
-                )
-            data += more
-            cut = data.find(b"\n")
-        records = data[:cut].split(b"\n", max_records)
-        del records[max_records:]
-        offsets = list(map(add, accumulate(map(len, records), initial=offset), range(len(records) + 1)))
+        offsets, records = durable_file.read_lines(
+            self._file, self.path, self._lines, offset, self._durable_end, max_records, max_bytes
+        )
         return Chunk(partition=0, start=offset, end=offsets.pop(), offsets=offsets, records=records)
 
     async def close(self) -> None:
@@ -204,28 +199,31 @@ class FileLog:
     async def _flush(self) -> None:
         loop = asyncio.get_running_loop()
         while self._waiting:
-            group = [(block, acknowledged) for block, acknowledged in self._waiting if not acknowledged.done()]
+            group = [(records, acknowledged) for records, acknowledged in self._waiting if not acknowledged.done()]
             self._waiting.clear()
             end = self._durable_end
             try:
-                await loop.run_in_executor(None, self._write, b"".join(block for block, _ in group))
+                await loop.run_in_executor(
+                    None, self._write, list(chain.from_iterable(records for records, _ in group))
+                )
             except Exception as error:  # noqa: BLE001 - every waiting append gets it
                 for _, acknowledged in group:
                     if not acknowledged.done():
                         acknowledged.set_exception(error)
                 continue
-            for block, acknowledged in group:
-                end += len(block)
+            for records, acknowledged in group:
+                end += self._lines.size(records)
                 if not acknowledged.done():
                     acknowledged.set_result(end)
             grown, self._grown = self._grown, asyncio.Event()
             grown.set()
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, records: Sequence[bytes]) -> None:
         with self._writing:
             if self._failure:
                 raise LogClosed(self._failure)
             start = self._durable_end
+            data = self._lines.encode(records, start)
             try:
                 if armed("append-torn"):
                     durable_file.write_at(self._file, data[: len(data) // 2], start)
@@ -260,6 +258,33 @@ class FileLog:
             f"{self.path} accepts no more appends, because a write could not be synced to the disk ({error.strerror}); fix the disk, then "
             "start again"
         )
+
+
+def check_log(path: Path) -> tuple[int, bool]:
+    """Read a log to its end, without the lock.
+
+    Returns
+    -------
+    The number of records, and whether their lines have checksums. An append under way, which may look like a torn line, is not counted.
+
+    Raises
+    ------
+    LogDamaged
+        If the header or a line does not match its checksum.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _, offset, lines = durable_file.read_header(file, path)
+        end, size = durable_file.last_line_end(file)
+        count = 0
+        while offset < end:
+            offsets, records = durable_file.read_lines(file, path, lines, offset, end, _CHECK_RECORDS, _CHECK_BYTES)
+            offset, count = offsets[-1], count + len(records)
+        if end < size:
+            durable_file.check_torn_line(file, path, lines, end, size)
+        return count, lines.checked
+    finally:
+        os.close(file)
 
 
 def _lock(path: Path) -> int:

@@ -32,7 +32,7 @@ def runs(text):
 
 def log_ends(data):
     """The ends of runs in a log."""
-    found = (json.loads(line) for line in (data / "log.jsonl").read_text().splitlines())
+    found = (json.loads(line)[-1] for line in (data / "log.jsonl").read_text().splitlines())
     return [record for record in found if record.get("ended")]
 
 

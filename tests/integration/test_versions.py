@@ -44,7 +44,7 @@ def standing(data):
 
 def versions(data):
     """The declarations that a log holds as records of their own."""
-    found = (json.loads(line) for line in (data / "log.jsonl").read_text().splitlines())
+    found = (json.loads(line)[-1] for line in (data / "log.jsonl").read_text().splitlines())
     return [record for record in found if isinstance(record.get("declare"), str)]
 
 

@@ -1,4 +1,4 @@
-"""Check the data directory."""
+"""Check the data directory and its log."""
 
 import os
 import shutil
@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Final
 
 from monitor.app.doctor.finding import Finding, fault, ok, warning
+from monitor.logs.errors import LogError
+from monitor.logs.file_log import check_log
+from monitor.settings import LOG_NAME
 
 _SUBJECT: Final = "data directory"
 _FREE_BYTES: Final = 1 << 30
 
 
 def check_data_dir(folder: Path) -> Iterator[Finding]:
-    """Try to write in a directory, or in its nearest existing parent, and check the free space."""
+    """Try to write in a directory, or in its nearest existing parent, and check the free space; read the log to its end."""
     existing = folder.absolute()
     while not existing.exists():
         existing = existing.parent
@@ -32,3 +35,18 @@ def check_data_dir(folder: Path) -> Iterator[Finding]:
         yield warning(_SUBJECT, fact, "free some space: on a full disk no more events are accepted")
     else:
         yield ok(_SUBJECT, fact)
+    if (folder / LOG_NAME).exists():
+        yield _check_log(folder / LOG_NAME)
+
+
+def _check_log(path: Path) -> Finding:
+    try:
+        count, checked = check_log(path)
+    except LogError as error:
+        return fault("log", "damaged", str(error))
+    except OSError as error:
+        return fault("log", f"{path}: {error.strerror}", "let this user read it")
+    if not checked:
+        advice = "send the events again into a new --data-dir: a change in this log is not detected"
+        return warning("log", f"without checksums, because an earlier version created it; records: {count:,}", advice)
+    return ok("log", f"every record matches its checksum; records: {count:,}")

@@ -2,9 +2,12 @@ import asyncio
 import errno
 import json
 import os
+import random
+import re
 import resource
 import stat
 import threading
+from zlib import crc32
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +15,11 @@ from hypothesis import strategies as st
 
 from monitor.logs import durable_file
 from monitor.logs.errors import LogClosed, LogDamaged, LogLocked, OffsetOutOfRange
-from monitor.logs.file_log import FileLog
+from monitor.logs.file_log import FileLog, check_log
+from monitor.logs.lines import CheckedLines
+
+AROUND = len(CheckedLines("").encode([b""], 0))
+"""Bytes of a line that are not the record's."""
 
 
 def numbered(count, start=0):
@@ -21,10 +28,13 @@ def numbered(count, start=0):
 
 def written(path):
     """What the file holds, read without the log: (offset, record) of every line after the header."""
-    position, lines = 0, []
+    position, lines, seed = 0, [], 0
     for line in path.read_bytes().splitlines(keepends=True):
-        assert line.endswith(b"\n")
-        lines.append((position, line[:-1]))
+        crc, length, record = re.fullmatch(rb'\["([0-9a-f]{8})",([ 0-9]{10}),(.*)\]\n', line).groups()
+        assert (int(crc, 16), int(length)) == (crc32(record, (seed + position) % 2**32), len(record))
+        if not lines:
+            seed = crc32(json.loads(record)["log"].encode())
+        lines.append((position, record))
         position += len(line)
     return lines[1:]
 
@@ -80,7 +90,7 @@ def test_identity_stays_with_the_file_and_only_the_owner_may_read_it(tmp_path):
     opened(path, use)
     opened(path, use)
     assert seen[0] == seen[1]
-    assert json.loads(path.read_bytes()) == {"log": seen[0][0], "version": 1}
+    assert json.loads(path.read_bytes())[2] == {"log": seen[0][0], "version": 2}
     assert path.read_bytes().index(b"\n") + 1 == seen[0][1]
     opened(tmp_path / "other.jsonl", use)
     assert seen[2][0] != seen[0][0]
@@ -92,7 +102,7 @@ def test_identity_stays_with_the_file_and_only_the_owner_may_read_it(tmp_path):
 @given(
     lengths=st.lists(st.integers(1, 40), min_size=1, max_size=60),
     max_records=st.integers(1, 20),
-    max_bytes=st.integers(1, 200),
+    max_bytes=st.integers(1, 800),
 )
 def test_chunks_of_any_bounds_tile_the_log(tmp_path_factory, lengths, max_records, max_bytes):
     path = tmp_path_factory.mktemp("tile") / "log.jsonl"
@@ -106,7 +116,7 @@ def test_chunks_of_any_bounds_tile_the_log(tmp_path_factory, lengths, max_record
             assert 1 <= len(chunk.records) <= max_records
             assert chunk.end - chunk.start <= max_bytes or len(chunk.records) == 1
             # No record was left out that would have fitted.
-            following = next((len(r) + 1 for o, r in written(path) if o == chunk.end), None)
+            following = next((len(r) + AROUND for o, r in written(path) if o == chunk.end), None)
             assert (
                 following is None
                 or len(chunk.records) == max_records
@@ -151,7 +161,7 @@ def test_only_positions_where_a_record_begins_can_be_read(tmp_path):
     opened(path, use)
 
 
-@pytest.mark.parametrize("missing", [1, 2, 7, 13])
+@pytest.mark.parametrize("missing", [1, 2, 7, 13, 20, 30, 35])
 def test_a_torn_last_line_is_cut_off(tmp_path, missing):
     path = tmp_path / "log.jsonl"
     whole, torn = filled(path, numbered(5), numbered(1, 5))
@@ -170,7 +180,7 @@ def test_a_torn_line_longer_than_one_read_is_cut_off(tmp_path):
     path = tmp_path / "log.jsonl"
     (whole,) = filled(path, numbered(2))
     with path.open("ab") as file:
-        file.write(b"x" * 200_001)
+        file.write(CheckedLines("").encode([b"x" * 300_000], whole)[:200_001])
 
     async def use(log):
         assert (log.durable_end, log.bytes_cut) == (whole, 200_001)
@@ -180,9 +190,11 @@ def test_a_torn_line_longer_than_one_read_is_cut_off(tmp_path):
 
 def test_what_a_killed_process_left_in_memory_is_synced_before_it_is_read(tmp_path, monkeypatch):
     path, syncs, sync = tmp_path / "log.jsonl", [], durable_file.sync
-    filled(path, numbered(3))
+    whole = path.read_bytes() if filled(path, numbered(3), [b"3", b"4"]) else b""
+    end = whole.index(b"\n", whole.index(b'"number": 2')) + 1
+    path.write_bytes(whole[:end])
     with path.open("ab") as file:
-        file.write(b"3\n4\n")
+        file.write(whole[end:])
     monkeypatch.setattr(durable_file, "sync", lambda file: (syncs.append(os.fstat(file).st_size), sync(file)))
 
     async def use(log):
@@ -211,7 +223,7 @@ def test_appends_that_wait_together_share_a_sync(tmp_path, monkeypatch):
             return ends
 
         ends = [end for ends in await asyncio.gather(*map(producer, range(50))) for end in ends]
-        assert sorted(ends) == [(offset + len(record) + 1, record) for offset, record in written(path)]
+        assert sorted(ends) == [(offset + len(record) + AROUND, record) for offset, record in written(path)]
         # Ten rounds of fifty producers: a round is one group, give or take stragglers.
         assert 10 <= len(syncs) <= 20
 
@@ -232,14 +244,14 @@ def test_nothing_is_acknowledged_or_read_before_it_is_synced(tmp_path, monkeypat
         monkeypatch.setattr(durable_file, "sync", held_sync)
         append = asyncio.create_task(log.append([b"1"]))
         assert await asyncio.to_thread(reached.wait, 10)
-        assert path.stat().st_size == start + 2
+        assert path.stat().st_size == start + 1 + AROUND
         assert not append.done()
         assert log.durable_end == start
         assert log.read(start) is None
         assert not await log.wait_beyond(start, 0.01)
         release.set()
         assert await log.wait_beyond(start, 10)
-        assert await append == log.durable_end == start + 2
+        assert await append == log.durable_end == start + 1 + AROUND
 
     opened(path, use)
 
@@ -298,7 +310,14 @@ def test_one_holder_at_a_time_whatever_path_leads_there(tmp_path, other):
         (b'["log", "version"]\n', "does not begin with the header"),
         (b"\x00" * 9000, "does not begin with the header"),
         (b'{"log": "%s", "version": 1}' % (b"ab" * 16), "does not begin with the header"),
-        (b'{"log": "%s", "version": 2}\n' % (b"ab" * 16), "is a log of version 2, and this program reads version 1"),
+        (
+            b'{"log": "%s", "version": 2}\n' % (b"ab" * 16),
+            "is a log of version 2, and this program reads versions 1 and 2",
+        ),
+        (
+            CheckedLines("").encode([b'{"log": "%s", "version": 3}' % (b"ab" * 16)], 0),
+            "is a log of version 3, and this program reads versions 1 and 2",
+        ),
     ],
 )
 def test_a_file_that_is_no_log_is_refused_and_left_alone(tmp_path, content, found):
@@ -377,3 +396,92 @@ def test_closing_lets_appends_finish_and_refuses_later_ones(tmp_path):
             log.read(log.first_offset)
 
     opened(path, use)
+
+
+def read_all(path):
+    """All records, by (offset, record), or the message of the error that ends the reading, after the records before it."""
+
+    async def use(log):
+        position, records = log.first_offset, []
+        try:
+            while chunk := log.read(position, 3):
+                records += zip(chunk.offsets, chunk.records, strict=True)
+                position = chunk.end
+        except LogDamaged as error:
+            return records, str(error)
+        return records, ""
+
+    try:
+        return opened(path, use)
+    except LogDamaged as error:
+        return [], str(error)
+
+
+def test_every_flipped_bit_is_refused_where_it_is(tmp_path):
+    """In the header, in a record, in its checksum, in its length, in a newline: also in those of the last line."""
+    path = tmp_path / "log.jsonl"
+    filled(path, [b'{"a":1}', b'{"a":22}', b'{"a":3}'])
+    whole, lines = path.read_bytes(), written(path)
+    for at in range(len(whole)):
+        for bit in range(8):
+            damaged = bytearray(whole)
+            damaged[at] ^= 1 << bit
+            path.write_bytes(damaged)
+            # A newline that is gone joins two lines, and one that is new parts one.
+            hit = max((offset for offset, _ in lines if offset <= at), default=None)
+            message = f"is damaged at byte {hit}: .*restore the file" if hit else "does not begin with the header"
+            with pytest.raises(LogDamaged, match=message):
+                check_log(path)
+            if bit == at % 8:
+                records, refused = read_all(path)
+                assert re.search(message, refused), (at, bit)
+                assert records == [line for line in lines if hit and line[0] < hit and at < len(whole) - 1]
+    path.write_bytes(whole)
+    assert read_all(path) == (lines, "")
+    assert check_log(path) == (3, True)
+
+
+def test_garbage_lost_repeated_and_exchanged_lines_are_refused(tmp_path):
+    path, other = tmp_path / "log.jsonl", tmp_path / "other.jsonl"
+    filled(path, [b'{"same":1}'] * 20)
+    filled(other, [b'{"same":1}'] * 20)
+    whole, lines = path.read_bytes(), written(path)
+    (a, _), (b, _), (c, _) = lines[3:6]
+    rng = random.Random(3)
+    changed = {
+        "lost": whole[:a] + whole[b:],
+        "repeated": whole[:b] + whole[a:],
+        "exchanged": whole[:a] + whole[b:c] + whole[a:b] + whole[c:],
+        "of another log": whole[:a] + other.read_bytes()[a:b] + whole[b:],
+        "zeros": whole[:a] + bytes(200) + whole[a + 200 :],
+        "zeros at the end": whole[:-50] + bytes(50),
+        "more at the end": whole + b"more",
+        "a line more": whole + b'{"benchmark": "b"}\n',
+    }
+    changed |= {
+        f"garbage {k}": whole[: (at := rng.randrange(len(whole) - 200))] + rng.randbytes(200) + whole[at + 200 :]
+        for k in range(50)
+    }
+    changed |= {f"garbage at the end {k}": whole[:-k] + rng.randbytes(k) for k in range(1, 60)}
+    for name, content in changed.items():
+        path.write_bytes(content)
+        records, message = read_all(path)
+        assert message, name
+        assert records == lines[: len(records)], name
+
+
+def test_a_log_of_the_version_without_checksums_is_still_read_and_extended(tmp_path):
+    path = tmp_path / "log.jsonl"
+    header = b'{"log": "%s", "version": 1}\n' % (b"ab" * 16)
+    path.write_bytes(header + b'{"a":1}\n{"a":2}\n{"a"')
+
+    async def use(log):
+        assert (log.checked, log.bytes_cut, log.identity) == (False, 4, "ab" * 16)
+        await log.append([b"3", b"4"])
+        chunk = log.read(log.first_offset)
+        assert chunk.records == [b'{"a":1}', b'{"a":2}', b"3", b"4"]
+        assert chunk.offsets == [len(header), len(header) + 8, len(header) + 16, len(header) + 18]
+
+    opened(path, use)
+    assert path.read_bytes() == header + b'{"a":1}\n{"a":2}\n3\n4\n'
+    assert check_log(path) == (4, False)

@@ -1,0 +1,79 @@
+"""A log that the disk or another program has changed: refused in one line, never folded into another report."""
+
+import json
+import random
+import shutil
+
+import pytest
+
+from monitor.logs.lines import CheckedLines
+from tests.commands import rankwatch, watch_once
+
+SEED = 18
+
+
+def board(path):
+    rng = random.Random(SEED)
+    events = [
+        {"benchmark": "bench", "item_id": f"{item}", "model": model, "score": int(rng.random() < p)}
+        for item in range(300)
+        for model, p in (("a", 0.9), ("b", 0.5), ("c", 0.5))
+    ]
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    return path
+
+
+@pytest.fixture
+def watched(tmp_path):
+    """A data directory, the file that it watched, and its log."""
+    data, path = tmp_path / "data", board(tmp_path / "results.jsonl")
+    watch_once(data, path, "--items", "300")
+    return data, path, data / "log.jsonl"
+
+
+def refused(*arguments):
+    """The one line with which a command ends."""
+    ended = rankwatch(*arguments, code=1)
+    assert not ended.stdout
+    (line,) = [line for line in ended.stderr.splitlines() if "warning" not in line]
+    return line
+
+
+def test_a_score_that_was_flipped_is_no_other_report(watched):
+    """Before there were checksums: another report with exit 0, after the state was deleted as a refusal of the state advises."""
+    data, path, log = watched
+    whole = log.read_bytes()
+    at = whole.index(b'"score": 1', len(whole) // 2) + len(b'"score": ')
+    log.write_bytes(whole[:at] + b"0" + whole[at + 1 :])
+    shutil.rmtree(data / "valkey")
+    line = refused("watch", path, "--once", "--data-dir", data)
+    start = whole.rindex(b"\n", 0, at) + 1
+    assert f"{log} is damaged at byte {start}: the line there does not match its checksum" in line
+    assert "restore the file from a backup, or start in an empty --data-dir and send the events again" in line
+    doctor = rankwatch("doctor", "--data-dir", data, code=1).stdout
+    assert f"{log} is damaged at byte {start}" in doctor
+    log.write_bytes(whole)
+    watch_once(data, path, "--items", "300")
+    assert "every record matches its checksum" in rankwatch("doctor", "--data-dir", data).stdout
+
+
+def test_a_state_that_is_ahead_notices_a_changed_last_line_and_another_history(watched):
+    data, path, log = watched
+    whole = log.read_bytes()
+    for changed, message in (
+        (whole[:-40] + bytes([whole[-40] ^ 1]) + whole[-39:], "is damaged at byte"),
+        (whole[:-1] + b" ", "is damaged at byte"),
+        (whole[: whole.rindex(b"\n", 0, -1) + 1], "has lost its end"),
+        (rewritten(whole), "holds another record at byte"),
+    ):
+        log.write_bytes(changed)
+        assert message in refused("watch", path, "--once", "--data-dir", data)
+        assert log.read_bytes() == changed, "a refusal changes nothing"
+
+
+def rewritten(whole):
+    """The log with another last record of the same length, as an older copy that was extended would have it."""
+    header, *lines = whole.splitlines(keepends=True)
+    start = len(whole) - len(lines[-1])
+    record = lines[-1][23:-2].replace(b'"score": 1', b'"score": 0', 1)
+    return whole[:start] + CheckedLines(json.loads(header)[2]["log"]).encode([record], start)

@@ -15,6 +15,7 @@ from monitor.app.intake import KafkaIntake
 from monitor.app.partition_worker import PartitionWorker
 from monitor.app.process import MonitorProcess, end_tasks, freeze_heap
 from monitor.app.source_topic import SourceGap, SourceTopic
+from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
 from monitor.logs.errors import LogError, OffsetOutOfRange
 from monitor.logs.faust_app import make_app
@@ -77,7 +78,8 @@ class ClusterWorker(MonitorProcess):
         self._producer = KafkaProducer(options, compression=compression, timeout=settings.start_seconds)
         await self._cleanup.enter_async_context(self._producer)
         self._letters = DeadLetterTopic(self._producer, settings.topic, settings.max_rejected)
-        self._republish = Republisher(self._producer, settings.topic, self._source.partitions)
+        self._origin_key = OriginKey(await self.store.origin_secret(), self._source.identity)
+        self._republish = Republisher(self._producer, settings.topic, self._source.partitions, self._origin_key)
 
         self._make_faust()
         self._cleanup.push_async_callback(self._stop_folding)
@@ -92,6 +94,8 @@ class ClusterWorker(MonitorProcess):
         settings = self.settings
         url = f"kafka://{self._kafka.addresses}/{settings.topic}"
         app = self._faust = make_app(url, settings.topic, app_id=settings.group, kafka=self._kafka)
+
+        app.origin_key = self._origin_key
 
         async def fold(stream: Any) -> None:  # noqa: ANN401 - a Faust stream of chunks
             async for chunk in stream:

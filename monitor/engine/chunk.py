@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from schemas.events import EventFields
 
 ORIGIN_HEADER: Final = "rankwatch-origin"
-"""Header of a republished record; its value is `Origin.encode`."""
+"""Header of a republished record; its value is an origin with a signature, see `monitor.engine.origins`."""
 
 
 class Origin(NamedTuple):
@@ -26,12 +26,12 @@ class Origin(NamedTuple):
     """Number of the event among the misrouted events of its record."""
 
     def encode(self) -> bytes:
-        """Return the value of `ORIGIN_HEADER`."""
+        """Return the origin as text."""
         return f"{self.partition}:{self.offset}:{self.place}".encode()
 
     @classmethod
     def parse(cls, value: bytes) -> "Origin | None":
-        """Parse the header; return None for a value that `encode` does not make."""
+        """Parse the text; return None for one that `encode` does not make."""
         parts = value.split(b":")
         return cls(*map(int, parts)) if len(parts) == 3 and all(p.isdigit() and len(p) < 20 for p in parts) else None
 
@@ -41,7 +41,7 @@ class Chunk(NamedTuple):
 
     `start` is the end of the previous chunk (a gap may come before the first record), `end` the start of the next one. `offsets[i]` is
     the offset of `records[i]`: bytes of a file, or messages of a topic; the engine only needs offsets that grow. `origins[i]` is the
-    origin of a republished record, None for any other; `origins` is None when no record has one.
+    verified origin of a republished record, None for any other; `origins` is None when no record has one.
     """
 
     partition: int

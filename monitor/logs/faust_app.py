@@ -9,6 +9,7 @@ from faust.tables import TableManager
 from faust.types import TP, EventT, Message, StreamT
 
 from monitor.engine.chunk import Chunk
+from monitor.engine.origins import OriginKey
 from monitor.logs.file_log import FileLog
 from monitor.logs.kafka_settings import KafkaSettings
 
@@ -106,6 +107,8 @@ class FaustApp(faust.App):  # type: ignore[misc]
         The progress of the agent.
     kafka
         For ``kafka://``: how to reach the brokers.
+    origin_key
+        For ``kafka://``: verifies the origins of republished records; without it none is believed.
     file_log
         For ``file://``: the open log. Its opener closes it after the application has stopped.
     chunk_records, chunk_bytes
@@ -120,6 +123,7 @@ class FaustApp(faust.App):  # type: ignore[misc]
     on_revoked: Callable[[set[TP]], Awaitable[None]] = staticmethod(_nothing)
     progress: AgentProgress
     kafka: KafkaSettings | None = None
+    origin_key: OriginKey | None = None
     file_log: FileLog | None = None
     chunk_records = 2000
     chunk_bytes = 1 << 18

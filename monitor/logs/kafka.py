@@ -222,7 +222,7 @@ class Consumer(KafkaConnection):
 
     def _cut(self, tp: TP, records: list[Record], end: int) -> list[Chunk]:
         start, self._position[tp] = self._position[tp], end
-        return list(chunks(records, tp.partition, start, end, self.app.chunk_bytes))
+        return list(chunks(records, tp.partition, start, end, self.app.chunk_bytes, self.app.origin_key))
 
     def on_buffer_full(self, tp: TP) -> None:
         """Do nothing: the consumer holds the next chunk until the buffer has room."""

@@ -7,6 +7,7 @@ from typing import Final
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
+from monitor.engine.origins import OriginKey
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.logs.kafka_slices import Record
 
@@ -14,7 +15,9 @@ _VALUE: Final = attrgetter("value")
 _HEADERS: Final = attrgetter("headers")
 
 
-def chunks(records: list[Record], partition: int, start: int, end: int, bound: int) -> Iterator[Chunk]:
+def chunks(
+    records: list[Record], partition: int, start: int, end: int, bound: int, key: OriginKey | None = None
+) -> Iterator[Chunk]:
     """Cut records into consecutive chunks from `start` to `end`.
 
     Parameters
@@ -25,6 +28,8 @@ def chunks(records: list[Record], partition: int, start: int, end: int, bound: i
         Where the fetch began, and where the next one begins.
     bound
         Bytes of a chunk's records; a longer record is a chunk of its own.
+    key
+        Verifies origins; without it none is believed.
     """
     values = list(map(_VALUE, records))
     if None in values:
@@ -33,9 +38,9 @@ def chunks(records: list[Record], partition: int, start: int, end: int, bound: i
     if sum(map(len, values)) > bound:
         for number in _cuts(values, bound):
             following = records[number].offset
-            yield _chunk(records[cut:number], values[cut:number], partition, start, following)
+            yield _chunk(records[cut:number], values[cut:number], partition, start, following, key)
             start, cut = following, number
-    yield _chunk(records[cut:] if cut else records, values[cut:] if cut else values, partition, start, end)
+    yield _chunk(records[cut:] if cut else records, values[cut:] if cut else values, partition, start, end, key)
 
 
 def _cuts(values: list[bytes], bound: int) -> Iterator[int]:
@@ -47,10 +52,14 @@ def _cuts(values: list[bytes], bound: int) -> Iterator[int]:
         size += len(value)
 
 
-def _chunk(records: list[Record], values: list[bytes], partition: int, start: int, end: int) -> Chunk:
+def _chunk(
+    records: list[Record], values: list[bytes], partition: int, start: int, end: int, key: OriginKey | None
+) -> Chunk:
     first, last = records[0].offset, records[-1].offset
     without_gaps = last - first == len(records) - 1
-    origins = list(map(_origin, records)) if any(map(_HEADERS, records)) else None
+    origins = None
+    if key is not None and any(map(_HEADERS, records)):
+        origins = [_origin(record, partition, key) for record in records]
     return Chunk(
         partition=partition,
         start=start,
@@ -61,8 +70,23 @@ def _chunk(records: list[Record], values: list[bytes], partition: int, start: in
     )
 
 
-def _origin(record: Record) -> Origin | None:
-    return next((Origin.parse(value or b"") for name, value in record.headers if name == ORIGIN_HEADER), None)
+def _origin(record: Record, partition: int, key: OriginKey) -> Origin | None:
+    for name, value in record.headers:
+        if name == ORIGIN_HEADER:
+            return key.verify(value or b"", partition, record.value or b"")
+    return None
+
+
+async def earliest_offsets(settings: KafkaSettings, topic: str) -> dict[int, int]:
+    """Return the offset of the first record that each partition of a topic still holds."""
+    consumer = AIOKafkaConsumer(topic, **settings.client_options(), enable_auto_commit=False)
+    await consumer.start()
+    try:
+        partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
+        offsets = await consumer.beginning_offsets(partitions) if partitions else {}
+        return {tp.partition: offset for tp, offset in offsets.items()}
+    finally:
+        await consumer.stop()
 
 
 async def read_record(settings: KafkaSettings, topic: str, partition: int, offset: int) -> bytes | None:

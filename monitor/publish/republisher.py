@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from monitor.engine.chunk import ORIGIN_HEADER, Origin
+from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
 from monitor.engine.state.delta import Misrouted
 from monitor.publish.kafka_producer import KafkaProducer, Message
@@ -12,21 +13,19 @@ class Republisher:
     """Publishes misrouted records to the partitions that own their benchmarks.
 
     Copies from one partition reach each owner in the order of their origins, without gaps. The owner drops a copy whose origin is not after
-    the last one it folded, and so recognizes copies that were published twice around a crash. `partitions` is the topic's recorded count.
+    the last one it folded, and so recognizes copies that were published twice around a crash. `partitions` is the topic's recorded count,
+    `key` signs the origins.
     """
 
-    def __init__(self, producer: KafkaProducer, topic: str, partitions: int) -> None:
-        self._producer, self._topic, self._partitions = producer, topic, partitions
+    def __init__(self, producer: KafkaProducer, topic: str, partitions: int, key: OriginKey) -> None:
+        self._producer, self._topic, self._partitions, self._key = producer, topic, partitions, key
 
     async def __call__(self, partition: int, misrouted: Sequence[Misrouted]) -> None:
         """Deliver the misrouted records of `partition` to all in-sync replicas."""
-        messages = (
-            Message(
-                owner(record.benchmark, self._partitions),
-                record.benchmark.encode(),
-                record.payload,
-                ((ORIGIN_HEADER, Origin(partition, record.offset, record.place).encode()),),
-            )
-            for record in misrouted
-        )
-        await self._producer.deliver(self._topic, messages)
+        await self._producer.deliver(self._topic, (self._copy(partition, record) for record in misrouted))
+
+    def _copy(self, partition: int, record: Misrouted) -> Message:
+        target = owner(record.benchmark, self._partitions)
+        origin = Origin(partition, record.offset, record.place)
+        header = (ORIGIN_HEADER, self._key.sign(origin, target, record.payload))
+        return Message(target, record.benchmark.encode(), record.payload, (header,))

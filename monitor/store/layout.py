@@ -5,11 +5,14 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 
 =========================  ======  =====================================================================================
 ``:meta``                  HASH    off, writer, seq, log, seal (JSON), state_version, statistics_version, counters (JSON),
-                                   source:<digest of path> (JSON: path, generation, position, prefix, line)
+                                   source:<digest of path> (JSON: path, generation, position, prefix, line),
+                                   last (JSON: offset and digest of the last folded record), origin:<partition> (JSON),
+                                   gaps (JSON: [partition, start, end] of records that were gone before they were folded)
 ``:benchmarks``            HASH    <b> -> JSON [off of the first chunk, place in that chunk, name]
 ``:spec:<b>``              HASH    name, off, seal (JSON, see `monitor.store.seal`), spec (JSON), width, counters (JSON),
                                    finding (JSON, see `OrderFinding`),
                                    undeclared (JSON, why a repeat holds it), ended (JSON, contestants whose runs have ended),
+                                   gaps (as in ``:meta``: those that may have held records of the benchmark),
                                    redeclared (JSON, whether the declaration may have been chosen because of the scores),
                                    at (wall clock of the last commit)
 ``:rows:<b>``              STRING  one JSON line [item, repeat, cluster] per row, in order
@@ -28,6 +31,8 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 ``:outbox``                STREAM  id = the change's id, field change (JSON)
 ``:relays``                HASH    publisher -> id of the last change it has relayed
 =========================  ======  =====================================================================================
+
+``{<topic>:origins}:key`` is a STRING that all partitions share: the key of `monitor.engine.origins`, which no export contains.
 """
 
 import gc
@@ -104,6 +109,11 @@ class Keys:
     def score(self, benchmark: str, contestant: int) -> str:
         """Return the key of a contestant's scores."""
         return f"{self.tag}:scores:{benchmark}:{contestant}"
+
+
+def origin_secret_key(topic: str) -> str:
+    """Return the key of the secret that signs origins; deleting the state of a partition does not delete it."""
+    return f"{{{check_topic(topic)}:origins}}:key"
 
 
 def code_type(width: int) -> np.dtype[Any]:

@@ -1,5 +1,6 @@
 """Store the state of a topic's partitions in Redis or Valkey: fold(log[0:off]), versioned by off."""
 
+import secrets
 import uuid
 from collections.abc import Mapping
 from importlib.resources import files
@@ -11,7 +12,7 @@ from monitor.engine.state.delta import Delta, PairSnapshot, StoredState
 from monitor.retries import RetryPolicy
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StaleState, StateRefused, StoreError
-from monitor.store.layout import check_topic, pack_snapshot
+from monitor.store.layout import check_topic, origin_secret_key, pack_snapshot
 from monitor.store.load import load_state, load_times
 from monitor.store.outbox import StoredOutbox
 from monitor.store.script_call import ScriptCall, commit_call
@@ -110,6 +111,12 @@ class RedisStore(StoredOutbox):
                 "that log, or another topic name or data directory for this one. If the other log is permanently gone, "
                 f"delete the keys {keys.tag}:*; this log is then folded from its start"
             )
+
+    async def origin_secret(self) -> bytes:
+        """Return the key with which the workers of this topic sign origins; the first worker draws it."""
+        key = origin_secret_key(self.topic)
+        _, secret = await self._connection.fetch([("SET", key, secrets.token_hex(), "NX"), ("GET", key)])
+        return bytes(secret)
 
     async def load(self, partition: int) -> StoredState:
         """Load the state of a partition; one that was never written has offset 0.

@@ -9,11 +9,14 @@ from aiokafka.admin import RecordsToDelete
 from faust.types import TP
 
 from monitor.engine.chunk import Origin
+from monitor.engine.origins import OriginKey
 from monitor.logs.errors import OffsetOutOfRange
 from monitor.retries import RetryPolicy
 from tests.kafka.workers import Store, Worker, numbers, produce, producing, until
 
 pytestmark = pytest.mark.kafka
+
+KEY = OriginKey(b"secret", "log")
 
 
 async def test_a_message_without_a_value_is_an_empty_record_and_a_copy_names_its_origin(kafka, topic):
@@ -21,10 +24,12 @@ async def test_a_message_without_a_value_is_an_empty_record_and_a_copy_names_its
     async with producing(kafka) as producer:
         await producer.send_and_wait(topic, b"1", key=b"k", headers=[("trace", b"x")])
         await producer.send_and_wait(topic, None, key=b"k")
-        await producer.send_and_wait(topic, b"3", headers=[("rankwatch-origin", Origin(7, 120, 2).encode())])
+        await producer.send_and_wait(topic, b"3", headers=[("rankwatch-origin", KEY.sign(Origin(7, 120, 2), 0, b"3"))])
         await producer.send_and_wait(topic, b"4", headers=[("rankwatch-origin", b"nonsense")])
     store = Store()
-    async with Worker(kafka, topic, store):
+    worker = Worker(kafka, topic, store)
+    worker.app.origin_key = KEY
+    async with worker:
         await until(lambda: store.offsets.get(0) == 4)
     assert store.records[0] == [b"1", b"", b"3", b"4"]
     origins = [o for _, chunk in store.chunks for o in chunk.origins or [None] * len(chunk.records)]

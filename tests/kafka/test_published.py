@@ -6,7 +6,8 @@ import json
 import pytest
 from aiokafka.partitioner import DefaultPartitioner
 
-from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
+from monitor.engine.chunk import ORIGIN_HEADER, Chunk
+from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter, Misrouted
@@ -185,13 +186,14 @@ async def test_misrouted_events_reach_their_owners_in_order(kafka):
         for offset in range(500)
         for place in range(3)
     ]
+    key = OriginKey(b"secret", "log")
     async with KafkaProducer(options(kafka)) as producer:
-        await Republisher(producer, topic, 4)(1, misrouted)
+        await Republisher(producer, topic, 4, key)(1, misrouted)
     records = await read_all(kafka, topic)
     assert len(records) == len(misrouted)
     last = {}
     for record in records:
-        origin = Origin.parse(dict(record.headers)[ORIGIN_HEADER])
+        origin = key.verify(dict(record.headers)[ORIGIN_HEADER], record.partition, record.value)
         assert record.partition == owner(record.key.decode(), 4)
         assert record.value == b"%d:%d" % (origin.offset, origin.place)
         assert origin.partition == 1

@@ -65,7 +65,7 @@ class PartitionFold:
         self.counters["records"] += 1
         origin = dict(record.headers).get("rankwatch-origin")
         if origin is not None:
-            partition, offset, place = map(int, origin.split(b":"))
+            partition, offset, place = map(int, origin.split(b":")[:3])
             if (offset, place) <= self.origins.get(partition, (-1, -1)):
                 return
             self.origins[partition] = (offset, place)

@@ -1,9 +1,12 @@
 """Events of another partition's benchmark: put aside here, folded once there, however often their copies come."""
 
 import json
+from types import SimpleNamespace
 
-from monitor.engine.chunk import Chunk, Origin
+from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
+from monitor.engine.origins import OriginKey
 from monitor.engine.partition import Partition
+from monitor.logs.kafka_records import chunks
 from tests.memory_store import MemoryStore
 
 
@@ -65,6 +68,47 @@ def test_a_copy_that_comes_again_changes_nothing():
     assert store.state.origins == {0: (9, 0), 2: (1, 0)}
 
 
-def test_the_header_is_read_and_a_foreign_one_is_none():
+def test_a_forged_origin_hides_no_event_and_moves_nothing():
+    """Made up, made for another record or partition, taken from another topic, or from a service without signatures."""
+    key, later = OriginKey(b"secret", "log"), Origin(0, 10**9, 0)
+    copy = record("bench-1", "z")
+    forged = [
+        later.encode(),
+        later.encode() + b":" + b"0" * 32,
+        OriginKey(b"another", "log").sign(later, 1, copy),
+        OriginKey(b"secret", "another log").sign(later, 1, copy),
+        key.sign(later, 2, copy),
+        key.sign(later, 1, record("bench-1", "y")),
+        key.sign(later, 1, copy).replace(b"0:1", b"0:2", 1),
+        b"",
+        b"::::",
+        b"\xff" * 40,
+    ]
+    genuine = [record("bench-1", f"copy-{k}") for k in range(3)]
+    there = Partition(1, owner=owner)
+    records = [
+        SimpleNamespace(offset=k, value=value, headers=[(ORIGIN_HEADER, header)])
+        for k, (value, header) in enumerate(
+            [
+                *((record("bench-1", f"forged-{k}") if k > 5 else copy, header) for k, header in enumerate(forged)),
+                *((value, key.sign(Origin(0, 5 + k, 0), 1, value)) for k, value in enumerate(genuine)),
+                (genuine[1], key.sign(Origin(0, 6, 0), 1, genuine[1])),  # published again after a crash
+            ]
+        )
+    ]
+    (made,) = chunks(records, 1, 0, len(records), 1 << 20, key)
+    there.fold(made)
+    benchmark = there.benchmarks["bench-1"]
+    assert {row.item for row in benchmark.rows} == {
+        "z",
+        *(f"forged-{k}" for k in range(6, len(forged))),
+        *(f"copy-{k}" for k in range(3)),
+    }
+    assert benchmark.counters == {"events": 13, "duplicates": 5, "conflicts": 0, "rejected": 0}
+    assert there.counters["republished"] == 3
+    assert there.origins == {0: (7, 0)}
+
+
+def test_the_origin_is_read_and_a_foreign_text_is_none():
     assert Origin.parse(Origin(3, 120, 7).encode()) == Origin(3, 120, 7)
     assert all(Origin.parse(bad) is None for bad in (b"", b"1:2", b"a:b:c", b"-1:2:3", b"1:2:3:4", b"9" * 30 + b":1:1"))

@@ -103,6 +103,11 @@ class Settings(BaseSettings):
         "json", description="format of the posts: alerts for Alertmanager's /api/v2/alerts, or plain JSON"
     )
     webhook_secret: SecretStr | None = Field(None, description="key that signs the posts (HMAC-SHA256)")
+    accept_gap: bool = Field(
+        False,
+        description="whether a worker continues where records were deleted before they were folded; benchmarks that may lack some are then "
+        "reported as partial, permanently",
+    )
     linger_seconds: Annotated[float, Field(ge=0)] = Field(
         20.0, description="how long a worker that refuses its log stays up, so that an alert can fire on its metrics"
     )

@@ -223,6 +223,10 @@ class BenchmarkReport(StrictModel):
     incomplete: str | None = Field(
         description="which file breaks off and how: its end is not taken for the end of any run; null for complete files"
     )
+    partial: str | None = Field(
+        description="which records of the log were deleted before they were folded, so that scores or declarations may be missing; "
+        "permanent, and null where there are none"
+    )
     order: OrderReport
     alpha: float
     power: float

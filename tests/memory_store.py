@@ -16,6 +16,7 @@ class MemoryStore:
         self.state.sources |= delta.sources
         self.state.origins |= delta.origins
         self.state.last = delta.last or self.state.last
+        self.state.gaps = self.state.gaps if delta.gaps is None else delta.gaps
         self.state.counters = dict(delta.counters)
         known = {b.name: b for b in self.state.benchmarks}
         for change in delta.benchmarks:
@@ -55,6 +56,7 @@ class MemoryStore:
         stored.finding = change.finding or stored.finding
         if change.undeclared is not None:
             stored.undeclared, stored.mixed = change.undeclared
+        stored.gaps = stored.gaps if change.gaps is None else change.gaps
         stored.ended = stored.ended if change.ended is None else change.ended
         if change.arrival is not None:
             contestants, state = change.arrival

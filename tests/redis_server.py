@@ -93,6 +93,11 @@ class RedisServer:
         self.start()
         return size
 
+    def flush(self):
+        """Delete everything."""
+        with self.client() as client:
+            client.flushall()
+
     def contents(self, pattern="*"):
         """Every key with its value, as plain values."""
         read = {

@@ -97,6 +97,7 @@ def benchmark(pairs=None, models=None, **fields):
         "epochs": [0],
         "unranked": 0,
         "incomplete": None,
+        "partial": None,
         "rejected": 0,
         "order": OrderReport(policy="trusted", suspect=False, reason=None),
         "alpha": 0.05,

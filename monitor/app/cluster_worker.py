@@ -139,7 +139,8 @@ class ClusterWorker(MonitorProcess):
                     VerdictTopic(self._producer, self.settings.topic, number, self.settings.verdict_topic), number
                 ),
                 self._letters.keep,
-                first_offset=first[tp],
+                earliest=first[tp],
+                accept_gap=self.settings.accept_gap,
                 owner=self._owner,
                 republish=self._republish,
                 process_metrics=self.process_metrics,

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
+from monitor.app.source_topic import SourceGap
 from monitor.engine.chunk import Chunk
 from monitor.engine.limits import Limits
 from monitor.engine.partition import Partition
@@ -45,7 +46,11 @@ class PartitionWorker:
     publishers : sequence of Publisher
         Get the verdict changes. The first one gets all of them before the partition is released; the others continue later.
     first_offset : int
-        Where the log begins; used for a partition that was never folded.
+        Where the log began; used for a partition that was never folded.
+    earliest : int, optional
+        Where the log begins now, if it may have lost its beginning.
+    accept_gap : bool
+        Whether to continue at `earliest` where the state has not got so far.
     owner : callable, optional
         Maps the name of a benchmark to its partition; None: this partition owns all.
     republish : callable, optional
@@ -64,6 +69,8 @@ class PartitionWorker:
         keep_dead_letters: KeepDeadLetters,
         *,
         first_offset: int = 0,
+        earliest: int | None = None,
+        accept_gap: bool = False,
         owner: Callable[[str], int] | None = None,
         republish: Republish | None = None,
         listener: Callable[[VerdictChange], None] | None = None,
@@ -81,6 +88,7 @@ class PartitionWorker:
         """By benchmark, for the metrics."""
         self._store, self._keep_dead_letters, self._republish = store, keep_dead_letters, republish
         self._first_offset, self._owner, self._limits = first_offset, owner, limits
+        self._earliest, self._accept_gap = first_offset if earliest is None else earliest, accept_gap
         self._relays = [
             Relay(store, number, publisher, listener if place == 0 else None, self._relayed_counter(publisher.name))
             for place, publisher in enumerate(publishers)
@@ -104,10 +112,32 @@ class PartitionWorker:
         self.partition = Partition.restore(stored, self._limits, self._owner)
         if self.partition.off == 0:
             self.partition.off = self._first_offset
+        if self.partition.off < self._earliest:
+            await self._skip_gap()
         self.commit_times = await self._store.commit_times(self.number)
         self.committed = self.partition.off
         self._outbox_bound = OUTBOX_LIMIT
         self._saved = {name: benchmark.off for name, benchmark in self.partition.benchmarks.items()}
+
+    async def _skip_gap(self) -> None:
+        """Continue where the log begins now, if the operator accepts that records before it are lost; raise `SourceGap` if not."""
+        partition, topic, earliest = self.partition, self._store.topic, self._earliest
+        lost = (
+            f"partition {self.number} of {topic} begins at offset {earliest:,}, and the state {_reach(partition.off)}"
+        )
+        if not self._accept_gap:
+            raise SourceGap(
+                f"{lost}: records {partition.off:,} to {earliest - 1:,} were deleted before they were folded; import a `state export`, "
+                "fold a topic that has them, or start with --accept-gap: every benchmark of this partition then reports permanently that "
+                "it may be partial"
+            )
+        log.warning(
+            "continuing after a gap; every benchmark of this partition may be partial",
+            partition=self.number,
+            from_offset=partition.off,
+            to_offset=earliest,
+        )
+        await self._store.commit(partition.skip(earliest), time.time())
 
     async def fold(self, chunk: Chunk, follows: Callable[[], bool] = lambda: False) -> bool:
         """Fold a chunk, and store its changes.
@@ -235,3 +265,7 @@ class PartitionWorker:
         """Rejected records, over all benchmarks."""
         partition = self.partition
         return partition.counters["rejected"] + sum(b.counters["rejected"] for b in partition.benchmarks.values())
+
+
+def _reach(off: int) -> str:
+    return f"is folded up to offset {off:,}" if off else "is empty"

@@ -62,6 +62,7 @@ async def _check(settings: "Settings") -> "list[Finding]":
 async def _check_kafka(settings: "Settings") -> "list[Finding]":
     from monitor.app.doctor.finding import fault, ok
     from monitor.app.doctor.kafka import check_kafka
+    from monitor.app.doctor.state import check_state
     from monitor.cli.shared.errors import USAGE, stop
     from monitor.cli.shared.kafka import kafka_settings, silence_kafka
     from monitor.logs.kafka_settings import split_url
@@ -72,10 +73,15 @@ async def _check_kafka(settings: "Settings") -> "list[Finding]":
     url = settings.broker_url if "://" in settings.broker_url else f"kafka://{settings.broker_url}"
     try:
         addresses, topic = split_url(url)
-        options = kafka_settings(addresses, settings).client_options()
+        kafka = kafka_settings(addresses, settings)
+        kafka.client_options()
     except ValueError as error:
         stop(f"--broker: {error}", USAGE)
     except OSError as error:
         advice = "check the paths of kafka_ca_file, kafka_certificate_file and kafka_key_file"
         return [fault("TLS", str(error), advice)]
-    return await check_kafka(options, topic or settings.topic, settings.verdict_topic)
+    findings = await check_kafka(kafka.client_options(), topic or settings.topic, settings.verdict_topic)
+    if settings.redis_url is not None:
+        redis_url = settings.redis_url.get_secret_value()
+        findings += await check_state(kafka, redis_url, topic or settings.topic, accept_gap=settings.accept_gap)
+    return findings

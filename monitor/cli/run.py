@@ -16,6 +16,13 @@ def run(
     redis_url: Annotated[str | None, option("--redis-url", "redis://host:port of the state", metavar="URL")] = None,
     topic: TopicOption = None,
     group: Annotated[str | None, option("--group", "consumer group of the workers  \\[default: rankwatch]")] = None,
+    accept_gap: Annotated[
+        bool | None,
+        option(
+            "--accept-gap",
+            "continue where records were deleted before they were folded; benchmarks that may lack some are reported as partial",
+        ),
+    ] = None,
     host: HostOption = None,
     port: PortOption = None,
 ) -> None:
@@ -31,7 +38,9 @@ def run(
     from monitor.cli.shared.settings import read_settings
     from monitor.logs.kafka_settings import split_url
 
-    settings = read_settings(broker_url=broker, redis_url=redis_url, topic=topic, group=group, host=host, port=port)
+    settings = read_settings(
+        broker_url=broker, redis_url=redis_url, topic=topic, group=group, accept_gap=accept_gap, host=host, port=port
+    )
     log_json()
     if settings.broker_url is None:
         stop("no broker is set; give --broker kafka://host:port (or RANKWATCH_BROKER_URL)", USAGE)

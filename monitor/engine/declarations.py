@@ -153,6 +153,7 @@ def under_version(benchmark: Benchmark, spec: Spec) -> StoredBenchmark:
         counters=benchmark.counters,
         pairs=benchmark.snapshot() if same_items else None,
         ended=sorted(benchmark.ended),
+        gaps=benchmark.gaps,
     )
 
 

@@ -11,7 +11,7 @@ from monitor.engine.declarations import redeclare, refusal, under_version
 from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
 from monitor.engine.limits import Limits, benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Misrouted, Source, StoredState
+from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Gap, Misrouted, Source, StoredState
 from monitor.engine.state.keys import record_digest
 from monitor.engine.state.restore import restore_benchmark
 from monitor.engine.steps import (
@@ -50,6 +50,8 @@ class Partition:
         self.benchmarks: dict[str, Benchmark] = {}
         self.sources: dict[str, Source] = {}
         self.origins: dict[int, tuple[int, int]] = {}
+        self.gaps: list[Gap] = []
+        """Records that the log no longer held when they were to be folded."""
         self.counters = dict.fromkeys(_COUNTERS, 0)
 
     @classmethod
@@ -61,6 +63,7 @@ class Partition:
         self.off = stored.off
         self.sources = dict(stored.sources)
         self.origins = dict(stored.origins)
+        self.gaps = list(stored.gaps)
         self.counters |= stored.counters
         self.benchmarks = {benchmark.name: restore_benchmark(benchmark) for benchmark in stored.benchmarks}
         return self
@@ -81,6 +84,19 @@ class Partition:
         if chunk.records:
             delta.last = (chunk.offsets[-1], record_digest(chunk.records[-1]))
         return delta
+
+    def skip(self, end: int) -> Delta:
+        """Continue at `end`, because the log no longer holds what comes before; return the changes to store.
+
+        Every benchmark, also one that begins later, has the gap from then on: it may have lost scores or declarations.
+        """
+        folding = _Folding(self, end)
+        gap = Gap(self.number, self.off, end)
+        self.gaps = folding.delta.gaps = [*self.gaps, gap]
+        for benchmark in self.benchmarks.values():
+            benchmark.gaps = [*benchmark.gaps, gap]
+            folding.touch(benchmark)
+        return folding.finish()
 
     def fold_events(
         self,
@@ -187,7 +203,7 @@ class _Folding:
         if isinstance(benchmark, Fault):
             refused = [(position, benchmark) for position in range(len(batch.events))]
         else:
-            delta, cells = self._delta(benchmark), self.cells[benchmark.name]
+            delta, cells = self.touch(benchmark), self.cells[benchmark.name]
             refused = fold_batch(benchmark, batch, delta, self.partition.limits, cells)
         for k, fault in refused:
             raw = msgspec.json.encode(batch.events[k])
@@ -206,9 +222,11 @@ class _Folding:
         if fault is not None:
             return fault
         benchmark = partition.benchmarks[name] = Benchmark(name)
+        benchmark.gaps = partition.gaps
         return benchmark
 
-    def _delta(self, benchmark: Benchmark) -> BenchmarkDelta:
+    def touch(self, benchmark: Benchmark) -> BenchmarkDelta:
+        """Return the changes of a benchmark, empty ones the first time."""
         delta = self.deltas.get(benchmark.name)
         if delta is None:
             delta = self.deltas[benchmark.name] = benchmark.delta()
@@ -222,7 +240,7 @@ class _Folding:
         benchmark, spec = self._benchmark(step.declaration.declare), step.declaration.spec()
         fault = benchmark if isinstance(benchmark, Fault) else refusal(benchmark, spec)
         if isinstance(benchmark, Benchmark) and fault is None:
-            delta = self._delta(benchmark)
+            delta = self.touch(benchmark)
             if benchmark.counters["events"]:
                 # The second log of a harness declares the item count again, and an alias is permanent.
                 former = benchmark.spec
@@ -249,7 +267,7 @@ class _Folding:
         if benchmark is None:
             fault: Fault | None = no_runs(step.ended.ended)
         else:
-            delta = self._delta(benchmark)
+            delta = self.touch(benchmark)
             fault = end_runs(benchmark, step.ended, (step.offset, step.place), delta, self.cells[benchmark.name])
         if fault is not None:
             raw = step.ended.model_dump_json(exclude_none=True).encode()
@@ -274,7 +292,7 @@ class _Folding:
         if benchmark is None:
             self.partition.counters["rejected"] += 1
         else:
-            self._delta(benchmark)
+            self.touch(benchmark)
             benchmark.counters["rejected"] += 1
 
     def finish(self) -> Delta:
@@ -285,6 +303,7 @@ class _Folding:
             delta.counters = dict(benchmark.counters)
             delta.arrival = benchmark.arrival.changed()
             delta.conflicts = benchmark.conflicts.changed()
+            delta.gaps = benchmark.gaps or None
             delta.peaks = benchmark.claims["anytime_family"].changed_peaks()
             delta.off = benchmark.off = self.delta.off
             self.delta.benchmarks.append(delta)

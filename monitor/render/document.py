@@ -81,6 +81,8 @@ def notes(document: ReportDocument) -> list[str]:
     """Return what a reader needs to know before trusting a rank."""
     b = document.report
     warnings = []
+    if b.partial is not None:
+        warnings.append(f"This benchmark may be partial: {b.partial}.")
     warning = header.order_warning(b)
     if warning is not None:
         warnings.append(f"Order of arrival: {warning}.")

@@ -15,7 +15,7 @@ from monitor.report.family import family_assumption, family_report, pairs_outsid
 from monitor.report.item_means import described
 from monitor.report.pair_rows import pair_rows, superseded_rows
 from monitor.report.pair_table import PairTable
-from monitor.report.sentences import order_reason
+from monitor.report.sentences import order_reason, partial
 from monitor.report.standings import count_undecided, count_unresolved, model_reports, shared_means
 from schemas.report import BenchmarkReport, OrderReport, Report, Summary
 
@@ -80,6 +80,7 @@ def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_compl
         epochs=sorted({contestant.epoch for contestant in benchmark.contestants}),
         unranked=_unranked(benchmark),
         incomplete=benchmark.incomplete or None,
+        partial=partial(benchmark),
         order=order_report(benchmark, asserted=table.asserted, rests_on_ends=table.rests_on_ends),
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,

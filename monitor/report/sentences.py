@@ -40,6 +40,14 @@ def incomplete(benchmark: Benchmark) -> str | None:
     return f"{benchmark.incomplete}, so its end is not taken for the end of any run; complete the file"
 
 
+def partial(benchmark: Benchmark) -> str | None:
+    """Return which records were gone before they were folded, and may have been of the benchmark; None if there are none."""
+    if not benchmark.gaps:
+        return None
+    gaps = "; ".join(gap.describe() for gap in benchmark.gaps)
+    return f"records {gaps} of the log were deleted before they were folded, so scores or declarations may be missing"
+
+
 def order_reason(benchmark: Benchmark, *, asserted: bool, rests_on_ends: bool = False) -> str | None:
     """Return why verdicts are held, what is asserted, and what is suspect in the arrival order; None if nothing is."""
     state = hold_reason(benchmark)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.delta import PairSnapshot, Source, StoredBenchmark, StoredState
+from monitor.engine.state.delta import Gap, PairSnapshot, Source, StoredBenchmark, StoredState
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused
@@ -152,6 +152,7 @@ async def _load_state(
         sources=sources,
         origins=origins,
         last=tuple(json.loads(meta[b"last"])) if b"last" in meta else None,
+        gaps=_gaps(meta),
         counters=json.loads(meta.get(b"counters", b"{}")),
     )
     return LoadedState(state, seal)
@@ -243,9 +244,14 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         undeclared=undeclared,
         mixed=mixed,
         ended=json.loads(replies.spec.get(b"ended", b"[]")),
+        gaps=_gaps(replies.spec),
         redeclared=json.loads(replies.spec.get(b"redeclared", b"false")),
         finding=OrderFinding(*json.loads(replies.spec[b"finding"])) if b"finding" in replies.spec else None,
     )
+
+
+def _gaps(fields: Mapping[bytes, bytes]) -> list[Gap]:
+    return [Gap(*gap) for gap in json.loads(fields.get(b"gaps", b"[]"))]
 
 
 def _snapshot(data: bytes, off: int) -> PairSnapshot | None:

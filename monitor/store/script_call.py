@@ -57,6 +57,8 @@ def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) 
         meta["counters"] = dump_json(delta.counters)
     for path, source in delta.sources.items():
         meta[f"source:{benchmark_key(path)}"] = dump_json([path, *source])
+    if delta.gaps is not None:
+        meta["gaps"] = dump_json(delta.gaps)
     if delta.last is not None:
         meta["last"] = dump_json(delta.last)
     for partition, origin in delta.origins.items():
@@ -80,6 +82,7 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: Be
         "finding": delta.finding,
         "undeclared": delta.undeclared,
         "ended": delta.ended,
+        "gaps": delta.gaps,
         "redeclared": delta.redeclared,
     }
     spec |= {name: dump_json(value) for name, value in once.items() if value is not None}

@@ -38,6 +38,22 @@ class Source(NamedTuple):
     line: int
 
 
+class Gap(NamedTuple):
+    """Records that their log no longer held when they were to be folded: the offsets from `start` to before `end` of a partition."""
+
+    partition: int
+    start: int
+    end: int
+
+    def describe(self) -> str:
+        """Return which records these are.
+
+        >>> Gap(3, 0, 60_000).describe()
+        '0 to 59,999 of partition 3'
+        """
+        return f"{self.start:,} to {self.end - 1:,} of partition {self.partition}"
+
+
 class DeadLetter(NamedTuple):
     """A rejected record: its place in the log, its origin, and the reason."""
 
@@ -129,6 +145,8 @@ class BenchmarkDelta:
     """Why an undeclared repeat of this chunk holds the benchmark, and whether graded scores had ended the betting before."""
     ended: list[int] | None = None
     """All contestants whose runs have ended, if any ended in this chunk."""
+    gaps: list[Gap] | None = None
+    """All gaps in the log, which may have held records of the benchmark; None if there are none."""
     redeclared: bool | None = None
     """Set by a new version of the declaration, after which `registered` replaces what is stored: whether it may have been chosen because of
     the scores."""
@@ -148,6 +166,8 @@ class Delta:
     sources: dict[str, Source] = field(default_factory=dict)
     origins: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Offset and place of the last copy that came from each other partition."""
+    gaps: list[Gap] | None = None
+    """All gaps in the log, if the chunk is one."""
     last: tuple[int, str] | None = None
     """Offset of the last record, and its digest: a log that holds another record there is another log."""
     counters: dict[str, int] = field(default_factory=dict)
@@ -197,6 +217,7 @@ class StoredBenchmark:
     mixed: bool = False
     """Whether graded scores had ended the betting before the undeclared repeat."""
     ended: list[int] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
     redeclared: bool = False
     peaks: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """Largest evidence of each pair, see `PairState.peak`; shorter than the number of pairs where the rest is 0."""
@@ -213,4 +234,5 @@ class StoredState:
     sources: dict[str, Source] = field(default_factory=dict)
     origins: dict[int, tuple[int, int]] = field(default_factory=dict)
     last: tuple[int, str] | None = None
+    gaps: list[Gap] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)

@@ -40,6 +40,7 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     benchmark.arrival = Arrival(stored.arrival, stored.finding)
     benchmark.conflicts = Conflicts(stored.listed, stored.again)
     benchmark.ended = set(stored.ended)
+    benchmark.gaps = stored.gaps
     benchmark.exceeded = benchmark.too_many_items
     benchmark.redeclared = stored.redeclared
     benchmark.claims["anytime_family"].peak[: stored.peaks.size] = stored.peaks

@@ -72,9 +72,10 @@ def header(benchmark: BenchmarkReport) -> list[Text]:
     title.append(f"  {facts.counts(b)}", "not bold")
     for count, word in ((b.duplicates, "duplicates"), (b.conflicts, "conflicts"), (b.rejected, "rejected")):
         title.append(f", {count:,} {word}", HELD if count and word != "duplicates" else "not bold")
+    partial = [] if b.partial is None else [Text(f"may be partial: {b.partial}", style=HELD)]
     policy = f"order: {b.order.policy} ({safe(facts.order_sentence(b))})"
     levels = f"family: {facts.family(b)}; {safe(facts.levels(b))}; decided at {facts.thresholds(b)}"
-    lines = [title, Text(policy, style=HELD if b.order.policy == "none" else ""), Text(levels)]
+    lines = [title, *partial, Text(policy, style=HELD if b.order.policy == "none" else ""), Text(levels)]
     aliases = facts.aliases(b)
     if aliases is not None:
         lines.append(Text(f"aliases: {safe(aliases)}"))

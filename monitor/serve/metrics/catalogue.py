@@ -84,6 +84,11 @@ MODELS = _gauge("rankwatch_models", BENCHMARK, "Models seen.")
 PAIRS = _gauge("rankwatch_pairs", BENCHMARK, "Pairs of models.")
 ALPHA = _gauge("rankwatch_alpha_ratio", BENCHMARK, "Significance level of the verdicts.")
 HELD = _gauge("rankwatch_held", BENCHMARK, "1 while the benchmark can get no anytime verdict.")
+PARTIAL = _gauge(
+    "rankwatch_partial",
+    BENCHMARK,
+    "1 if records that may have been of the benchmark were deleted before they were folded.",
+)
 PAIRS_DECIDED = _gauge(
     "rankwatch_pairs_decided",
     (*BENCHMARK, "procedure"),

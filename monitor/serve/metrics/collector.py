@@ -102,6 +102,7 @@ def _add_benchmark(benchmark: Benchmark, view: MetricsView, times: CommitTimes, 
     exposition.add(catalogue.MODELS, len(view.models), name)
     exposition.add(catalogue.PAIRS, view.pairs, name)
     exposition.add(catalogue.HELD, not benchmark.can_decide, name)
+    exposition.add(catalogue.PARTIAL, bool(benchmark.gaps), name)
     for metric, counts in (
         (catalogue.PAIRS_DECIDED, view.decided),
         (catalogue.ADJACENT_UNDECIDED, view.adjacent_undecided),

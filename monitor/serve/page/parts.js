@@ -148,6 +148,9 @@ export function orderTrouble({ order, pairs }) {
   return order.policy === "none" || pairs.some(isHeld) ? `Verdicts are held: ${order.reason ?? "the order policy does not allow them"}.` : null;
 }
 
+/** Return which records are missing, or null; this is permanent. */
+export const partial = (b) => (b.partial ? `This benchmark may be partial: ${b.partial}.` : null);
+
 /** Return a warning about the arrival order that does not affect the verdicts, or null. */
 export const orderNote = (b) => (b.order.suspect && b.order.reason && !orderTrouble(b) ? `Note: ${b.order.reason}.` : null);
 

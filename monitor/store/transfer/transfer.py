@@ -4,17 +4,25 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import IO, Any, Self
+from typing import IO, Any, NamedTuple, Self
 
+from monitor.engine.state.delta import Gap
 from monitor.retries import RetryPolicy
 from monitor.store.errors import StateRefused, StoreError
 from monitor.store.layout import STRINGS, Keys, check_topic, unpack_contestants
 from monitor.store.load import changed_since
-from monitor.store.server.connection import Connection, slices
+from monitor.store.server.connection import Calls, Connection, slices
 from monitor.store.transfer.archive import ArchiveHeader, ArchiveWriter, BenchmarkLine, PartitionLine, read_archive
 from monitor.store.transfer.state_import import StateImport
 from monitor.store.transfer.summary import PartitionSummary, summarize
 from monitor.store.versions import VERSIONS, check_meta, check_versions
+
+
+class Position(NamedTuple):
+    """How far a partition is folded, and the records that were gone before."""
+
+    off: int = 0
+    gaps: list[Gap] = []  # noqa: RUF012 - never changed
 
 
 class Transfer:
@@ -43,6 +51,16 @@ class Transfer:
     async def summarize(self) -> list[PartitionSummary]:
         """Summarize every partition that has a state."""
         return [await summarize(self._connection, self.topic, number) for number in await self.partitions()]
+
+    async def positions(self) -> dict[int, Position]:
+        """Return how far each partition is folded, and its gaps; the state is not checked."""
+        numbers = await self.partitions()
+        calls: Calls = [("HMGET", Keys(self.topic, number).meta, "off", "gaps") for number in numbers]
+        replies = await self._connection.fetch(calls)
+        return {
+            number: Position(max(0, int(off or 0)), [Gap(*gap) for gap in json.loads(gaps or b"[]")])
+            for number, (off, gaps) in zip(numbers, replies, strict=True)
+        }
 
     async def write(self, file: IO[bytes]) -> int:
         """Write the state of all partitions as an archive; return the number of benchmarks.

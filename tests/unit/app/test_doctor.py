@@ -7,8 +7,11 @@ import pytest
 from monitor.app.doctor.data_dir import check_data_dir
 from monitor.app.doctor.kafka import check_topic
 from monitor.app.doctor.redis import check_server
+from monitor.app.doctor.state import check_positions
+from monitor.engine.state.delta import Gap
 from monitor.publish.topics import Topic
 from monitor.store.server.health import ServerFacts
+from monitor.store.transfer.transfer import Position
 
 GOOD = Topic(
     "events",
@@ -118,3 +121,25 @@ def test_a_folder_that_may_not_be_written(tmp_path):
     tmp_path.chmod(0o500)
     (finding,) = check_data_dir(tmp_path)
     assert (finding.level, "permission" in finding.fact.lower()) == ("fault", True)
+
+
+def test_a_topic_that_lost_what_was_not_folded_and_a_state_with_gaps():
+    positions = {0: Position(100, []), 1: Position(200, [Gap(1, 0, 60)])}
+    assert not wrong(check_positions("events", {0: 100, 2: 0}, {0: positions[0]}, accept_gap=False))
+    lost, empty, partial = wrong(check_positions("events", {0: 150, 1: 60, 2: 5}, positions, accept_gap=False))
+    assert (lost.level, empty.level, partial.level) == ("fault", "fault", "warning")
+    assert lost.fact == "partition 0 of events begins at offset 150, and the state is folded up to offset 100"
+    assert "records 100 to 149 were deleted before they were folded" in lost.advice
+    assert empty.fact == "partition 2 of events begins at offset 5, and the state is empty"
+    assert partial.fact == "partition 1 of events: records 0 to 59 of partition 1 were deleted before they were folded"
+    assert {each.level for each in check_positions("events", {0: 150}, positions, accept_gap=True)} == {"warning"}
+
+
+def test_the_log_of_a_data_directory_is_read_to_its_end(tmp_path):
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(b'{"log": "%s", "version": 1}\n{"a":1}\n' % (b"ab" * 16))
+    (finding,) = wrong(check_data_dir(tmp_path))
+    assert (finding.level, finding.fact[:17]) == ("warning", "without checksums")
+    log.write_bytes(b"no log")
+    (finding,) = wrong(check_data_dir(tmp_path))
+    assert (finding.level, finding.fact) == ("fault", "damaged")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from monitor.engine.chunk import Chunk
 from monitor.engine.limits import Limits
 from monitor.engine.partition import Partition
-from monitor.engine.state.delta import Source
+from monitor.engine.state.delta import Gap, Source
+from monitor.report.build import benchmark_report
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired
 
 
@@ -387,3 +388,27 @@ def test_events_straight_from_files_are_folded_like_records():
     )
     assert direct.benchmarks["bench"].counters["rejected"] == 1
     assert direct.counters["rejected"] == 2
+
+
+def test_a_gap_marks_every_benchmark_for_good_and_those_that_begin_later():
+    log = FoldLog({"declare": "bench", "items": 9}, event(1, "a", 1))
+    first = Gap(0, log.partition.off, log.partition.off + 50)
+    delta = log.partition.skip(first.end)
+    log.store.commit(delta)
+    assert (delta.expected, delta.off, delta.gaps) == (first.start, first.end, [first])
+    assert log.bench.gaps == log.partition.gaps == [first]
+    log.restart()
+    log.send(event(2, "a", 1), event(1, "a", 1, benchmark="later"))
+    second = Gap(0, log.partition.off, log.partition.off + 7)
+    log.store.commit(log.partition.skip(second.end))
+    log.send(event(3, "a", 1, benchmark="last"), {"declare": "bench", "items": 12, "version": 2})
+    for _ in range(2):
+        assert set(log.partition.benchmarks) == {"bench", "later", "last"}
+        assert all(benchmark.gaps == [first, second] for benchmark in log.partition.benchmarks.values())
+        assert log.bench.spec.items == 12
+        assert log.bench.counters["events"] == 2
+        log.restart()
+    assert benchmark_report(log.bench).partial.startswith(
+        f"records {first.describe()}; {second.describe()} of the log were "
+    )
+    assert benchmark_report(FoldLog(event(1, "a", 1)).bench).partial is None

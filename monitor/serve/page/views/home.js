@@ -39,8 +39,9 @@ export function render(benchmarks) {
   ];
 }
 
-function state({ order, conflicts, rejected }) {
+function state({ order, conflicts, rejected, partial }) {
   const trouble = [
+    partial && "may be partial",
     order.suspect && "suspect order",
     order.policy === "none" && "no order declared",
     conflicts && plural(conflicts, "conflict"),

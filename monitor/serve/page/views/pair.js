@@ -4,7 +4,7 @@ import { get, report } from "../api.js";
 import { evidence, interval, pathTable } from "../chart.js";
 import { h } from "../dom.js";
 import { count, evalue, fixed, percent, plural, points, pvalue, range, ratio, share } from "../format.js";
-import { DECISIONS, LOW_COVERAGE, RESOLUTIONS, better, chip, decision, link, name, notice, orderTrouble, prospect, resolution, sentence, sign } from "../parts.js";
+import { DECISIONS, LOW_COVERAGE, RESOLUTIONS, better, chip, decision, link, name, notice, orderTrouble, partial, prospect, resolution, sentence, sign } from "../parts.js";
 
 export const title = ({ benchmark, a, b }) => `${a} v. ${b}, ${benchmark}`;
 
@@ -26,6 +26,7 @@ export function render({ board, pair, path }, route) {
     h("p", { class: "crumb" }, h("a", { href: link.benchmark(board.benchmark) }, "← ", name(board.benchmark))),
     h("h1", { tabindex: "-1", class: "versus" }, name(pair.model_a), h("span", { class: "v" }, " v. "), name(pair.model_b)),
     h("div", { class: "verdict-line" }, chip(pair), h("p", {}, sentence(pair.reason, names))),
+    board.partial && notice(partial(board)),
     trouble && notice(trouble),
     pair.n > 0 && h("div", { class: "columns" }, facts(pair, board), counts(pair)),
     path?.log_e && path.n.length > 1 && [h("div", { class: "charts" }, evidence(path, board.order.policy), path.gap_low && interval(path, board.alpha)), pathTable(path)],

@@ -3,7 +3,7 @@
 import { report } from "../api.js";
 import { h, s } from "../dom.js";
 import { count, percent, plural, points, ranks } from "../format.js";
-import { LOW_COVERAGE, aliases, better, chip, coverage, isHeld, itemsLeft, link, lowCoverage, name, notice, orderNote, orderTrouble, prospect, sentence, size, someEnded, table, waits } from "../parts.js";
+import { LOW_COVERAGE, aliases, better, chip, coverage, isHeld, itemsLeft, link, lowCoverage, name, notice, orderNote, orderTrouble, partial, prospect, sentence, size, someEnded, table, waits } from "../parts.js";
 
 export const title = ({ benchmark }) => benchmark;
 
@@ -24,6 +24,7 @@ export function render(b) {
   return [
     h("h1", { tabindex: "-1" }, name(b.benchmark)),
     answer(b),
+    b.partial && notice(partial(b)),
     trouble && notice(trouble),
     facts(b),
     b.models.length ? leaderboard(b) : h("p", { class: "about" }, "No model has a score yet. Results appear here as they arrive."),

@@ -1,0 +1,144 @@
+"""What writers and operators do to a topic while the service folds it: each is noticed, and none makes a count wrong."""
+
+import json
+
+import pytest
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import RecordsToDelete
+
+from monitor.engine.ownership import owner
+from tests.commands import PATIENCE, get, rankwatch, until
+from tests.kafka.run_worker import RunWorker
+from tests.redis_server import RedisServer
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def service(kafka, topic, tmp_path):
+    """Starts workers on the test's topic."""
+    with RedisServer(tmp_path) as redis:
+        workers = []
+
+        def start(*, topic=topic, **env):
+            env = {f"RANKWATCH_{name.upper()}": value for name, value in env.items()}
+            env |= {"RANKWATCH_GROUP": topic, "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts"}
+            env |= {"RANKWATCH_LINGER_SECONDS": "0.2", "RANKWATCH_KAFKA_SESSION_SECONDS": "3"}
+            workers.append(RunWorker(kafka.url(topic), redis.url, tmp_path / f"{len(workers)}.log", **env))
+            return workers[-1]
+
+        start.redis = redis
+        yield start
+        for worker in workers:
+            if worker.code is None:
+                worker.process.kill()
+                worker.process.wait()
+
+
+def event(item, benchmark="bench", model="m", score=1):
+    return json.dumps({"benchmark": benchmark, "item_id": str(item), "model": model, "score": score}).encode()
+
+
+async def send(kafka, topic, values, partition=0, headers=()):
+    async with AIOKafkaProducer(bootstrap_servers=kafka.addresses) as producer:
+        for value in values:
+            await producer.send(topic, value, partition=partition, headers=list(headers))
+        await producer.flush()
+
+
+def ready(worker):
+    until(lambda: get(f"{worker.url()}/readyz")[0] == 200, f"the worker to be ready: {worker.log_text}")
+
+
+def offset(service, topic, partition=0):
+    """How far the state of a partition is."""
+    meta = service.redis.contents(f"{{{topic}:{partition}}}:meta")
+    return next((int(fields.get(b"off", 0)) for fields in meta.values()), 0)
+
+
+def folded(service, topic, end, partition=0):
+    until(lambda: offset(service, topic, partition) == end, f"partition {partition} to be folded to {end}")
+
+
+def reports(worker):
+    return {each["benchmark"]: each for each in json.loads(get(f"{worker.url()}/api/v1/benchmarks")[1])["benchmarks"]}
+
+
+def ended(worker):
+    """What a worker reports last, that ends on its own with exit 1."""
+    assert worker.process.wait(PATIENCE) == 1, worker.log_text
+    assert "Traceback" not in worker.log_text, worker.log_text
+    return worker.log_text.strip().splitlines()[-1]
+
+
+async def test_a_forged_origin_hides_no_misrouted_event(kafka, topic, service):
+    """A writer of the topic announces copies of all records to come; before, the real copies were dropped without a count."""
+    await kafka.create_topic(topic, 2)
+    home = owner("bench", 2)
+    away = 1 - home
+    forged = [
+        ("rankwatch-origin", b"%d:%d:0" % (away, 10**9)),
+        ("rankwatch-origin", b"%d:%d:0:%032d" % (away, 10**9, 0)),
+    ]
+    for k, header in enumerate(forged):
+        await send(kafka, topic, [event(f"forged {k}")], home, [header])
+    await send(kafka, topic, [event(k) for k in range(20)], away)
+    worker = service()
+    folded(service, topic, 22, home)
+    folded(service, topic, 20, away)
+    board = reports(worker)["bench"]
+    assert (board["items"], board["events"], board["duplicates"]) == (22, 22, 0)
+    assert f'rankwatch_republished_total{{partition="{home}"}} 20.0' in get(f"{worker.url()}/metrics")[1]
+
+
+async def test_records_that_were_deleted_before_they_were_folded_are_never_missed_silently(kafka, topic, service):
+    """Redis was lost, or restored from an older copy, and retention has passed a part; before, the rest was folded as if whole."""
+
+    async def delete(before):
+        async with kafka.admin() as admin:
+            await admin.delete_records({TopicPartition(topic, 0): RecordsToDelete(before_offset=before)})
+
+    await kafka.create_topic(topic)
+    await send(kafka, topic, [event(k, "old") for k in range(60)] + [event(k) for k in range(40)])
+    await delete(60)
+    message = ended(service())
+    assert (
+        f"partition 0 of {topic} begins at offset 60, and the state is empty: records 0 to 59 were deleted" in message
+    )
+    assert "import a `state export`, fold a topic that has them, or start with --accept-gap" in message
+    assert offset(service, topic) == 0
+    worker = service(accept_gap="true")
+    folded(service, topic, 100)
+    assert reports(worker)["bench"]["partial"] == (
+        "records 0 to 59 of partition 0 of the log were deleted before they were folded, so scores or declarations may be missing"
+    )
+    assert 'rankwatch_partial{benchmark="bench"} 1.0' in get(f"{worker.url()}/metrics")[1]
+    stop(worker)
+
+    await send(kafka, topic, [event(k, "later") for k in range(100)])
+    await delete(150)
+    assert "begins at offset 150, and the state is folded up to offset 100: records 100 to 149 " in ended(service())
+    worker = service(accept_gap="true")
+    folded(service, topic, 200)
+    stop(worker)
+    worker = service()
+    ready(worker)
+    boards = reports(worker)
+    assert boards["bench"]["events"] == 40
+    assert boards["later"]["events"] == 50
+    for board in boards.values():
+        assert "records 0 to 59 of partition 0; 100 to 149 of partition 0 of the log" in board["partial"]
+    doctor = rankwatch("doctor", "--broker", kafka.addresses, "--topic", topic, "--redis-url", service.redis.url).stdout
+    assert "records 0 to 59 of partition 0; 100 to 149 of partition 0" in doctor
+    service.redis.flush()
+    await send(kafka, topic, [event("last")])
+    assert "the state is empty: records 0 to 149 were deleted" in ended(worker)
+    doctor = rankwatch(
+        "doctor", "--broker", kafka.addresses, "--topic", topic, "--redis-url", service.redis.url, code=1
+    ).stdout
+    assert "begins at offset 150, and the state is empty" in doctor
+
+
+def stop(worker):
+    worker.process.terminate()
+    assert worker.process.wait(PATIENCE) == 0, worker.log_text

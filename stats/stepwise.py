@@ -235,9 +235,8 @@ def step_down_events(
     kept = when <= latest[of]
     of, when, evidence = of[kept], when[kept], evidence[kept]
     need = log(max(open_weight, 1))
-    highest = [
-        (-value, k) for k, value in enumerate(score.tolist())
-    ]  # a heap; a pair counts by the first of its entries
+    # A heap; a pair counts by the first of its entries.
+    highest = [(-value, k) for k, value in enumerate(score.tolist())]
     heapify(highest)
     waiting = set(range(score.size))
     found: list[tuple[int, int, float]] = []

@@ -26,12 +26,15 @@ class RedisServer:
         For its files; must exist.
     port
         A free one by default; it keeps it.
+    executable
+        The embedded server by default.
     options
         Of the server, with ``_`` for ``-``; the append-only file is on, and fsynced at every write.
     """
 
-    def __init__(self, folder, port=None, **options):
+    def __init__(self, folder, port=None, executable=None, **options):
         self.folder = folder
+        self.executable = executable or find_executable()
         self.port = port or free_ports(1)[0]
         self.url = f"redis://127.0.0.1:{self.port}"
         defaults = {"bind": "127.0.0.1", "appendonly": "yes", "appendfsync": "always", "save": ""}
@@ -43,7 +46,7 @@ class RedisServer:
         """Start it, this time with more options, and wait until it answers."""
         options = self._options | _named(options)
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
-        self.process = subprocess.Popen([find_executable(), *words], stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen([self.executable, *words], stdout=subprocess.DEVNULL)
         return self.answers() if wait else self
 
     def answers(self):

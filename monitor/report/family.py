@@ -75,12 +75,12 @@ def _nearest(names: list[str], declared: list[str]) -> dict[str, str | None]:
     """Return for each name the declared one that differs least from it; None if all of them differ much."""
     alike = {_letters(each): each for each in declared}
     close = len(names) * len(alike) <= _COMPARISONS
-    found: dict[str, str | None] = {}
+    nearest: dict[str, str | None] = {}
     for name in names:
         letters = _letters(name)
         match = [letters] if letters in alike else get_close_matches(letters, alike, 1, 0.8) if close else []
-        found[name] = alike[match[0]] if match else None
-    return found
+        nearest[name] = alike[match[0]] if match else None
+    return nearest
 
 
 def _letters(name: str) -> str:

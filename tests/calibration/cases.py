@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from schemas.sentences import ASSUMPTIONS, IGNORED, ORDERED, REDECLARED, REPEATED, RESCORED
+from schemas.sentences import ASSUMPTIONS, IGNORED, JOINED, ORDERED, REDECLARED, REPEATED, RESCORED
 from stats import committed_order, exact_p
 from stats.eprocess import log_leader_bound
 from tests.calibration import streams
@@ -244,8 +244,8 @@ def _step_down() -> Rows:
     }
 
 
-def _registration(family: object, models: int = 8, items: int = ITEMS) -> Rows:
-    """Let a producer who knows all outcomes determine which pairs register first."""
+def _registration(family: object, named_so: str = "", models: int = 8, items: int = ITEMS) -> Rows:
+    """Let a producer who knows all outcomes determine which pairs of equal models register first."""
 
     def sent(rng, order):
         return order(streams.exchangeable(rng, items, models))
@@ -255,7 +255,7 @@ def _registration(family: object, models: int = 8, items: int = ITEMS) -> Rows:
         "one model at a time, the unluckiest first, then the luckiest": streams.unluckiest_first,
     }
     return {
-        row: _policies(partial(sent, order=order), "committed", "completion", items=items, family=family)
+        f"{row}{named_so}": _policies(partial(sent, order=order), "committed", "completion", items=items, family=family)
         for row, order in orders.items()
     }
 
@@ -434,6 +434,13 @@ def _breaking() -> Iterator[tuple[str, str, str, Run]]:
     ):
         case = pairs(make, "completion", items=items, ends=True, missing="ignorable")["completion"]
         yield row, "completion", IGNORED, case
+    for family, named_so in (
+        (SPENDING, ", `spending`"),
+        ({**capacity(), "size": 10}, ", a capacity of 10 pairs for 28"),
+    ):
+        for row, columns in _registration(family, named_so).items():
+            for policy, case in columns.items():
+                yield row, policy, JOINED, case
     yield "declared again with the items so far once p <= .05, 300 items", "completion", REDECLARED, recounted
     half = pairs(best_half, "completion")["completion"]
     yield "the best half of twice the items, only its number declared", "completion", ASSUMPTIONS["completion"], half
@@ -476,7 +483,8 @@ def _cases() -> Iterator[Case]:
     tables = {
         "pairs": _pairs(),
         "families": _families() | _step_down(),
-        "registration": _registration(capacity(8)),
+        "registration": _registration(capacity(8))
+        | _registration({"models": list(map(named, range(8)))}, ", 8 of 16 models declared", models=16),
         "generations": _generations(),
         "settled": _settled(),
         "ranks": {"any rank range leaves out a true rank": _ranks()},

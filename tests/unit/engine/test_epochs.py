@@ -123,7 +123,7 @@ def test_a_decision_that_no_longer_counted_is_not_superseded():
     assert not superseded(log.bench)
 
 
-@pytest.mark.parametrize("restart", [False, True])
+@pytest.mark.parametrize("restart", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_where_a_chunk_is_cut_does_not_move_a_supersession(restart):
     stream = [
         {"declare": "bench", "order": "trusted"},

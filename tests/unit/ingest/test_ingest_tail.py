@@ -320,6 +320,7 @@ KILLED = """
 """
 
 
+@pytest.mark.full
 def test_killed_right_after_an_append_nothing_is_lost_or_doubled(tmp_path):
     path, stored = tmp_path / "a.jsonl", tmp_path / "log"
     path.write_bytes(lines(*MANY * 8))

@@ -102,6 +102,7 @@ def test_one_model_graded_scores_and_nothing_at_all():
     assert "No results" in read_html(render_html([])).text
 
 
+@pytest.mark.full
 def test_two_hundred_models_stay_a_page():
     rng = np.random.default_rng(3)
     log = FoldLog()

@@ -56,6 +56,7 @@ def test_a_pilot_is_shrunk_and_its_power_averaged():
     assert effect.test_power(needed) == pytest.approx(0.8, abs=0.003)
 
 
+@pytest.mark.full
 def test_a_plan_from_a_pilot_does_not_take_its_gap_for_the_truth():
     """Pilots of 100 items, true gap 5 points, 20 % discordant: their own gap plans for a power of .61 in the mean."""
     rng = np.random.default_rng(4)

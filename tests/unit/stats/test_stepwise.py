@@ -112,7 +112,7 @@ def one_by_one(before, units, rows, open_weight):
 def test_events_are_decided_as_if_one_looked_after_each_and_chunks_do_not_matter(capacity):
     rng = np.random.default_rng(8)
     cascades = decided_late = 0
-    for _ in range(120):
+    for _ in range(60):
         pairs, size = 12, 60
         units = family_weights(np.arange(1, pairs + 1), capacity)
         rows = (rng.integers(0, pairs, size), rng.integers(0, 25, size), rng.normal(4, 2.5, size))
@@ -134,7 +134,7 @@ def test_events_are_decided_as_if_one_looked_after_each_and_chunks_do_not_matter
             decided_late += int(np.isin(result.pair, part[0], invert=True).sum())
         assert pieces == [x[:2] for x in expected]
         cascades += sum(a[1] == b[1] for a, b in pairwise(expected))
-    assert cascades > 20
+    assert cascades > 10
     assert decided_late > 0  # pairs without an event of their own were decided by the decisions of others
 
 

@@ -1,6 +1,7 @@
 """The plan of a comparison of two models: power, items and deciding items for each procedure at its own threshold."""
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import exp, inf, isfinite, log, sqrt
 from typing import Final, Literal
 
@@ -296,6 +297,10 @@ def plan_items(
     return Planned(likeness, gap, effect, items, family, clusters, alpha, power, mixture, rows, tests, need, curve)
 
 
+_exact_items = lru_cache(maxsize=64)(items_for_power)
+_anytime_law = lru_cache(maxsize=64)(AnytimeLaw)
+
+
 @dataclass(frozen=True)
 class _Plan:
     likeness: Likeness
@@ -341,7 +346,8 @@ class _Plan:
             number, icc = self.clusters.number, self.clusters.icc
             size = cluster_size_for_power(gap, self._sd(gap), number, icc, procedure.alpha, self.power)
             return size * number
-        return items_for_power(*self.likeness.rates(gap), procedure.alpha, self.power)
+        # The curtailed test has the power of the exact test at its level.
+        return _exact_items(*self.likeness.rates(gap), procedure.alpha, self.power)
 
     def reached(self, procedure: Procedure, gap: float, items: float) -> float:
         """Return the power that some items give."""
@@ -387,7 +393,7 @@ class _Plan:
         return {share: item for share, item in first.items() if isfinite(item)}
 
     def _law(self, procedure: Procedure, gap: float) -> AnytimeLaw:
-        return AnytimeLaw(*self.likeness.rates(gap), -log(procedure.alpha), self.mixture)
+        return _anytime_law(*self.likeness.rates(gap), -log(procedure.alpha), self.mixture)
 
     def _sd(self, gap: float) -> float:
         return sqrt(max(self.likeness.discordance_at(gap) - gap**2, 0))

@@ -242,22 +242,24 @@ def _critical_table(alpha: float, test: str, size: int) -> FloatArray:
 
 
 def _search_critical(m: FloatArray, alpha: float, test: str) -> FloatArray:
-    """Search the critical counts by bisection: p-values grow with k, and are 1 at k = m/2."""
-    p_value, limit = _TESTS[test], alpha * (1 + _ROUNDING)
+    """Search the critical counts: p-values grow with k, and are 1 at k = m/2."""
+    limit, z = alpha * (1 + _ROUNDING), ndtri(alpha / 2)
     low, high = np.full(m.shape, -1.0), np.floor(m / 2) + 1
-    # The normal approximation is nearly always within three counts.
-    normal = np.round(m / 2 + ndtri(alpha / 2) * np.sqrt(m) / 2 - 0.5)
-    below, above = np.maximum(normal - 3, 0), np.clip(normal + 4, 0, np.floor(m / 2))
-    low = np.where((normal >= 3) & (p_value(below, m - below) <= limit), below, low)
-    high = np.where((above > low) & (p_value(above, m - above) > limit), above, high)
+    # A normal quantile with the kurtosis of the fair binomial is nearly always the count itself; a bisection follows where it is not.
+    normal = np.floor(m / 2 + z * np.sqrt(m) / 2 * (1 - (z**2 - 3) / (12 * np.maximum(m, 1))) - 0.5)
+    for near in (normal, normal + 1, normal - 3, normal + 4):
+        _narrow(low, high, near, m, limit, test)
     while (high - low > 1).any():
-        middle = np.floor((low + high) / 2)
-        open_at = high - low > 1
-        at = np.where(open_at, middle, 0)
-        rejected = p_value(at, m - at) <= limit
-        low = np.where(open_at & rejected, middle, low)
-        high = np.where(open_at & ~rejected, middle, high)
+        _narrow(low, high, np.floor((low + high) / 2), m, limit, test)
     return low
+
+
+def _narrow(low: FloatArray, high: FloatArray, count: FloatArray, m: FloatArray, limit: float, test: str) -> None:
+    """Test the counts that are between the bounds, and move the bounds there."""
+    at = np.flatnonzero((low < count) & (count < high))
+    k = count[at]
+    rejected = _TESTS[test](k, m[at] - k) <= limit
+    low[at[rejected]], high[at[~rejected]] = k[rejected], k[~rejected]
 
 
 def _rejects(m: FloatArray, theta: float, alpha: float, test: str) -> FloatArray:

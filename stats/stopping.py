@@ -7,7 +7,6 @@ An item is won by A with probability ``rate_b``, by B with ``rate_c``, and is a 
 - The curtailed exact test (`completion`) has no path: A is decided by item t exactly when the wins and ties among these t items suffice.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
 from math import cosh, inf, log, sqrt
 
@@ -16,13 +15,15 @@ import numpy as np
 from stats.checks import BoolArray, FloatArray, IntArray, level, non_negative
 from stats.eprocess import log_e_of_counts
 from stats.mixtures import Mixture, parse_mixture
-from stats.power import MOST_ITEMS, REACH, binomial_outcomes, critical_count, rate_pair, upper_tail
+from stats.power import MOST_ITEMS, REACH, binomial_outcomes, critical_count, first_items, rate_pair, upper_tail
 from stats.special import betainc
 
 _EXACT = 8_192
 """Discordant items that are followed one by one."""
 _HALVED = 512
 """Steps of a walk after which its doubled probabilities are scaled back."""
+_COARSE = 64
+"""Steps between those for which a boundary is searched over its whole range."""
 _SLACK = 1e-9  # evidence this close to a threshold reaches it, as in the engine
 _CLOSED = 1e-9  # probability that is omitted
 _STEEPEST = 0.25  # a longer stride than this many standard deviations of the drift is not taken
@@ -83,18 +84,13 @@ class AnytimeLaw:
         while True:
             steps = np.flatnonzero(self._cumulative >= target)
             if steps.size:
-                high = float(self._when[steps[0]]) / self._discordance
-                high += REACH * sqrt(high * (1 - self._discordance) / self._discordance) + REACH
+                middle = float(self._when[steps[0]]) / self._discordance
+                high = middle + REACH * sqrt(middle * (1 - self._discordance) / self._discordance) + REACH
                 while high <= MOST_ITEMS and self._longest < self._reach(high) and self._extend():
                     pass
-                break
+                return first_items(self._thinned, target, middle)
             if self._longest > MOST_ITEMS or not self._extend():
                 return inf
-        while self._thinned(high) < target:
-            high *= 1.5
-            if high > MOST_ITEMS:
-                return inf
-        return _first(lambda n: self._thinned(n) >= target, 0.0, float(np.ceil(high)))
 
     @property
     def _longest(self) -> float:
@@ -205,29 +201,35 @@ class _FairWalk:
         total: FloatArray = begin + step * float(stride) ** 2
         lowest: FloatArray = self._lowest - step * float(stride)  # the lead of a path that has only gone down
         top, bottom = self._boundary(total, lowest, 1), self._boundary(total, lowest, -1)
-        mass = np.zeros((2, steps))
+        won: list[float] = []
+        lost: list[float] = []
         low, high = 0, self._alive.size - 1  # the places of paths that go on: ups since the lowest lead
         now, after = np.zeros((2, self._alive.size + steps + 3))  # place p is at p + 1, next to zeros on both sides
+        at_now, at_after = (x.data.cast("B").cast("d") for x in (now, after))  # faster at one number
         now[1 : high + 2] = self._alive
-        for k, (most, least) in enumerate(zip(top.tolist(), bottom.tolist(), strict=True)):
+        for most, least in zip(top.tolist(), bottom.tolist(), strict=True):
             # Twice the probabilities, halved every so many steps: a power of two costs no digit.
-            np.add(now[low + 1 : high + 3], now[low : high + 2], out=after[low + 1 : high + 3])
+            np.add(now[low + 1 : high + 3], now[low : high + 2], after[low + 1 : high + 3])
             high += 1
+            mass = 0.0
             while high >= most:
-                mass[0, k] += after[high + 1]
+                mass += at_after[high + 1]
                 high -= 1
+            won.append(mass)
+            mass = 0.0
             while low <= least:
-                mass[1, k] += after[low + 1]
+                mass += at_after[low + 1]
                 low += 1
-            after[low] = after[high + 2] = 0.0
-            now, after = after, now
-            if k % _HALVED == _HALVED - 1:
+            lost.append(mass)
+            at_after[low] = at_after[high + 2] = 0.0
+            now, after, at_now, at_after = after, now, at_after, at_now
+            if len(won) % _HALVED == 0:
                 now[low + 1 : high + 2] *= 0.5**_HALVED
-        mass *= 0.5 ** (np.arange(steps) % _HALVED + 1)
+        mass_of = np.array([won, lost]) * 0.5 ** (np.arange(steps) % _HALVED + 1)
         self._alive = now[low + 1 : high + 2] * 0.5 ** (steps % _HALVED)
         self._total, self._lowest = float(total[-1]), float(lowest[-1] + 2 * stride * low)
         arrivals = []
-        for reached, place in zip(mass, (top, bottom), strict=True):
+        for reached, place in zip(mass_of, (top, bottom), strict=True):
             lead: FloatArray = np.clip(lowest + 2 * stride * place, -total, total)
             arrivals.append(_Arrivals(reached, lead, total, len(self._levels)))
         return total - (stride**2 - 1) / 2, (arrivals[0], arrivals[1])
@@ -240,10 +242,24 @@ class _FairWalk:
             none += 1
         far = np.where(side > 0, np.ceil((total - lowest) / (2 * stride)), np.floor((-total - lowest) / (2 * stride)))
         low, high = none, far.astype(np.int64) + side
-        while (np.abs(high - low) > 1).any():
-            middle = (low + high) // 2
-            reached = self._reached(total, lowest + 2 * stride * middle + side * (stride - 1) / 2)
-            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        coarse = np.arange(0, total.size, _COARSE)
+        edge = self._search(total[coarse], lowest[coarse], side, low[coarse], high[coarse])
+        lead = np.interp(total, total[coarse], lowest[coarse] + 2 * stride * edge)  # nearly straight in between
+        near = np.rint((lead - lowest) / (2 * stride)).astype(np.int64)
+        for guess in (near - side, near + side):
+            inside = (guess - low) * side > 0
+            inside &= (high - guess) * side > 0
+            reached = self._reached(total, lowest + 2 * stride * guess + side * (stride - 1) / 2)
+            low, high = np.where(inside & ~reached, guess, low), np.where(inside & reached, guess, high)
+        return self._search(total, lowest, side, low, high)
+
+    def _search(self, total: FloatArray, lowest: FloatArray, side: int, low: IntArray, high: IntArray) -> IntArray:
+        """Return the first places on the way from ``low`` to ``high`` at which the threshold is reached, by bisection."""
+        low, high = low.copy(), high.copy()
+        while (at := np.flatnonzero(np.abs(high - low) > 1)).size:
+            middle = (low[at] + high[at]) // 2
+            reached = self._reached(total[at], lowest[at] + 2 * self._stride * middle + side * (self._stride - 1) / 2)
+            high[at[reached]], low[at[~reached]] = middle[reached], middle[~reached]
         return high
 
     def _reached(self, total: FloatArray, lead: FloatArray) -> BoolArray:
@@ -301,15 +317,7 @@ class CompletionLaw:
 
     def quantile(self, probability: float) -> float:
         """Return the first item by which A is decided with at least this probability, infinite if even N items are too few."""
-        (target,) = level(probability=probability)
+        (target,) = (float(x) for x in level(probability=probability))
         if self.by(self._items) < target:
             return inf
-        return _first(lambda n: self.by(n) >= float(target), 0.0, self._items)
-
-
-def _first(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the first whole number above ``low`` at which a condition holds that holds at ``high`` and beyond."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+        return first_items(self.by, target, self._items)

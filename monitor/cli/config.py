@@ -48,7 +48,7 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
         return
     from rich.table import Table
 
-    from monitor.render.terminal.report import output_console
+    from monitor.render.terminal.layout import output_console
 
     table = Table(box=None, pad_edge=False)
     for heading in ("setting", "value", "source", "meaning"):

@@ -44,7 +44,8 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, port: 
     from monitor.paper.demo.naive import NaivePeeking
     from monitor.paper.demo.simulate import demo_stream
     from monitor.paper.demo.story import naive_column, render_story
-    from monitor.render.terminal.report import output_console, render_report
+    from monitor.render.terminal.layout import output_console
+    from monitor.render.terminal.report import render_report
 
     stream = demo_stream(null=null, seed=seed)
     naive = NaivePeeking(stream.pairs)

@@ -101,7 +101,7 @@ def plan(options: PlanOptions, form: TableFormatOption = TableFormat.table) -> N
     if isinstance(rendered, str):
         print(rendered)
         return
-    from monitor.render.terminal.report import output_console
+    from monitor.render.terminal.layout import output_console
 
     output_console().print(rendered)
 

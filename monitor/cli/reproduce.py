@@ -28,6 +28,6 @@ def reproduce(
     if form is TableFormat.json:
         print(as_json(sections))
         return
-    from monitor.render.terminal.report import output_console
+    from monitor.render.terminal.layout import output_console
 
     output_console().print(render_table(sections))

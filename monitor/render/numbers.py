@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from math import ceil, isfinite
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from schemas.report import ModelReport, PairReport, RepeatsReport
+if TYPE_CHECKING:  # `plan` shows no report
+    from schemas.report import ModelReport, PairReport, RepeatsReport
 
 MISSING: Final = "-"
 Q_IS_NO_EVIDENCE: Final = "q is computed from the observed gap, so it adds no evidence"
@@ -109,21 +110,22 @@ def p_value(p: float | None) -> str:
     return f"{p:.1e}" if p < 1e-3 else f"{p:.3g}"
 
 
-def discordant(pair: PairReport) -> str:
+def discordant(pair: "PairReport") -> str:
     """Format b/c, the items that only one of the two models has right."""
     return f"{pair.b:,}/{pair.c:,}" if pair.b is not None and pair.c is not None else MISSING
 
 
-def ranks(model: ModelReport, dash: str = "–") -> str:
+def ranks(model: "ModelReport", dash: str = "–") -> str:
     """Format the ranks that the verdicts leave open to a model."""
     return str(model.rank_low) if model.rank_low == model.rank_high else f"{model.rank_low}{dash}{model.rank_high}"
 
 
-def repeats(counts: RepeatsReport | None) -> str:
+def repeats(counts: "RepeatsReport | None") -> str:
     """Format the scored repeats of an item: their number, or the mean with the least and the most.
 
     Examples
     --------
+    >>> from schemas.report import RepeatsReport
     >>> repeats(RepeatsReport(min=4, mean=4.0, max=4)), repeats(RepeatsReport(min=1, mean=3.24, max=96))
     ('4', '3.2 (1 to 96)')
     """
@@ -132,7 +134,7 @@ def repeats(counts: RepeatsReport | None) -> str:
     return f"{counts.max:,}" if counts.min == counts.max else f"{counts.mean:.1f} ({counts.min:,} to {counts.max:,})"
 
 
-def extra_columns(models: Sequence[ModelReport]) -> dict[str, list[str]]:
+def extra_columns(models: "Sequence[ModelReport]") -> dict[str, list[str]]:
     """Return the columns that only some rankings need: results on shared items where these differ, repeats, which runs have ended."""
     columns = {}
     if any(m.shared_mean is not None for m in models):

@@ -1,9 +1,10 @@
-"""The sign, word and colour of a verdict; without rich, so that plain output loads fast."""
+"""The sign, word and colour of a verdict; without rich and the report's models, so that plain output and plans load fast."""
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from schemas.changes import Side
-from schemas.report import RESOLUTION_PROCEDURES, PairReport
+if TYPE_CHECKING:
+    from schemas.changes import Side
+    from schemas.report import PairReport
 
 PROCEDURES: Final = {
     "anytime_family": ("FAM", "anytime family (headline)"),
@@ -17,7 +18,7 @@ PROCEDURES: Final = {
 }
 """Short and long name of each procedure, the headline first; every table lists them in this order."""
 
-RESOLUTIONS: Final = tuple(key for key in PROCEDURES if key in RESOLUTION_PROCEDURES)
+RESOLUTIONS: Final = ("anytime", "fixed_n", "bonferroni", "clustered")
 """The procedures that resolve pairs, in the same order."""
 
 SUMMARY_ONLY: Final = {"bonferroni_adjacent": "Bon (neighbours)"}
@@ -49,12 +50,12 @@ DECIDED, UNDECIDED, HELD = "dodger_blue1", "grey50", "dark_orange"
 """The colours of the product: blue decided, grey undecided, orange reversed or held; legible on black and on white."""
 
 
-def in_name_order(pair: PairReport) -> tuple[str, str]:
+def in_name_order(pair: "PairReport") -> tuple[str, str]:
     """Name a pair in the order of the store, the metrics and the feed."""
     return (pair.model_a, pair.model_b) if pair.model_a <= pair.model_b else (pair.model_b, pair.model_a)
 
 
-def decision_glyph(pair: PairReport, procedure: str, glyphs: Glyphs) -> tuple[str, str]:
+def decision_glyph(pair: "PairReport", procedure: str, glyphs: Glyphs) -> tuple[str, str]:
     """Return the glyph and the colour of one decision; a pair that was never tested is not undecided."""
     side: Side | None = getattr(pair.decided, procedure)
     if side == "a":
@@ -64,7 +65,7 @@ def decision_glyph(pair: PairReport, procedure: str, glyphs: Glyphs) -> tuple[st
     return (glyphs.undecided if _tested(pair, procedure) else glyphs.missing), UNDECIDED
 
 
-def _tested(pair: PairReport, procedure: str) -> bool:
+def _tested(pair: "PairReport", procedure: str) -> bool:
     if procedure == "clustered":
         return pair.p_clustered is not None
     # A pair outside the declared family has no interval at its level, and no test within it either.
@@ -75,7 +76,7 @@ def _tested(pair: PairReport, procedure: str) -> bool:
     return pair.sd is not None
 
 
-def settled_glyph(pair: PairReport, glyphs: Glyphs) -> tuple[str, str]:
+def settled_glyph(pair: "PairReport", glyphs: Glyphs) -> tuple[str, str]:
     """Return the glyph and the colour of who leads on the items of the benchmark."""
     signs = {"a": (glyphs.settled, DECIDED), "b": (glyphs.reversed, HELD), "tie": (glyphs.tie, UNDECIDED)}
     return signs.get(pair.settled or "", (glyphs.unsettled, UNDECIDED))
@@ -88,7 +89,7 @@ SETTLED_WORDS: Final = {
 }
 
 
-def resolution_glyph(pair: PairReport, procedure: str, glyphs: Glyphs) -> tuple[str, str]:
+def resolution_glyph(pair: "PairReport", procedure: str, glyphs: Glyphs) -> tuple[str, str]:
     """Return the glyph and the colour of one resolution: resolved, unresolved, or not computed."""
     value: bool | None = getattr(pair.resolved, procedure)
     if value is None:
@@ -96,7 +97,7 @@ def resolution_glyph(pair: PairReport, procedure: str, glyphs: Glyphs) -> tuple[
     return (glyphs.decided, DECIDED) if value else (glyphs.undecided, UNDECIDED)
 
 
-def status_glyph(pair: PairReport, glyphs: Glyphs) -> tuple[str, str, str]:
+def status_glyph(pair: "PairReport", glyphs: Glyphs) -> tuple[str, str, str]:
     """Return the glyph, the word and the colour of a pair's status."""
     status = pair.status
     if status == "decided":
@@ -106,7 +107,7 @@ def status_glyph(pair: PairReport, glyphs: Glyphs) -> tuple[str, str, str]:
     return getattr(glyphs, status), status, HELD if status in {"held", "invalidated"} else UNDECIDED
 
 
-def relation(pair: PairReport) -> str:
+def relation(pair: "PairReport") -> str:
     """Return the sign between two names; only a family-wise verdict claims an order."""
     side = pair.decided.anytime_family
     return {"a": ">", "b": "<"}.get(side or "", "~")

@@ -7,9 +7,9 @@ from typing import Final, Protocol, Self
 from monitor.engine.state.benchmark import Benchmark
 from monitor.render import header as facts
 from monitor.render.numbers import safe
+from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus, PlainView
-from monitor.render.terminal.report import output_console
 from monitor.render.terminal.tables import Extra
 from monitor.report.build import benchmark_report
 from monitor.report.sentences import counted

@@ -55,7 +55,8 @@ def print_report(
                 if benchmark.clusters is not None and benchmark.clusters.warning:
                     note(f"{shorten(benchmark.benchmark)}: {benchmark.clusters.warning}")
         else:
-            from monitor.render.terminal.report import output_console, render_report
+            from monitor.render.terminal.layout import output_console
+            from monitor.render.terminal.report import render_report
 
             report = Report(benchmarks=[named_flags(each) for each in report.benchmarks])
             render_report(report, output_console(), low_coverage=read_settings().low_coverage)

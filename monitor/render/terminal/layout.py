@@ -1,7 +1,9 @@
 """Tables that fit a terminal: every column as wide as its cells, and a layout that fits the width."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
 from typing import Final
 
 from rich.cells import cell_len, chop_cells
@@ -12,6 +14,18 @@ from monitor.render.numbers import safe
 from monitor.render.signs import ASCII, UNDECIDED, UNICODE, Glyphs
 
 GAP: Final = 2  # cells between two columns
+
+PIPE_WIDTH: Final = 160
+"""Width of a table in a file or a pipe, in columns."""
+
+
+def output_console() -> Console:
+    """Return a console on standard output: as wide as the terminal, or 160 columns where there is none."""
+    # A name may have characters that the terminal cannot encode: they are escaped.
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
 @dataclass(frozen=True)

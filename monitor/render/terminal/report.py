@@ -1,7 +1,5 @@
 """The report as tables on a terminal: for each benchmark the ranking, the pairs with their reasons, and the counts."""
 
-import sys
-from io import TextIOWrapper
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
@@ -15,20 +13,8 @@ from monitor.render.terminal.tables import Extra, legend, models_table, pairs_ta
 from monitor.report.sentences import counted
 from schemas.report import BenchmarkReport, PairReport, Report
 
-PIPE_WIDTH: Final = 160
-"""Width of a table in a file or a pipe, in columns."""
-
 ROW_LIMIT: Final = 60
 """Benchmarks, and rows of one table, at most; the rest is counted."""
-
-
-def output_console() -> Console:
-    """Return a console on standard output: as wide as the terminal, or 160 columns where there is none."""
-    # A name may have characters that the terminal cannot encode: they are escaped.
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
 
 
 def render_report(

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.style import Style
 
 from monitor.render import signs
-from monitor.render.terminal.layout import shorten
-from monitor.render.terminal.report import output_console, render_report
+from monitor.render.terminal.layout import output_console, shorten
+from monitor.render.terminal.report import render_report
 from monitor.render.terminal.tables import Extra
-from schemas.report import FamilyReport, OrderReport, Report, Status, Summary
+from schemas.report import RESOLUTION_PROCEDURES, FamilyReport, OrderReport, Report, Status, Summary
 from tests.report_factory import benchmark, model, pair, report
 
 WIDTHS = (100, 120, 160, 240)
@@ -168,6 +168,10 @@ STATUSES = {
 }
 
 
+def test_every_procedure_that_resolves_pairs_has_a_sign():
+    assert tuple(key for key in signs.PROCEDURES if key in RESOLUTION_PROCEDURES) == signs.RESOLUTIONS
+
+
 def test_every_status_is_in_the_list_below():
     assert set(STATUSES) == set(Status.__args__)
 
@@ -200,7 +204,8 @@ def test_a_name_that_the_encoding_lacks_is_escaped_not_fatal(tmp_path):
     path = tmp_path / "report.json"
     path.write_text(report(benchmark([pair("日本", "b")])).model_dump_json())
     code = (
-        "import sys; from schemas.report import Report; from monitor.render.terminal.report import output_console, render_report;"
+        "import sys; from schemas.report import Report;"
+        "from monitor.render.terminal.layout import output_console; from monitor.render.terminal.report import render_report;"
         "render_report(Report.model_validate_json(open(sys.argv[1]).read()), output_console())"
     )
     done = subprocess.run(

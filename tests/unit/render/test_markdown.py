@@ -90,3 +90,28 @@ def test_repeats_and_ended_runs_have_a_column_in_both_documents_where_it_says_so
     plain = document_of(hostile_benchmark("plain"))
     assert tables(render_markdown([plain]))[0][0][-1] == "coverage"
     assert "Repeats" not in render_html([plain])
+
+
+def test_what_two_clusters_leave_open_is_a_dash():
+    log = FoldLog({"declare": "bench", "items": 30})
+    log.send(
+        *(
+            event(k, m, (k * 7 + len(m) * 3 + (k % 3) * (m == "a")) % 2, cluster=f"c{k % 2}")
+            for k in range(30)
+            for m in ("a", "bb", "ccc")
+        )
+    )
+    document = document_of(log.bench, detail=True)
+    for text in (render_markdown([document]), render_html([document])):
+        assert "None" not in text
+        assert "- to -" not in text
+    (opinions,) = (table for table in tables(render_markdown([document])) if "One cluster omitted" in table[0])
+    assert {row[opinions[0].index("One cluster omitted")] for row in opinions[1:]} == {"-"}
+
+
+def test_q_and_rho_are_named_for_what_they_are():
+    document = document_of(hostile_benchmark("plain"), detail=True)
+    for text in (render_markdown([document]), render_html([document])):
+        assert "large enough" not in text
+        assert "q is computed from the observed gap, so it adds no evidence" in text
+        assert "rho (phi)" in text

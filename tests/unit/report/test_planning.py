@@ -62,6 +62,7 @@ def test_a_discordance_and_its_accuracy_and_correlation_plan_the_same():
     both = p * q + rho * math.sqrt(p * (1 - p) * q * (1 - q))
     by_discordance = plan_items(Likeness(discordance=p + q - 2 * both), gap=gap)
     by_rho = plan_items(Likeness(accuracy, rho), gap=gap)
+    assert "correlation (phi) of the 0/1 scores 0.4" in text_of(by_rho)
     assert [row.needed for row in by_discordance.rows] == [row.needed for row in by_rho.rows]
 
 

@@ -17,7 +17,7 @@ from monitor.app.process import MonitorProcess, end_tasks, freeze_heap
 from monitor.app.source_topic import SourceGap, SourceTopic
 from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
-from monitor.logs.errors import LogError, OffsetOutOfRange
+from monitor.logs.errors import LogError, OffsetOutOfRange, TopicChanged
 from monitor.logs.faust_app import make_app
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.publish.dead_letter_topic import DeadLetterTopic
@@ -95,7 +95,7 @@ class ClusterWorker(MonitorProcess):
         url = f"kafka://{self._kafka.addresses}/{settings.topic}"
         app = self._faust = make_app(url, settings.topic, app_id=settings.group, kafka=self._kafka)
 
-        app.origin_key = self._origin_key
+        app.origin_key, app.topic_folded = self._origin_key, self._source.topic
 
         async def fold(stream: Any) -> None:  # noqa: ANN401 - a Faust stream of chunks
             async for chunk in stream:
@@ -129,9 +129,10 @@ class ClusterWorker(MonitorProcess):
             # A spare worker waits for partitions, but not of a topic that is gone. A broker that has just started may not know it yet.
             await self._source.check_exists()
         first = await consumer.earliest_offsets(*partitions)
+        await consumer.check_topic()
         for tp in sorted(partitions):
             number = tp.partition
-            await self.store.bind_log(number, self._source.identity)
+            await self.store.bind_log(number, self._source.identity, earlier=self._source.identity_without_id)
             worker = PartitionWorker(
                 number,
                 self.store,
@@ -206,7 +207,7 @@ class ClusterWorker(MonitorProcess):
         """Wait until a needed part fails, and raise its error; a gap in the log stays in the metrics for `linger_seconds` first."""
         try:
             await super().failed()
-        except (SourceGap, OffsetOutOfRange) as error:
+        except (SourceGap, OffsetOutOfRange, TopicChanged) as error:
             self.process_metrics.source_gap.set(1)
             log.error("the log cannot be read", reason=str(error), ends_in_seconds=self.settings.linger_seconds)  # noqa: TRY400
             await asyncio.sleep(self.settings.linger_seconds)
@@ -218,10 +219,11 @@ class ClusterWorker(MonitorProcess):
         return [asyncio.create_task(self._watch())]
 
     async def _watch(self) -> None:
-        """Raise if a relay fails, or if there are records to fold but none is folded."""
+        """Raise if a relay fails, if there are records to fold but none is folded, or if the topic is another one."""
         seen: dict[int, tuple[int, float]] = {}
         while True:
             await asyncio.sleep(_WATCH_SECONDS)
+            await self._faust.consumer.check_topic()
             now = monotonic()
             for number, task in list(self._relays.items()):
                 if task.done() and not task.cancelled():

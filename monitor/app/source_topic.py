@@ -4,6 +4,7 @@ from monitor.engine.state.keys import record_digest
 from monitor.logs.errors import LogError
 from monitor.logs.kafka_records import read_record
 from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.topic_identity import TopicIdentity, topic_identity
 from monitor.publish.dead_letter_topic import SUFFIX
 from monitor.publish.topics import Topic, Topics
 from monitor.retries import while_metadata_lags
@@ -21,12 +22,18 @@ class SourceTopic:
     ----------
     partitions : int
         Its partition count, after `provide`.
+    topic : TopicIdentity
+        Its id and partition count.
     identity : str
-        Identifies the log: another cluster, or another partition count, is another log.
+        Identifies the log: another cluster, another partition count, or a topic that was created again, is another log.
+    identity_without_id : str
+        What an earlier version of this program calls the same log.
     """
 
     partitions: int
+    topic: TopicIdentity
     identity: str
+    identity_without_id: str
 
     def __init__(self, settings: Settings, kafka: KafkaSettings) -> None:
         self._settings, self._kafka, self._name = settings, kafka, settings.topic
@@ -50,7 +57,22 @@ class SourceTopic:
             for name in (settings.verdict_topic, self._name + SUFFIX):
                 await topics.provide(name, events, create=settings.create_topics != "none", retention_seconds=retention)
             self.partitions = events.partitions
-            self.identity = f"kafka:{await topics.cluster()}:{self._name}:{events.partitions} partitions"
+            self.identity_without_id = f"kafka:{await topics.cluster()}:{self._name}:{events.partitions} partitions"
+        self.topic = TopicIdentity((await self._ask()).id, events.partitions)
+        self.identity = f"{self.identity_without_id}, id {self.topic.id}" if self.topic.id else self.identity_without_id
+
+    async def _ask(self) -> TopicIdentity:
+        """Return the identity of the topic; raise `SourceGap` if no broker answers within 10 s."""
+
+        async def ask() -> TopicIdentity:
+            found = await topic_identity(self._kafka, self._name)
+            if found is None:
+                raise SourceGap(
+                    f"no broker at {self._kafka.addresses} describes topic {self._name}; check that it exists"
+                )
+            return found
+
+        return await while_metadata_lags(ask, SourceGap)
 
     async def check_exists(self) -> None:
         """Raise `SourceGap` if the topic is still gone after 10 s."""
@@ -59,8 +81,8 @@ class SourceTopic:
             async def check() -> None:
                 if await topics.find(self._name) is None:
                     raise SourceGap(
-                        f"topic {self._name} is gone from {self._kafka.addresses}: it was deleted, or the brokers lost it; restore it "
-                        "with its records, or create it again and delete the state"
+                        f"topic {self._name} is gone from {self._kafka.addresses}: it was deleted, or the brokers lost it; create a topic "
+                        "under another name, and move the state there with `rankwatch state export` and `state import --new-log`"
                     )
 
             await while_metadata_lags(check, SourceGap)

@@ -13,6 +13,10 @@ class LogDamaged(LogError):  # noqa: N818
     """The file is not a log that this version can read."""
 
 
+class TopicChanged(LogError):  # noqa: N818
+    """The topic is another one under the same name, or has another number of partitions."""
+
+
 class LogClosed(LogError):  # noqa: N818
     """The log accepts no more appends: it was closed, or its disk failed permanently."""
 

@@ -12,6 +12,7 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.origins import OriginKey
 from monitor.logs.file_log import FileLog
 from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.topic_identity import TopicIdentity
 
 KAFKA_CHUNK_BYTES = 1 << 20
 KAFKA_CHUNK_RECORDS = 6000
@@ -109,6 +110,9 @@ class FaustApp(faust.App):  # type: ignore[misc]
         For ``kafka://``: how to reach the brokers.
     origin_key
         For ``kafka://``: verifies the origins of republished records; without it none is believed.
+    topic_name, topic_folded
+        For ``kafka://``: the name of the topic, and the identity of the topic that the state was folded from; records of another one end
+        the application with `TopicChanged`. Without an identity nothing is compared.
     file_log
         For ``file://``: the open log. Its opener closes it after the application has stopped.
     chunk_records, chunk_bytes
@@ -124,6 +128,8 @@ class FaustApp(faust.App):  # type: ignore[misc]
     progress: AgentProgress
     kafka: KafkaSettings | None = None
     origin_key: OriginKey | None = None
+    topic_name: str
+    topic_folded: TopicIdentity | None = None
     file_log: FileLog | None = None
     chunk_records = 2000
     chunk_bytes = 1 << 18
@@ -193,5 +199,6 @@ def make_app(url: str, topic: str, *, app_id: str, kafka: KafkaSettings | None =
         app.kafka = kafka or KafkaSettings.from_url(url)
         app.chunk_bytes = KAFKA_CHUNK_BYTES
         app.chunk_records = KAFKA_CHUNK_RECORDS
+    app.topic_name = topic
     app.chunks = app.topic(topic, schema=ChunkSchema(value_serializer="raw"), acks=False, partitions=1)
     return app

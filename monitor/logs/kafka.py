@@ -31,6 +31,7 @@ from monitor.retries import while_metadata_lags
 
 POLL_SECONDS: Final = 0.2
 COMMIT_SECONDS: Final = 2.0
+CONFIRM_SECONDS: Final = 0.1
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -208,6 +209,8 @@ class Consumer(KafkaConnection):
                 timeout_ms=round(1000 * timeout),
                 max_records=1,  # slice
             )
+            if fetched and self.app.topic_folded is not None:
+                await self._confirm_senders(generation)
         except (FetchedOutOfRange, NoOffsetForPartitionError) as error:
             # A partition that returns during the wait has no offset, or the committed one, until the seek.
             if generation == self.app.consumer_generation_id:
@@ -219,6 +222,21 @@ class Consumer(KafkaConnection):
         return {
             TP(*tp): self._cut(TP(*tp), records, await self._kafka.position(tp)) for tp, (records,) in fetched.items()
         }
+
+    async def _confirm_senders(self, generation: int) -> None:
+        """Make sure that fetched records are of the topic that the state was folded from.
+
+        Records are fetched by the name of the topic. A broker that sent some is asked for the topic's id afterwards: if it is the right
+        one, they cannot be of a topic that was created later, however long this process or the network was paused before the fetch.
+        """
+        senders, asked = list(self._senders), None
+        self._senders.clear()
+        for sender in senders:
+            asked = sender
+            # One that has gone away since cannot answer; another one then can.
+            while generation == self.app.consumer_generation_id and not await self._check_topic(asked):
+                await asyncio.sleep(CONFIRM_SECONDS)
+                asked = None
 
     def _cut(self, tp: TP, records: list[Record], end: int) -> list[Chunk]:
         start, self._position[tp] = self._position[tp], end

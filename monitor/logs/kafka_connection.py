@@ -14,6 +14,7 @@ from faust.types import TP
 from monitor.logs.chunk_consumer import ChunkConsumer
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.logs.kafka_slices import read_in_slices
+from monitor.logs.topic_identity import ask_identity, check_identity
 
 STOP_SECONDS: Final = 5.0
 # A paused worker stays in its group. The watchdog handles one that makes no progress; one that hangs sends no heartbeats.
@@ -24,6 +25,11 @@ class KafkaConnection(ChunkConsumer):
     """A consumer's connection to the brokers."""
 
     _started_kafka: AIOKafkaConsumer | None = None
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self._senders: set[int] = set()
+        """Brokers that have sent records since they were last asked for the identity of the topic."""
 
     @property
     def _settings(self) -> KafkaSettings:
@@ -61,7 +67,7 @@ class KafkaConnection(ChunkConsumer):
         except BaseException:
             await kafka.stop()
             raise
-        read_in_slices(kafka, self.app.chunk_records)
+        read_in_slices(kafka, self.app.chunk_records, self._senders.add)
         self._started_kafka = kafka
 
     async def on_stop(self) -> None:
@@ -95,6 +101,18 @@ class KafkaConnection(ChunkConsumer):
         """Fetch the offsets of the first records of partitions from the brokers."""
         offsets = await self._kafka.beginning_offsets([TopicPartition(*tp) for tp in partitions]) if partitions else {}
         return {TP(*tp): offset for tp, offset in offsets.items()}
+
+    async def check_topic(self) -> None:
+        """Raise `TopicChanged` if a broker knows another topic under the name than the application's; do nothing if none answers."""
+        await self._check_topic(None)
+
+    async def _check_topic(self, node: int | None) -> bool:
+        """Compare the topic as one broker knows it, by default any; return whether it has answered."""
+        folded = self.app.topic_folded
+        now = await ask_identity(self._kafka._client, self.app.topic_name, node)  # noqa: SLF001 - it has the connections
+        if now is not None and folded is not None:
+            check_identity(self.app.topic_name, folded, now)
+        return now is not None
 
     def topic_partitions(self, topic: str) -> int | None:
         """Return the partition count of the topic, or None while it is unknown."""

@@ -61,7 +61,7 @@ class PlainLines:
             offsets.append(offsets[-1] + len(line) + 1)
         return offsets, lines
 
-    def is_torn(self, begin: bytes, size: int) -> bool:  # noqa: ARG002 - nothing says how long the line was to be
+    def is_torn(self, begin: bytes, size: int) -> bool:  # noqa: ARG002 - the length of the line is not known
         """Return True."""
         return True
 

@@ -93,8 +93,15 @@ class RedisStore(StoredOutbox):
         """Close the connections; committed state stays."""
         await self._connection.close()
 
-    async def bind_log(self, partition: int, identity: str) -> None:
+    async def bind_log(self, partition: int, identity: str, *, earlier: str | None = None) -> None:
         """Bind a partition's state to its log the first time, and check that it is the same log from then on.
+
+        Parameters
+        ----------
+        identity : str
+            Of the log.
+        earlier : str, optional
+            What an earlier version of this program calls the same log; a state that is bound to that is bound to `identity` from now on.
 
         Raises
         ------
@@ -105,6 +112,9 @@ class RedisStore(StoredOutbox):
             raise ValueError("identity is empty; give the identity of the log")
         keys = self._keys(partition)
         _, reply = await self._connection.fetch([("HSETNX", keys.meta, "log", identity), ("HGET", keys.meta, "log")])
+        if earlier is not None and reply.decode() == earlier != identity:
+            await self._connection.fetch([("HSET", keys.meta, "log", identity)])
+            return
         if (bound := reply.decode()) != identity:
             raise StateRefused(
                 f"the state {keys.tag} at {self._connection.address} belongs to another log ({bound}), not to this one ({identity}); use "

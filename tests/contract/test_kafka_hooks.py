@@ -7,10 +7,13 @@ import inspect
 
 import pytest
 from aiokafka import AIOKafkaConsumer
+from aiokafka.client import AIOKafkaClient
+from aiokafka.conn import AIOKafkaConnection
 from aiokafka.consumer.fetcher import Fetcher as KafkaFetcher
 from aiokafka.consumer.fetcher import FetchResult, PartitionRecords
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from aiokafka.protocol.api import Request
 from faust.app.base import App
 from faust.sensors import Sensor
 from faust.streams import Stream
@@ -96,6 +99,10 @@ def test_what_is_overridden_is_still_there(owner, name, expected):
         (FetchResult.getall, "for msg in self._partition_records:"),
         (FetchResult.getall, "len(ret_list) >= max_records"),
         (FetchResult._update_position, "consumed_to(self._partition_records.next_fetch_offset)"),
+        # The topic is asked for on a connection of its own, with a request of our own.
+        (AIOKafkaClient._get_conn, "conn_id = (node_id, group)"),
+        (AIOKafkaConnection.send, "request_struct = request.prepare(self._versions)"),
+        (Request.prepare, "raise NotImplementedError"),
         # Why every worker has an assignor class of its own.
         (StickyPartitionAssignor.on_assignment, "cls.member_assignment = "),
     ],

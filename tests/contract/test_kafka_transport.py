@@ -10,7 +10,9 @@ from faust.types import TP
 
 from monitor.engine.chunk import Origin
 from monitor.engine.origins import OriginKey
-from monitor.logs.errors import OffsetOutOfRange
+from monitor.logs.errors import OffsetOutOfRange, TopicChanged
+from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.topic_identity import TopicIdentity, topic_identity
 from monitor.retries import RetryPolicy
 from tests.kafka.workers import Store, Worker, numbers, produce, producing, until
 
@@ -221,3 +223,43 @@ async def test_progress_is_reported_to_the_broker_and_never_read_back(kafka, top
     async with Worker(kafka, topic, second):
         await until(lambda: second.offsets[0] == 100)
     assert second.records[0] == numbers(100)[30:]
+
+
+async def test_a_topic_is_identified_by_what_the_broker_says_of_it_and_not_by_its_name(kafka, topic):
+    settings = KafkaSettings(addresses=kafka.addresses)
+    assert await topic_identity(settings, topic) is None
+    await kafka.create_topic(topic, 3)
+    first = await topic_identity(settings, topic)
+    assert (len(first.id), first.partitions) == (32, 3)
+    assert await topic_identity(settings, topic) == first
+    await kafka.delete_topic(topic)
+    await kafka.create_topic(topic, 3)
+    second = await topic_identity(settings, topic)
+    assert (second.partitions, second.id != first.id) == (3, True)
+
+
+async def test_no_record_of_another_topic_reaches_the_agent(kafka, topic):
+    await kafka.create_topic(topic)
+    await produce(kafka, topic, 100)
+    identity = await topic_identity(KafkaSettings(addresses=kafka.addresses), topic)
+    for folded in (identity, TopicIdentity("", 0), identity._replace(id="")):
+        store = Store()
+        worker = Worker(kafka, topic, store)
+        worker.app.topic_folded = folded
+        async with worker:
+            await until(lambda store=store: store.offsets.get(0) == 100)
+    for folded, message in (
+        (identity._replace(id="0" * 32), f"topic {topic} was deleted and created again"),
+        (
+            identity._replace(partitions=2),
+            f"the partition count of topic {topic} is now 1, and its state was folded with 2",
+        ),
+    ):
+        store = Store()
+        app = Worker(kafka, topic, store).app
+        app.topic_folded = folded
+        await app.start()
+        with pytest.raises(TopicChanged, match=message):
+            await asyncio.wait_for(app.wait_failed(), 10)
+        await app.stop()
+        assert store.chunks == []

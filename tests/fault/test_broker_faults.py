@@ -179,7 +179,7 @@ def comes_back_empty(scene):
     scene.cluster.start()
     assert f"topic {scene.topic} is gone from 127.0.0.1" in ended(worker)
     asyncio.run(scene.cluster.create_topic(scene.topic, scene.partitions))
-    assert "holds nothing at offset" in ended(scene.workers.start())
+    assert "belongs to another log" in ended(scene.workers.start())
     assert scene.redis.contents("*:meta") == before, "the state is as it was"
     scene.say("broker's data wiped: two workers ended with exit 1 and the reason")
 

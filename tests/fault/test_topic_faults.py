@@ -1,10 +1,12 @@
 """What writers and operators do to a topic while the service folds it: each is noticed, and none makes a count wrong."""
 
 import json
+import signal
+import time
 
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.admin import RecordsToDelete
+from aiokafka.admin import NewPartitions, RecordsToDelete
 
 from monitor.engine.ownership import owner
 from tests.commands import PATIENCE, get, rankwatch, until
@@ -21,9 +23,8 @@ def service(kafka, topic, tmp_path):
         workers = []
 
         def start(*, topic=topic, **env):
+            env = {"group": topic, "verdict_topic": f"{topic}.verdicts", "linger_seconds": "0.2"} | env
             env = {f"RANKWATCH_{name.upper()}": value for name, value in env.items()}
-            env |= {"RANKWATCH_GROUP": topic, "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts"}
-            env |= {"RANKWATCH_LINGER_SECONDS": "0.2", "RANKWATCH_KAFKA_SESSION_SECONDS": "3"}
             workers.append(RunWorker(kafka.url(topic), redis.url, tmp_path / f"{len(workers)}.log", **env))
             return workers[-1]
 
@@ -142,3 +143,44 @@ async def test_records_that_were_deleted_before_they_were_folded_are_never_misse
 def stop(worker):
     worker.process.terminate()
     assert worker.process.wait(PATIENCE) == 0, worker.log_text
+
+
+@pytest.mark.parametrize("moment", ["running", "frozen"])
+async def test_records_of_a_topic_that_was_created_again_are_never_folded_onto_the_old_state(
+    kafka, topic, service, moment
+):
+    """Before, records 50 to 119 of the new topic were folded, and 0 to 49 skipped: the worker had not left its group."""
+    await kafka.create_topic(topic)
+    await send(kafka, topic, [event(k) for k in range(50)])
+    worker = service(kafka_session_seconds="30")
+    folded(service, topic, 50)
+    ready(worker)
+    before = service.redis.contents(f"{{{topic}:0}}:*")
+    if moment == "frozen":
+        worker.signal(signal.SIGSTOP)
+    await kafka.delete_topic(topic)
+    await kafka.create_topic(topic)
+    await send(kafka, topic, [event(k, "new") for k in range(120)])
+    if moment == "frozen":
+        worker.signal(signal.SIGCONT)
+    message = ended(worker)
+    assert f"topic {topic} was deleted and created again: its id is " in message
+    assert "nothing of the new topic was folded. Use another topic name for it" in message
+    after = service.redis.contents(f"{{{topic}:0}}:*")
+    assert {key: value for key, value in after.items() if b":pairs:" not in key} == {
+        key: value for key, value in before.items() if b":pairs:" not in key
+    }
+
+
+async def test_added_partitions_end_a_worker_within_seconds(kafka, topic, service):
+    await kafka.create_topic(topic, 2)
+    worker = service()
+    ready(worker)
+    async with kafka.admin() as admin:
+        await admin.create_partitions({topic: NewPartitions(3)})
+    begin = time.monotonic()
+    assert f"the partition count of topic {topic} is now 3, and its state was folded with 2: it decides where" in ended(
+        worker
+    )
+    assert time.monotonic() - begin < 10
+    assert "belongs to another log" in ended(service())

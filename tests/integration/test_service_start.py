@@ -7,6 +7,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError
 
 from monitor.app.cluster_worker import ClusterWorker
+from monitor.app.source_topic import SourceGap, SourceTopic
+from monitor.engine.state.keys import record_digest
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.topics import Topics
@@ -92,7 +94,7 @@ async def test_brokers_that_go_away_during_the_start_are_named(kafka, topic, sta
 
 
 async def test_a_log_that_is_not_the_one_of_the_state_is_refused(kafka, topic, start):
-    """Made anew with other records, with fewer of them, and with another number of partitions."""
+    """Made anew with the same records, with fewer of them, and with another number of partitions; or another record where it ended."""
 
     async def make(partitions, *values):
         await kafka.create_topic(topic, partitions)
@@ -106,14 +108,20 @@ async def test_a_log_that_is_not_the_one_of_the_state_is_refused(kafka, topic, s
     worker.process.terminate()
     assert worker.process.wait(PATIENCE) == 0, worker.log_text
     for partitions, values, message in (
-        (1, (b"one", b"other"), "holds another record at offset 1, where the last record was folded"),
-        (1, (b"one",), "holds nothing at offset 1"),
+        (1, (b"one", b"two"), "belongs to another log"),  # the same records
+        (1, (b"one",), "belongs to another log"),
         (2, (b"one", b"two"), "belongs to another log"),
     ):
         await kafka.delete_topic(topic)
         await make(partitions, *values)
         assert message in ended(start(linger_seconds="0.5"))
         assert redis_off(start, topic) == 2, "the state is as it was"
+    source = SourceTopic(Settings(topic=topic), KafkaSettings(addresses=kafka.addresses))
+    await source.check_last_record(0, (1, record_digest(b"two")), 0)
+    await source.check_last_record(0, (1, record_digest(b"other")), 2)
+    for offset, content in ((1, "another record"), (2, "nothing")):
+        with pytest.raises(SourceGap, match=f"holds {content} at offset {offset}, where the last record was folded"):
+            await source.check_last_record(0, (offset, record_digest(b"other")), 0)
 
 
 @pytest.mark.smoke

@@ -130,6 +130,7 @@ async def _load_state(
     for start in range(0, len(born), _BENCHMARKS_AT_ONCE):
         part = born[start : start + _BENCHMARKS_AT_ONCE]
         benchmarks += await _fetch_heads(fetch, keys, [(key, name) for _, _, name, key in part])
+    _check_offsets(benchmarks, _offset(meta))
     for columns in _slices(benchmarks):
         (values,) = await fetch([("MGET", *(keys.score(replies.key, k) for replies, k in columns))])
         for (replies, _), value in zip(columns, values, strict=True):
@@ -156,6 +157,13 @@ async def _load_state(
         counters=json.loads(meta.get(b"counters", b"{}")),
     )
     return LoadedState(state, seal)
+
+
+def _check_offsets(benchmarks: list[_Replies], off: int) -> None:
+    """Raise `_Damaged` for a benchmark that is ahead of its partition: it is part of a torn transaction, and matches its own digests."""
+    for replies in benchmarks:
+        if int(replies.spec[b"off"]) > off:
+            raise _Damaged(f"the offset of benchmark {replies.name!r}")
 
 
 def _offset(meta: Mapping[bytes, bytes]) -> int:

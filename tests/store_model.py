@@ -83,7 +83,7 @@ class Evaluation:
         origins = {rng.randint(0, 9): (rng.randint(0, 2**40), rng.randint(0, 9)) for _ in range(rng.randint(0, 2))}
         last = (self.off - 1, f"{rng.getrandbits(128):032x}") if rng.random() < 0.8 else None
         counters = {"records": self.off, "rejected": rng.randint(0, 9)}
-        return Delta(0, start, self.off, benchmarks, sources, origins, last, counters)
+        return Delta(0, start, self.off, benchmarks, sources, origins, last=last, counters=counters)
 
     def _benchmark(self, name, start, sequence):
         rng = self.random

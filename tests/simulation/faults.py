@@ -1,0 +1,199 @@
+"""The actions that are injected into a run, and how a seed chooses them."""
+
+from typing import Any, NamedTuple
+
+
+class Action(NamedTuple):
+    """One fault at one time; what it does without its target (a worker that is not up) is nothing."""
+
+    time: float
+    kind: str
+    arguments: dict[str, Any]
+
+    def __str__(self):
+        words = ", ".join(
+            f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in self.arguments.items()
+        )
+        return f"{self.time:8.3f}  {self.kind}({words})"
+
+
+def choose(rng, seconds, workers, partitions):
+    """The actions of a run, in the order of their times."""
+    kinds, weights = zip(*((kind, weight) for kind, (weight, _) in KINDS.items()), strict=True)
+    actions = []
+    for _ in range(rng.randrange(10, 100)):
+        kind = rng.choices(kinds, weights)[0]
+        arguments = KINDS[kind][1](rng, workers, partitions)
+        actions.append(Action(round(rng.uniform(0, seconds), 3), kind, arguments))
+    return sorted(actions, key=lambda action: action.time)
+
+
+def inject(world, action):
+    """Do it; return whether it did something."""
+    return globals()[f"_{action.kind}"](world, **action.arguments)
+
+
+def _seconds(low, high):
+    return lambda rng, *_: {"seconds": round(rng.uniform(low, high), 3)}
+
+
+def _worker(low=0.0, high=0.0, **more):
+    def arguments(rng, workers, _):
+        made = {"worker": rng.randrange(workers)}
+        return made | ({"seconds": round(rng.uniform(low, high), 3)} if high else {})
+
+    return arguments
+
+
+def _share(rng, *_):
+    return {"share": round(rng.choice((0.0, 0.5, 0.95, 1.0, rng.random())), 3)}
+
+
+def _length(rng, *_):
+    return {"length": rng.choice((0, rng.randrange(1, 60), rng.randrange(1, 2_000), rng.randrange(1, 20_000)))} | {
+        "seconds": round(rng.uniform(0.05, 3), 3)
+    }
+
+
+def _count(rng, *_):
+    return {"count": rng.randrange(1, 4)}
+
+
+def _resent(rng, _, partitions):
+    return {"partition": rng.randrange(partitions), "count": rng.randrange(1, 8)}
+
+
+def _slowness(rng, *_):
+    return {"factor": rng.choice((5, 20, 100)), "seconds": round(rng.uniform(1, 5), 3)}
+
+
+def _kill(world, worker, seconds):
+    return world.slots[worker].kill(seconds)
+
+
+def _stop(world, worker, seconds):
+    return world.slots[worker].stop(seconds)
+
+
+def _freeze(world, worker, seconds):
+    return world.slots[worker].freeze(seconds)
+
+
+_pause = _freeze
+
+
+def _clock(world, worker, seconds):
+    world.slots[worker].process.skew += seconds
+    return True
+
+
+def _rebalance(world):
+    world.group.begin()
+    return True
+
+
+def _cut(world, worker):
+    return world.network.cut(process=world.slots[worker].process) > 0
+
+
+def _cut_all(world):
+    return world.network.cut() > 0
+
+
+def _cut_request(world, share):
+    world.network.cut_next("request", share)
+    return True
+
+
+def _cut_reply(world, share):
+    world.network.cut_next("reply", share)
+    return True
+
+
+def _slow_network(world, factor, seconds):
+    world.network.slow = factor
+    world.later(seconds, setattr, world.network, "slow", 1.0)
+    return True
+
+
+def _store_killed(world, length, seconds):
+    """Kill the server, lose the end of its file, start it again."""
+    if not world.server.up:
+        return False
+    world.server.kill()
+    world.network.cut(server=world.server)
+    if length:
+        world.lose(length)
+    world.later(seconds, world.start_store)
+    return True
+
+
+def _store_wiped(world, seconds):
+    """Kill the server and lose all of its file."""
+    return _store_killed(world, 1 << 40, seconds)
+
+
+def _store_stalled(world, seconds):
+    if world.server.stalled or not world.server.up:
+        return False
+    world.server.stall()
+    world.later(seconds, world.server.resume)
+    return True
+
+
+def _scripts_flushed(world):
+    world.server._scripts.clear()
+    return True
+
+
+def _broker_down(world, seconds):
+    if not world.broker.ready.is_set():
+        return False
+    world.broker.ready.clear()
+    world.later(seconds, world.broker.ready.set)
+    return True
+
+
+def _slow_broker(world, factor, seconds):
+    world.broker.slow = factor
+    world.later(seconds, setattr, world.broker, "slow", 1.0)
+    return True
+
+
+def _ack_lost(world, count):
+    world.broker.lost_acks += count
+    return True
+
+
+def _resend(world, partition, count):
+    """A producer sends its last messages again."""
+    log = world.broker.topics[world.topic][partition]
+    own = [record for record in log.records if not record.headers][-count:]
+    for record in own:
+        world.broker.append(world.topic, partition, record.value)
+    return bool(own)
+
+
+KINDS = {
+    "kill": (3, _worker(0.05, 8)),
+    "stop": (1, _worker(0.05, 4)),
+    "freeze": (2, _worker(2, 15)),
+    "pause": (3, _worker(0.01, 1)),
+    "clock": (1, _worker(-3600, 3600)),
+    "rebalance": (1, lambda *_: {}),
+    "cut": (2, _worker()),
+    "cut_all": (1, lambda *_: {}),
+    "cut_request": (4, _share),
+    "cut_reply": (4, _share),
+    "slow_network": (1, _slowness),
+    "store_killed": (3, _length),
+    "store_wiped": (1, _seconds(0.05, 3)),
+    "store_stalled": (1, _seconds(0.05, 6)),
+    "scripts_flushed": (1, lambda *_: {}),
+    "broker_down": (1, _seconds(0.05, 6)),
+    "slow_broker": (1, _slowness),
+    "ack_lost": (2, _count),
+    "resend": (2, _resent),
+}
+"""How often each kind is chosen, and its arguments."""

@@ -1,0 +1,271 @@
+"""Compares what is stored, loaded and published with an oracle that shares no code with the engine, after every step.
+
+The oracle (tests/kafka/topic_oracle.py) folds the records of each partition one by one. What is stored is read from the keys of the
+simulated server directly, not with the store's code.
+"""
+
+import json
+import struct
+
+from tests.kafka.topic_oracle import PartitionFold, stored_state
+
+
+class Wrong(AssertionError):  # noqa: N818 - a verdict
+    """Something is not what the log says."""
+
+
+class Expected:
+    """What the fold of the records before an offset comes to."""
+
+    def __init__(self, fold):
+        self.counters, self.origins, self.sources = fold.counted(), dict(fold.origins), dict(fold.sources)
+        self.letters, self.misrouted = frozenset(fold.letters), frozenset(fold.misrouted)
+        self.benchmarks = {name: _copy(fold.state(name)) for name in fold.benchmarks}
+        self.latches = {
+            latch[0]: (name, key, latch)
+            for name, state in self.benchmarks.items()
+            for key, latch in state["latches"].items()
+        }
+
+
+def span_of(value):
+    """The (path, start, generation, end, prefix, line) of a record that holds a span of a file, or None."""
+    if value is None or b'"source"' not in value:
+        return None
+    data = json.loads(value)
+    source = data["source"]
+    return source["path"], data["from"], source["generation"], data["to"], source["prefix"], source["line"]
+
+
+def _copy(state):
+    return {name: value.copy() if isinstance(value, dict | list) else value for name, value in state.items()}
+
+
+class Fold(PartitionFold):
+    """Notes the places of misrouted events, and skips a span of a file that was read before."""
+
+    def __init__(self, number, partitions):
+        super().__init__(number, partitions)
+        self.misrouted, self._at, self.sources = [], (-1, -1), {}
+
+    def record(self, record):
+        span = span_of(record.value)
+        if span is not None:
+            path, start, *position = span
+            generation, end = self.sources.get(path, (0, 0))[:2]
+            if (generation, end) != (position[0], start):
+                self.counters.update(records=1, skipped_spans=1)
+                return
+            self.sources[path] = tuple(position)
+        super().record(record)
+
+    def one(self, data, offset, index):
+        before = self.counters["misrouted"]
+        super().one(data, offset, index)
+        if self.counters["misrouted"] > before:
+            place = self._at[1] + 1 if self._at[0] == offset else 0
+            self._at = offset, place
+            self.misrouted.append(self._at)
+
+
+class Judge:
+    """Knows the whole log, and remembers what was stored and published."""
+
+    def __init__(self, topic, verdicts, partitions, server):
+        self._topic, self._verdicts, self._partitions, self._server = topic, verdicts, partitions, server
+        self._history = [[] for _ in range(partitions)]
+        self._folds = [Fold(p, partitions) for p in range(partitions)]
+        self._done = [0] * partitions
+        self._known = [{} for _ in range(partitions)]
+        self.stored = [0] * partitions
+        """The highest offset that was ever stored."""
+        self._seen = [-1] * partitions
+        self.suspect = set()
+        """Partitions whose state may be damaged, because the server's file was cut inside a transaction: then it must not be loaded."""
+        self.letters, self.copies, self.published = set(), set(), {}
+        self._last = {}
+        self.checks = 0
+
+    def appended(self, topic, partition, record):
+        """A record has come into a topic."""
+        if topic == self._topic:
+            self._history[partition].append(record)
+            origin = dict(record.headers).get("rankwatch-origin")
+            if origin is not None:
+                self.copies.add(tuple(map(int, origin.split(b":")[:3])))
+        elif topic == self._verdicts:
+            self._publish(record)
+        else:
+            headers = dict(record.headers)
+            self.letters.add(tuple(int(headers[name]) for name in ("partition", "offset", "index")))
+
+    def expected(self, partition, off):
+        """The fold of the records before an offset."""
+        known = self._known[partition]
+        if off not in known:
+            fold, done = self._folds[partition], self._done[partition]
+            history = self._history[partition]
+            if done and history[done - 1].offset >= off:
+                fold, done = Fold(partition, self._partitions), 0
+            while done < len(history) and history[done].offset < off:
+                fold.record(history[done])
+                done += 1
+            if done >= self._done[partition]:
+                self._folds[partition], self._done[partition] = fold, done
+            known[off] = Expected(fold)
+        return known[off]
+
+    def check_store(self):
+        """Compare what is stored, where it has moved."""
+        for partition in range(self._partitions):
+            off = self._stored_off(partition)
+            if off == self._seen[partition]:
+                continue
+            self._seen[partition] = off
+            self.stored[partition] = max(self.stored[partition], off)
+            if not off:
+                continue
+            expected = self.expected(partition, off)
+            self.checks += 1
+            if missing := expected.letters - {place[1:] for place in self.letters if place[0] == partition}:
+                raise Wrong(
+                    f"partition {partition} is stored up to {off}, without the dead letters of {sorted(missing)}"
+                )
+            if missing := expected.misrouted - {place[1:] for place in self.copies if place[0] == partition}:
+                raise Wrong(f"partition {partition} is stored up to {off}, without the copies of {sorted(missing)}")
+            if partition not in self.suspect:
+                _compare(f"partition {partition} as stored at {off}", self._read(partition), expected)
+
+    def _stored_off(self, partition):
+        meta = self._server.database.keys.get(f"{self._tag(partition)}:meta".encode()) or {}
+        return int(meta.get(b"off", b"0"))
+
+    def _tag(self, partition):
+        return f"{{{self._topic}:{partition}}}"
+
+    def _read(self, partition):
+        return read(self._server.database.keys, self._tag(partition))
+
+    def forget(self):
+        """Another state is stored now: look at all of it after the next script."""
+        self._seen = [-1] * self._partitions
+
+    def restarted(self):
+        """The server has read its file."""
+        self.forget()
+        if self._server.dangling:
+            self.suspect.update(range(self._partitions))
+
+    def check_loaded(self, worker):
+        """Compare a state that a worker has just loaded: if it is right, what is stored is right."""
+        self.check_memory(worker)
+        if worker.partition.off == self._stored_off(worker.number):
+            self.suspect.discard(worker.number)
+
+    def check_memory(self, worker):
+        """Compare the state in a worker's memory."""
+        partition = worker.partition
+        expected = self.expected(worker.number, partition.off)
+        self.checks += 1
+        state = {
+            "counters": partition.counters,
+            "origins": partition.origins,
+            "sources": {path: tuple(source) for path, source in partition.sources.items()},
+            "benchmarks": {name: stored_state(benchmark) for name, benchmark in partition.benchmarks.items()},
+        }
+        _compare(f"partition {worker.number} in memory at {partition.off}", state, expected)
+        if worker.committed > self.stored[worker.number]:
+            raise Wrong(f"partition {worker.number} is reported as stored up to {worker.committed}, but never was")
+
+    def _publish(self, record):
+        """Check a verdict change that is published."""
+        identifier = dict(record.headers)["ce_id"].decode()
+        _, partition, change = identifier.rsplit("/", 2)
+        partition = int(partition)
+        expected = self.expected(partition, self.stored[partition]).latches.get(change)
+        if expected is None:
+            raise Wrong(f"{identifier} is published, but not among the changes up to {self.stored[partition]}")
+        data = json.loads(record.value)
+        name, key, latch = expected
+        order = self.expected(partition, self.stored[partition]).benchmarks[name]["contestants"]
+        if (data["benchmark"], *_latch(data, order)) != (name, key, latch):
+            raise Wrong(f"{identifier} is published as {_latch(data, order)}, but is {key}, {latch}")
+        place = tuple(map(int, change.split("-")))
+        if identifier not in self.published:
+            if place < self._last.get((partition, name), (-1, -1)):
+                raise Wrong(f"{identifier} is published after {self._last[partition, name]}")
+            self._last[partition, name] = place
+        elif self.published[identifier] != record.value:
+            raise Wrong(f"{identifier} is published again with other bytes")
+        self.published[identifier] = record.value
+
+    def check_end(self):
+        """Everything is folded, stored and published."""
+        wanted = set()
+        for partition, history in enumerate(self._history):
+            if history:
+                expected = self.expected(partition, history[-1].offset + 1)
+                wanted |= {f"{self._topic}/{partition}/{change}" for change in expected.latches}
+                letters = {place[1:] for place in self.letters if place[0] == partition}
+                if letters != expected.letters:
+                    raise Wrong(
+                        f"partition {partition} has dead letters {sorted(letters ^ expected.letters)} too many or too few"
+                    )
+        if wanted != self.published.keys():
+            raise Wrong(f"published are not {sorted(wanted ^ self.published.keys())}")
+
+
+def _compare(what, state, expected):
+    for name in ("counters", "origins", "sources"):
+        if state[name] != getattr(expected, name):
+            raise Wrong(f"{what}: {name} {state[name]}, expected {getattr(expected, name)}")
+    if state["benchmarks"].keys() != expected.benchmarks.keys():
+        raise Wrong(f"{what}: benchmarks {sorted(state['benchmarks'].keys() ^ expected.benchmarks.keys())}")
+    for name, benchmark in state["benchmarks"].items():
+        for part, value in benchmark.items():
+            if value != expected.benchmarks[name][part]:
+                raise Wrong(f"{what}, {name}: {part} {value}, expected {expected.benchmarks[name][part]}")
+
+
+def read(keys, tag):
+    """What is stored under a tag, as plain values: the layout of monitor/store/layout.py, decoded here once more."""
+    meta = keys.get(f"{tag}:meta".encode()) or {}
+    benchmarks = {}
+    for key, entry in (keys.get(f"{tag}:benchmarks".encode()) or {}).items():
+        name = json.loads(entry)[2]
+
+        def get(kind, key=key):
+            return keys.get(f"{tag}:{kind}:".encode() + key)
+
+        spec = get("spec")
+        rows = list(map(json.loads, (get("rows") or b"").splitlines()))
+        contestants = [tuple(json.loads(line)) for line in (get("models") or b"").splitlines()]
+        values = get("values") or b""
+        codes = [None, None, 0.0, 1.0, *(x / 10**12 for x in struct.unpack(f"<{len(values) // 8}q", values))]
+        scores = {}
+        for place, contestant in enumerate(contestants):
+            column = keys.get(f"{tag}:scores:".encode() + key + b":%d" % place) or b""
+            for (item, repeat, _), code in zip(rows, column, strict=False):
+                if code:
+                    scores[item, repeat, contestant] = codes[code]
+        latches = dict(_latch(json.loads(value), contestants) for value in (get("verdicts") or {}).values())
+        benchmarks[name] = {
+            "counters": json.loads(spec[b"counters"]),
+            "contestants": contestants,
+            "items": list(dict.fromkeys(row[0] for row in rows)),
+            "scores": scores,
+            "latches": latches,
+        }
+    origins = {int(k[7:]): tuple(json.loads(v)) for k, v in meta.items() if k.startswith(b"origin:")}
+    sources = {path: tuple(s) for path, *s in (json.loads(v) for k, v in meta.items() if k.startswith(b"source:"))}
+    return {"counters": json.loads(meta[b"counters"]), "origins": origins, "sources": sources, "benchmarks": benchmarks}
+
+
+def _latch(change, order):
+    """A verdict change as the oracle names it: its key, and (id, side, n, b, c) with the pair in the order of arrival."""
+    named = (change["model_a"], change["epoch_a"]), (change["model_b"], change["epoch_b"])
+    pair = tuple(sorted(named, key=order.index))
+    flip, evidence = pair != named, change["evidence"]
+    b, c = (evidence["c"], evidence["b"]) if flip else (evidence["b"], evidence["c"])
+    side = 0 if change["after"] == "tie" else 1 if (change["after"] == "a") != flip else -1
+    return (pair, change["procedure"], change["kind"]), (change["id"], side, evidence["n"], b, c)

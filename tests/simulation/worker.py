@@ -1,0 +1,252 @@
+"""One worker: the real `ClusterWorker`, `PartitionWorker`, store client and publishers, with the transport replaced."""
+
+import asyncio
+import contextlib
+from functools import partial
+from unittest.mock import MagicMock, patch
+
+import structlog
+from faust.types import TP
+
+from monitor.app import cluster_worker, process, source_topic
+from monitor.app.cluster_worker import ClusterWorker
+from monitor.app.process import end_tasks
+from monitor.logs.errors import OffsetOutOfRange
+from monitor.logs.kafka_records import chunks
+from monitor.logs.topic_identity import TopicIdentity, check_identity
+from tests.simulation.log import Producer, Topics
+
+log = structlog.get_logger()
+
+
+class Worker(ClusterWorker):
+    """Without the web server; `loaded` is called with each partition after its load."""
+
+    def __init__(self, settings, kafka, loaded):
+        super().__init__(settings, kafka)
+        self._loaded = loaded
+
+    async def _start_web(self):
+        pass
+
+    async def _take(self, partitions):
+        await super()._take(partitions)
+        for worker in self.partitions.values():
+            self._loaded(worker)
+
+
+@contextlib.contextmanager
+def replaced(world):
+    """Replace what is outside of a worker: the transport, and the clients of the broker."""
+    rng = world.rng("producer")
+
+    async def read_record(_settings, topic, partition, offset):
+        await world.broker.request()
+        some, _ = world.broker.topics[topic][partition].read(offset, 1)
+        return (some[0].value or b"") if some and some[0].offset == offset else None
+
+    async def topic_identity(_kafka, topic):
+        await world.broker.request()
+        return TopicIdentity(world.broker.ids[topic], len(world.broker.topics[topic]))
+
+    def make_app(_url, topic, **_):
+        return Transport(world, topic)
+
+    with (
+        patch.object(cluster_worker, "make_app", make_app),
+        patch.object(cluster_worker, "KafkaProducer", partial(Producer, world.broker, rng)),
+        patch.object(process, "gc", MagicMock()),
+        patch.object(cluster_worker, "monotonic", world.loop.time),
+        patch.object(source_topic, "Topics", partial(Topics, world.broker)),
+        patch.object(source_topic, "read_record", read_record),
+        patch.object(source_topic, "topic_identity", topic_identity),
+        structlog.testing.capture_logs() as logs,
+    ):
+        world.logs = logs
+        yield
+
+
+class Transport:
+    """In place of Faust and its consumer: joins the group, reads ahead by a chunk, seeks, and feeds the agent.
+
+    The order of its steps is that of `monitor.logs.kafka.Consumer`; what was read before a seek or a rebalance is of an older generation,
+    and dropped.
+    """
+
+    def __init__(self, world, topic):
+        self._world, self._topic = world, topic
+        self._broker, self._group, self._rng = world.broker, world.group, world.rng(f"transport {world.unique()}")
+        self.chunks, self.consumer, self.flow_control = object(), self, self
+        self._generation, self._position, self._next = 0, {}, {}
+        self._buffer, self._room, self._filled = [], asyncio.Event(), asyncio.Event()
+        self._readable, self._free = asyncio.Event(), asyncio.Event()
+        self._free.set()
+        self._suspended, self._lost = False, asyncio.Event()
+        self._crashed, self._tasks = asyncio.get_running_loop().create_future(), []
+
+    def _logs(self):
+        return self._broker.topics[self._topic]
+
+    # The application
+
+    def agent(self, _channel, name):
+        def register(function):
+            self._fold = function
+
+        return register
+
+    async def start(self):
+        self._tasks = [
+            asyncio.create_task(self._guarded(work))
+            for work in (self._membership, self._heartbeats, self._read, self._agent)
+        ]
+
+    async def _guarded(self, work):
+        try:
+            await work()
+        except Exception as error:  # noqa: BLE001 - the process fails with it
+            if not self._crashed.done():
+                self._crashed.set_exception(error)
+
+    async def stop(self):
+        await end_tasks(self._tasks)  # a client library may swallow a cancellation
+        self._group.leave(self)
+
+    async def wait_failed(self):
+        await asyncio.shield(self._crashed)
+
+    async def settled(self):
+        await self._free.wait()
+
+    def suspend(self):
+        self._suspended = True
+
+    # Membership
+
+    async def _membership(self):
+        while True:
+            await self._revoke()
+            self._lost.clear()
+            numbers = await self._group.join(self)
+            await self._assign({TP(self._topic, number) for number in numbers})
+            await self._lost.wait()
+
+    async def _heartbeats(self):
+        while True:
+            await asyncio.sleep(0.5)
+            if not self._group.heartbeat(self):
+                self._lost.set()
+
+    async def _revoke(self):
+        revoked = set(self._position)
+        self._generation += 1
+        self._position.clear()
+        self._next.clear()
+        self._readable.clear()
+        self._drop()
+        if revoked:
+            try:
+                async with asyncio.timeout(self._group.rebalance / 2):
+                    await self.settled()
+                    await self.on_revoked(revoked)
+            except TimeoutError:
+                log.warning("a chunk was not finished in time")
+
+    async def _assign(self, partitions):
+        await self.on_assigned(partitions)
+        if not partitions:
+            return
+        offsets = {**await self.earliest_offsets(*partitions), **await self.stored_offsets(partitions)}
+        await self._broker.request()
+        for tp, offset in sorted(offsets.items()):
+            if not self._logs()[tp.partition].first <= offset <= self._logs()[tp.partition].end:
+                raise OffsetOutOfRange(f"offset {offset} is outside partition {tp.partition}")
+        self._continue_at(dict(sorted(offsets.items())))
+
+    # The consumer
+
+    async def earliest_offsets(self, *partitions):
+        await self._broker.request()
+        return {tp: self._logs()[tp.partition].first for tp in sorted(partitions)}
+
+    def topic_partitions(self, _topic):
+        return len(self._logs())
+
+    async def check_topic(self):
+        await self._broker.request()
+        check_identity(self._topic, self.topic_folded, TopicIdentity(self._broker.ids[self._topic], len(self._logs())))
+
+    def highwater(self, tp):
+        return self._logs()[tp.partition].end if tp in self._position else None
+
+    def has_read_on(self, tp):
+        return self._position.get(tp, 0) > self._next.get(tp, 0)
+
+    async def seek_wait(self, partitions):
+        known = {tp: offset for tp, offset in partitions.items() if tp in self._position}
+        if known:
+            self._continue_at(known)
+
+    def _continue_at(self, offsets):
+        self._generation += 1
+        self._next.update(offsets)
+        self._position.update(self._next)
+        self._drop()
+        self._readable.set()
+
+    def _drop(self):
+        self._buffer.clear()
+        self._room.set()
+        self._broker.wake()
+
+    # From the log to the agent
+
+    async def _read(self):
+        """Fetch while the buffer has room for another chunk."""
+        while True:
+            await self._readable.wait()
+            generation = self._generation
+            tps = [tp for tp, position in sorted(self._position.items()) if position < self._logs()[tp.partition].end]
+            if not tps:
+                await self._broker.changed()
+                continue
+            tp = self._rng.choice(tps)
+            start, partition = self._position[tp], self._logs()[tp.partition]
+            await self._broker.request()
+            if generation != self._generation:
+                continue
+            if start < partition.first:
+                raise OffsetOutOfRange(f"offset {start} is outside partition {tp.partition}")
+            records, end = partition.read(start, self._rng.choice((1, 2, 3, 5, 10, 40)))
+            await self.check_topic()
+            if generation != self._generation:
+                continue
+            if not records:
+                await self._broker.changed()
+                continue
+            self._position[tp] = end
+            for chunk in chunks(
+                records, tp.partition, start, end, self._rng.choice((200, 1000, 1 << 20)), self.origin_key
+            ):
+                while len(self._buffer) >= 2 and generation == self._generation:
+                    self._room.clear()
+                    await self._room.wait()
+                if generation != self._generation:
+                    break
+                self._buffer.append((tp, chunk))
+                self._filled.set()
+
+    async def _agent(self):
+        await self._fold(self._stream())
+
+    async def _stream(self):
+        while True:
+            while not self._buffer or self._suspended:
+                self._filled.clear()
+                await self._filled.wait()
+            tp, chunk = self._buffer.pop(0)
+            self._room.set()
+            self._next[tp] = chunk.end
+            self._free.clear()
+            yield chunk
+            self._free.set()

@@ -1,0 +1,296 @@
+"""One run: a seed, its actions, and what comes of them."""
+
+import asyncio
+import gc
+import hashlib
+import random
+import traceback
+import warnings
+from dataclasses import dataclass, field
+
+from monitor.logs.errors import LogError
+from monitor.logs.kafka_settings import KafkaSettings
+from monitor.settings import Settings
+from monitor.store.errors import StateRefused, StoreError
+from tests.simulation.clock import Deadlock, Process, VirtualLoop, virtual_time
+from tests.simulation.faults import choose, inject
+from tests.simulation.judge import Judge, Wrong
+from tests.simulation.log import Broker, Group
+from tests.simulation.network import Network
+from tests.simulation.store import Server, stream_id
+from tests.simulation.traffic import closing, traffic
+from tests.simulation.worker import Worker, replaced
+
+TOPIC = "events"
+VERDICTS = "rankwatch.verdicts"
+SETTINGS = Settings(topic=TOPIC, redis_url="redis://store:6379/0", snapshot_seconds=3.0, linger_seconds=0.5)
+KAFKA = KafkaSettings(addresses="broker:9092")
+QUIET = 16.0
+"""Virtual seconds after which no fault lasts any more."""
+
+PATIENCE = 150.0
+"""Virtual seconds from then until everything must be folded, stored and published."""
+
+
+@dataclass
+class Result:
+    """What came of a run."""
+
+    seed: int
+    actions: list
+    failure: str | None = None
+    injected: dict = field(default_factory=dict)
+    refused: int = 0
+    checks: int = 0
+    seconds: float = 0.0
+    digest: str = ""
+
+
+class Slot:
+    """A worker that is started again when it ends."""
+
+    def __init__(self, world, number):
+        self._world, self.number, self.starts, self.worker = world, number, 0, None
+        self.start()
+
+    def start(self):
+        self.starts += 1
+        self.process = Process(f"worker {self.number}.{self.starts}")
+        self._stopping = asyncio.Event()
+        self._world.loop.spawn(self._run(self.process), self.process)
+
+    async def _run(self, process):
+        world, error = self._world, None
+        try:
+            self.worker = Worker(SETTINGS, KAFKA, world.judged(world.judge.check_loaded))
+            async with self.worker as worker:
+                failed, stop = asyncio.create_task(worker.failed()), asyncio.create_task(self._stopping.wait())
+                await asyncio.wait((failed, stop), return_when=asyncio.FIRST_COMPLETED)
+                for task in (failed, stop):
+                    task.cancel()
+                if failed.done() and not failed.cancelled():
+                    failed.result()
+        except Exception as raised:  # noqa: BLE001 - the world judges it
+            error = raised
+        if process.alive:
+            self._ended(process, error)
+
+    def _ended(self, process, error):
+        process.kill()
+        self.worker = None
+        self._world.network.forget(process)
+        self._world.exited(self, error)
+        self._world.later(2.0, self.start)
+
+    def kill(self, seconds):
+        if not self.process.alive:
+            return False
+        self.process.kill()
+        self.worker = None
+        self._world.network.forget(self.process)
+        self._world.later(seconds, self.start)
+        return True
+
+    def stop(self, seconds):
+        if not self.process.alive or self.process.frozen or self._stopping.is_set():
+            return False
+        self._stopping.set()
+        return True
+
+    def freeze(self, seconds):
+        if not self.process.alive or self.process.frozen:
+            return False
+        self.process.freeze()
+        self._world.later(seconds, self.process.thaw, self._world.loop)
+        return True
+
+
+class World:
+    """Everything of one run."""
+
+    topic = TOPIC
+
+    def __init__(self, seed, actions=None):
+        self.seed = seed
+        rng = self.rng("world")
+        self._partitions, self._workers, self._seconds = rng.randrange(1, 4), rng.randrange(1, 4), rng.choice((20, 60))
+        chosen = choose(self.rng("faults"), self._seconds, self._workers, self._partitions)
+        self.actions = chosen if actions is None else actions
+        self._unique = 0
+        self.trace = []
+
+    def rng(self, name):
+        return random.Random(f"{self.seed}:{name}")
+
+    def unique(self):
+        self._unique += 1
+        return self._unique
+
+    def run(self):
+        """Run it to its end; garbage, which differs from run to run, is collected afterwards."""
+        collects = gc.isenabled()
+        gc.disable()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # a killed process closes nothing
+            try:
+                return self._run()
+            finally:
+                self.slots = self.network = self.loop = self.server = self.broker = self.group = self.judge = None
+                self._failed = self.logs = None
+                gc.collect()
+                if collects:
+                    gc.enable()
+
+    def _run(self):
+        result = Result(self.seed, self.actions)
+        network = self.network = Network(self.rng("network"))
+        loop = self.loop = VirtualLoop(network.connect)
+        self.result = result
+        self._failed = None
+        with virtual_time(loop, self.seed):
+            asyncio.set_event_loop(loop)
+            try:
+                loop.run_until_complete(loop.spawn(self._main()))
+            except Wrong as wrong:
+                result.failure = f"{wrong}"
+            except (Deadlock, AssertionError) as error:
+                result.failure = f"{type(error).__name__}: {error}"
+            finally:
+                loop.end()
+                asyncio.set_event_loop(None)
+        result.checks, result.seconds = self.judge.checks, loop.now
+        result.digest = hashlib.sha256("\n".join(self.trace).encode()).hexdigest()[:16]
+        return result
+
+    def later(self, seconds, function, *args):
+        """Call something outside of all processes."""
+        self.loop.call_later(seconds, function, *args, context=self._outside)
+
+    def judged(self, check):
+        """A check whose failure ends the run."""
+
+        def run(*args):
+            try:
+                check(*args)
+            except Wrong as wrong:
+                self.fail(wrong)
+
+        return run
+
+    def fail(self, wrong):
+        """End the run with a failure."""
+        if not self._failed.done():
+            self._failed.set_exception(wrong)
+
+    async def _main(self):
+        import contextvars
+
+        self._outside = contextvars.copy_context()
+        self._failed = self.loop.create_future()
+        self.server = Server(lambda: self.judged(self.judge.check_store)())  # noqa: PLW0108 - the judge comes later
+        self.network.servers["store"] = self.server
+        self.judge = Judge(TOPIC, VERDICTS, self._partitions, self.server)
+        self.broker = Broker(self.rng("broker"), self._appended)
+        for name in (TOPIC, VERDICTS, f"{TOPIC}.dlq"):
+            self.broker.create(name, self._partitions)
+        self.group = Group(self.loop, self.rng("group"), self._partitions)
+        for message in traffic(self.rng("traffic"), self._partitions, self._seconds):
+            self.later(message.time, self.broker.append, TOPIC, message.partition, message.value, (), message.gap)
+        for action in self.actions:
+            self.later(action.time, self._inject, action)
+        with replaced(self):
+            self.slots = [Slot(self, number) for number in range(self._workers)]
+            driver = self.loop.spawn(self._drive())
+            await asyncio.wait((driver, self._failed), return_when=asyncio.FIRST_COMPLETED)
+            self.note("end")
+            for slot in self.slots:
+                slot.process.kill()
+            if self._failed.done():
+                self._failed.result()
+            driver.result()
+
+    async def _drive(self):
+        await asyncio.sleep(self._seconds)
+        self.network.cuts.clear()
+        self.broker.lost_acks = 0
+        await asyncio.sleep(QUIET)
+        # A worker notices that the store has lost writes when it commits the next records.
+        for message in closing(self._partitions):
+            self.broker.append(TOPIC, message.partition, message.value)
+        end = self.loop.now + PATIENCE
+        while not self._quiet():
+            if self.loop.now > end:
+                raise Wrong(
+                    f"not everything is folded and published after {PATIENCE:.0f} s without faults: {self._state()}"
+                )
+            await asyncio.sleep(1.0)
+        self.check_workers()
+        self.judge.check_end()
+
+    def _state(self):
+        ends = [log.end for log in self.broker.topics[TOPIC]]
+        return f"{self.judge._seen} of {ends}, {[(w.number, w.starts, w.process.alive) for w in self.slots]}"
+
+    def _quiet(self):
+        keys = self.server.database.keys
+        if not self.server.up:
+            return False
+        for number, log in enumerate(self.broker.topics[TOPIC]):
+            meta = keys.get(f"{{{TOPIC}:{number}}}:meta".encode(), {})
+            if int(meta.get(b"off", b"0")) != log.end or self._waiting(number):
+                return False
+        return True
+
+    def _waiting(self, number):
+        """Whether changes wait to be relayed; those whose trim was lost do not."""
+        keys = self.server.database.keys
+        outbox = keys.get(f"{{{TOPIC}:{number}}}:outbox".encode())
+        relayed = keys.get(f"{{{TOPIC}:{number}}}:relays".encode(), {}).get(b"kafka", b"0-0")
+        return outbox is not None and any(identifier > stream_id(relayed) for identifier in outbox.ids)
+
+    def _appended(self, topic, partition, record):
+        self.note(f"{topic}/{partition} {record.offset} {record.value!r:.200}")
+        self.judged(self.judge.appended)(topic, partition, record)
+
+    def _inject(self, action):
+        if inject(self, action):
+            self.result.injected[action.kind] = self.result.injected.get(action.kind, 0) + 1
+            self.note(str(action))
+        self.judged(self.check_workers)()
+
+    def check_workers(self):
+        """Compare the states in the memory of all workers."""
+        for slot in self.slots:
+            if slot.worker is not None:
+                for worker in slot.worker.partitions.values():
+                    if hasattr(worker, "partition"):
+                        self.judge.check_memory(worker)
+
+    def lose(self, length):
+        """Lose the end of the server's file."""
+        self.server.cut(length)
+
+    def start_store(self):
+        """Start the server again."""
+        self.server.start()
+        self.note(f"store started with {len(self.server.file)} bytes")
+        self.judge.restarted()
+
+    def exited(self, slot, error):
+        """A worker has ended on its own."""
+        self.note(f"{slot.process.name} ended: {error!r:.300}")
+        if error is None:
+            return
+        self.result.refused += 1
+        if isinstance(error, StateRefused) and "is damaged" in str(error) and self.server.dangling:
+            tag = str(error).split()[2].encode()
+            for key in [key for key in self.server.database.keys if key.startswith(tag)]:
+                self.server.execute([b"DEL", key])
+            self.judge.forget()
+        elif isinstance(error, StateRefused) or not isinstance(error, (StoreError, LogError, OSError, TimeoutError)):
+            text = "".join(traceback.format_exception(error)[-8:])
+            self.fail(Wrong(f"{slot.process.name} ended with {type(error).__name__}: {error}\n{text}"))
+
+    def note(self, text):
+        """Add a line to the trace."""
+        self.trace.append(f"{self.loop.now:.6f} {text}")

@@ -3,7 +3,7 @@
 import json
 import random
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from unittest.mock import patch
 
 import numpy as np
@@ -52,11 +52,13 @@ def streams(draw):
         spec["missing"] = "ignorable"
     extra = draw(st.sampled_from([0, 0, 0, 0.01, 0.2]))
     labels = draw(st.sampled_from([[0, 1, 2], [1, 2, 3], [7, 0, 2**31 - 1, 12]]))
-    family = draw(st.sampled_from(["spending", "capacity", "pairs"]))
+    family = draw(st.sampled_from(["spending", "capacity", "pairs", "models"]))
     if family == "capacity":
         spec["family"] = {"policy": "capacity", "size": draw(st.integers(1, 6))}
     elif family == "pairs":
         spec["family"] = {"policy": "capacity", "pairs": [["alpha", "delta"], ["bravo", "alpha"]]}
+    elif family == "models":
+        spec["family"] = {"models": draw(st.permutations([*MODELS, "no scores"]))[: draw(st.integers(2, 5))]}
     strength = {model: draw(st.sampled_from([0.05, 0.5, 0.95])) for model in MODELS}
     rng = random.Random(draw(st.integers(0, 2**32)))
     events = []
@@ -201,7 +203,8 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
     records, places, end = log_of(spec, events, sizes)
     partition, _ = fold(records, end, cuts, restart=False)
     family = spec.get("family", {})
-    capacity = family.get("size") or (len(family["pairs"]) if "pairs" in family else None)
+    pairs = [*combinations(family["models"], 2)] if "models" in family else family.get("pairs")
+    capacity = family.get("size") or (None if pairs is None else len(pairs))
     oracle = Oracle(
         alpha=spec["alpha"],
         policy=spec["order"]["policy"] if isinstance(spec["order"], dict) else spec["order"],
@@ -212,7 +215,7 @@ def test_the_fold_agrees_with_the_oracle_event_by_event(stream, sizes, cuts):
         repeats=spec.get("repeats", 1),
         missing=spec.get("missing", "worst"),
         capacity=capacity,
-        family_pairs=family.get("pairs"),
+        family_pairs=pairs,
     )
     for event, place in zip(events, places, strict=True):
         (oracle.end if "ended" in event else oracle.event)(event, place)

@@ -18,10 +18,18 @@ def demo(
         bool, typer.Option("--null", help="replay ten equal models: every verdict is a false alarm")
     ] = False,
     seconds: Annotated[float, typer.Option("--seconds", min=0, help="length of the replay")] = 20.0,
-    seed: Annotated[int, typer.Option("--seed", help="seed of the simulated joint table and arrival order")] = 3,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="port to serve on; 0 takes a free one")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", help="seed of the simulated joint table and of the committed order")
+    ] = 0,
+    keep: Annotated[bool, typer.Option("--keep", help="serve the page after the replay too, until Ctrl-C")] = False,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", min=0, max=65535, help="port to serve on; 0 takes a free one (the default without --keep)"
+        ),
+    ] = None,
 ) -> None:
-    """Replay the paper's MMLU-Pro top ten as a live stream.
+    """Replay the paper's MMLU-Pro top ten as a live stream, looked at in three ways.
 
     Example: rankwatch demo --null
     """
@@ -31,10 +39,11 @@ def demo(
 
     log_to_terminal()
     with tempfile.TemporaryDirectory(prefix="rankwatch-demo-") as folder:
-        run_to_end(_replay(Path(folder), null=null, seconds=seconds, seed=seed, port=port))
+        port = port if keep or port is not None else 0
+        run_to_end(_replay(Path(folder), null=null, seconds=seconds, seed=seed, keep=keep, port=port))
 
 
-async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, port: int) -> None:
+async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: bool, port: int | None) -> None:
     import asyncio
     from time import monotonic
 
@@ -70,6 +79,9 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, port: 
         console = output_console()
         render_report(monitor.reports.report(), console, extra=naive_column(naive))
         render_story(monitor.reports.report("all"), naive, console, null)
+        if keep and monitor.web is not None:
+            console.print(f"\nThe page stays at {monitor.web.url} until Ctrl-C.", highlight=False)
+            await asyncio.Event().wait()
 
 
 def _status(monitor: "EmbeddedMonitor", stream: "DemoStream", events: int, rate: float) -> "LiveStatus":

@@ -20,7 +20,8 @@ ITEMS = 12_032
 def folded(*, mixture):
     """Fold the stream of the demo, declared with this mixture, in chunks of uneven size."""
     stream = demo_stream()
-    declaration = json.loads(stream.declaration) | {"mixture": mixture}
+    family = {"policy": "capacity", "pairs": stream.pairs}
+    declaration = {"declare": BENCHMARK, "items": ITEMS, "order": "trusted", "family": family, "mixture": mixture}
     records = [json.dumps(declaration).encode(), *stream.events]
     partition = Partition()
     bounds = [0, 1, 2, 5_003, 50_001, 50_002, 99_999, len(records)]

@@ -52,6 +52,8 @@ def print_report(
                     FILES_COMPLETE
                 ):  # no column has it
                     note(f"{shorten(benchmark.benchmark)}: {with_flags(benchmark.order.reason or '')}")
+                if benchmark.partial:
+                    note(f"{shorten(benchmark.benchmark)}: may be partial: {benchmark.partial}")
                 if benchmark.clusters is not None and benchmark.clusters.warning:
                     note(f"{shorten(benchmark.benchmark)}: {benchmark.clusters.warning}")
         else:

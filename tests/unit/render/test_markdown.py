@@ -115,3 +115,15 @@ def test_q_and_rho_are_named_for_what_they_are():
         assert "large enough" not in text
         assert "q is computed from the observed gap, so it adds no evidence" in text
         assert "rho (phi)" in text
+
+
+def test_a_benchmark_that_may_be_partial_is_marked_in_both_documents():
+    log = FoldLog(event("1", "a", 1), event("1", "b", 0))
+    for expected in (0, 1):
+        document = document_of(log.bench)
+        for text in (render_markdown([document]), render_html([document])):
+            assert (
+                text.count("This benchmark may be partial: records 20 to 29 of partition 0 of the log were deleted")
+                == expected
+            )
+        log.store.commit(log.partition.skip(30))

@@ -299,6 +299,13 @@ def test_the_header_says_what_is_asserted_and_at_which_level():
     assert "ln e >= 3.00 for a pair on its own, >= 5.19 in the family" in text
 
 
+def test_a_benchmark_that_may_be_partial_is_marked_above_everything_else():
+    gap = "records 0 to 9 of partition 0 of the log were deleted before they were folded, so scores or declarations may be missing"
+    lines = rendered(report(benchmark(partial=gap))).splitlines()
+    assert lines[1] == f"may be partial: {gap}"
+    assert "may be partial" not in rendered(report(benchmark()))
+
+
 def test_a_family_that_grows_has_no_one_threshold():
     text = rendered(report(benchmark(family=FamilyReport(policy="spending", size=45))))
     assert "for a pair on its own, its own threshold in the family" in text

@@ -4,6 +4,7 @@ Strings that only grow have a length and a CRC-32. Score cells, peaks and hash f
 costs what it changes and not what is stored. The digests guard against faults of servers, disks and memory; they are not signatures.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any, Final
@@ -51,6 +52,13 @@ def field_hash(field: str | bytes, value: bytes | str | int) -> int:
     name = field.encode() if isinstance(field, str) else field
     data = value if isinstance(value, bytes) else str(value).encode()
     return int.from_bytes(blake2b(data, digest_size=8, key=name[:64]).digest(), "little")
+
+
+def moved_spec(spec: Mapping[str, str], off: int) -> dict[str, str]:
+    """Return the fields of ``:spec:<b>`` at an offset of another log, with the digest changed by that; a wrong digest stays wrong."""
+    digests = json.loads(spec[FIELD])
+    digests["fields"] = (digests["fields"] - field_hash("off", spec["off"]) + field_hash("off", off)) & _WHOLE
+    return {**spec, "off": str(off), FIELD: json.dumps(digests, separators=(",", ":"))}
 
 
 class FieldHashes:

@@ -84,15 +84,19 @@ async def test_another_number_of_partitions_has_the_same_reports_latches_and_ids
 
 
 @pytest.mark.parametrize("partitions", [3, 5])
-async def test_ended_runs_and_undeclared_repeats_move_with_the_state(servers, tmp_path, partitions):
+async def test_ended_runs_undeclared_repeats_and_gaps_move_with_the_state(servers, tmp_path, partitions):
     source, target = servers
     topic, file = f"runs.{partitions}", tmp_path / "state.jsonl"
     await fold(source.url, topic, 3, runs_and_repeats(random.Random(3)))
     await drain(source.url, topic, 3)
+    async with await RedisStore.open(source.url, topic) as store:
+        for number, partition in enumerate(await stored(source.url, topic, 3)):
+            await store.commit(partition.skip(partition.off + 1 + number))
     rankwatch("state", "export", file, "--redis-url", source.url, "--topic", topic)
     rankwatch("state", "import", file, "--redis-url", target.url, "--topic", topic, "--partitions", partitions)
     reports, changes = await state_of(target.url, topic, partitions)
     assert (reports, changes) == await state_of(source.url, topic, 3)
+    assert all("were deleted before they were folded" in report["partial"] for report in reports.values())
     assert {m["model"]: m["run_ended"] for m in reports["runs"]["models"]} == {model: model != "cy" for model in MODELS}
     assert {m["items"] > 0 for m in reports["runs"]["models"] if m["run_ended"]} == {True}
     assert any("ignored" in pair["reason"] for pair in reports["runs"]["pairs"])

@@ -9,7 +9,7 @@ from monitor.engine.ownership import owner
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.errors import StateRefused
 from monitor.store.layout import IMPORTING, STRINGS, Keys, dump_json
-from monitor.store.seal import FIELD, PartitionSeal
+from monitor.store.seal import FIELD, PartitionSeal, moved_spec
 from monitor.store.server.connection import Calls, Connection, slices
 from monitor.store.transfer.archive import ArchiveDamaged, BenchmarkLine, PartitionLine
 from monitor.store.versions import VERSIONS
@@ -114,7 +114,8 @@ class StateImport:
         entry = dump_json([*line.born, line.benchmark])
         self._seals[number].names.set({key: entry})
         await self._write([keys.benchmarks], [("HSET", keys.benchmarks, key, entry)])
-        for kind, fields in (("spec", line.spec), ("verdicts", line.verdicts), ("times", line.times)):
+        spec = moved_spec(line.spec, self._offsets.get(number, 0)) if self._new_log else line.spec
+        for kind, fields in (("spec", spec), ("verdicts", line.verdicts), ("times", line.times)):
             for part in slices(fields.items()):
                 await self._write([keys.of(kind, key)], [("HSET", keys.of(kind, key), *chain.from_iterable(part))])
         for kind in STRINGS:

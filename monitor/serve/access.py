@@ -1,5 +1,6 @@
 """Check who may send a request, and add security headers to every response. Plain ASGI, so streams pass through unbuffered."""
 
+import re
 from hmac import compare_digest
 from typing import Final
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ from monitor.serve.page_files import page_paths
 
 LOOPBACK_NAMES: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 PROBES: Final = frozenset({"/healthz", "/readyz"})
+_HOST: Final = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 SECURITY_HEADERS: Final = {
@@ -85,10 +87,9 @@ def _has_token(headers: Headers, expected: bytes) -> bool:
 
 
 def _is_loopback(host: str) -> bool:
-    try:
-        return urlsplit(f"//{host}").hostname in LOOPBACK_NAMES and "@" not in host and "/" not in host
-    except ValueError:
-        return False
+    """Return whether a Host header is exactly a loopback name, with or without a port."""
+    match = _HOST.fullmatch(host)
+    return match is not None and match[1].strip("[]").lower() in LOOPBACK_NAMES
 
 
 def _netloc(origin: str) -> str | None:

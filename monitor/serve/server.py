@@ -2,52 +2,133 @@
 
 import asyncio
 import contextlib
+import resource
 import socket
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
-import h11
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from monitor.serve.access import PROBES
+from monitor.serve.api.problems import ProblemError
+from monitor.serve.connections import CLIENT_CONNECTIONS, CONNECTIONS, RETRY_SECONDS, Connections
+
 HEAD_SECONDS: Final = 10.0
-"""How long the head of a request may take to arrive."""
+"""How long the head of a request may take to arrive, counted from the connection or the previous answer."""
 
-_CONNECTIONS: Final = 1_000
+WRITE_SECONDS: Final = 30.0
+"""How long a client may accept nothing of its answer."""
+
 _HEAD_BYTES: Final = 32_768
+_OTHER_DESCRIPTORS: Final = 200
+"""Descriptors that are kept free for the log, the store, the brokers and files."""
 
 
-class HeadTimeoutProtocol(H11Protocol):
-    """Uvicorn's protocol with a timeout for the head of a request; its own covers only idle connections between requests."""
+class BoundedProtocol(H11Protocol):
+    """Uvicorn's protocol with bounds: on connections, on the time of a head, and on the time in which a client accepts nothing."""
 
-    _deadline: asyncio.TimerHandle | None = None
+    def __init__(self, *args: Any, connections: Connections, **kwargs: Any) -> None:  # noqa: ANN401 - uvicorn's own
+        super().__init__(*args, **kwargs)
+        self._bounds = connections
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn's own
-        """Start the timeout."""
+        """Count the connection, or prepare to refuse its requests."""
         super().connection_made(transport)
-        self._start_timeout()
+        status = self._bounds.add(self, self.client[0] if self.client else "")
+        if status is not None:
+            self.app = _Refusing(self.app, status)
+        self._begin_idle()
 
     def data_received(self, data: bytes) -> None:
-        """Stop the timeout once the head is complete; start it with the next head."""
+        """End the idle time once a request begins."""
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
-            self._stop_timeout()
-        elif self._deadline is None:
-            self._start_timeout()
+        if self._in_request and self._idle_timer is not None:
+            self._end_idle()
+
+    def on_response_complete(self) -> None:
+        """Begin the idle time, unless the next request has begun."""
+        super().on_response_complete()
+        if not self._in_request and not self.transport.is_closing():
+            self._begin_idle()
+
+    def pause_writing(self) -> None:
+        """Watch that the client accepts something of its answer."""
+        super().pause_writing()
+        self._check_writing(0)
+
+    def resume_writing(self) -> None:
+        """Stop watching."""
+        super().resume_writing()
+        self._stop_write_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timeout."""
-        self._stop_timeout()
+        """Stop counting the connection."""
+        self._stop_idle_timer()
+        self._stop_write_timer()
+        self._bounds.remove(self)
         super().connection_lost(exc)
 
-    def _start_timeout(self) -> None:
-        self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+    def close_now(self) -> None:
+        """Close the connection without an answer."""
+        self.transport.abort()
 
-    def _stop_timeout(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    @property
+    def _in_request(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _begin_idle(self) -> None:
+        self._stop_idle_timer()
+        self._idle_timer = self.loop.call_later(HEAD_SECONDS, self._close_idle)
+        self._bounds.end_request(self)
+
+    def _end_idle(self) -> None:
+        self._stop_idle_timer()
+        self._bounds.begin_request(self)
+
+    def _close_idle(self) -> None:
+        self.transport.close()  # once the rest of an answer is sent, which a client may never accept
+        if self.transport.get_write_buffer_size() and self._write_timer is None:
+            self._check_writing(0)
+
+    def _check_writing(self, before: int) -> None:
+        """Close the connection if as much waits to be sent as one time ago."""
+        waiting = self.transport.get_write_buffer_size()
+        if waiting == before:
+            self.transport.abort()
+        else:
+            self._write_timer = self.loop.call_later(WRITE_SECONDS, self._check_writing, waiting)
+
+    def _stop_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
+    def _stop_idle_timer(self) -> None:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+
+
+class _Refusing:
+    """Refuses every request of a connection too many, but the probes."""
+
+    def __init__(self, app: ASGIApp, status: int) -> None:
+        self._app, self._status = app, status
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] in PROBES:
+            await self._app(scope, receive, send)
+            return
+        whose = "This client has" if self._status == 429 else "All clients together have"
+        detail = f"{whose} too many requests under way. Use fewer connections, or retry in {RETRY_SECONDS} s."
+        headers = {"Retry-After": str(RETRY_SECONDS), "Connection": "close"}
+        await ProblemError(self._status, detail, headers=headers).response()(scope, receive, send)
 
 
 class _Server(uvicorn.Server):
@@ -74,14 +155,14 @@ class WebServer:
             ) from error
         url_host = f"[{host}]" if ":" in host else host
         self.url = f"http://{url_host}:{self._socket.getsockname()[1]}"
+        self.connections = _connections()
         config = uvicorn.Config(
             web,
-            http=HeadTimeoutProtocol,
+            http=partial(BoundedProtocol, connections=self.connections),  # type: ignore[arg-type]  # only called
             log_config=None,
             access_log=False,
             lifespan="off",
             timeout_graceful_shutdown=2,
-            limit_concurrency=_CONNECTIONS,
             h11_max_incomplete_event_size=_HEAD_BYTES,
             server_header=False,
             proxy_headers=False,
@@ -103,3 +184,12 @@ class WebServer:
             self._server.should_exit = True
             await self._task
         self._socket.close()
+
+
+def _connections() -> Connections:
+    """Return the bounds on connections, lower ones where the system lets this process open few files."""
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if allowed == resource.RLIM_INFINITY:
+        return Connections()
+    total = min(CONNECTIONS, max(allowed - _OTHER_DESCRIPTORS, allowed // 2))
+    return Connections(total, min(CLIENT_CONNECTIONS, total // 4))

@@ -2,17 +2,28 @@
 
 import asyncio
 import zlib
+from collections import Counter
 from typing import Final
 
 from starlette.requests import ClientDisconnect, Request
 
 from monitor.serve.api.problems import ProblemError
+from monitor.serve.connections import client_of
 
 READ_SECONDS: Final = 30.0
 """How long a body may take to arrive."""
 
 _MAX_LARGEST_BODIES: Final = 4
 """Bodies of the largest size that fit in memory at a time."""
+
+_MAX_OF_CLIENT: Final = 2
+"""How many of them one client may send at a time."""
+
+MAX_MEMBERS: Final = 1_000
+"""Most gzip members of a body: an empty one inflates to nothing, so the size does not bound their number."""
+
+_GZIP_OVERHEAD: Final = 100_000
+"""By how much a body may be longer as gzip than without."""
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
@@ -29,6 +40,7 @@ class BodyReader:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._bytes_in_memory = 0
+        self._bytes_of: Counter[str] = Counter()
 
     async def read(self, request: Request) -> bytes:
         """Read a whole body; inflate it if it is gzip.
@@ -37,7 +49,8 @@ class BodyReader:
         ------
         ProblemError
             400 for a truncated body or broken gzip, 408 for one that takes too long, 413 for one that is too large, 415 for another
-            encoding, 503 while other requests fill the memory for bodies.
+            encoding, 429 while other requests of the client fill its share of the memory for bodies, 503 while those of all clients
+            fill all of it.
         """
         encoding = request.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in {"identity", "gzip"}:
@@ -48,14 +61,18 @@ class BodyReader:
         if declared.isdecimal() and int(declared) > self.limit:
             raise self._too_large()
         body = _GzipBody(self.limit) if encoding == "gzip" else _PlainBody()
-        size = 0
+        client = client_of(request.client.host if request.client else "")
+        size = received = 0
         try:
             async with asyncio.timeout(READ_SECONDS):
                 async for piece in request.stream():
+                    received += len(piece)
+                    if received > self.limit + _GZIP_OVERHEAD:
+                        raise self._too_large()
                     body.add(piece)
-                    self._bytes_in_memory += len(body.data) - size
+                    self._count(client, len(body.data) - size)
                     size = len(body.data)
-                    self._check_size(size)
+                    self._check_size(client, size)
             body.finish()
         except TimeoutError:
             raise ProblemError(
@@ -68,12 +85,24 @@ class BodyReader:
                 400, "Content-Encoding is gzip, but the body is truncated or not gzip. Compress it again and resend."
             ) from None
         finally:
-            self._bytes_in_memory -= size
+            self._count(client, -size)
         return bytes(body.data)
 
-    def _check_size(self, size: int) -> None:
+    def _count(self, client: str, size: int) -> None:
+        self._bytes_in_memory += size
+        self._bytes_of[client] += size
+        if not self._bytes_of[client]:
+            del self._bytes_of[client]
+
+    def _check_size(self, client: str, size: int) -> None:
         if size > self.limit:
             raise self._too_large()
+        if self._bytes_of[client] > _MAX_OF_CLIENT * self.limit:
+            raise ProblemError(
+                429,
+                "Too many large requests of this client at once. Send them one after the other, or retry in a second.",
+                headers={"Retry-After": "1"},
+            )
         if self._bytes_in_memory > _MAX_LARGEST_BODIES * self.limit:
             raise ProblemError(503, "Too many large requests at once. Retry in a second.", headers={"Retry-After": "1"})
 
@@ -102,13 +131,23 @@ class _GzipBody:
         self.data = bytearray()
         self._limit = limit
         self._member = zlib.decompressobj(_GZIP)
+        self._members = 1
 
     def add(self, piece: bytes) -> None:
         while piece and len(self.data) <= self._limit:
             if self._member.eof:
-                self._member = zlib.decompressobj(_GZIP)
+                self._begin_member()
             self.data += self._member.decompress(piece, self._limit + 1 - len(self.data))
             piece = self._member.unused_data
+
+    def _begin_member(self) -> None:
+        self._members += 1
+        if self._members > MAX_MEMBERS:
+            raise ProblemError(
+                413,
+                f"The body has more than {MAX_MEMBERS:,} gzip members. Compress it as one, or send several requests.",
+            )
+        self._member = zlib.decompressobj(_GZIP)
 
     def finish(self) -> None:
         if not self._member.eof:

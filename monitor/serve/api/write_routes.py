@@ -40,7 +40,8 @@ _WRITE_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     },
     413: {"description": "The body is too large."},
     415: {"description": "The content type or the encoding is not supported."},
-    503: {"description": "The log cannot be written now. Retry."},
+    429: {"description": "This client sends too much at once. Retry."},
+    503: {"description": "The log cannot be written now, or all clients send too much at once. Retry."},
 }
 _EVENTS_BODY: Final = {
     "requestBody": {

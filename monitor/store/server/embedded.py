@@ -133,13 +133,14 @@ class EmbeddedValkey:
             log.replace(self.directory / "valkey.log.1")
         for attempt in range(_PORT_ATTEMPTS):
             self._options = self._config.write()
-            with log.open("wb") as output:
+            with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
                 self._process = subprocess.Popen(  # noqa: ASYNC220, S603 - returns once the child exists; the command is ours
                     _command(executable, self._config.path),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     cwd=self.directory,
+                    umask=0o077,  # for its append-only files
                     pass_fds=[server_lock],
                     # Ctrl-C in a terminal reaches the whole process group; the server has to outlive our own orderly stop.
                     start_new_session=True,

@@ -1,5 +1,6 @@
 """Who may ask: tokens, names of this machine, and connections that come to nothing."""
 
+import contextlib
 import socket
 import time
 
@@ -7,6 +8,7 @@ import pytest
 
 from monitor.serve import server as server_module
 from monitor.serve.access import SECURITY_HEADERS
+from monitor.serve.connections import CLIENT_CONNECTIONS, Connections
 from tests.commands import until
 from tests.served import Served
 
@@ -65,7 +67,26 @@ def test_the_probes_need_no_token(guarded):
 
 @pytest.mark.parametrize(
     "host",
-    ["attacker.example", "127.0.0.1.attacker.example", "localhost@attacker.example", "", "[", "::1", "127.0.0.1/x"],
+    [
+        *(
+            "attacker.example",
+            "127.0.0.1.attacker.example",
+            "localhost@attacker.example",
+            "",
+            "[",
+            "::1",
+            "127.0.0.1/x",
+        ),
+        *("127.0.0.1#.attacker.example", "127.0.0.1?.attacker.example", "127.0.0.1\\.attacker.example", "localhost:"),
+        *(
+            "localhost:80.attacker.example",
+            "localhost:8x",
+            "[::1]x",
+            "[::1",
+            "127.0.0.1;x",
+            "localhost,attacker.example",
+        ),
+    ],
 )
 def test_other_names_are_not_this_machine(open_, host):
     for path in ("/healthz", "/api/v1/summaries"):
@@ -124,6 +145,72 @@ def test_a_second_head_is_not_waited_for_either(open_, monkeypatch, together):
             answer += piece
     assert answer.count(b"HTTP/1.1 200") == 1
     assert time.monotonic() - started < 4, "uvicorn's idle timer waits 5 s"
+
+
+def test_silent_connections_keep_nobody_out():
+    """More than one client may have: the longest idle ones are closed, and every request is answered."""
+    with Served() as served, contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(connect(served)) for _ in range(CLIENT_CONNECTIONS + 50)]
+        begin = time.monotonic()
+        for path in ("/healthz", "/api/v1/summaries", "/metrics"):
+            assert served.request("GET", path).status == 200
+        assert time.monotonic() - begin < 5, "a head is waited for 10 s"
+        assert silent[0].recv(10) == b""
+        silent[-1].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert silent[-1].recv(12) == b"HTTP/1.1 200"
+
+
+def test_a_client_with_too_many_requests_under_way_is_answered_429(monkeypatch):
+    """Streams stay open, so none of them is idle: other requests are refused with what to do, the probes are answered."""
+    monkeypatch.setattr(server_module, "_connections", lambda: Connections(total=10, per_client=4))
+    request = b"GET /api/v1/changes/stream HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with Served() as served, contextlib.ExitStack() as stack:
+        for _ in range(4):
+            stream = stack.enter_context(connect(served))
+            stream.sendall(request)
+            assert stream.recv(12) == b"HTTP/1.1 200"
+        for _ in range(3):
+            answer = served.get("summaries")
+            assert (answer.status, answer.headers["retry-after"]) == (429, "5")
+            assert "This client has too many requests under way" in answer.json["detail"]
+            assert served.request("GET", "/healthz").text == "ok\n"
+        stack.close()
+        until(lambda: served.get("summaries").status == 200, "the streams to be closed")
+
+
+def test_all_clients_together_are_answered_503():
+    """Clients by address: the one with most connections loses an idle one first."""
+    closed = []
+
+    class Open:
+        def __init__(self, name):
+            self.name = name
+
+        def close_now(self):
+            closed.append(self.name)
+
+    connections = Connections(total=4, per_client=3)
+    a, b, c = [Open(f"a{k}") for k in range(3)], Open("b"), Open("c")
+    assert [connections.add(each, "198.51.100.1") for each in a] == [None] * 3
+    assert connections.add(b, "198.51.100.2") is None
+    connections.begin_request(a[0])
+    assert connections.add(c, "198.51.100.3") is None
+    assert closed == ["a1"]
+    for each in (a[2], b, c):
+        connections.begin_request(each)
+    late = [Open(f"late{k}") for k in range(100)]
+    assert {connections.add(each, "198.51.100.4") for each in late} == {503}
+    assert closed == ["a1", *(f"late{k}" for k in range(36))], "so many are kept to be told why"
+    connections.remove(b)
+    assert connections.add(Open("d"), "198.51.100.4") is None
+    assert len(connections) == 4
+
+
+def test_an_answer_that_nobody_takes_is_given_up(monkeypatch):
+    monkeypatch.setattr(server_module, "WRITE_SECONDS", 0.2)
+    with Served() as served, connect(served) as connection:
+        connection.sendall(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000)
+        until(lambda: not len(served.server.connections), "the connection to be given up", 20)
 
 
 def test_a_head_that_is_too_long_is_refused(open_):

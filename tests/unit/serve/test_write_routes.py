@@ -173,6 +173,22 @@ def test_a_body_that_is_too_long_is_cut_off():
         assert served.log.records == []
 
 
+def test_gzip_members_that_inflate_to_nothing_are_counted(served):
+    """Their size has no bound of its own: a body of them would be read for as long as bodies may take."""
+    empty = gzip.compress(b"")
+    answer = served.post(empty * 999 + gzip.compress(lines(RECORDS)), content_encoding="gzip")
+    assert answer.status == 200
+    answer = served.post(empty * 1_001, content_encoding="gzip")
+    assert (answer.status, "more than 1,000 gzip members" in answer.json["detail"]) == (413, True)
+
+
+def test_a_body_is_cut_off_by_what_arrives_too():
+    """A member may carry a long comment, which inflates to nothing either."""
+    with Served(body_bytes=10_000) as served:
+        named = b"\x1f\x8b\x08\x10" + bytes(6) + b"x" * 1_000_000
+        assert served.post(named, content_encoding="gzip").status == 413
+
+
 @pytest.mark.parametrize("cut", [0, 1, 20, -1])
 def test_gzip_that_is_cut_short_is_refused(served, cut):
     answer = served.post(gzip.compress(lines(RECORDS))[:cut], content_encoding="gzip")

@@ -145,6 +145,7 @@ class ClusterWorker(MonitorProcess):
                 owner=self._owner,
                 republish=self._republish,
                 process_metrics=self.process_metrics,
+                state=self._state,
             )
             await worker.load()
             await self._source.check_last_record(number, worker.last, first[tp])

@@ -72,7 +72,7 @@ class EmbeddedMonitor(MonitorProcess):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise OSError(f"{folder} cannot be created ({error.strerror}); choose another --data-dir") from error
-        (folder / DATA_MARK).touch()
+        (folder / DATA_MARK).touch(mode=0o600)
         self.log = FileLog.open(folder / LOG_NAME)
         self._cleanup.push_async_callback(self.log.close)
         if self.log.bytes_cut:
@@ -98,6 +98,7 @@ class EmbeddedMonitor(MonitorProcess):
             first_offset=self.log.first_offset,
             listener=self._on_change,
             process_metrics=self.process_metrics,
+            state=self._state,
         )
         self.process_metrics.add_partition(PARTITION)
         await worker.load()
@@ -164,8 +165,17 @@ class EmbeddedMonitor(MonitorProcess):
     async def _stop_folding(self) -> None:
         # Stopping Faust cancels the agent wherever it waits, so let the current chunk be committed first.
         self._faust.flow_control.suspend()
-        async with self.partitions[PARTITION].folding:
+        try:
+            async with asyncio.timeout(0.3 * self.settings.drain_seconds):
+                await self.partitions[PARTITION].folding.acquire()
+        except TimeoutError:
+            log.warning("the current chunk was not finished in time; the next start folds it again")
             await self._faust.stop()
+        else:
+            try:
+                await self._faust.stop()
+            finally:
+                self.partitions[PARTITION].folding.release()
         await end_tasks(self._tasks)
         await self.partitions[PARTITION].release()
 

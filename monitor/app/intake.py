@@ -67,9 +67,9 @@ class FileIntake:
         if self._declare is None:
             return
         declared = {declaration.declare for declaration in submission.declarations}
-        for name in dict.fromkeys(event.benchmark for event in submission.events):
+        for name, events in _by_benchmark(submission.events).items():
             if name not in declared and not self._known(name):
-                declaration = self._declare(name, None, has_graded(submission.events, name))
+                declaration = self._declare(name, None, has_graded(events, name))
                 if declaration is not None:
                     yield declaration
 
@@ -110,6 +110,13 @@ class KafkaIntake:
         return ",".join(map(str, sorted({message.partition for message in messages})))
 
 
+def _by_benchmark(events: Sequence[EventFields]) -> dict[str, list[EventFields]]:
+    by_name: dict[str, list[EventFields]] = {}
+    for event in events:
+        by_name.setdefault(event.benchmark, []).append(event)
+    return by_name
+
+
 def _declared(submission: Submission) -> list[dict[str, Any]]:
     return [declaration.model_dump(mode="json") for declaration in submission.declarations]
 
@@ -128,10 +135,7 @@ def _messages(submission: Submission) -> Iterator[tuple[str, bytes]]:
     """Return messages of one benchmark each, with its name."""
     for declaration in _declared(submission):
         yield declaration["declare"], msgspec.json.encode(declaration)
-    by_name: dict[str, list[EventFields]] = {}
-    for event in submission.events:
-        by_name.setdefault(event.benchmark, []).append(event)
-    for name, events in by_name.items():
+    for name, events in _by_benchmark(submission.events).items():
         for start in range(0, len(events), _MESSAGE_EVENTS):
             yield from ((name, value) for value in _split(events[start : start + _MESSAGE_EVENTS]))
     for ended in submission.ended:

@@ -3,14 +3,20 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Final
 
 import structlog
 
 from monitor.app.source_topic import SourceGap
+from monitor.app.turns import in_turns
+from monitor.background import in_background
 from monitor.engine.chunk import Chunk
-from monitor.engine.limits import Limits
+from monitor.engine.limits import SNAPSHOT_PAIRS, Limits
 from monitor.engine.partition import Partition
-from monitor.engine.state.delta import DeadLetter, Delta, Misrouted
+from monitor.engine.slices import Pace
+from monitor.engine.state.delta import DeadLetter, Delta, Misrouted, StoredState
+from monitor.engine.state.pairs import pair_count
 from monitor.publish.relay import Publisher, Relay
 from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.store.commit_times import CommitTimes, record_commit
@@ -23,6 +29,9 @@ log = structlog.get_logger()
 OUTBOX_LIMIT = 50_000
 """Verdict changes that may wait for the publisher; beyond it the fold waits too, because none may be dropped."""
 
+_LARGE: Final = 100_000
+"""Pairs of a state; a benchmark counts as a hundred."""
+
 _OUTBOX_POLL_SECONDS = 0.2
 
 _TURNS_TO_SEND = 3
@@ -34,6 +43,11 @@ KeepDeadLetters = Callable[[int, Sequence[DeadLetter]], Awaitable[int]]
 
 Republish = Callable[[int, Sequence[Misrouted]], Awaitable[None]]
 """Publishes records of a partition to their owners, in order; returns once all are durable."""
+
+
+def _is_large(stored: StoredState) -> bool:
+    """Return whether restoring a state takes long enough for others to wait."""
+    return sum(100 + pair_count(len(benchmark.contestants)) for benchmark in stored.benchmarks) > _LARGE
 
 
 class PartitionWorker:
@@ -57,6 +71,8 @@ class PartitionWorker:
         Publishes misrouted records; needed with `owner`.
     listener : callable, optional
         Called with each verdict change after it was published.
+    state : asyncio.Lock, optional
+        Held while the state changes; who holds it may read the state in a thread.
     """
 
     partition: Partition
@@ -76,8 +92,12 @@ class PartitionWorker:
         listener: Callable[[VerdictChange], None] | None = None,
         limits: Limits | None = None,
         process_metrics: ProcessMetrics | None = None,
+        state: asyncio.Lock | None = None,
     ) -> None:
         self.number = number
+        self._state, self._pace = state or asyncio.Lock(), Pace()
+        self._torn = False
+        """Whether a fold has ended within a chunk: the state in memory is then between two offsets, and is never stored."""
         self._process_metrics = process_metrics or ProcessMetrics()
         self.committed = first_offset
         """The log is folded, and the fold stored, up to this offset."""
@@ -109,7 +129,10 @@ class PartitionWorker:
         for relay in self._relays:  # after the load: a refused state stays unchanged
             await relay.join()
         self.last = stored.last
-        self.partition = Partition.restore(stored, self._limits, self._owner)
+        restore = partial(Partition.restore, stored, self._limits, self._owner)
+        # The sums of large benchmarks take seconds, in which probes are answered.
+        self.partition = await in_background(restore) if _is_large(stored) else restore()
+        self._torn = False
         if self.partition.off == 0:
             self.partition.off = self._first_offset
         if self.partition.off < self._earliest:
@@ -155,8 +178,7 @@ class PartitionWorker:
         async with self.folding:
             if chunk.start != self.partition.off:
                 return chunk.start < self.partition.off  # read before a seek
-            with self._process_metrics.fold_seconds.time():
-                delta = self.partition.fold(chunk)
+            delta = await self._fold(chunk)
             self._process_metrics.chunk_records.observe(len(chunk.records))
             try:
                 await self._wait_for_commit()
@@ -164,7 +186,7 @@ class PartitionWorker:
                 self._commit = asyncio.create_task(self._store_delta(delta))
                 for _ in range(_TURNS_TO_SEND):
                     await asyncio.sleep(0)
-                if not follows():
+                if delta.is_large or not follows():
                     await self._wait_for_commit()
             except StaleState as error:
                 self._process_metrics.stale_commits.inc()
@@ -176,6 +198,14 @@ class PartitionWorker:
         if changes := sum(len(benchmark.changes) for benchmark in delta.benchmarks):
             await self._wait_for_outbox(changes)
         return True
+
+    async def _fold(self, chunk: Chunk) -> Delta:
+        """Fold a chunk in memory; between its slices others have their turns."""
+        self._torn = True
+        with self._process_metrics.fold_seconds.time():
+            delta = await in_turns(self.partition.fold_in_slices(chunk, self._pace), self._pace, self._state)
+        self._torn = False
+        return delta
 
     async def _wait_for_commit(self) -> None:
         """Wait for the running commit, if any, and raise its error."""
@@ -242,8 +272,10 @@ class PartitionWorker:
             await self._save_pairs()
 
     async def _save_pairs(self) -> None:
+        if self._torn:
+            return
         for name, benchmark in list(self.partition.benchmarks.items()):
-            if self._saved.get(name) != benchmark.off:
+            if self._saved.get(name) != benchmark.off and benchmark.pairs <= SNAPSHOT_PAIRS:
                 snapshot = benchmark.snapshot()
                 if await self._store.save_pairs(self.number, benchmark.key, snapshot):
                     self._saved[name] = snapshot.off

@@ -58,9 +58,12 @@ class MonitorProcess:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.partitions: dict[int, PartitionWorker] = {}
+        self._state = asyncio.Lock()
+        """Held while the state of a partition changes."""
         self.reports = ReportCache(
             lambda: [worker.partition for worker in self.partitions.values()],
             lambda: ChainMap(*(worker.commit_times for worker in self.partitions.values())),
+            self._state,
         )
         self.web: WebServer | None = None
         self.process_metrics = ProcessMetrics()

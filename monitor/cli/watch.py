@@ -27,7 +27,7 @@ from monitor.cli.shared.options import (
 if TYPE_CHECKING:
     from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.declarations import Declarations
-    from monitor.cli.shared.live import EventRate, IfComplete, View
+    from monitor.cli.shared.live import EventRate, View
     from monitor.cli.shared.stopping import Stopping
     from monitor.ingest.importer import Importer
     from monitor.ingest.tail import Tailer
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from monitor.settings import Settings
 
 _REFRESH_SECONDS: Final = 0.5
-_DRAIN_SECONDS: Final = 10.0
+_DRAIN_SHARE: Final = 0.2
+"""Share of the time for a stop in which the rest of the log is folded."""
 
 
 def watch(
@@ -295,6 +296,7 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
     """Follow the files and show the state until a signal, an error or too many rejects."""
     import asyncio
     from contextlib import suppress
+    from dataclasses import replace
 
     from monitor.cli.shared.live import EventRate, IfComplete
 
@@ -303,14 +305,22 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
 
     tailer = _make_tailer(files, monitor)
     following = tailer.follow(end_runs if files.ended or files.inherit else None)
-    tasks = [asyncio.create_task(each) for each in (following, monitor.failed(), stopping.wait())]
-    rate, if_complete = EventRate(), IfComplete()
+    rate, if_complete, reports = EventRate(), IfComplete(), monitor.reports
+
+    async def show() -> None:
+        while True:
+            report = await reports.read(reports.report) if view.shows_reports else None
+            status = _status(monitor, tailer, rate)
+            if status.caught_up:
+                sentence = await reports.read(lambda: if_complete.sentence(reports.benchmarks()))
+                status = replace(status, note="; ".join(filter(None, (status.note, sentence))) or None)
+            view.update(report, status)
+            await asyncio.sleep(_REFRESH_SECONDS)
+
+    tasks = [asyncio.create_task(each) for each in (following, monitor.failed(), stopping.wait(), show())]
     try:
         with view:
-            done: set[asyncio.Task[None]] = set()
-            while not done:
-                view.update(monitor.reports.report(), _status(monitor, tailer, rate, if_complete))
-                done, _ = await asyncio.wait(tasks, timeout=_REFRESH_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in tasks:
             task.cancel()
@@ -319,10 +329,10 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
         if isinstance(outcome, Exception):
             raise outcome
     with suppress(TimeoutError):
-        await asyncio.wait_for(monitor.caught_up(), _DRAIN_SECONDS)
+        await asyncio.wait_for(monitor.caught_up(), _DRAIN_SHARE * monitor.settings.drain_seconds)
 
 
-def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate", if_complete: "IfComplete") -> "LiveStatus":
+def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate") -> "LiveStatus":
     from monitor.render.terminal.plain import LiveStatus
 
     progress = tailer.progress
@@ -330,8 +340,6 @@ def _status(monitor: "EmbeddedMonitor", tailer: "Tailer", rate: "EventRate", if_
     events = sum(benchmark.counters["events"] for benchmark in benchmarks.values())
     caught_up = progress.bytes_done >= progress.bytes_total and monitor.lag == 0
     notes = [_rejected(monitor.rejected, monitor)] if monitor.rejected else []
-    if caught_up and (result := if_complete.sentence(benchmarks)) is not None:
-        notes.append(result)
     return LiveStatus(
         events=events,
         events_per_second=rate.update(events),

@@ -1,7 +1,7 @@
 """Find, ahead of the fold, the events that it would refuse: scores of ended runs, items that are not declared, names beyond a limit."""
 
 from monitor.engine.fold import contestant_fault, ended_fault, row_fault, value_fault
-from monitor.engine.limits import Limits
+from monitor.engine.limits import Limits, Usage, exceeds
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
 from schemas.decode import Fault
@@ -32,12 +32,14 @@ class Admission:
         """Return whether any of so many events, of so many contestants, may be refused."""
         benchmark, limits = self._benchmark, self._limits
         rows = min(limits.rows, MAX_ITEMS) if benchmark.graded else limits.rows
+        most = Usage.sized(len(benchmark.rows) + events, len(benchmark.contestants) + contestants)
         return (
             bool(benchmark.ended)
             or benchmark.declared_items is not None
             or len(benchmark.rows) + events > rows
             or len(benchmark.contestants) + contestants > limits.contestants
             or len(benchmark.table) + events > limits.values
+            or exceeds(limits.others.plus(most), limits.budget)
         )
 
     def fault(self, event: EventFields) -> Fault | None:

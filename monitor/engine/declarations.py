@@ -165,6 +165,7 @@ def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: Benchmar
     replace(old, batch, new.spec.version, delta)
     _carry_over(old, new)
     _register(old, new)
+    delta.registering.clear()
     delta.registered = np.flatnonzero(new.family_index).astype(np.uint32)
     delta.registered = delta.registered[np.argsort(new.family_index[delta.registered], kind="stable")]
     delta.redeclared = new.redeclared = old.redeclared or may_be_chosen(old.name, old.spec, new.spec)

@@ -1,8 +1,9 @@
 """The fold of one benchmark: events into its score matrix, pair sums, latches and counters."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise, repeat
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from monitor.engine.latch.committed import CommittedWalk
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import GradedWalk
 from monitor.engine.latch.settled import bets, certain_steps, newly_certain
-from monitor.engine.limits import Limits
+from monitor.engine.limits import Limits, budget_fault
+from monitor.engine.slices import Pace, Slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
 from monitor.engine.state.counts import CHUNK_CELLS, chunk_counts
@@ -33,6 +35,9 @@ from schemas.events import Ended, EventFields, Spec
 from schemas.names import name_fault
 from schemas.text import shorten
 from stats.graded import MAX_ITEMS
+
+_LARGE_PAIRS = 500_000
+"""Pairs of which one array takes some milliseconds to grow."""
 
 Cells = tuple[Index, Index, NDArray[np.uint32], NDArray[np.bool_]]
 """Row, contestant and code of new scores, and whether each replaces a skip."""
@@ -55,9 +60,9 @@ class _Cells:
 
 
 def fold_batch(
-    benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta, limits: Limits, cells: list[Cells]
-) -> list[tuple[int, Fault]]:
-    """Fold events into a benchmark; return the position and fault of each refused event.
+    benchmark: Benchmark, batch: EventBatch, delta: BenchmarkDelta, limits: Limits, cells: list[Cells], pace: Pace
+) -> Slices[list[tuple[int, Fault]]]:
+    """Fold events into a benchmark, in slices; return the position and fault of each refused event.
 
     `delta` gets the changes to store, except for the new scores: `cells` gets these, for `record_cells`.
     """
@@ -67,9 +72,14 @@ def fold_batch(
         held_before, exceeded_before = benchmark.assumption_holds, benchmark.exceeded
         located, faults = _locate(benchmark, piece.events, delta, limits)
         refused += [(start + position, fault) for position, fault in faults]
-        benchmark.grow()
+        for _ in benchmark.grow_in_slices():
+            if benchmark.pairs > _LARGE_PAIRS:
+                yield False
         # An item too many ends what rests on the count, a newer epoch the verdicts on the older one: fold what is before it on its own.
-        for low, high in pairwise(sorted({0, located.cut, *located.newer, len(piece.events)})):
+        ends = sorted({located.cut, *located.newer, len(piece.events)})
+        low = 0
+        while low < len(piece.events):
+            high = min(low + pace.events(benchmark), ends[bisect_right(ends, low)])
             if low in located.newer:
                 supersede(benchmark, piece, low, located.newer[low], delta)
             benchmark.exceeded = exceeded_before or low >= located.cut
@@ -78,6 +88,9 @@ def fold_batch(
                 invalidate(benchmark, piece, low, benchmark.excess, delta, claims=CLAIMS if refuted else ("settled",))
             holds = held_before and not (refuted or benchmark.order_refuted or benchmark.undeclared)
             cells.append(_apply(benchmark, piece, located, slice(low, high), delta, holds=holds))
+            benchmark.revision += 1
+            low = high
+            yield True
     benchmark.counters["events"] += len(batch.events) - len(refused)
     return refused
 
@@ -208,7 +221,12 @@ def row_fault(benchmark: Benchmark, event: EventFields, limits: Limits, rows: in
         return fault
     if benchmark.graded and not benchmark.has_item(event.item_id):
         fault = _limit_fault(benchmark, "item_id", event.item_id, benchmark.items + items, MAX_ITEMS)
-    return fault or _limit_fault(benchmark, "item_id", event.item_id, len(benchmark.rows) + rows, limits.rows)
+    count = len(benchmark.rows) + rows
+    return (
+        fault
+        or _limit_fault(benchmark, "item_id", event.item_id, count, limits.rows)
+        or budget_fault(benchmark.name, "item_id", event.item_id, limits, count + 1, len(benchmark.contestants))
+    )
 
 
 def _unlisted_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
@@ -227,7 +245,11 @@ def contestant_fault(benchmark: Benchmark, event: EventFields, limits: Limits, m
     """Return why a new contestant is refused, when so many come before it that the state does not have yet."""
     count = len(benchmark.contestants) + more
     fault = _name_fault(benchmark, "model", event.model)
-    return fault or _limit_fault(benchmark, "model", event.model, count, limits.contestants)
+    return (
+        fault
+        or _limit_fault(benchmark, "model", event.model, count, limits.contestants)
+        or budget_fault(benchmark.name, "model", event.model, limits, len(benchmark.rows), count + 1)
+    )
 
 
 def value_fault(benchmark: Benchmark, event: EventFields, limits: Limits, more: int = 0) -> Fault | None:
@@ -419,6 +441,7 @@ def _enter_pairs(
     fresh = chosen(gains.pair, np.flatnonzero((benchmark.n[gains.pair] == 0) & (gains.n > 0)))
     for name in ("n", "b", "c"):
         getattr(benchmark, name)[gains.pair] += getattr(gains, name)
+    benchmark.met += fresh.size
 
     graded, by_arrival = benchmark.graded_pairs, can_decide and benchmark.committed is None
     settles = can_decide and benchmark.has_fixed_items
@@ -454,7 +477,7 @@ def _register(benchmark: Benchmark, new: NewScores, pair: Index, delta: Benchmar
     if pair.size:
         pair = pair[np.lexsort((pair, new.first_shared(*pair_members(pair))))]
         benchmark.register(pair)
-        delta.registered = np.concatenate([delta.registered, np.asarray(pair, np.uint32)])
+        delta.registering.append(np.asarray(pair, np.uint32))
 
 
 def _evidence(spec: Spec) -> Evidence:
@@ -562,6 +585,8 @@ def _at_once(benchmark: Benchmark, place: tuple[int, int], size: int) -> EventBa
 def record_cells(benchmark: Benchmark, delta: BenchmarkDelta, parts: list[Cells], *, widened: bool) -> None:
     """Add new cells to the delta, in the order of the store; or the whole matrix if its codes became wider."""
     delta.width = benchmark.width
+    delta.registered = np.concatenate([delta.registered, *delta.registering])
+    delta.registering.clear()
     if widened:
         delta.columns = np.ascontiguousarray(benchmark.matrix().T, dtype=np.uint32)
     elif parts:

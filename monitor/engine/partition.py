@@ -1,7 +1,10 @@
 """The fold of a partition: (state, chunk of records) -> (state, changes). No I/O, no clock."""
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import groupby, zip_longest
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -9,7 +12,8 @@ import msgspec
 from monitor.engine.chunk import Chunk, EventBatch
 from monitor.engine.declarations import redeclare, refusal, under_version
 from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
-from monitor.engine.limits import Limits, benchmark_fault
+from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault, exceeds
+from monitor.engine.slices import Pace, Slices, Whole, run_slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Gap, Misrouted, Source, StoredState
 from monitor.engine.state.keys import record_digest
@@ -36,6 +40,11 @@ _LATER_FIELDS: Final[dict[str, Any]] = {"aliases": {}, "missing": "worst", "vers
 """Declared fields that are stored only where they are not the default."""
 
 
+def usage_of(benchmark: Benchmark) -> Usage:
+    """Return what a benchmark takes of the budgets of its partition."""
+    return Usage.sized(len(benchmark.rows), len(benchmark.contestants))
+
+
 class Partition:
     """All benchmarks of one partition, and the offset up to which its log is folded."""
 
@@ -48,6 +57,8 @@ class Partition:
         """Maps a benchmark's name to its partition; None: this partition owns all."""
         self.limits = limits or Limits()
         self.benchmarks: dict[str, Benchmark] = {}
+        self.usage = NOTHING
+        """What the benchmarks take of the budgets together."""
         self.sources: dict[str, Source] = {}
         self.origins: dict[int, tuple[int, int]] = {}
         self.gaps: list[Gap] = []
@@ -66,6 +77,7 @@ class Partition:
         self.gaps = list(stored.gaps)
         self.counters |= stored.counters
         self.benchmarks = {benchmark.name: restore_benchmark(benchmark) for benchmark in stored.benchmarks}
+        self.usage = reduce(Usage.plus, map(usage_of, self.benchmarks.values()), NOTHING)
         return self
 
     def fold(self, chunk: Chunk) -> Delta:
@@ -73,14 +85,21 @@ class Partition:
 
         The state has already changed: if the store refuses the changes, drop the state and load it again.
         """
+        return run_slices(self.fold_in_slices(chunk, Whole()))
+
+    def fold_in_slices(self, chunk: Chunk, pace: Pace) -> Slices[Delta]:
+        """Fold a chunk in slices of bounded work: after each the state can be read, and the last one returns the changes.
+
+        If a slice raises, or the last one is never reached, drop the state and load it again.
+        """
         assert chunk.start == self.off, "a chunk is folded exactly where the state ends"
-        folding = _Folding(self, chunk.end)
+        folding = _Folding(self, chunk.end, pace)
         for part in chunk.parts(_AT_ONCE):
             for step in folding.decoder.steps(part):
-                folding.take(step)
-            folding.flush()
+                yield from folding.take(step)
+            yield from folding.flush()
         self.counters["records"] += len(chunk.records)
-        delta = folding.finish()
+        delta = yield from folding.finish()
         if chunk.records:
             delta.last = (chunk.offsets[-1], record_digest(chunk.records[-1]))
         return delta
@@ -90,13 +109,13 @@ class Partition:
 
         Every benchmark, also one that begins later, has the gap from then on: it may have lost scores or declarations.
         """
-        folding = _Folding(self, end)
+        folding = _Folding(self, end, Whole())
         gap = Gap(self.number, self.off, end)
         self.gaps = folding.delta.gaps = [*self.gaps, gap]
         for benchmark in self.benchmarks.values():
             benchmark.gaps = [*benchmark.gaps, gap]
             folding.touch(benchmark)
-        return folding.finish()
+        return run_slices(folding.finish())
 
     def fold_events(
         self,
@@ -111,17 +130,17 @@ class Partition:
 
         `rejected` has the benchmark of each rejected record, `places` the file and line of each declaration.
         """
-        folding = _Folding(self, end)
+        folding = _Folding(self, end, Whole())
         for declaration, place in zip_longest(declarations, places):
-            folding.take(folding.decoder.declared(declaration, self.off, 0, place))
+            run_slices(folding.take(folding.decoder.declared(declaration, self.off, 0, place)))
         for step in folding.decoder.batches(events, range(self.off, self.off + len(events))):
-            folding.take(step)
-        folding.flush()
+            run_slices(folding.take(step))
+        run_slices(folding.flush())
         for each in ended:
-            folding.take(folding.decoder.run_ended(each, end - 1, len(events)))
+            run_slices(folding.take(folding.decoder.run_ended(each, end - 1, len(events))))
         for benchmark in rejected:
             folding.count_reject(benchmark)
-        return folding.finish()
+        return run_slices(folding.finish())
 
     def end_all_runs(self, incomplete: Mapping[str, str] | None = None) -> Delta:
         """End every run, since nothing more will come; those of `incomplete` benchmarks go on, for the reason given there."""
@@ -142,6 +161,10 @@ class Partition:
         for name, benchmark in self.benchmarks.items():
             benchmark.assumed_ended = benchmark.ended - before[name]
 
+    def limits_beside(self, benchmark: Benchmark) -> Limits:
+        """Return the limits of one benchmark, given what the others take of the budgets."""
+        return replace(self.limits, others=self.usage.plus(usage_of(benchmark), -1))
+
     def is_ours(self, benchmark: str) -> bool:
         """Return whether this partition owns a benchmark."""
         return self.owner is None or self.owner(benchmark) == self.number
@@ -150,8 +173,8 @@ class Partition:
 class _Folding:
     """The fold of one chunk: takes its steps, and collects the delta."""
 
-    def __init__(self, partition: Partition, end: int) -> None:
-        self.partition = partition
+    def __init__(self, partition: Partition, end: int, pace: Pace) -> None:
+        self.partition, self.pace = partition, pace
         self.decoder = Decoder(
             None if partition.owner is None else partition.is_ours, partition.sources, partition.origins
         )
@@ -165,16 +188,18 @@ class _Folding:
         self.paths: dict[int, str] = {}
         """The file of each span, by its place in the log."""
 
-    def take(self, step: Step) -> None:
+    def take(self, step: Step) -> Slices[None]:
         """Apply a step; events wait for `flush`."""
         partition, delta = self.partition, self.delta
         match step:
             case EventBatch():
                 self.pending.setdefault(step.benchmark, []).append(step)
             case Declared():
-                self._declare(step)
+                yield from self._declare(step)
+                yield True
             case RunEnded():
-                self._end_runs(step)
+                yield from self._end_runs(step)
+                yield True
             case DeadLetter():
                 self._reject(step)
             case Misrouted():
@@ -189,22 +214,35 @@ class _Folding:
                 partition.origins[origin.partition] = delta.origins[origin.partition] = (origin.offset, origin.place)
                 partition.counters["republished"] += 1
 
-    def flush(self) -> None:
+    def flush(self) -> Slices[None]:
         """Fold pending events, then count pending rejects."""
         pending, self.pending = self.pending, {}
-        for batches in pending.values():
-            self._fold(EventBatch.joined(batches))
+        joined = [EventBatch.joined(batches) for batches in pending.values()]
+        for batch in _in_log_order(joined) if self._may_exceed(joined) else joined:
+            yield from self._fold(batch)
         rejects, self.pending_rejects = self.pending_rejects, []
         for name in rejects:
             self.count_reject(name)
 
-    def _fold(self, batch: EventBatch) -> None:
+    def _may_exceed(self, batches: Sequence[EventBatch]) -> bool:
+        """Return whether events may take the benchmarks beyond a budget, if each of them names a new item and a new model."""
+        partition, usage = self.partition, self.partition.usage
+        for batch in batches:
+            benchmark, size = partition.benchmarks.get(batch.benchmark), len(batch.events)
+            rows, contestants = (len(benchmark.rows), len(benchmark.contestants)) if benchmark is not None else (0, 0)
+            most = Usage.sized(rows + size, min(contestants + size, partition.limits.contestants))
+            usage = usage.plus(most).plus(Usage.sized(rows, contestants), -1)
+        return exceeds(usage, partition.limits.budget)
+
+    def _fold(self, batch: EventBatch) -> Slices[None]:
         benchmark = self._benchmark(batch.benchmark)
         if isinstance(benchmark, Fault):
             refused = [(position, benchmark) for position in range(len(batch.events))]
         else:
             delta, cells = self.touch(benchmark), self.cells[benchmark.name]
-            refused = fold_batch(benchmark, batch, delta, self.partition.limits, cells)
+            limits = self.partition.limits_beside(benchmark)
+            refused = yield from fold_batch(benchmark, batch, delta, limits, cells, self.pace)
+            self.partition.usage = limits.others.plus(usage_of(benchmark))
         for k, fault in refused:
             raw = msgspec.json.encode(batch.events[k])
             self._reject(dead_letter(fault, batch.offsets[k], batch.indices[k], raw, self._file(batch.offsets[k])))
@@ -234,9 +272,9 @@ class _Folding:
             self.widths[benchmark.name] = benchmark.width
         return delta
 
-    def _declare(self, step: Declared) -> None:
+    def _declare(self, step: Declared) -> Slices[None]:
         """Apply a declaration, or reject it if it would change what a verdict depends on."""
-        self.flush()
+        yield from self.flush()
         benchmark, spec = self._benchmark(step.declaration.declare), step.declaration.spec()
         fault = benchmark if isinstance(benchmark, Fault) else refusal(benchmark, spec)
         if isinstance(benchmark, Benchmark) and fault is None:
@@ -260,9 +298,9 @@ class _Folding:
             raw = step.declaration.model_dump_json().encode()
             self._reject(dead_letter(fault, step.offset, step.place, raw, step.source))
 
-    def _end_runs(self, step: RunEnded) -> None:
+    def _end_runs(self, step: RunEnded) -> Slices[None]:
         """End runs, or reject the record if there are none."""
-        self.flush()
+        yield from self.flush()
         benchmark = self.partition.benchmarks.get(step.ended.ended)
         if benchmark is None:
             fault: Fault | None = no_runs(step.ended.ended)
@@ -295,7 +333,7 @@ class _Folding:
             self.touch(benchmark)
             benchmark.counters["rejected"] += 1
 
-    def finish(self) -> Delta:
+    def finish(self) -> Slices[Delta]:
         """Move the state to the end of the chunk, and return the changes."""
         for name, delta in self.deltas.items():
             benchmark = self.partition.benchmarks[name]
@@ -307,7 +345,20 @@ class _Folding:
             delta.peaks = benchmark.claims["anytime_family"].changed_peaks()
             delta.off = benchmark.off = self.delta.off
             self.delta.benchmarks.append(delta)
+            yield True
         self.delta.counters = dict(self.partition.counters)
         self.delta.dead_letters.sort(key=lambda letter: (letter.offset, letter.index))
         self.partition.off = self.delta.off
         return self.delta
+
+
+def _in_log_order(batches: Sequence[EventBatch]) -> Iterator[EventBatch]:
+    """Yield runs of events of one benchmark in the order of the log: which event exceeds a budget must not depend on the chunks."""
+    places = sorted(
+        (offset, index, which, k)
+        for which, batch in enumerate(batches)
+        for k, (offset, index) in enumerate(zip(batch.offsets, batch.indices, strict=True))
+    )
+    for which, run in groupby(places, key=itemgetter(2)):
+        first, *_, last = (*run,) * 2
+        yield batches[which].part(first[3], last[3] + 1)

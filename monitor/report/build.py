@@ -65,7 +65,12 @@ def benchmark_report(
 
 def report_view(benchmark: Benchmark, *, pairs: Which = "adjacent", assert_complete: bool = False) -> ReportView:
     """Report one benchmark, with its table; see `build_report`."""
-    table = PairTable.of(benchmark, assert_complete=assert_complete)
+    return table_view(PairTable.of(benchmark, assert_complete=assert_complete), pairs)
+
+
+def table_view(table: PairTable, pairs: Which) -> ReportView:
+    """Report the benchmark of a table."""
+    benchmark = table.benchmark
     displayed = np.arange(table.size) if pairs == "all" else np.flatnonzero(table.adjacent)
     clusters = cluster_columns(table, displayed)
     rows = pair_rows(table, clusters, displayed)

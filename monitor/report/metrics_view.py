@@ -106,9 +106,9 @@ class MetricsView:
     clusters: ClustersReport | None
 
 
-def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
-    """Select the pairs to display, and compute their series and the counts over all pairs."""
-    table = PairTable(benchmark)
+def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP, table: PairTable | None = None) -> MetricsView:
+    """Select the pairs to display, and compute their series and the counts over all pairs; `table` is its current table."""
+    table = PairTable(benchmark) if table is None else table
     latched = {name: benchmark.latched[name][table.pair] for name in PROCEDURES}
     candidates = _candidates(table, np.logical_or.reduce([latch != 0 for latch in latched.values()]))
     displayed = candidates[:cap]

@@ -70,14 +70,14 @@ def make_application(
         version=program_version(),
         docs_url=None,
         redoc_url=None,
-        openapi_url="/api/v1/openapi.json",
+        openapi_url=None,
         redirect_slashes=False,
     )
     web.token, web.loopback = token, loopback
     watcher = web.state.watcher = StateWatcher(reports)
     add_problems(web)
     add_openapi(web)
-    _add_probes(web, scrape, waiting_for)
+    _add_probes(web, reports, scrape, waiting_for)
     web.include_router(page_routes(low_coverage))
     web.include_router(read_routes(reports))
     web.include_router(run_routes(reports))
@@ -87,7 +87,10 @@ def make_application(
 
 
 def _add_probes(
-    web: FastAPI, scrape: Callable[[str], tuple[bytes, str]], waiting_for: Callable[[], str | None]
+    web: FastAPI,
+    reports: ReportCache,
+    scrape: Callable[[str], tuple[bytes, str]],
+    waiting_for: Callable[[], str | None],
 ) -> None:
     @web.get("/healthz", include_in_schema=False)
     async def healthz() -> Response:
@@ -100,5 +103,6 @@ def _add_probes(
 
     @web.get("/metrics", include_in_schema=False)
     async def metrics(request: Request) -> Response:
-        text, content_type = scrape(request.headers.get("accept", ""))
+        accept = request.headers.get("accept", "")
+        text, content_type = await reports.read(lambda: scrape(accept))
         return Response(text, headers={"content-type": content_type})

@@ -1,29 +1,57 @@
 """Compute reports from the state on request, and keep them until the state changes."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic
-from typing import Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from monitor.background import in_background
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import pair_count, pair_members
-from monitor.report.build import Which, benchmark_report, order_report
+from monitor.report.build import Which, order_report, table_view
 from monitor.report.live_pairs import LivePairs
 from monitor.report.metrics_view import MetricsView, metrics_view
 from monitor.store.commit_times import CommitTimes
 from schemas.api import BenchmarkSummary
 from schemas.report import BenchmarkReport, Report
 
+_Result = TypeVar("_Result")
+
 _MAX_LIVE_PAIRS: Final = 8
 """Benchmarks whose pairs stay in memory, those last requested: a thousand models have half a million pairs."""
+
+_MAX_REPORTS: Final = 200
+"""Reports that stay in memory, those last requested."""
+
+_MAX_PAIRS: Final = 1_000_000
+"""Pairs in memory of two benchmarks."""
 
 QUICK_SECONDS: Final = 0.2
 """Statistics that take at most this long, those of a few hundred models, are computed for every scrape."""
 
 COOLDOWN: Final = 10
 """Slower statistics are reused for this many times their excess, so that scrapes cannot take all of the worker's time."""
+
+_REPORT_COOLDOWN: Final = 1
+"""The same for reports: the fold keeps half of the time."""
+
+_QUICK_PAIRS: Final = 2_000
+"""Statistics of so many pairs are computed at once; those of more in a thread, so that other requests are served meanwhile."""
+
+_CELLS_A_PAIR: Final = 1_000
+"""Scores of which reading costs about as much as the statistics of a pair."""
+
+
+class _Kept(NamedTuple):
+    """A result, the state it was computed from, and until when it is reused although the state has changed."""
+
+    benchmark: Benchmark
+    version: tuple[object, ...]
+    result: Any
+    until: float
 
 
 class ReportCache:
@@ -35,17 +63,34 @@ class ReportCache:
         Returns the current partitions.
     commit_times : callable, optional
         Returns the commit times by benchmark.
+    state : asyncio.Lock, optional
+        Held while the state changes.
     """
 
     def __init__(
         self,
         partitions: Callable[[], Sequence[Partition]],
         commit_times: Callable[[], Mapping[str, CommitTimes]] = dict,
+        state: asyncio.Lock | None = None,
     ) -> None:
         self._partitions, self._commit_times = partitions, commit_times
-        self._reports: dict[tuple[str, Which], tuple[tuple[object, ...], BenchmarkReport]] = {}
-        self._pairs: dict[str, tuple[tuple[object, ...], LivePairs]] = {}
-        self._metrics: dict[str, tuple[tuple[object, ...], MetricsView, float]] = {}
+        self._state = state or asyncio.Lock()
+        self._reports: dict[object, _Kept] = {}
+        self._pairs: dict[object, _Kept] = {}
+        self._metrics: dict[object, _Kept] = {}
+
+    async def read(self, work: Callable[[], _Result], names: Iterable[str] | None = None) -> _Result:
+        """Run work that reads some benchmarks (None: all): at once if they are small, else in a thread while the state does not change."""
+        benchmarks = self.benchmarks()
+        read = benchmarks.values() if names is None else [benchmarks[name] for name in names if name in benchmarks]
+        if sum(map(_cost, read)) <= _QUICK_PAIRS:
+            return work()
+        # The thread goes on where its request is cancelled, and the state must not change under it.
+        return await asyncio.shield(asyncio.create_task(self._read_in_thread(work)))
+
+    async def _read_in_thread(self, work: Callable[[], _Result]) -> _Result:
+        async with self._state:
+            return await in_background(work)
 
     @property
     def partitions(self) -> Sequence[Partition]:
@@ -79,11 +124,14 @@ class ReportCache:
         benchmark = self.benchmarks().get(name)
         if benchmark is None:
             return None
-        version = _version(benchmark)
-        cached = self._reports.get((name, pairs))
-        if cached is None or cached[0] != version:
-            cached = self._reports[name, pairs] = version, benchmark_report(benchmark, pairs=pairs)
-        return cached[1]
+        return self._keep(
+            self._reports,
+            (name, pairs),
+            benchmark,
+            lambda: table_view(self._live_pairs(benchmark).table, pairs).report,
+            _REPORT_COOLDOWN,
+            _MAX_REPORTS,
+        )
 
     def report(self, pairs: Which = "adjacent") -> Report:
         """Return the report of every benchmark, by name."""
@@ -93,35 +141,64 @@ class ReportCache:
     def metrics_view(self, name: str) -> MetricsView:
         """Return the statistics for the metrics of a benchmark; those of a large one may be slightly old."""
         benchmark = self.benchmarks()[name]
-        version, start = _version(benchmark), monotonic()
-        cached = self._metrics.get(name)
-        if cached is None or (cached[0] != version and start >= cached[2]):
-            view = metrics_view(benchmark)
-            end = monotonic()
-            cached = self._metrics[name] = version, view, end + COOLDOWN * max(0.0, end - start - QUICK_SECONDS)
-        return cached[1]
+        return self._keep(self._metrics, name, benchmark, lambda: self._metrics_view(benchmark), COOLDOWN)
+
+    def _metrics_view(self, benchmark: Benchmark) -> MetricsView:
+        return metrics_view(benchmark, table=self._live_pairs(benchmark).table)
 
     def live_pairs(self, name: str) -> LivePairs | None:
         """Return the current pairs of a benchmark, or None if there is no such benchmark."""
         benchmark = self.benchmarks().get(name)
         if benchmark is None:
             return None
-        version = _version(benchmark)
-        cached = self._pairs.pop(name, None)
-        if cached is None or cached[0] != version or cached[1].benchmark is not benchmark:
-            cached = version, LivePairs(benchmark)
-        self._pairs[name] = cached
-        if len(self._pairs) > _MAX_LIVE_PAIRS:
-            del self._pairs[next(iter(self._pairs))]
-        return cached[1]
+        return self._live_pairs(benchmark)
+
+    def _live_pairs(self, benchmark: Benchmark) -> LivePairs:
+        """Return the current pairs of a benchmark: one table, which reports and metrics share."""
+        for key in [key for key in self._pairs if key != benchmark.name]:
+            # A table of the largest benchmark takes some gigabytes, so it makes room for another one first.
+            if self._pairs[key].benchmark.pairs + benchmark.pairs > _MAX_PAIRS:
+                del self._pairs[key]
+        return self._keep(self._pairs, benchmark.name, benchmark, lambda: LivePairs(benchmark), 0, _MAX_LIVE_PAIRS)
+
+    def _keep(
+        self,
+        kept: dict[object, _Kept],
+        key: object,
+        benchmark: Benchmark,
+        compute: Callable[[], _Result],
+        cooldown: float,
+        most: int | None = None,
+    ) -> _Result:
+        """Return a kept result, computed again if the state has changed; drop the results that were requested longest ago beyond `most`."""
+        version, start = _version(benchmark), monotonic()
+        entry = kept.pop(key, None)
+        if (
+            entry is None
+            or entry.benchmark is not benchmark
+            or (entry.version != version and (not cooldown or start >= entry.until))
+        ):
+            entry = None  # two tables of a large benchmark do not fit
+            result = compute()
+            end = monotonic()
+            entry = _Kept(benchmark, version, result, end + cooldown * max(0.0, end - start - QUICK_SECONDS))
+        kept[key] = entry
+        if most is not None and len(kept) > most:
+            del kept[next(iter(kept))]
+        return entry.result  # type: ignore[no-any-return]
 
     def summaries(self) -> list[BenchmarkSummary]:
         """Return a summary of each benchmark, by name."""
         return [_summary(benchmark) for _, benchmark in sorted(self.benchmarks().items())]
 
 
+def _cost(benchmark: Benchmark) -> int:
+    """Return what reading a benchmark costs, in pairs."""
+    return benchmark.pairs + len(benchmark.rows) * len(benchmark.contestants) // _CELLS_A_PAIR
+
+
 def _version(benchmark: Benchmark) -> tuple[object, ...]:
-    return (benchmark.off, *benchmark.counters.values(), benchmark.spec)
+    return (benchmark.off, benchmark.revision, *benchmark.counters.values(), benchmark.spec)
 
 
 def _summary(benchmark: Benchmark) -> BenchmarkSummary:

@@ -24,6 +24,15 @@ WRITE_SECONDS: Final = 30.0
 """How long a client may accept nothing of its answer."""
 
 _HEAD_BYTES: Final = 32_768
+_BACKLOG: Final = 256
+"""Connections that may wait to be accepted; all of them are accepted in one turn of the event loop."""
+
+_READ_BYTES: Final = 8_192
+"""Bytes that are read and parsed in one turn of the event loop: a body in chunks of one byte takes 25 us for each."""
+
+_CHUNK_OVERHEAD: Final = 65_536
+"""A body whose chunk headers take more than this, and more than its content, is cut off."""
+
 _OTHER_DESCRIPTORS: Final = 200
 """Descriptors that are kept free for the log, the store, the brokers and files."""
 
@@ -36,10 +45,13 @@ class BoundedProtocol(H11Protocol):
         self._bounds = connections
         self._idle_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
+        self._overhead = self._content = 0
+        """Bytes of the current request that are no content, and those that are."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn's own
         """Count the connection, or prepare to refuse its requests."""
         super().connection_made(transport)
+        transport.max_size = _READ_BYTES  # type: ignore[attr-defined]  # how much asyncio's own transports read at a time
         status = self._bounds.add(self, self.client[0] if self.client else "")
         if status is not None:
             self.app = _Refusing(self.app, status)
@@ -47,9 +59,18 @@ class BoundedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """End the idle time once a request begins."""
+        cycle, before = self.cycle, len(self.cycle.body) if self.cycle is not None else 0
         super().data_received(data)
         if self._in_request and self._idle_timer is not None:
             self._end_idle()
+        if self.cycle is not cycle:
+            self._overhead = self._content = 0
+        elif cycle is not None:
+            content = len(cycle.body) - before
+            self._content += content
+            self._overhead += len(data) - content
+            if self._overhead > max(_CHUNK_OVERHEAD, self._content):
+                self.transport.abort()
 
     def on_response_complete(self) -> None:
         """Begin the idle time, unless the next request has begun."""
@@ -159,6 +180,7 @@ class WebServer:
         config = uvicorn.Config(
             web,
             http=partial(BoundedProtocol, connections=self.connections),  # type: ignore[arg-type]  # only called
+            backlog=_BACKLOG,
             log_config=None,
             access_log=False,
             lifespan="off",

@@ -7,6 +7,7 @@ from importlib.resources import files
 from itertools import count
 from typing import Any, Final, Self
 
+from monitor.background import in_background
 from monitor.crash_points import crash_point
 from monitor.engine.state.delta import Delta, PairSnapshot, StoredState
 from monitor.retries import RetryPolicy
@@ -179,7 +180,11 @@ class RedisStore(StoredOutbox):
         if off not in {0, delta.expected}:
             (writer,) = await self._connection.fetch([("HGET", self._keys(delta.partition).meta, "writer")])
             raise StaleState(delta.partition, delta.expected, off, (writer or b"").decode())
-        call = commit_call(self._keys(delta.partition), delta, seal, at)
+        keys = self._keys(delta.partition)
+        if delta.is_large:
+            call = await in_background(lambda: commit_call(keys, delta, seal, at))
+        else:
+            call = commit_call(keys, delta, seal, at)
         crash_point("before-script")
         stored = await self._run(
             call, delta.expected, delta.off, sequence, must_exist=delta.partition in self._with_offset

@@ -1,5 +1,8 @@
 """The state of one benchmark: its score matrix, and what the pairs, the arrival order and the order policy add to it."""
 
+from collections import deque
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,9 +13,10 @@ from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.delta import BenchmarkDelta, Gap, PairSnapshot, RowKey
 from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.keys import benchmark_key
-from monitor.engine.state.pair_state import PairState, grown
+from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.repeats import Repeats, Undeclared
 from monitor.engine.state.settling import Settling
+from monitor.engine.state.step_down import grown
 from schemas.events import Spec
 from schemas.sentences import too_many_items
 from schemas.text import shorten
@@ -63,6 +67,8 @@ class Benchmark(PairState):
         """Whether an item beyond the declared count has been folded: nothing is settled from there on."""
         self._other_labels: set[str] = set()  # items whose row is not of repeat 0, while rows are items
         self.counters = dict.fromkeys(_COUNTERS, 0)
+        self.revision = 0
+        """Grows whenever the state changes, within a chunk too; not stored."""
         self.declared = False
         self.declare(spec or Spec())
         self.declared = spec is not None
@@ -205,6 +211,7 @@ class Benchmark(PairState):
         self.undeclared, self.graded_pairs, self.committed = reason, None, None
         for name in (*_PAIR_SUMS, *_MODEL_SUMS):
             getattr(self, name)[:] = 0
+        self.met = 0
 
     def ended_flags(self) -> NDArray[np.bool_]:
         """Return for each contestant whether its run has ended."""
@@ -222,11 +229,15 @@ class Benchmark(PairState):
 
     def grow(self) -> None:
         """Make room for all rows and contestants."""
+        deque(self.grow_in_slices(), 0)
+
+    def grow_in_slices(self) -> Iterator[None]:
+        """Make room for all rows and contestants; yield after each array of pairs: until the last, the state cannot be read."""
         rows, contestants = len(self.rows), len(self.contestants)
         self.scores = grown(self.scores, rows, contestants)
         for name in _MODEL_SUMS:
             setattr(self, name, grown(getattr(self, name), contestants))
-        self.grow_pairs()
+        yield from self.grow_pairs()
         if self.repeats is not None and not self.undeclared:
             for name in Repeats.MATRICES:
                 setattr(self.repeats, name, grown(getattr(self.repeats, name), self.items, contestants))

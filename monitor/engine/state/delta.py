@@ -10,6 +10,12 @@ from schemas.changes import VerdictChange
 from schemas.decode import Fault
 from stats.order import OrderFinding
 
+_LARGE = 500_000
+"""Pairs that joined their families in one chunk."""
+
+_MANY = 200
+"""Benchmarks that one chunk changed."""
+
 STATE_VERSION = 5
 """Version of the stored layout."""
 
@@ -131,6 +137,8 @@ class BenchmarkDelta:
     """The whole score matrix, shape (contestants, rows), when `width` has just changed: it replaces the stored one."""
     registered: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
     """Pair indices that joined the family, in the order of joining."""
+    registering: list[NDArray[np.uint32]] = field(default_factory=list)
+    """The same, during the fold."""
     peaks: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
     """Pairs, ascending, whose largest evidence has changed, and that evidence; see `PairState.peak`."""
     changes: list[tuple[str, VerdictChange]] = field(default_factory=list)
@@ -173,6 +181,11 @@ class Delta:
     counters: dict[str, int] = field(default_factory=dict)
     dead_letters: list[DeadLetter] = field(default_factory=list)
     misrouted: list[Misrouted] = field(default_factory=list)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether encoding it takes long enough for others to wait."""
+        return len(self.benchmarks) > _MANY or sum(b.registered.size for b in self.benchmarks) > _LARGE
 
 
 @dataclass

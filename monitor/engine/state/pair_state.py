@@ -1,6 +1,7 @@
 """The pairs of one benchmark: their models, sums, family places and latches."""
 
 from collections import Counter
+from collections.abc import Iterator
 from math import log
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.codes import Counts
 from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs import Index, Places, pair_count, pair_index, pair_members
-from monitor.engine.state.step_down import StepDown
+from monitor.engine.state.step_down import StepDown, grown
 from schemas.changes import Claim, Kind, Procedure, VerdictChange
 from schemas.events import Spec
 from stats.stepwise import WHOLE, family_weights, step_thresholds
@@ -20,19 +21,6 @@ CLAIMS: Final[tuple[Claim, ...]] = (*PROCEDURES, "settled")
 
 Thresholds = dict[Procedure, NDArray[np.float64]]
 """By procedure, ln of the e-value at which a pair is decided, shape (pairs,)."""
-
-
-def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
-    """Return an array of at least this shape that starts with the given one, with a sixteenth of spare room."""
-    if all(have >= need for have, need in zip(array.shape, shape, strict=True)):
-        return array
-    target = [
-        have if have >= need else max(need, have + have // 16 + 2)
-        for have, need in zip(array.shape, shape, strict=True)
-    ]
-    result = np.zeros(target, array.dtype)
-    result[tuple(slice(0, have) for have in array.shape)] = array
-    return result
 
 
 class PairState:
@@ -60,6 +48,8 @@ class PairState:
         self.c = np.zeros(0, np.int32)  # items that only contestant j has right
         self.closed = np.zeros(0, bool)  # pairs of a superseded contestant: no hypotheses any more
         self.family_index = np.zeros(0, np.int32)  # place in its family, from 1; 0 outside it
+        self.met = 0
+        """Pairs that share an item."""
         self.registered: Counter[int] = Counter()
         """Pairs registered so far in each family; see `families`."""
         self._joined = 0  # contestants whose pairs `grow_pairs` has seen
@@ -127,15 +117,18 @@ class PairState:
         others = np.delete(np.arange(contestants), contestant) if contestant < contestants else np.arange(contestants)
         return pair_index(np.minimum(others, contestant), np.maximum(others, contestant))
 
-    def grow_pairs(self) -> None:
-        """Make room for the pairs of all contestants; those of a superseded contestant are closed."""
+    def grow_pairs(self) -> Iterator[None]:
+        """Make room for the pairs of all contestants, one array after the other; those of a superseded contestant are closed."""
         if self.n.size < self.pairs:
             for name in ("n", "b", "c", "family_index", "closed"):
                 setattr(self, name, grown(getattr(self, name), self.pairs))
+                yield
             for claim in self.claims.values():
-                claim.side, claim.peak = grown(claim.side, self.pairs), grown(claim.peak, self.pairs)
+                claim.grow(self.pairs)
+                yield
+        superseded = any(self.superseded)
         while self._joined < len(self.contestants):
-            if any(self.superseded):
+            if superseded:
                 pair = self._pairs_with(self._joined, self._joined)
                 self.closed[pair] = self.superseded[self._joined] | np.array(self.superseded[: self._joined], bool)
             self._joined += 1
@@ -188,6 +181,8 @@ class PairState:
         only meanwhile, take no places in it.
         """
         epochs = np.array([contestant.epoch for contestant in self.contestants], np.int64)
+        if not epochs.any():
+            return np.zeros(pair.shape, np.int64)
         i, j = pair_members(pair)
         return np.asarray(2 * np.maximum(epochs[i], epochs[j]) + (epochs[i] != epochs[j]))
 
@@ -202,7 +197,7 @@ class PairState:
     def register(self, pair: Index) -> None:
         """Give pairs the next places in their families, in their order."""
         family = self.families(pair)
-        for each in np.unique(family).tolist():
+        for each in np.unique(family).tolist() if family.any() else [0]:
             some = pair[family == each]
             self.family_index[some] = self.registered[each] + 1 + np.arange(some.size)
             self.registered[each] += some.size

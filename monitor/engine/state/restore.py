@@ -43,7 +43,7 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     benchmark.gaps = stored.gaps
     benchmark.exceeded = benchmark.too_many_items
     benchmark.redeclared = stored.redeclared
-    benchmark.claims["anytime_family"].peak[: stored.peaks.size] = stored.peaks
+    benchmark.claims["anytime_family"].load_peaks(stored.peaks)
     _restore_latches(benchmark)
     if stored.undeclared:
         benchmark.hold_repeats(stored.undeclared)
@@ -53,6 +53,7 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     sums = sums_of_items(benchmark) if stored.pairs is None else stored.pairs.arrays
     for name in ("n", "b", "c", "scored", "skipped", "total"):
         getattr(benchmark, name)[: sums[name].size] = sums[name]
+    benchmark.met = int(np.count_nonzero(benchmark.n))
     if benchmark.committed is not None:
         _restore_prefixes(benchmark, benchmark.committed)
     return benchmark

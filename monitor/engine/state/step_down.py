@@ -10,16 +10,39 @@ from stats.stepwise import WHOLE
 Index = NDArray[np.int64]
 
 
+def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """Return an array of at least this shape that starts with the given one, with a sixteenth of spare room."""
+    if all(have >= need for have, need in zip(array.shape, shape, strict=True)):
+        return array
+    target = [
+        have if have >= need else max(need, have + have // 16 + 2)
+        for have, need in zip(array.shape, shape, strict=True)
+    ]
+    result = np.zeros(target, array.dtype)
+    result[tuple(slice(0, have) for have in array.shape)] = array
+    return result
+
+
 class StepDown:
     """The state of a claim, in the order of pair indices; see `stats.stepwise`."""
 
     def __init__(self) -> None:
         self.side = np.zeros(0, np.int8)
         """1: for contestant i; -1: for contestant j; 0: not latched; 2 and -2 have a meaning of their own in each claim."""
-        self.peak = np.zeros(0)
-        """Largest evidence of open pairs from ln 1/alpha on, negative if it is for contestant j; else 0."""
+        self.peak: NDArray[np.float64] = np.zeros(0)
+        """Largest evidence of open pairs from ln 1/alpha on, negative if it is for contestant j; else 0. Read-only: see `keep_peaks`.
+
+        Until the first pair gets there this is one 0 that looks like many: the peaks would take a fifth of the memory of a pair.
+        """
         self._new_peaks: list[Index] = []
         self._open_weight: dict[int, int] = {}
+
+    def grow(self, pairs: int) -> None:
+        """Make room for pairs."""
+        self.side = grown(self.side, pairs)
+        if self.peak.size < pairs:
+            has_peaks = self.peak.flags.writeable and self.peak.size > 0
+            self.peak = grown(self.peak, pairs) if has_peaks else np.broadcast_to(np.float64(0), self.side.shape)
 
     def open_weight(self, family: int) -> int:
         """Return the weight of the open hypotheses of a family, those to come included."""
@@ -27,6 +50,8 @@ class StepDown:
 
     def waiting(self) -> Index:
         """Return the open pairs that another pair may latch."""
+        if not self.peak.flags.writeable:
+            return np.zeros(0, np.int64)
         return np.flatnonzero((self.peak != 0) & (self.side == 0))
 
     def latch(self, pair: Index, side: NDArray[np.integer[Any]], families: Index, weights: Index) -> None:
@@ -37,9 +62,17 @@ class StepDown:
 
     def keep_peaks(self, pair: Index, peak: NDArray[np.float64]) -> None:
         """Keep the largest evidence of pairs so far."""
-        self.peak[pair] = peak
         if pair.size:
+            if not self.peak.flags.writeable:
+                self.peak = np.zeros(self.peak.size)
+            self.peak[pair] = peak
             self._new_peaks.append(pair)
+
+    def load_peaks(self, peaks: NDArray[np.float64]) -> None:
+        """Take over the stored peaks of the first pairs."""
+        if peaks.any():
+            self.peak = np.zeros(self.peak.size)
+            self.peak[: peaks.size] = peaks
 
     def changed_peaks(self) -> tuple[Index, NDArray[np.float64]] | None:
         """Return the pairs whose largest evidence has changed since the last call, ascending, and the evidence."""

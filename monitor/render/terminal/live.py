@@ -47,6 +47,8 @@ class LiveView:
         Share of the items below which a model is marked.
     """
 
+    shows_reports = True
+
     def __init__(self, console: Console, *, clock: Callable[[], float] = monotonic, low_coverage: float = 0.0) -> None:
         self._console, self._low_coverage = console, low_coverage
         self._progress = Progress(clock)

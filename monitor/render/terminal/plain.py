@@ -121,6 +121,8 @@ class PlainView:
     30 events, 0 events/s, 0 rejected, caught up
     """
 
+    shows_reports = False
+
     def __init__(
         self,
         write: Callable[[str], object] | None = None,

@@ -2,10 +2,12 @@
 
 from typing import Any, Final
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from fastapi.openapi.utils import get_openapi
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
+from monitor.background import in_background
 from monitor.serve.api.problems import MEDIA_TYPE
 from schemas.api import Problem
 from schemas.events import Declaration, Ended, Event, Spec
@@ -20,7 +22,7 @@ _COMMON_ERRORS: Final = {
 
 
 def add_openapi(web: FastAPI) -> None:
-    """Replace the description that an application serves."""
+    """Serve a description of an application, made on the first request."""
 
     def openapi() -> dict[str, Any]:
         if web.openapi_schema is None:
@@ -28,6 +30,10 @@ def add_openapi(web: FastAPI) -> None:
         return web.openapi_schema
 
     web.openapi = openapi  # type: ignore[method-assign]  # the documented way to extend the description
+
+    @web.get("/api/v1/openapi.json", include_in_schema=False)
+    async def description() -> Response:
+        return JSONResponse(web.openapi_schema or await in_background(openapi))
 
 
 def request_schema(model: type[BaseModel]) -> dict[str, str]:

@@ -1,12 +1,16 @@
 """Routes that read the state: reports, summaries, pairs, paths and matrices."""
 
+from collections.abc import Iterable
 from math import isfinite
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import numpy as np
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from numpy.typing import NDArray
 
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.pairs import pair_count
+from monitor.report.build import Which
 from monitor.report.conflict_rows import conflict_rows, counts_by_model, listed_conflicts
 from monitor.report.evidence_path import pair_path
 from monitor.report.live_pairs import LivePairs, Procedure, Sort
@@ -20,8 +24,33 @@ from schemas.report import PairReport, Report, Status
 Name = Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
 Cursor = Annotated[str | None, Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor` of the previous page")]
 
+MAX_REPORT_PAIRS: Final = 100_000
+"""Pairs in the largest report: each takes some kilobytes."""
+
 MAX_MATRIX_MODELS: Final = 1_000
 """Models in the largest matrix: a million cells."""
+
+
+TOO_MANY_PAIRS: Final[dict[int | str, dict[str, Any]]] = {
+    409: {"description": "The answer would have more pairs than an answer may have. Page through them."}
+}
+
+
+def check_pairs(benchmarks: Iterable[Benchmark], pairs: Which) -> None:
+    """Raise the 409 for a report of too many pairs."""
+    displayed = sum(
+        pair_count(count) if pairs == "all" else count - 1 for b in benchmarks if (count := len(b.latest_epoch))
+    )
+    if displayed > MAX_REPORT_PAIRS:
+        raise ProblemError(
+            409,
+            f"The report would have {displayed:,} pairs; it holds at most {MAX_REPORT_PAIRS:,}. Page through GET /api/v1/pairs instead, or "
+            "ask for the neighbours of one benchmark.",
+        )
+
+
+def _json(text: str) -> Response:
+    return Response(text, media_type="application/json")  # FastAPI would encode it on the event loop
 
 
 def unknown_benchmark(name: str) -> ProblemError:
@@ -59,10 +88,11 @@ def read_routes(reports: ReportCache) -> APIRouter:
 
 
 def _add_reports(routes: APIRouter, reports: ReportCache) -> None:
-    @routes.get("/benchmarks")
-    async def benchmarks(pairs: Literal["adjacent", "all"] = "adjacent") -> Report:
+    @routes.get("/benchmarks", response_model=Report, responses=TOO_MANY_PAIRS)
+    async def benchmarks(pairs: Which = "adjacent") -> Response:
         """Report every benchmark, in the structure of `rankwatch report --format json`."""
-        return reports.report(pairs)
+        check_pairs(reports.benchmarks().values(), pairs)
+        return _json(await reports.read(lambda: reports.report(pairs).model_dump_json()))
 
     @routes.get("/benchmarks/{name:path}/conflicts")
     async def conflicts(
@@ -86,18 +116,26 @@ def _add_reports(routes: APIRouter, reports: ReportCache) -> None:
             next_cursor=str(end) if end < listed else None,
         )
 
-    @routes.get("/benchmarks/{name:path}")
-    async def benchmark(name: str, pairs: Literal["adjacent", "all"] = "adjacent") -> Report:
+    @routes.get("/benchmarks/{name:path}", response_model=Report, responses=TOO_MANY_PAIRS)
+    async def benchmark(name: str, pairs: Which = "adjacent") -> Response:
         """Report one benchmark, in the structure of `rankwatch report --format json`."""
-        report = reports.benchmark_report(name, pairs)
-        if report is None:
+        state = reports.benchmarks().get(name)
+        if state is None:
             raise unknown_benchmark(name)
-        return Report(benchmarks=[report])
+        check_pairs([state], pairs)
+
+        def report() -> str:
+            found = reports.benchmark_report(name, pairs)
+            if found is None:
+                raise unknown_benchmark(name)
+            return Report(benchmarks=[found]).model_dump_json()
+
+        return _json(await reports.read(report, [name]))
 
     @routes.get("/summaries")
     async def summaries() -> list[BenchmarkSummary]:
         """List the benchmarks of this worker, with a summary of each."""
-        return reports.summaries()
+        return await reports.read(reports.summaries)
 
 
 def _add_pairs(routes: APIRouter, reports: ReportCache) -> None:
@@ -118,21 +156,25 @@ def _add_pairs(routes: APIRouter, reports: ReportCache) -> None:
 
         The pairs are those of the latest epochs. `status=superseded` lists decided pairs of older epochs instead, by rank.
         """
-        live = live_pairs(reports, benchmark)
         start = int(cursor or 0)
         end = start + limit
-        if status == "superseded":
-            rows = [row for row in live.superseded() if _matches(row, model, decided, adjacent)]
-            return _page(rows[start:end], len(rows), end)
-        keep = _with_models(live, model, other)
-        if status is not None:
-            keep &= live.with_status(status)
-        if decided is not None:
-            keep &= live.sides(decided) != 0
-        if adjacent is not None:
-            keep &= live.table.adjacent == adjacent
-        indices = live.sort(np.flatnonzero(keep), sort, descending=descending)
-        return _page(live.rows(indices[start:end]), indices.size, end)
+
+        def page() -> PairPage:
+            live = live_pairs(reports, benchmark)
+            if status == "superseded":
+                rows = [row for row in live.superseded() if _matches(row, model, decided, adjacent)]
+                return _page(rows[start:end], len(rows), end)
+            keep = _with_models(live, model, other)
+            if status is not None:
+                keep &= live.with_status(status)
+            if decided is not None:
+                keep &= live.sides(decided) != 0
+            if adjacent is not None:
+                keep &= live.table.adjacent == adjacent
+            indices = live.sort(np.flatnonzero(keep), sort, descending=descending)
+            return _page(live.rows(indices[start:end]), indices.size, end)
+
+        return await reports.read(page, [benchmark])
 
 
 def _add_path_and_matrix(routes: APIRouter, reports: ReportCache) -> None:
@@ -141,33 +183,41 @@ def _add_path_and_matrix(routes: APIRouter, reports: ReportCache) -> None:
         benchmark: Name, model_a: Name, model_b: Name, points: Annotated[int, Query(ge=2, le=2_000)] = 400
     ) -> PathReport:
         """Return the e-process of a pair along its shared items, and the anytime-valid interval of the gap."""
-        live = live_pairs(reports, benchmark)
-        first, second = (int(live.table.ranking[rank_of(live, model)]) for model in (model_a, model_b))
-        if first == second:
-            raise ProblemError(422, f"model_a and model_b are both {model_a!r}. Name two different models.")
-        columns: dict[str, Any] = pair_path(live.benchmark, first, second, points)._asdict()
-        columns = {name: c.tolist() if isinstance(c, np.ndarray) else c for name, c in columns.items()}
-        if not isfinite(columns["log_family_threshold"]):
-            columns["log_family_threshold"] = None
-        return PathReport(benchmark=benchmark, model_a=model_a, model_b=model_b, **columns)
 
-    @routes.get("/matrix")
-    async def matrix(benchmark: Name) -> Matrix:
+        def follow() -> PathReport:
+            live = live_pairs(reports, benchmark)
+            first, second = (int(live.table.ranking[rank_of(live, model)]) for model in (model_a, model_b))
+            if first == second:
+                raise ProblemError(422, f"model_a and model_b are both {model_a!r}. Name two different models.")
+            columns: dict[str, Any] = pair_path(live.benchmark, first, second, points)._asdict()
+            columns = {name: c.tolist() if isinstance(c, np.ndarray) else c for name, c in columns.items()}
+            if not isfinite(columns["log_family_threshold"]):
+                columns["log_family_threshold"] = None
+            return PathReport(benchmark=benchmark, model_a=model_a, model_b=model_b, **columns)
+
+        return await reports.read(follow, [benchmark])
+
+    @routes.get("/matrix", response_model=Matrix)
+    async def matrix(benchmark: Name) -> Response:
         """Return the family-wise decision and the status of every pair of a benchmark."""
-        live = live_pairs(reports, benchmark)
-        if len(live.models) > MAX_MATRIX_MODELS:
-            raise ProblemError(
-                409,
-                f"Benchmark {benchmark!r} has {len(live.models):,} models; a matrix holds at most {MAX_MATRIX_MODELS:,}. "
-                "Page through GET /api/v1/pairs instead.",
-            )
-        return Matrix(
-            benchmark=benchmark,
-            models=live.models,
-            decided=live.decided_matrix().tolist(),
-            statuses=list(STATUSES),
-            status=live.status_matrix().tolist(),
-        )
+
+        def cells() -> str:
+            live = live_pairs(reports, benchmark)
+            if len(live.models) > MAX_MATRIX_MODELS:
+                raise ProblemError(
+                    409,
+                    f"Benchmark {benchmark!r} has {len(live.models):,} models; a matrix holds at most {MAX_MATRIX_MODELS:,}. "
+                    "Page through GET /api/v1/pairs instead.",
+                )
+            return Matrix(
+                benchmark=benchmark,
+                models=live.models,
+                decided=live.decided_matrix().tolist(),
+                statuses=list(STATUSES),
+                status=live.status_matrix().tolist(),
+            ).model_dump_json()
+
+        return _json(await reports.read(cells, [benchmark]))
 
 
 def _with_models(live: LivePairs, *models: str | None) -> NDArray[np.bool_]:

@@ -22,6 +22,8 @@ from schemas.events import Ended
 _AT_ONCE: Final = 5_000
 """Events that are checked before other requests get a turn."""
 
+_NAMES_AT_ONCE: Final = 100
+
 Until = Callable[[Callable[[], bool]], Awaitable[bool]]
 """Waits until a condition comes true, for a bounded time."""
 
@@ -51,7 +53,7 @@ async def refuse(
 
 async def _refused_events(reports: ReportCache, intake: Intake, submission: Submission) -> dict[int, Fault]:
     """Return the fault of each event that the fold would refuse, by line."""
-    admissions = _admissions(reports, intake, submission)
+    admissions = await _admissions(reports, intake, submission)
     refused: dict[int, Fault] = {}
     if not admissions:
         return refused
@@ -66,7 +68,7 @@ async def _refused_events(reports: ReportCache, intake: Intake, submission: Subm
     return refused
 
 
-def _admissions(reports: ReportCache, intake: Intake, submission: Submission) -> dict[str, Admission | Fault]:
+async def _admissions(reports: ReportCache, intake: Intake, submission: Submission) -> dict[str, Admission | Fault]:
     """Return what judges the events of each benchmark of which some may be refused, or why it cannot begin."""
     declared = {declaration.declare for declaration in submission.declarations}
     runs: dict[str, set[tuple[str, int]]] = {}
@@ -74,7 +76,9 @@ def _admissions(reports: ReportCache, intake: Intake, submission: Submission) ->
         runs.setdefault(event.benchmark, set()).add((event.model, event.epoch))
     admissions: dict[str, Admission | Fault] = {}
     begun: Counter[int] = Counter()
-    for name in dict.fromkeys([*declared, *runs]):
+    for place, name in enumerate(dict.fromkeys([*declared, *runs])):
+        if place % _NAMES_AT_ONCE == 0:
+            await asyncio.sleep(0)
         partition = reports.partition_of(name)
         if partition is None:
             continue
@@ -87,7 +91,7 @@ def _admissions(reports: ReportCache, intake: Intake, submission: Submission) ->
                 continue
             begun[partition.number] += 1
             benchmark = Benchmark(name)
-        admission = Admission(benchmark, partition.limits, folded=folded and name not in declared)
+        admission = Admission(benchmark, partition.limits_beside(benchmark), folded=folded and name not in declared)
         if admission.needed(len(submission.events), len(runs.get(name, ()))):
             admissions[name] = admission
     return admissions

@@ -9,7 +9,7 @@ from fastapi.responses import PlainTextResponse
 from monitor.report.live_pairs import LivePairs
 from monitor.report.sentences import counted
 from monitor.serve.api.problems import ProblemError
-from monitor.serve.api.read_routes import Name, live_pairs, rank_of
+from monitor.serve.api.read_routes import Name, live_pairs, rank_of, unknown_benchmark
 from monitor.serve.report_cache import ReportCache
 from schemas.api import EarlyStop, OpenPair
 from schemas.report import PairReport
@@ -29,23 +29,30 @@ def run_routes(reports: ReportCache) -> APIRouter:
         Under the policies `completion` and `committed`, verdicts stay valid whether or not the run stops here. Under `trusted`, do not stop
         a run because of other models' scores on later items.
         """
-        live = live_pairs(reports, benchmark)
-        rank_of(live, model)
-        rows = live.rows(np.flatnonzero(live.of_model(model)))
-        open_count = sum(row.status not in _CLOSED for row in rows)
-        return EarlyStop(
-            benchmark=benchmark,
-            model=model,
-            may_stop=bool(rows) and not open_count,
-            reason=_reason(live, model, len(rows), open_count),
-            decided=[_opponent(row, model) for row in rows if row.status == "decided"],
-            undecided=[_open_pair(row, model) for row in rows if row.status != "decided"],
-        )
+
+        def judge() -> EarlyStop:
+            live = live_pairs(reports, benchmark)
+            rank_of(live, model)
+            rows = live.rows(np.flatnonzero(live.of_model(model)))
+            open_count = sum(row.status not in _CLOSED for row in rows)
+            return EarlyStop(
+                benchmark=benchmark,
+                model=model,
+                may_stop=bool(rows) and not open_count,
+                reason=_reason(live, model, len(rows), open_count),
+                decided=[_opponent(row, model) for row in rows if row.status == "decided"],
+                undecided=[_open_pair(row, model) for row in rows if row.status != "decided"],
+            )
+
+        return await reports.read(judge, [benchmark])
 
     @routes.get("/order", response_class=PlainTextResponse)
     async def order(benchmark: Name) -> PlainTextResponse:
         """Return the committed order of a benchmark: item ids, one per line."""
-        spec = live_pairs(reports, benchmark).benchmark.spec
+        state = reports.benchmarks().get(benchmark)
+        if state is None:
+            raise unknown_benchmark(benchmark)
+        spec = state.spec
         if spec.order.seed is None or spec.item_ids is None:
             raise ProblemError(
                 409,

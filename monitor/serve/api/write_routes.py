@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ValidationError
 
+from monitor.background import in_background
 from monitor.engine.declarations import refusal
 from monitor.engine.fold import runs_of
 from monitor.engine.limits import benchmark_fault
@@ -29,6 +30,7 @@ FOLD_SECONDS: Final = 2.0
 
 _POLL_SECONDS: Final = 0.02
 _LARGE_BYTES: Final = 1 << 18
+_CHECKED_AT_ONCE: Final = 100
 _EVENT_TYPES: Final = ("application/x-ndjson", "application/json")
 Name = Annotated[CheckedName, Query()]
 
@@ -88,10 +90,12 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, bodies:
         media_type = _media_type(request, _EVENT_TYPES)
         body = await bodies.read(request)
         if len(body) > _LARGE_BYTES:
-            submission = await asyncio.to_thread(parse_body, body, media_type)
+            submission = await in_background(lambda: parse_body(body, media_type))
         else:
             submission = parse_body(body, media_type)
-        for declaration in submission.declarations:
+        for place, declaration in enumerate(submission.declarations):
+            if place % _CHECKED_AT_ONCE == 0:
+                await asyncio.sleep(0)
             _check(reports, intake, declaration)
         submission, rejected = await refuse(reports, intake, submission, _until)
         if submission:
@@ -103,7 +107,13 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, bodies:
             rejected=rejected,
             converted=sorted(submission.converted),
         )
-        return Response(accepted.model_dump_json(), media_type="application/json")  # a long list costs FastAPI seconds
+        # A long list costs seconds: FastAPI's own encoding would take them on the event loop.
+        text = (
+            await in_background(accepted.model_dump_json)
+            if len(rejected) > _CHECKED_AT_ONCE
+            else accepted.model_dump_json()
+        )
+        return Response(text, media_type="application/json")
 
 
 def _media_type(request: Request, supported: Sequence[str]) -> str:

@@ -175,3 +175,45 @@ async def test_however_commits_and_chunks_meet_the_stored_state_is_the_same(seed
         assert mine.tolist() == other.tolist()
     assert store.state.counters == straight._store.state.counters
     assert lost
+
+
+def board(models):
+    """A chunk of one record: the scores of so many models on two items."""
+    scores = [
+        {"benchmark": "b", "item_id": str(k // models), "model": str(k % models), "score": 1} for k in range(2 * models)
+    ]
+    record = json.dumps({"events": scores}).encode()
+    return Chunk(0, 0, 1, [0], [record])
+
+
+async def test_others_have_their_turns_within_a_chunk():
+    owned = await loaded(SlowStore())
+    seen = []
+
+    async def look():
+        while True:
+            benchmark = owned.partition.benchmarks.get("b")
+            seen.append((owned.partition.off, int(benchmark.n.sum()) if benchmark else 0))
+            await asyncio.sleep(0)
+
+    looking = asyncio.create_task(look())
+    assert await owned.fold(board(800))
+    looking.cancel()
+    pairs = 800 * 799 // 2
+    assert {sums for off, sums in seen if off == 0 and 0 < sums < 2 * pairs}, "pairs that the chunk had added so far"
+    assert owned.partition.benchmarks["b"].n.sum() == 2 * pairs
+
+
+async def test_a_chunk_that_was_folded_in_part_is_never_stored():
+    store = SlowStore()
+    owned = await loaded(store)
+    folding = asyncio.create_task(owned.fold(board(800)))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert owned.partition.benchmarks["b"].n.any()
+    folding.cancel()
+    await asyncio.wait({folding})
+    assert folding.cancelled()
+    await owned.save_pairs()
+    await owned.release()
+    assert (store.begun, store.snapshots) == ([], [])

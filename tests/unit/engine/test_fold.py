@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from monitor.engine.limits import Limits
+from monitor.engine.limits import BUDGET, Limits
+from monitor.engine.partition import usage_of
 from monitor.engine.state.codes import NARROW, SCORE_UNIT
 from tests.fold_log import FoldLog, counts_of, event
 
@@ -217,9 +218,12 @@ def test_the_cluster_is_that_of_the_event_which_names_the_item():
         (Limits(rows=2), [event(k, "a", 1) for k in range(3)], "item_id", "beyond the limit of 2 items"),
         (Limits(rows=2), [event(1, "a", 1, repeat=k) for k in range(3)], "item_id", "beyond the limit of 2 items"),
         (Limits(values=3), [event(k, "a", k / 10) for k in (1, 0, 2)], "score", "beyond the limit of 3 different scores"),
+        (Limits(budget=BUDGET._replace(pairs=1)), [event(1, m, 1) for m in "abc"], "model", "to 3 pairs of models, and its budget is 1"),
+        (Limits(budget=BUDGET._replace(rows=2)), [event(k, "a", 1) for k in range(3)], "item_id", "3 items, and its budget is 2"),
+        (Limits(budget=BUDGET._replace(cells=3)), [event(1, "a", 1), event(2, "a", 1), event(1, "b", 1)], "model", "to 4 cells"),
         (Limits(benchmarks=2), [event(1, "a", 1, benchmark=b) for b in ("x", "bench", "z")], "benchmark", "limit of 2 benchmarks"),
     ],
-    ids=["models", "epochs", "items", "repeats", "scores", "benchmarks"],
+    ids=["models", "epochs", "items", "repeats", "scores", "all pairs", "all items", "all cells", "benchmarks"],
 )  # fmt: skip
 def test_a_limit_refuses_what_is_new_and_takes_what_is_known(limits, records, field, says):
     for log in together_and_apart([*records, records[0], records[1]], limits=limits):
@@ -228,6 +232,22 @@ def test_a_limit_refuses_what_is_new_and_takes_what_is_known(limits, records, fi
         assert says in letter.reason
         known = sum(b.counters["duplicates"] for b in log.partition.benchmarks.values())
         assert known == 2
+
+
+@pytest.mark.parametrize("budget", [{"rows": 12}, {"cells": 30}, {"pairs": 9}])
+def test_a_budget_of_several_benchmarks_refuses_the_same_events_however_the_log_is_chunked(budget):
+    """Each event may take what is left from an event of another benchmark, so their order counts."""
+    rng = np.random.default_rng(4)
+    cells = [(b, k, m) for b in "xyz" for k in range(6) for m in "abcde"]
+    records = [event(k, m, 1, benchmark=b) for b, k, m in (cells[place] for place in rng.permutation(len(cells)))]
+    refused = []
+    for log in together_and_apart(records, limits=Limits(budget=BUDGET._replace(**budget))):
+        refused.append([letter.offset for letter in log.letters])
+        total = [sum(x) for x in zip(*map(usage_of, log.partition.benchmarks.values()), strict=True)]
+        assert tuple(total) == log.partition.usage
+        assert all(taken <= most for taken, most in zip(total, log.partition.limits.budget, strict=True))
+    assert refused[0] == refused[1] == refused[2]
+    assert 0 < len(refused[0]) < len(records)
 
 
 def test_a_refused_event_leaves_no_name():

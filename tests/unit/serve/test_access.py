@@ -206,6 +206,16 @@ def test_all_clients_together_are_answered_503():
     assert len(connections) == 4
 
 
+def test_a_body_in_chunks_of_one_byte_is_cut_off(open_):
+    """Each chunk costs as much as a kilobyte, and other requests wait meanwhile; chunks of a few bytes are read."""
+    head = b"POST /api/v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with connect(open_) as connection:
+        connection.sendall(head + b"10\r\n" + b" " * 16 + b"\r\n" + b"1\r\n \r\n" * 5_000 + b"0\r\n\r\n")
+        assert connection.recv(12) == b"HTTP/1.1 200"
+    with connect(open_) as connection, pytest.raises(OSError, match=r"reset|[Pp]ipe"):
+        connection.sendall(head + b"1\r\n \r\n" * 2_000_000)
+
+
 def test_an_answer_that_nobody_takes_is_given_up(monkeypatch):
     monkeypatch.setattr(server_module, "WRITE_SECONDS", 0.2)
     with Served() as served, connect(served) as connection:

@@ -1,0 +1,82 @@
+"""Work in slices, between which the event loop of a worker serves others. What is computed does not depend on where they end."""
+
+from collections.abc import Generator
+from typing import Final, TypeVar
+
+from monitor.engine.state.counts import CHUNK_CELLS
+from monitor.engine.state.pair_state import PairState
+
+_Result = TypeVar("_Result")
+
+Slices = Generator[bool, None, _Result]
+"""Work that yields after each slice whether the state can be read there, and returns its result after the last."""
+
+_SECONDS: Final = 0.04
+"""How long a slice should take."""
+
+_FIRST_UPDATES: Final = {False: 250_000, True: 50_000}
+"""Pair updates in the first slice of a benchmark: whether most pairs share no item yet; giving a pair its place takes longer."""
+
+_FEW_NEW: Final = 50_000
+"""So few pairs without a shared item take no longer than others."""
+
+_LEAST_EVENTS: Final = 10
+"""Events of the smallest slice: each slice has a cost of its own."""
+
+_SHRINK, _GROW = 0.25, 2.0
+
+
+class Pace:
+    """How much of the fold of each benchmark fits into a slice, from how long its last slices took.
+
+    Examples
+    --------
+    >>> pace, benchmark = Pace(), PairState("b")
+    >>> for model in range(2_500):
+    ...     _ = benchmark.add_contestant(f"m{model}", 0)
+    >>> pace.events(benchmark)
+    20
+    >>> pace.took(0.01)
+    >>> pace.events(benchmark)
+    40
+    >>> pace.took(0.4)
+    >>> pace.events(benchmark)
+    10
+    """
+
+    def __init__(self) -> None:
+        self._updates: dict[tuple[str, bool], float] = {}
+        self._last: tuple[tuple[str, bool], int] | None = None
+
+    def events(self, benchmark: PairState) -> int:
+        """Return how many of the next events of a benchmark to fold in one slice: each meets every contestant."""
+        contestants = max(1, len(benchmark.contestants))
+        new = benchmark.pairs - benchmark.met > _FEW_NEW
+        updates = self._updates.setdefault((benchmark.name, new), _FIRST_UPDATES[new])
+        self._last = (benchmark.name, new), contestants
+        return min(max(_LEAST_EVENTS, int(updates) // contestants), CHUNK_CELLS)
+
+    def took(self, seconds: float) -> None:
+        """Record how long the slice took for which `events` was asked last."""
+        if self._last is None:
+            return
+        (key, contestants), self._last = self._last, None
+        factor = min(max(_SECONDS / max(seconds, 1e-9), _SHRINK), _GROW)
+        self._updates[key] = min(max(self._updates[key] * factor, _LEAST_EVENTS), CHUNK_CELLS * contestants)
+
+
+class Whole(Pace):
+    """One slice for as much as can be folded at once: for callers that serve nobody else."""
+
+    def events(self, benchmark: PairState) -> int:  # noqa: ARG002 - as for any
+        """Return all of it."""
+        return CHUNK_CELLS
+
+
+def run_slices(work: Slices[_Result]) -> _Result:
+    """Run all slices, and return the result."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]

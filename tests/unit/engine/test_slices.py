@@ -1,0 +1,84 @@
+"""A fold in slices: the same changes wherever they end, and a state that can be read in between."""
+
+import json
+import random
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from monitor.engine.chunk import Chunk
+from monitor.engine.partition import Partition
+from monitor.engine.slices import Pace
+from monitor.report.build import benchmark_report
+from schemas.changes import change_order
+
+ITEMS = [f"i{k}" for k in range(40)]
+SPECS = {
+    "no policy": {},
+    "completion": {"items": 40, "order": {"policy": "completion"}},
+    "trusted": {"order": {"policy": "trusted"}},
+    "committed": {"item_ids": ITEMS, "order": {"policy": "committed", "seed": "s"}},
+    "graded": {"items": 40, "order": {"policy": "trusted"}, "scores": "graded"},
+}
+
+
+class Steps(Pace):
+    """A few events a slice, another number each time."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.choice = random.Random(seed)
+
+    def events(self, _benchmark):
+        return self.choice.randrange(1, 40)
+
+
+def record(spec, seed):
+    """A record with the scores of some models in a random order, some twice, some of a newer epoch, and more items than declared."""
+    rng = random.Random(seed)
+    skills = {f"m{k}": 0.01 + 0.1 * k for k in range(10)}
+    values = (0.0, 0.5, 1.0) if spec.get("scores") else (0, 1)
+    scores = [
+        {
+            "benchmark": "b",
+            "item_id": item,
+            "model": model,
+            "score": values[-1] if rng.random() < skill else rng.choice(values[:-1]),
+        }
+        for item in ITEMS
+        for model, skill in skills.items()
+    ]
+    scores += [{**score, "epoch": 1} for score in scores if score["model"] == "m3"]
+    scores += rng.sample(scores, 60)
+    rng.shuffle(scores)
+    return json.dumps({"declare": [{"declare": "b", **spec}] if spec else [], "events": scores}).encode()
+
+
+def plain(delta):
+    """A delta that can be compared: the store sorts the changes of a chunk by their ids."""
+    for benchmark in delta.benchmarks:
+        benchmark.changes.sort(key=lambda each: change_order(each[1].id))
+    return json.loads(json.dumps(asdict(delta), default=lambda x: x.tolist() if isinstance(x, np.ndarray) else str(x)))
+
+
+@pytest.mark.parametrize("policy", SPECS)
+def test_slices_change_nothing_that_is_stored(policy):
+    data = record(SPECS[policy], 1)
+    chunk = Chunk(0, 0, len(data), [0], [data])
+    whole = plain(Partition().fold(chunk))
+    if policy != "no policy":
+        assert whole["benchmarks"][0]["changes"]
+    for seed in range(3):
+        partition, ended, readable = Partition(), [], 0
+
+        def fold(partition=partition, ended=ended, seed=seed):
+            ended.append((yield from partition.fold_in_slices(chunk, Steps(seed))))
+
+        for can_be_read in fold():
+            readable += can_be_read
+            if readable % 5 == 0 and can_be_read:
+                assert benchmark_report(partition.benchmarks["b"], pairs="all").models
+            assert partition.off == 0
+        assert readable > 20
+        assert plain(ended[0]) == whole

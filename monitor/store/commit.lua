@@ -10,7 +10,7 @@
 --   HSETNX k field value
 --   CELLS k runs bytes          SETRANGE by ranges: (key, byte offset, byte length) as uint32 each; then the bytes of all ranges
 --   LATCH k entries bytes       on the stream k: entries are (hash key, field length, id length, value length) as uint32 each;
---                               a field that its hash lacks is set, and added to the stream under its id
+--                               a field that its hash lacks, or has with this value, is set, and added to the stream under its id
 --
 -- Returns 1, or {off, writer, seq} as stored ('' where missing) when off is not the expected one.
 --
@@ -129,7 +129,9 @@ function run.LATCH(key, first)
   for i = 1, #entries, 16 do
     local k, field, id, value = struct.unpack('<I4I4I4I4', entries, i)
     local change = body:sub(at + field + id, at + field + id + value - 1)
-    if redis.call('HSETNX', KEYS[k], body:sub(at, at + field - 1), change) == 1 then
+    local name = body:sub(at, at + field - 1)
+    -- A transaction that was cut between the two writes, and ran after all, has left the change without its entry.
+    if redis.call('HSETNX', KEYS[k], name, change) == 1 or redis.call('HGET', KEYS[k], name) == change then
       redis.call('XADD', KEYS[key], body:sub(at + field, at + field + id - 1), 'change', change)
     end
     at = at + field + id + value

@@ -109,6 +109,93 @@ def test_a_torn_file_and_two_restarts_double_nothing(written, tmp_path, cut):
         asyncio.run(fold(server.url, len(LOG), 60))
 
 
+def short_log():
+    """Records of two benchmarks in turn; the last one decides the second benchmark's pair."""
+    made = [{"declare": name, "order": "trusted"} for name in ("one", "two")]
+    for item in range(8):
+        for name in ("one", "two"):
+            made += [
+                {"benchmark": name, "item_id": f"i{item}", "model": m, "score": int(m == "a" or name == "one")}
+                for m in "ab"
+            ]
+    return [json.dumps(record).encode() for record in made]
+
+
+SHORT = short_log()
+
+
+def fold_short(partition, stop):
+    start = partition.off
+    return partition.fold(Chunk(0, start, stop, range(start, stop), SHORT[start:stop]))
+
+
+def ends_of_commands(data):
+    """Where each command of a file ends."""
+    at = data.index(b"*")
+    while at < len(data):
+        words = int(data[at + 1 : (at := data.index(b"\r\n", at))])
+        for _ in range(words):
+            size = int(data[at + 3 : (at := data.index(b"\r\n", at + 2))])
+            at += 2 + size
+        at += 2
+        yield at
+
+
+async def go_on_without_a_load(server):
+    """Fold a part of the lost chunk, restart the server, and go on with the rest; the state has to be right, or refused."""
+
+    async def check(off):
+        async with await RedisStore.open(server.url, TOPIC) as reader:
+            with contextlib.suppress(StateRefused):
+                stored = Partition.restore(await reader.load(0))
+                partition = Partition(0)
+                fold_short(partition, stored.off)
+                assert stored.off == off
+                assert reports_and_changes([stored]) == reports_and_changes([partition])
+                latched = [change.id for bench in stored.benchmarks.values() for change in bench.changes.values()]
+                assert sorted(latched) == sorted(change.id for _, change in await reader.read_outbox(0))
+
+    server.start()
+    async with await RedisStore.open(server.url, TOPIC) as store:
+        partition = Partition.restore(await store.load(0))
+        assert partition.off == len(SHORT) - 4
+        await store.commit(fold_short(partition, len(SHORT) - 2))
+        server.kill()
+        server.start()
+        await check(len(SHORT) - 2)
+        with contextlib.suppress(StoreError):
+            await store.commit(fold_short(partition, len(SHORT)))
+            await check(len(SHORT))
+
+
+def test_a_worker_that_goes_on_over_a_torn_transaction_loses_no_change(tmp_path):
+    """A worker takes a shorter chunk after each cut of the last transaction, and does not load again after the second restart."""
+
+    async def write(url):
+        async with await RedisStore.open(url, TOPIC) as store:
+            partition = Partition(0)
+            for stop in (len(SHORT) - 4, len(SHORT)):
+                delta = fold_short(partition, stop)
+                await store.commit(delta)
+            assert [len(benchmark.changes) for benchmark in delta.benchmarks] == [0, 1]
+
+    (tmp_path / "server").mkdir()
+    server = RedisServer(tmp_path / "server", executable=next(iter(SERVERS.values()), None))
+    with server:
+        asyncio.run(write(server.url))
+    (file,) = tmp_path.rglob("*.incr.aof")
+    data = file.read_bytes()
+    last = data.rindex(b"*1\r\n$5\r\nMULTI")
+    ends = [at for at in ends_of_commands(data) if last < at < len(data)]
+    assert len(ends) > 10
+    for cut in ends:
+        file.write_bytes(data[: cut + 3])
+        try:
+            asyncio.run(go_on_without_a_load(server))
+        finally:
+            server.kill()
+
+
 @pytest.mark.parametrize("seed", range(1_000 if FULL else 12))
 def test_a_flipped_bit_is_found_when_the_state_is_loaded(written, tmp_path, seed):
     server, file = copied(written, tmp_path)

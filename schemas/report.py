@@ -207,6 +207,21 @@ class Summary(StrictModel):
     unresolved: dict[str, int]
 
 
+class ResultLine(StrictModel):
+    """The answer to one question."""
+
+    yes: bool = Field(description="whether it is known, or holds for some pair of neighbours in rank")
+    text: str
+
+
+class ResultReport(StrictModel):
+    """The three questions, over all models and pairs of the benchmark."""
+
+    settled: ResultLine = Field(description="who leads on these items, once all of them are scored?")
+    decided: ResultLine = Field(description="is there evidence beyond these items?")
+    resolved: ResultLine = Field(description="has the benchmark enough items for gaps of this size?")
+
+
 class BenchmarkReport(StrictModel):
     """One benchmark."""
 
@@ -245,6 +260,7 @@ class BenchmarkReport(StrictModel):
         description="items that every model with a score has, where the models have different items; else null"
     )
     clusters: ClustersReport | None = Field(description="null where no item carries a cluster")
+    result: ResultReport | None = Field(description="the result in three lines; null where no models share an item")
     summary: Summary
     pairs: list[PairReport]
 

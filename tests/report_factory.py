@@ -9,6 +9,8 @@ from schemas.report import (
     PairReport,
     Report,
     Resolved,
+    ResultLine,
+    ResultReport,
     Summary,
 )
 
@@ -109,6 +111,13 @@ def benchmark(pairs=None, models=None, **fields):
         "models": [model("alpha", 1), model("beta", 2)] if models is None else models,
         "shared_items": None,
         "clusters": None,
+        "result": ResultReport(
+            settled=ResultLine(
+                yes=False, text="alpha leads on the items scored; only beta may still pass it on all 12,032 items."
+            ),
+            decided=ResultLine(yes=True, text="1 of 2 pairs of neighbours in rank, 1 open."),
+            resolved=ResultLine(yes=False, text="Enough items for 0 of 2 gaps between neighbours in a planned test."),
+        ),
         "summary": Summary(
             pairs=len(pairs),
             undecided={

@@ -48,18 +48,6 @@ class ReportDocument:
         return model.coverage < self.low_coverage
 
 
-def headline(document: ReportDocument) -> str:
-    """Return how many neighbouring pairs are decided."""
-    pairs = document.neighbours
-    if not pairs:
-        return "There is no pair to compare."
-    decided = sum(pair.decided.anytime_family is not None for pair in pairs)
-    return (
-        f"{decided:,} of {counted(len(pairs), 'neighbouring pair')} decided family-wise, valid however often you look. "
-        "Undecided neighbours may be ties."
-    )
-
-
 def facts(document: ReportDocument) -> list[tuple[str, str]]:
     """Return what was read, what is assumed and at which levels, as (name, value)."""
     b = document.report

@@ -25,7 +25,12 @@ def named_flags(report: BenchmarkReport) -> BenchmarkReport:
     order = report.order
     if order.reason is not None:
         order = order.model_copy(update={"reason": with_flags(order.reason)})
-    return report.model_copy(update={"order": order, "pairs": [pair_with_flags(pair) for pair in report.pairs]})
+    result = report.result
+    if result is not None:
+        decided = result.decided.model_copy(update={"text": with_flags(result.decided.text)})
+        result = result.model_copy(update={"decided": decided})
+    pairs = [pair_with_flags(pair) for pair in report.pairs]
+    return report.model_copy(update={"order": order, "result": result, "pairs": pairs})
 
 
 def pair_with_flags(pair: PairReport) -> PairReport:

@@ -4,9 +4,10 @@ from math import exp, log
 from typing import Final
 
 from monitor.report.sentences import counted
-from schemas.report import ASSERTED, FILES_COMPLETE, BenchmarkReport
+from schemas.report import ASSERTED, FILES_COMPLETE, BenchmarkReport, ResultLine
 
 NO_RESULTS: Final = "No results: no score was read."
+NO_PAIR: Final = "There is no pair to compare."
 
 _NAMED: Final = 3
 """Models with conflicts that are named."""
@@ -17,6 +18,14 @@ _ORDER: Final = {
     "trusted": "asserted: neither the arrival order nor what is skipped depends on outcomes or clusters",
     "none": "nothing is asserted, so no anytime verdict is given; declare an order policy",
 }
+
+
+def result(benchmark: BenchmarkReport) -> list[tuple[str, ResultLine]]:
+    """Return the three lines of the result with their words; none where no models share an item."""
+    lines = benchmark.result
+    return (
+        [] if lines is None else [("settled", lines.settled), ("decided", lines.decided), ("resolved", lines.resolved)]
+    )
 
 
 def counts(benchmark: BenchmarkReport) -> str:
@@ -143,12 +152,6 @@ def decided(benchmark: BenchmarkReport) -> str | None:
     summary = benchmark.summary
     undecided = summary.undecided.get("anytime_family")
     return None if undecided is None else f"{summary.pairs - undecided:,} of {counted(summary.pairs, 'pair')} decided"
-
-
-def settled(benchmark: BenchmarkReport) -> str:
-    """Return of how many of the listed pairs it is settled who leads on the items of the benchmark."""
-    settled = sum(pair.settled is not None for pair in benchmark.pairs if pair.status != "superseded")
-    return f"{settled:,} of {counted(benchmark.summary.pairs, 'pair')} settled"
 
 
 def registration(benchmark: BenchmarkReport) -> str | None:

@@ -5,7 +5,7 @@ from html import escape
 from importlib.resources import files
 from typing import Final
 
-from monitor.render import charts
+from monitor.render import charts, header
 from monitor.render import numbers as form
 from monitor.render.document import (
     PATH_ORDER,
@@ -14,13 +14,13 @@ from monitor.render.document import (
     ReportDocument,
     checklist,
     facts,
-    headline,
     notes,
 )
-from monitor.render.header import NO_RESULTS, log_thresholds
+from monitor.render.header import NO_PAIR, NO_RESULTS, log_thresholds
 from monitor.render.html_tables import kind_of, matrix, ranking, sizes, summary, text, verdicts
 from monitor.render.second_opinions import cluster_opinions, second_opinions
 from monitor.render.signs import PROCEDURES, relation
+from schemas.report import BenchmarkReport
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -57,7 +57,7 @@ def _benchmark(document: ReportDocument, k: int) -> str:
     warnings = f'<ul class="notes">{warnings}</ul>' if warnings else ""
     parts = [
         f'<section class="benchmark" id="b{k}" aria-labelledby="h{k}"><h2 id="h{k}">{text(b.benchmark)}</h2>',
-        f'<p class="lede">{escape(headline(document))}</p><dl class="facts">{entries}</dl>{warnings}',
+        f'{_result(b)}<dl class="facts">{entries}</dl>{warnings}',
         ranking(document),
     ]
     neighbours, others = document.neighbours, document.others
@@ -71,6 +71,11 @@ def _benchmark(document: ReportDocument, k: int) -> str:
             verdicts(document, others, "Other pairs", "Pairs that are not neighbours, and superseded verdicts.")
         )
     return "".join([*parts, "</section>"])
+
+
+def _result(b: BenchmarkReport) -> str:
+    lines = "".join(f"<dt>{word}</dt><dd>{text(line.text)}</dd>" for word, line in header.result(b))
+    return f'<dl class="lede">{lines}</dl>' if lines else f'<p class="lede">{NO_PAIR}</p>'
 
 
 def _cards(document: ReportDocument) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from monitor.render import header
 from monitor.render import numbers as form
 from monitor.render.document import (
     PLANNED,
@@ -11,11 +12,10 @@ from monitor.render.document import (
     ReportDocument,
     checklist,
     facts,
-    headline,
     notes,
     summary_rows,
 )
-from monitor.render.header import NO_RESULTS
+from monitor.render.header import NO_PAIR, NO_RESULTS
 from monitor.render.second_opinions import cluster_opinions, second_opinions
 from monitor.render.signs import (
     PROCEDURES,
@@ -65,7 +65,8 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence
 
 
 def _benchmark(document: ReportDocument) -> list[str]:
-    parts = [f"## {escape(document.report.benchmark)}", f"**{headline(document)}**"]
+    result = [f"- **{word}**: {escape(line.text)}" for word, line in header.result(document.report)]
+    parts = [f"## {escape(document.report.benchmark)}", "\n".join(result) or NO_PAIR]
     parts.append("\n".join(f"- {name}: {escape(value)}" for name, value in facts(document)))
     warnings = notes(document)
     if warnings:

@@ -15,6 +15,7 @@ from monitor.report.family import family_assumption, family_report, pairs_outsid
 from monitor.report.item_means import described
 from monitor.report.pair_rows import pair_rows, superseded_rows
 from monitor.report.pair_table import PairTable
+from monitor.report.result import result_report
 from monitor.report.sentences import order_reason, partial
 from monitor.report.standings import count_undecided, count_unresolved, model_reports, shared_means
 from schemas.report import BenchmarkReport, OrderReport, Report, Summary
@@ -96,6 +97,7 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
         models=model_reports(table, shared),
         shared_items=None if shared is None else shared.items,
         clusters=clusters_report(table, displayed),
+        result=result_report(table),
         summary=Summary(
             pairs=len(rows),
             undecided=count_undecided(table, clusters, displayed),

@@ -17,7 +17,7 @@ from monitor.render.numbers import safe
 from monitor.render.signs import DECIDED, HELD, UNDECIDED, Glyphs, in_name_order
 from monitor.render.terminal.layout import glyphs_for
 from monitor.render.terminal.plain import LiveStatus, Progress, status_sentence
-from monitor.render.terminal.report import header
+from monitor.render.terminal.report import assumptions, result, title
 from monitor.render.terminal.tables import Extra, models_table, pairs_table
 from schemas.changes import VerdictChange
 from schemas.report import BenchmarkReport, PairReport, Report
@@ -112,11 +112,12 @@ class LiveView:
     def _benchmark(self, console: Console, options: ConsoleOptions, benchmark: BenchmarkReport, room: int) -> _Lines:
         width = options.max_width
         pairs = _displayed_pairs(benchmark, self._extra)
-        title, order, *_ = header(benchmark)
+        order = assumptions(benchmark)[0]
         order.stylize(UNDECIDED)
-        title.no_wrap = order.no_wrap = True
-        title.overflow = order.overflow = "ellipsis"
-        top = [*_lines(console, options, title, order), []]
+        head = [title(benchmark), *result(benchmark, glyphs_for(console)), order]
+        for line in head:
+            line.no_wrap, line.overflow = True, "ellipsis"
+        top = [*_lines(console, options, *head), []]
         # The ranking and the feed keep a quarter of the lines; the pairs take what they need of the rest.
         pair_rows = max(1, min(len(pairs), room - len(top) - 4 - max(_BOTTOM_ROOM, room // 4)))
         table, _ = pairs_table(benchmark, pairs[:pair_rows], console, width, self._extra)

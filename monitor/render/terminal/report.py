@@ -7,11 +7,14 @@ from rich.text import Text
 
 from monitor.render import header as facts
 from monitor.render.numbers import safe
-from monitor.render.signs import HELD, UNDECIDED, Glyphs, relation, status_glyph
+from monitor.render.signs import DECIDED, HELD, UNDECIDED, Glyphs, relation, status_glyph
 from monitor.render.terminal.layout import glyphs_for
 from monitor.render.terminal.tables import Extra, legend, models_table, pairs_table, summary_table
 from monitor.report.sentences import counted
 from schemas.report import BenchmarkReport, PairReport, Report
+
+_SHORT: Final = 10
+"""Models above which the result is printed once more at the end, as the first lines have left the screen."""
 
 ROW_LIMIT: Final = 60
 """Benchmarks, and rows of one table, at most; the rest is counted."""
@@ -51,17 +54,37 @@ def render_report(
         console.print(_omitted(len(report.benchmarks) - limit, "benchmarks"))
 
 
-def header(benchmark: BenchmarkReport) -> list[Text]:
-    """Build the lines above a benchmark: what was read, what is assumed, and the levels."""
+def result(benchmark: BenchmarkReport, glyphs: Glyphs) -> list[Text]:
+    """Build the three lines of the result."""
+    signs = {"settled": (glyphs.unsettled, glyphs.settled)}
+    lines = []
+    for word, line in facts.result(benchmark):
+        sign = signs.get(word, (glyphs.undecided, glyphs.decided))[line.yes]
+        lines.append(
+            Text(sign, DECIDED if line.yes else UNDECIDED)
+            .append(f" {word:9}", "bold")
+            .append(safe(line.text), "default")
+        )
+    return lines
+
+
+def title(benchmark: BenchmarkReport) -> Text:
+    """Build the line that names a benchmark and what was read."""
     b = benchmark
     title = Text(safe(b.benchmark), style="bold")
     title.append(f"  {facts.counts(b)}", "not bold")
     for count, word in ((b.duplicates, "duplicates"), (b.conflicts, "conflicts"), (b.rejected, "rejected")):
         title.append(f", {count:,} {word}", HELD if count and word != "duplicates" else "not bold")
+    return title
+
+
+def assumptions(benchmark: BenchmarkReport) -> list[Text]:
+    """Build the lines on what verdicts assume, the levels, and what to read with care; the first is the order policy."""
+    b = benchmark
     partial = [] if b.partial is None else [Text(f"may be partial: {b.partial}", style=HELD)]
     policy = f"order: {b.order.policy} ({safe(facts.order_sentence(b))})"
     levels = f"family: {facts.family(b)}; {safe(facts.levels(b))}; decided at {facts.thresholds(b)}"
-    lines = [title, *partial, Text(policy, style=HELD if b.order.policy == "none" else ""), Text(levels)]
+    lines = [Text(policy, style=HELD if b.order.policy == "none" else ""), *partial, Text(levels)]
     aliases = facts.aliases(b)
     if aliases is not None:
         lines.append(Text(f"aliases: {safe(aliases)}"))
@@ -87,7 +110,8 @@ def _benchmark(
     benchmark: BenchmarkReport, console: Console, extra: Extra | None, limit: int, low_coverage: float
 ) -> Group:
     width = console.width
-    parts: list[RenderableType] = [*header(benchmark), Text()]
+    glyphs = glyphs_for(console)
+    parts: list[RenderableType] = [title(benchmark), *result(benchmark, glyphs), *assumptions(benchmark), Text()]
     ascii_only = console.options.ascii_only
     parts.append(models_table(benchmark.models[:limit], width, ascii_only=ascii_only, low_coverage=low_coverage))
     low = sum(model.coverage < low_coverage for model in benchmark.models)
@@ -101,16 +125,18 @@ def _benchmark(
         parts += [Text(), table]
         if len(benchmark.pairs) > limit:
             parts.append(_omitted(len(benchmark.pairs) - limit, "pairs"))
-        glyphs = glyphs_for(console)
         parts += [Text(), legend(glyphs)]
         if not with_reasons:
             parts += [Text(), *(_reason(pair, glyphs) for pair in pairs)]
         parts += [
             Text(),
             summary_table(benchmark, width, ascii_only=console.options.ascii_only),
-            Text(),
-            _headline(benchmark),
         ]
+        why = facts.registration(benchmark)
+        if why is not None:
+            parts += [Text(), Text(why)]
+        if len(benchmark.models) > _SHORT:
+            parts += [Text(), *result(benchmark, glyphs)]
     else:
         parts += [Text(), Text("No pair shares an item yet.")]
     return Group(*parts)
@@ -121,16 +147,6 @@ def _reason(pair: PairReport, glyphs: Glyphs) -> Text:
     line = Text(glyph, style="").append(f" {safe(pair.model_a)} {relation(pair)} {safe(pair.model_b)}: ", "bold")
     line.stylize(colour, 0, len(glyph))
     return line.append(safe(pair.reason))
-
-
-def _headline(benchmark: BenchmarkReport) -> Text:
-    settled = Text(f"{facts.settled(benchmark)} (who leads on these items).", style="bold")
-    decided = facts.decided(benchmark)
-    if decided is None:
-        return settled
-    text = settled.append(f"\n{decided} (anytime family: valid however often you look).")
-    why = facts.registration(benchmark)
-    return text if why is None else text.append(f"\n{why}", "not bold")
 
 
 def _low_coverage(models: int, share: float) -> str:

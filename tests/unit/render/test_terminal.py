@@ -274,7 +274,16 @@ def test_decided_and_resolved_are_counted_apart():
     #                           FAM  any  eBH  fix  Bon  Hol  BH   clu
     assert undecided[2:] == ["1", "1", "2", "2", "2", "2", "2", "n/a"]
     assert unresolved[4:] == ["2", "1", "0", "n/a"]
-    assert lines[-1].startswith("1 of 2 pairs decided (anytime family")
+    assert lines[1:4] == [
+        "◇ settled  alpha leads on the items scored; only beta may still pass it on all 12,032 items.",
+        "● decided  1 of 2 pairs of neighbours in rank, 1 open.",
+        "○ resolved Enough items for 0 of 2 gaps between neighbours in a planned test.",
+    ]
+
+
+def test_the_result_of_a_long_report_is_printed_at_the_end_too():
+    lines = rendered(report(benchmark(models=[model(f"m{k}", k + 1) for k in range(11)]))).splitlines()
+    assert lines[-3:] == lines[1:4]
 
 
 def test_a_count_over_neighbours_alone_is_named_as_such():

@@ -46,7 +46,15 @@ function answer(b) {
     held > 0 && [", ", h("strong", { class: "warn" }, `${count(held)} held`)],
     decided === b.pairs.length ? ": every rank is decided." : ".",
   ];
-  return h("div", { class: "answer" }, h("p", {}, text), ties > 0 && h("p", { class: "about" }, outlook(b)));
+  return h("div", { class: "answer" }, h("p", {}, text), result(b), ties > 0 && h("p", { class: "about" }, outlook(b)));
+}
+
+/** Show the answers to the three questions. */
+function result(b) {
+  if (!b.result) return null;
+  const names = b.models.map((m) => m.model);
+  const line = (word, yes, no) => [h("dt", { class: b.result[word].yes ? "good" : "" }, `${b.result[word].yes ? yes : no} ${word}`), h("dd", {}, sentence(b.result[word].text, names))];
+  return h("dl", { class: "result" }, line("settled", "◆", "◇"), line("decided", "●", "○"), line("resolved", "●", "○"));
 }
 
 /** Report which ranks change on the items that all models have, where these have different items. */

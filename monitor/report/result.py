@@ -1,0 +1,100 @@
+"""The result of a benchmark in three lines, one for each question: settled, decided, resolved."""
+
+import numpy as np
+
+from monitor.report.pair_table import PairTable
+from monitor.report.sentences import counted
+from schemas.report import ResultLine, ResultReport
+from stats.settled import TIE
+
+_NAMED = 2
+"""Models that are named; of more, the number."""
+
+
+def result_report(table: PairTable) -> ResultReport | None:
+    """Report what is settled, decided and resolved; None unless some models share items.
+
+    The lines hold for all pairs of the benchmark, however few of them a report shows.
+    """
+    if not (table.n > 0).any():
+        return None
+    return ResultReport(settled=_settled(table), decided=_decided(table), resolved=_resolved(table))
+
+
+def _settled(table: PairTable) -> ResultLine:
+    """Report who leads on the items of the benchmark."""
+    benchmark, leader = table.benchmark, table.ranking[0]
+    names = [contestant.model for contestant in benchmark.contestants]
+    items = counted(benchmark.spec.items or table.assumed_items or benchmark.items, "item")
+    of_leader = np.flatnonzero(table.a == leader)
+    sides, others = table.settled[of_leader], table.b[of_leader]
+    level, ahead, rivals = (others[sides == side] for side in (TIE, -1, 0))
+    best = names[leader]
+    if ahead.size:
+        by = _models(names, ahead)
+        return ResultLine(
+            yes=False, text=f"{best} has the best mean score, but {by} leads on the items that both have."
+        )
+    if not rivals.size:
+        if not level.size:
+            return ResultLine(yes=True, text=f"{best} leads on the {items}.")
+        return ResultLine(yes=True, text=f"{best} and {_models(names, level)} have the same score on the {items}.")
+    if table.missing is None:
+        return ResultLine(yes=False, text=f"{best} has the best score so far; the number of items is not declared.")
+    if rivals.size <= _NAMED:
+        return ResultLine(
+            yes=False,
+            text=f"{best} leads on the items scored; only {_models(names, rivals)} may still pass it on all {items}.",
+        )
+    return ResultLine(
+        yes=False,
+        text=f"{best} leads on the items scored; {rivals.size:,} of {counted(others.size, 'model')} may still pass it on all {items}.",
+    )
+
+
+def _models(names: list[str], models: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
+    if models.size > _NAMED:
+        return counted(models.size, "model")
+    return " and ".join(names[k] for k in models.tolist())
+
+
+def _decided(table: PairTable) -> ResultLine:
+    """Report for how many neighbours in rank, and for how many pairs, there is evidence beyond these items."""
+    sides = table.decided("anytime_family")
+    if sides is None:
+        return ResultLine(yes=False, text=f"No verdict: {table.hold_reason}.")
+    neighbours = table.adjacent
+    real, total = int(np.count_nonzero(sides[neighbours])), int(np.count_nonzero(neighbours))
+    undecided = neighbours & (sides == 0)
+    ended = int(np.count_nonzero(undecided & (table.ended | table.complete)))
+    rest = [f"{counted(ended, 'tie')}"] if ended else []
+    if total - real - ended:
+        rest.append(f"{total - real - ended:,} open")
+    text = f"{real:,} of {counted(total, 'pair')} of neighbours in rank"
+    if rest:
+        text += f", {', '.join(rest)}"
+    if total < table.size:
+        text += f"; {np.count_nonzero(sides):,} of all {table.size:,} pairs"
+    held = "" if table.hold_reason is None else f" No further verdict: {table.hold_reason}."
+    return ResultLine(yes=real > 0, text=f"{text}.{held}")
+
+
+def _resolved(table: PairTable) -> ResultLine:
+    """Report for how many neighbours in rank the benchmark has enough items."""
+    at = np.flatnonzero(table.adjacent)
+    n, needed = table.n[at], table.n_star[at]
+    enough, total = n >= needed, counted(at.size, "gap")
+    text = f"Enough items for {np.count_nonzero(enough):,} of {total} between neighbours in a planned test"
+    if table.benchmark.binary:
+        text += f", for {np.count_nonzero(n >= table.anytime_required_n(at)):,} if you look as results arrive"
+    short = np.where(~enough & np.isfinite(needed), needed - n, np.inf)
+    if np.isfinite(short).any():
+        place = int(np.argmin(short))
+        text += f"; ranks {place + 1:,} and {place + 2:,} need about {_rounded(short[place])} more"
+    return ResultLine(yes=bool(enough.any()), text=f"{text}.")
+
+
+def _rounded(items: float) -> str:
+    """Round a number of items up to two significant digits."""
+    digits = 10 ** max(0, int(np.floor(np.log10(max(items, 1)))) - 1)
+    return f"{int(np.ceil(items / digits)) * digits:,}"

@@ -1,0 +1,81 @@
+"""The result in three lines."""
+
+import numpy as np
+import pytest
+
+from monitor.report.build import benchmark_report
+from tests.fold_log import FoldLog, event, packed, paired
+
+
+def lines(*records, assert_complete=False, **spec):
+    """The three lines of a benchmark: whether, and the text."""
+    log = FoldLog(*([{"declare": "bench", **spec}] if spec else []))
+    log.send(*records)
+    result = benchmark_report(log.bench, assert_complete=assert_complete).result
+    return result and {word: (line.yes, line.text) for word, line in result}
+
+
+def three(items=100):
+    """a is much better than b, and c is b but for one item."""
+    scores = np.zeros((items, 3), int)
+    scores[: items * 9 // 10, 0], scores[: items // 2, 1:] = 1, 1
+    scores[0, 2] = 0
+    return np.random.default_rng(1).permutation(scores)
+
+
+def test_complete_files():
+    result = lines(packed(three(), ["a", "b", "c"]), assert_complete=True)
+    assert result["settled"] == (True, "a leads on the 100 items.")
+    assert result["decided"] == (True, "1 of 2 pairs of neighbours in rank, 1 tie; 2 of all 3 pairs.")
+    yes, text = result["resolved"]
+    assert yes
+    assert text.startswith(
+        "Enough items for 1 of 2 gaps between neighbours in a planned test, for 1 if you look as results arrive; "
+    )
+    assert "ranks 2 and 3 need about" in text
+
+
+def test_the_lines_count_all_pairs_whatever_the_report_shows():
+    log = FoldLog({"declare": "bench", "items": 100})
+    log.send(packed(three(), ["a", "b", "c"]))
+    assert benchmark_report(log.bench, pairs="all").result == benchmark_report(log.bench, pairs="adjacent").result
+
+
+def test_what_may_still_come_is_open():
+    result = lines(packed(three(), ["a", "b", "c"]), items=150)
+    assert result["settled"] == (False, "a leads on the items scored; only b and c may still pass it on all 150 items.")
+    assert result["decided"] == (False, "0 of 2 pairs of neighbours in rank, 2 open; 0 of all 3 pairs.")
+
+
+def test_many_rivals_are_counted():
+    scores = np.ones((4, 5), int)
+    scores[0, 1:] = 0
+    result = lines(packed(scores, list("abcde")), items=9)
+    assert result["settled"] == (False, "a leads on the items scored; 4 of 4 models may still pass it on all 9 items.")
+
+
+def test_equal_scores_at_the_top():
+    result = lines(packed(paired(5, 5, 5), ["a", "b"]), items=15)
+    assert result["settled"] == (True, "a and b have the same score on the 15 items.")
+    assert result["resolved"][0] is False
+    assert "need about" not in result["resolved"][1]  # no number of items detects a gap of 0
+
+
+def test_a_benchmark_without_an_order_is_held():
+    result = lines(packed(three(), ["a", "b", "c"]))
+    assert result["settled"] == (False, "a has the best score so far; the number of items is not declared.")
+    yes, text = result["decided"]
+    assert not yes
+    assert "No further verdict: " in text or text.startswith("No verdict: ")
+
+
+def test_the_best_mean_may_trail_on_the_shared_items():
+    records = [event(f"i{k}", "a", int(k > 0)) for k in range(2)] + [event(f"j{k}", "a", 1) for k in range(8)]
+    records += [event(f"i{k}", "b", 1) for k in range(2)] + [event(f"j{k}", "b", 0) for k in range(8, 12)]
+    result = lines(*records, assert_complete=True)
+    assert not result["settled"][0]
+
+
+@pytest.mark.parametrize("records", [[event("i", "a", 1)], [event("i", "a", 1), event("j", "b", 1)]])
+def test_models_that_share_nothing_have_no_result(records):
+    assert lines(*records, assert_complete=True) is None

@@ -56,12 +56,25 @@ def _length(rng, *_):
     }
 
 
+def _tear(rng, *_):
+    length = rng.choice((rng.randrange(1, 300), rng.randrange(1, 3_000)))
+    return {
+        "length": length,
+        "seconds": round(rng.uniform(0.05, 1), 3),
+        "again": round(rng.choice((0.3, 1, 3)) * rng.random(), 3),
+    }
+
+
 def _count(rng, *_):
     return {"count": rng.randrange(1, 4)}
 
 
 def _resent(rng, _, partitions):
     return {"partition": rng.randrange(partitions), "count": rng.randrange(1, 8)}
+
+
+def _kept(rng, _, partitions):
+    return {"partition": rng.randrange(partitions), "count": rng.choice((0, 1, 5, 20))}
 
 
 def _slowness(rng, *_):
@@ -123,10 +136,17 @@ def _store_killed(world, length, seconds):
         return False
     world.server.kill()
     world.network.cut(server=world.server)
-    if length:
-        world.lose(length)
+    if length and not world.judge.replaced:  # an empty state may begin with the new topic
+        world.server.cut(length)
     world.later(seconds, world.start_store)
     return True
+
+
+def _store_torn(world, length, seconds, again):
+    """Kill the server, lose the end of its file, start it, and soon kill and start it again: then commands of a torn transaction run."""
+    done = _store_killed(world, length, 0.05)
+    world.later(0.05 + again, _store_killed, world, 0, seconds)
+    return done
 
 
 def _store_wiped(world, seconds):
@@ -175,6 +195,30 @@ def _resend(world, partition, count):
     return bool(own)
 
 
+def _retention(world, partition, count):
+    """Records that are folded and stored are deleted, but for the last ones; a store that loses its writes may then need them."""
+    log, off = world.broker.topics[world.topic][partition], world.judge.stored_off(partition)
+    folded = [record.offset for record in log.records if record.offset < off]
+    if len(folded) <= count or world.judge.replaced:
+        return False
+    log.expire(folded[-count] if count else off)
+    return True
+
+
+def _recreated(world):
+    """The topic is deleted and created again, and gets the records in another order; a partition without state could begin with them."""
+    logs = world.broker.topics[world.topic]
+    partitions = range(len(logs))
+    if world.judge.replaced or not world.server.up or not all(map(world.judge.stored_off, partitions)):
+        return False
+    world.judge.replaced = True
+    world.broker.create(world.topic, len(partitions))
+    for partition, log in enumerate(logs):
+        for record in reversed(log.records):
+            world.broker.append(world.topic, partition, record.value)
+    return True
+
+
 KINDS = {
     "kill": (3, _worker(0.05, 8)),
     "stop": (1, _worker(0.05, 4)),
@@ -188,6 +232,7 @@ KINDS = {
     "cut_reply": (4, _share),
     "slow_network": (1, _slowness),
     "store_killed": (3, _length),
+    "store_torn": (3, _tear),
     "store_wiped": (1, _seconds(0.05, 3)),
     "store_stalled": (1, _seconds(0.05, 6)),
     "scripts_flushed": (1, lambda *_: {}),
@@ -195,5 +240,7 @@ KINDS = {
     "slow_broker": (1, _slowness),
     "ack_lost": (2, _count),
     "resend": (2, _resent),
+    "retention": (0.5, _kept),
+    "recreated": (0.2, lambda *_: {}),
 }
 """How often each kind is chosen, and its arguments."""

@@ -1,4 +1,4 @@
-"""A slice of the simulation, exact replay, runs that once found a bug, and the patches of the planted bugs."""
+"""A slice of the simulation, exact replay, and the patches of the planted bugs."""
 
 import os
 import shutil
@@ -21,21 +21,14 @@ def test_a_slice_finds_nothing():
     assert explore(SEED, SECONDS) == 0
 
 
-@pytest.mark.parametrize("seed", [19, 35, 78])
-def test_runs_that_found_a_bug(seed):
-    assert World(seed).run().failure is None
-
-
 def test_a_replay_is_exact():
-    code = "from tests.simulation.world import World; print(World(5).run().digest)"
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": hash_seed},
-            capture_output=True, text=True, check=True, timeout=120,
-        ).stdout
-        for hash_seed in ("1", "2")
-    ]  # fmt: skip
-    assert runs[0] == runs[1] != ""
+    """In another process, whose sets are in another order."""
+    code = "from tests.simulation.world import World; print(World(2).run().digest)"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": "1"},
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    assert run.stdout.strip() == World(2).run().digest
 
 
 def test_shrinking_leaves_what_is_needed():

@@ -8,6 +8,7 @@ import traceback
 import warnings
 from dataclasses import dataclass, field
 
+from monitor.app.cluster_worker import Stalled
 from monitor.logs.errors import LogError
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.settings import Settings
@@ -80,7 +81,8 @@ class Slot:
         self.worker = None
         self._world.network.forget(process)
         self._world.exited(self, error)
-        self._world.later(2.0, self.start)
+        refused = isinstance(error, LogError | StateRefused)  # it will be again
+        self._world.later(20.0 if refused else 2.0, self.start)
 
     def kill(self, seconds):
         if not self.process.alive:
@@ -217,15 +219,23 @@ class World:
         # A worker notices that the store has lost writes when it commits the next records.
         for message in closing(self._partitions):
             self.broker.append(TOPIC, message.partition, message.value)
-        end = self.loop.now + PATIENCE
+        end = self.loop.now + (30.0 if self._refused() else PATIENCE)
         while not self._quiet():
             if self.loop.now > end:
+                if self._refused():
+                    break
                 raise Wrong(
                     f"not everything is folded and published after {PATIENCE:.0f} s without faults: {self._state()}"
                 )
             await asyncio.sleep(1.0)
         self.check_workers()
-        self.judge.check_end()
+        # Of a worker that refuses one partition, the others wait too.
+        self.judge.check_end(range(self._partitions) if self._refused() else ())
+
+    def _refused(self):
+        """Whether workers have to refuse the log: another topic, or records are gone that are not folded."""
+        logs = enumerate(self.broker.topics[TOPIC])
+        return self.judge.replaced or any(self.judge.stored_off(number) < log.first for number, log in logs)
 
     def _state(self):
         ends = [log.end for log in self.broker.topics[TOPIC]]
@@ -266,10 +276,6 @@ class World:
                     if hasattr(worker, "partition"):
                         self.judge.check_memory(worker)
 
-    def lose(self, length):
-        """Lose the end of the server's file."""
-        self.server.cut(length)
-
     def start_store(self):
         """Start the server again."""
         self.server.start()
@@ -283,11 +289,16 @@ class World:
             return
         self.result.refused += 1
         if isinstance(error, StateRefused) and "is damaged" in str(error) and self.server.dangling:
+            if self.judge.replaced:
+                return
             tag = str(error).split()[2].encode()
             for key in [key for key in self.server.database.keys if key.startswith(tag)]:
                 self.server.execute([b"DEL", key])
             self.judge.forget()
-        elif isinstance(error, StateRefused) or not isinstance(error, (StoreError, LogError, OSError, TimeoutError)):
+        elif isinstance(error, LogError | StateRefused) and not isinstance(error, Stalled):
+            if not self._refused() or "is damaged" in str(error):
+                self.fail(Wrong(f"{slot.process.name} ended with {type(error).__name__}: {error}"))
+        elif not isinstance(error, StoreError | LogError | OSError | TimeoutError):
             text = "".join(traceback.format_exception(error)[-8:])
             self.fail(Wrong(f"{slot.process.name} ended with {type(error).__name__}: {error}\n{text}"))
 

@@ -17,11 +17,11 @@ COPIED = ("monitor", "schemas", "stats", "tests")
 def main():
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.mutants", description=__doc__)
     parser.add_argument("names", nargs="*", help="only these; default: all")
-    parser.add_argument("--seconds", type=float, default=120, help="how long to look for each; default: 120")
+    parser.add_argument("--seconds", type=float, default=120, help="processor time to look for each; default: 120")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     options = parser.parse_args()
     chosen = [patch for patch in PATCHES if not options.names or patch.stem in options.names]
-    print("| planted bug | what it breaks | faults until found | seconds |\n|---|---|---:|---:|")
+    print("| planted bug | what it breaks | faults until found | processor seconds |\n|---|---|---:|---:|")
     found = 0
     for patch in chosen:
         faults, seconds, failure = look_for(patch, options.seed, options.seconds)

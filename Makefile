@@ -15,7 +15,7 @@ PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal -q
 # Without compiled modules, each of the thousand processes of a test run compiles its imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install dev demo test check full lint types docs format schemas lock pin faults fuzz soak audit sbom bench kafka dist notes clean
+.PHONY: help install dev demo test check full lint types docs format schemas lock pin faults model fuzz soak audit sbom bench kafka dist notes clean
 
 ##@ Start
 
@@ -90,6 +90,9 @@ pin:  ## write the digests of the images into docker-compose.yml (needs docker b
 
 faults: dev  ## inject every fault: kills, frozen processes, full disks, lost brokers and stores, hostile input (1 h)
 	RANKWATCH_SLOW=1 $(BIN)/pytest -s tests/fault tests/security tests/fuzz tests/soak tests/contract tests/property tests/integration/test_service_*.py
+
+model: dev  ## check every state of the commit protocol's model, and that it fails without each rule (4 min; needs Java and Maven)
+	$(BIN)/python -m tests.model
 
 fuzz: dev  ## fuzz everything that reads input, guided by coverage (1 min; needs the package atheris)
 	$(BIN)/python -m tests.fuzz --seconds 60

@@ -5,14 +5,15 @@ import uuid
 import pytest
 
 from tests.kafka.broker import KafkaCluster
-from tests.kafka.jars import KafkaUnavailableError, class_archive_options, classpath
+from tests.kafka.jars import class_archive_options, classpath
+from tests.maven import UnavailableError
 
 
 def broker_or_skip():
     """Skip the test where Apache Kafka is not available."""
     try:
         classpath()
-    except KafkaUnavailableError as error:
+    except UnavailableError as error:
         pytest.skip(str(error))
 
 

@@ -32,6 +32,7 @@ from monitor.store.redis_store import RedisStore
 log = structlog.get_logger()
 
 _WATCH_SECONDS = 1.0
+_COMPARE_SECONDS = 5.0
 
 READY_LAG = 20_000
 """Records that may wait to be folded while a worker reports that it is ready."""
@@ -95,6 +96,7 @@ class ClusterWorker(MonitorProcess):
         url = f"kafka://{self._kafka.addresses}/{settings.topic}"
         app = self._faust = make_app(url, settings.topic, app_id=settings.group, kafka=self._kafka)
 
+        app.on_reconnected = self._compare
         app.origin_key, app.topic_folded = self._origin_key, self._source.topic
 
         async def fold(stream: Any) -> None:  # noqa: ANN401 - a Faust stream of chunks
@@ -155,6 +157,19 @@ class ClusterWorker(MonitorProcess):
         freeze_heap()
         self._assigned = True
         log.info("partitions assigned", partitions=sorted(tp.partition for tp in partitions))
+
+    async def _compare(self, tp: TP) -> bool:
+        """Compare the last folded record with the log; return False if the brokers do not answer, raise `SourceGap` if they differ."""
+        worker = self.partitions.get(tp.partition)
+        if worker is None:
+            return True
+        try:
+            async with asyncio.timeout(_COMPARE_SECONDS):
+                first = await self._faust.consumer.earliest_offsets(tp)
+                await self._source.check_last_record(tp.partition, worker.last, first[tp])
+        except (KafkaError, TimeoutError):
+            return False
+        return True
 
     def _owner(self, benchmark: str) -> int:
         return owner(benchmark, self._source.partitions)

@@ -102,7 +102,7 @@ class PartitionWorker:
         self.committed = first_offset
         """The log is folded, and the fold stored, up to this offset."""
         self.last: tuple[int, str] | None = None
-        """Offset and digest of the last folded record, as of the load."""
+        """Offset and digest of the last folded record."""
         self.dead_letters_kept = 0
         self.commit_times: dict[str, CommitTimes] = {}
         """By benchmark, for the metrics."""
@@ -179,6 +179,7 @@ class PartitionWorker:
             if chunk.start != self.partition.off:
                 return chunk.start < self.partition.off  # read before a seek
             delta = await self._fold(chunk)
+            self.last = delta.last or self.last
             self._process_metrics.chunk_records.observe(len(chunk.records))
             try:
                 await self._wait_for_commit()

@@ -88,6 +88,10 @@ async def _nothing(partitions: set[TP]) -> None:
     pass
 
 
+async def _accept(partition: TP) -> bool:  # noqa: ARG001 - nothing is compared
+    return True
+
+
 class FaustApp(faust.App):  # type: ignore[misc]
     """A Faust application whose agents read chunks and whose offsets are in the application's own store.
 
@@ -104,6 +108,9 @@ class FaustApp(faust.App):  # type: ignore[misc]
     on_revoked
         For Kafka: awaited in a rebalance with all partitions of this worker, after their last chunk and before another worker gets them.
         Not called when the application stops.
+    on_reconnected
+        For ``kafka://``: awaited before records of a partition are delivered that came over another connection than those before. Returns
+        whether it could compare what was folded; it is called again if not.
     progress
         The progress of the agent.
     kafka
@@ -125,6 +132,7 @@ class FaustApp(faust.App):  # type: ignore[misc]
     stored_offsets: Callable[[set[TP]], Awaitable[Mapping[TP, int]]]
     on_assigned: Callable[[set[TP]], Awaitable[None]] = staticmethod(_nothing)
     on_revoked: Callable[[set[TP]], Awaitable[None]] = staticmethod(_nothing)
+    on_reconnected: Callable[[TP], Awaitable[bool]] = staticmethod(_accept)
     progress: AgentProgress
     kafka: KafkaSettings | None = None
     origin_key: OriginKey | None = None

@@ -128,6 +128,8 @@ class Consumer(KafkaConnection):
         self.app.progress.done.clear()
         self._committed.clear()
         self._readable.clear()
+        self._connections.clear()  # `on_assigned` compares what was folded
+        self._reconnected.clear()
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
         """Let the application load its state, then seek to its stored offsets, or to the beginning of a partition without one.
@@ -228,6 +230,7 @@ class Consumer(KafkaConnection):
 
         Records are fetched by the name of the topic. A broker that sent some is asked for the topic's id afterwards: if it is the right
         one, they cannot be of a topic that was created later, however long this process or the network was paused before the fetch.
+        After a reconnect `FaustApp.on_reconnected` compares the last folded record too, because a new leader may lack records.
         """
         senders, asked = list(self._senders), None
         self._senders.clear()
@@ -237,6 +240,12 @@ class Consumer(KafkaConnection):
             while generation == self.app.consumer_generation_id and not await self._check_topic(asked):
                 await asyncio.sleep(CONFIRM_SECONDS)
                 asked = None
+        while self._reconnected and generation == self.app.consumer_generation_id:
+            tp = next(iter(self._reconnected))
+            if await self.app.on_reconnected(tp):
+                self._reconnected.discard(tp)
+            else:
+                await asyncio.sleep(CONFIRM_SECONDS)
 
     def _cut(self, tp: TP, records: list[Record], end: int) -> list[Chunk]:
         start, self._position[tp] = self._position[tp], end

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.client import ConnectionGroup
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from faust.exceptions import ConsumerNotStarted
 from faust.types import TP
@@ -30,6 +31,10 @@ class KafkaConnection(ChunkConsumer):
         super().__init__(*args, **kwargs)
         self._senders: set[int] = set()
         """Brokers that have sent records since they were last asked for the identity of the topic."""
+        self._connections: dict[TP, object] = {}
+        """The connection over which each partition was read last."""
+        self._reconnected: set[TP] = set()
+        """Partitions that were read over another connection since their last folded record was compared."""
 
     @property
     def _settings(self) -> KafkaSettings:
@@ -67,7 +72,7 @@ class KafkaConnection(ChunkConsumer):
         except BaseException:
             await kafka.stop()
             raise
-        read_in_slices(kafka, self.app.chunk_records, self._senders.add)
+        read_in_slices(kafka, self.app.chunk_records, self._note_sender)
         self._started_kafka = kafka
 
     async def on_stop(self) -> None:
@@ -101,6 +106,13 @@ class KafkaConnection(ChunkConsumer):
         """Fetch the offsets of the first records of partitions from the brokers."""
         offsets = await self._kafka.beginning_offsets([TopicPartition(*tp) for tp in partitions]) if partitions else {}
         return {TP(*tp): offset for tp, offset in offsets.items()}
+
+    def _note_sender(self, partition: TopicPartition, node: int) -> None:
+        self._senders.add(node)
+        tp, connection = TP(*partition), self._kafka._client._conns.get((node, ConnectionGroup.DEFAULT))  # noqa: SLF001
+        if self._connections.setdefault(tp, connection) is not connection:
+            self._connections[tp] = connection
+            self._reconnected.add(tp)
 
     async def check_topic(self) -> None:
         """Raise `TopicChanged` if a broker knows another topic under the name than the application's; do nothing if none answers."""

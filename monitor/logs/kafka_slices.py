@@ -7,7 +7,7 @@ The client has no interface for this; tests/contract/test_kafka_hooks.py pins th
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from aiokafka import AIOKafkaConsumer
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult, PartitionRecords
 from aiokafka.errors import CorruptRecordException
 
@@ -83,11 +83,11 @@ class RecordSlices(PartitionRecords):  # type: ignore[misc]
             yield batch, aborted or batch.is_control_batch
 
 
-def read_in_slices(consumer: AIOKafkaConsumer, most: int, on_fetched: Callable[[int], object]) -> None:
+def read_in_slices(consumer: AIOKafkaConsumer, most: int, on_fetched: Callable[[TopicPartition, int], object]) -> None:
     """Make `getmany` of a started consumer without partitions return slices instead of records.
 
-    Each element is a list of up to `most` records, and ``max_records`` counts lists. `on_fetched` is called with the id of the broker that
-    sent records, before `getmany` returns any of them.
+    Each element is a list of up to `most` records, and ``max_records`` counts lists. `on_fetched` is called with the partition of fetched
+    records and the id of the broker that sent them, before `getmany` returns any of them.
     """
     fetcher = consumer._fetcher
     fetch = fetcher._proc_fetch_request
@@ -95,10 +95,10 @@ def read_in_slices(consumer: AIOKafkaConsumer, most: int, on_fetched: Callable[[
     async def fetch_slices(assignment: object, node: int, request: object) -> bool:
         fetched: bool = await fetch(assignment, node, request)
         # The client handles the reply in one step, so nothing has read these records yet.
-        for result in fetcher._records.values():
+        for partition, result in fetcher._records.items():
             if isinstance(result, FetchResult) and not isinstance(result._partition_records, RecordSlices):
                 result._partition_records = RecordSlices(result._partition_records, most)
-                on_fetched(node)
+                on_fetched(partition, node)
         return fetched
 
     fetcher._proc_fetch_request = fetch_slices

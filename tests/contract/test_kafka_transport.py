@@ -8,6 +8,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import RecordsToDelete
 from faust.types import TP
 
+from monitor.app.source_topic import SourceGap
 from monitor.engine.chunk import Origin
 from monitor.engine.origins import OriginKey
 from monitor.logs.errors import OffsetOutOfRange, TopicChanged
@@ -263,3 +264,41 @@ async def test_no_record_of_another_topic_reaches_the_agent(kafka, topic):
             await asyncio.wait_for(app.wait_failed(), 10)
         await app.stop()
         assert store.chunks == []
+
+
+async def test_after_a_reconnect_what_was_folded_is_compared_before_more_is_delivered(kafka, topic):
+    await kafka.create_topic(topic)
+    await produce(kafka, topic, 50)
+    identity = await topic_identity(KafkaSettings(addresses=kafka.addresses), topic)
+    store, compared, answers = Store(), [], [False, True, SourceGap("lost")]
+    worker = Worker(kafka, topic, store)
+    worker.app.topic_folded = identity
+
+    async def compare(tp):
+        compared.append((tp.partition, store.offsets[0]))
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def reconnect():
+        client = worker.app.consumer._kafka._client
+        for connection in list(client._conns.values()):
+            connection.close()
+
+    worker.app.on_reconnected = compare
+    await worker.app.start()
+    await until(lambda: store.offsets.get(0) == 50)
+    assert compared == []
+    reconnect()
+    await produce(kafka, topic, 50)
+    await until(lambda: store.offsets.get(0) == 100)
+    assert compared == [(0, 50)] * 2, "asked again until it could be compared"
+    await produce(kafka, topic, 50)
+    await until(lambda: store.offsets.get(0) == 150)
+    reconnect()
+    await produce(kafka, topic, 50)
+    with pytest.raises(SourceGap, match="lost"):
+        await asyncio.wait_for(worker.app.wait_failed(), 10)
+    await worker.app.stop()
+    assert (store.offsets[0], compared[2:]) == (150, [(0, 150)])

@@ -1,6 +1,6 @@
 """Verdict changes: the entries of the outbox, the feed, the topic and the webhook."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -9,6 +9,10 @@ Outcome = Literal["a", "b", "tie"]
 Procedure = Literal["anytime", "anytime_family"]
 Claim = Literal["anytime", "anytime_family", "settled"]
 Kind = Literal["decided", "reversed", "invalidated", "superseded", "settled"]
+
+PROCEDURES: Final[tuple[Procedure, ...]] = ("anytime", "anytime_family")
+CLAIMS: Final[tuple[Claim, ...]] = (*PROCEDURES, "settled")
+KINDS: Final[tuple[Kind, ...]] = ("decided", "reversed", "invalidated", "superseded", "settled")
 
 
 class Evidence(BaseModel):

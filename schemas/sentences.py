@@ -1,6 +1,7 @@
 """The sentences of verdicts that every surface shares: assumptions, scopes and verdict changes."""
 
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from schemas.catalogue import published
 from schemas.changes import Evidence
@@ -34,6 +35,20 @@ REDECLARED: Final = "the new declaration was not chosen because of the scores"
 ORDERED: Final = "their order comes from the committed seed"
 """What it assumes that a pair is settled before that is certain."""
 
+
+class Numbers(NamedTuple):
+    """The fields of `Evidence`, for sentences about many pairs."""
+
+    n: int
+    b: int | None
+    c: int | None
+    gap: float
+    missing: int
+    log_e: float | None
+    log_threshold: float | None
+    resolution_ratio: float | None
+
+
 SCOPES: Final = {"anytime": "for this pair only", "anytime_family": "family-wise"}
 """The comparisons over which each anytime procedure controls the error rate."""
 
@@ -56,6 +71,7 @@ def joining(family: FamilySpec) -> str | None:
     return f"no more than {family.size:,} {'pair joins' if family.size == 1 else 'pairs join'}, or {JOINED}"
 
 
+@lru_cache(maxsize=256)
 def assumption(
     policy: str,
     items: int | None = None,
@@ -145,7 +161,7 @@ def decided(
     benchmark: str,
     procedure: str,
     policy: str,
-    evidence: Evidence,
+    evidence: Evidence | Numbers,
     assumed: str | None,
 ) -> str:
     """Return the sentence of a decision; `assumed` is its `assumption`."""
@@ -167,7 +183,7 @@ def settled(
     worse: str,
     benchmark: str,
     items: int,
-    evidence: Evidence,
+    evidence: Evidence | Numbers,
     *,
     listed: bool = False,
     joined: str | None = None,
@@ -209,7 +225,7 @@ def settled(
     return f"{better} leads {worse} on the {items:,} items of {benchmark}, settled: {lead}; {rest}{assumed}"
 
 
-def reversed_after(leader: str, trailer: str, benchmark: str, procedure: str, evidence: Evidence) -> str:
+def reversed_after(leader: str, trailer: str, benchmark: str, procedure: str, evidence: Evidence | Numbers) -> str:
     """Return the sentence of a gap that reversed after the decision."""
     if evidence.b is None or evidence.c is None:
         lead = f"by {abs(evidence.gap):.4g}"

@@ -210,8 +210,13 @@ def spending_alpha(j: npt.ArrayLike, alpha: float = 0.05) -> FloatArray:
 
     """
     aligned(j=j, alpha=alpha)
-    index = _registration(j) + _SHIFT
     (total,) = level(alpha=alpha)
+    return spent(registration(j), total)
+
+
+def spent(j: FloatArray, total: FloatArray | float) -> FloatArray:
+    """Return `spending_alpha` of checked numbers."""
+    index = j + _SHIFT
     return np.asarray(total * np.log(_SHIFT + 0.5) / (index * np.log(index) ** 2))
 
 
@@ -228,10 +233,11 @@ def capacity_alpha(j: npt.ArrayLike, alpha: float = 0.05, m: int = 1) -> FloatAr
     if m < 1:
         raise ValueError(f"m must be at least 1, got {m}: it is the number of hypotheses declared")
     (total,) = level(alpha=alpha)
-    return np.where(_registration(j) <= m, total / m, 0.0)
+    return np.where(registration(j) <= m, total / m, 0.0)
 
 
-def _registration(j: npt.ArrayLike) -> FloatArray:
+def registration(j: npt.ArrayLike) -> FloatArray:
+    """Return places in the order of registration, checked."""
     (index,) = between(1, np.inf, j=j)
     if (index != np.floor(index)).any():
         raise ValueError("j must be whole: it is the 1-based order of registration")

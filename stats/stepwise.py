@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from stats.checks import FloatArray, IntArray, level
 from stats.curtailed import TOLERANCE
-from stats.families import capacity_alpha, spending_alpha
+from stats.families import registration, spent
 
 WHOLE = 2**62
 """The weight of a whole family; weights are integers out of this many."""
@@ -93,9 +93,16 @@ def family_weights(j: npt.ArrayLike, capacity: int | None = None) -> IntArray:
     [0.111111, 0.111111, 0.0]
 
     """
+    if capacity is not None and capacity < 1:
+        raise ValueError(f"capacity must be at least 1, got {capacity}: it is the number of hypotheses declared")
+    return place_weights(registration(j), capacity)
+
+
+def place_weights(place: IntArray | FloatArray | npt.NDArray[np.int32], capacity: int | None = None) -> IntArray:
+    """Return `family_weights` of places in a family, from 1; not checked."""
     if capacity is None:
-        return np.floor(spending_alpha(j, 0.5) * (2.0 * WHOLE)).astype(np.int64)
-    return np.where(capacity_alpha(j, 0.5, capacity) > 0, WHOLE // capacity, 0).astype(np.int64)
+        return np.floor(spent(place.astype(np.float64), 0.5) * (2.0 * WHOLE)).astype(np.int64)
+    return np.where(place <= capacity, WHOLE // capacity, 0).astype(np.int64)
 
 
 def step_thresholds(weights: npt.ArrayLike, open_weight: int = WHOLE, alpha: float = 0.05) -> FloatArray:

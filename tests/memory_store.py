@@ -72,7 +72,7 @@ class MemoryStore:
             stored.listed = np.concatenate([stored.listed, listed])
             stored.again = np.pad(stored.again, ((0, len(stored.contestants) - len(stored.again)), (0, 0)))
             stored.again[contestants] = again
-        for field, verdict in change.changes:
+        for field, verdict in change.changes.items():
             assert field not in stored.changes, "a latch is written once"
             stored.changes[field] = verdict
         dtype = np.uint8 if stored.width == 1 else np.uint32

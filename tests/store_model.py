@@ -11,6 +11,7 @@ from monitor.engine.state.conflicts import ConflictChanges
 from monitor.engine.state.delta import BenchmarkDelta, Contestant, Delta, RowKey, Source
 from monitor.engine.state.keys import benchmark_key
 from schemas.changes import Evidence, VerdictChange
+from schemas.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
 
 NAMES = (
@@ -51,7 +52,7 @@ def one_row(expected=0, *, off=None, changes=(), name="mmlu-pro"):
         rows=[RowKey(f"item {expected}", 0, None)],
         contestants=[Contestant("a", 0)] if row == 0 else [],
         cells=cells,
-        changes=list(changes),
+        changes=VerdictChanges(dict(changes)),
         counters={"events": off},
     )
     return Delta(0, expected, off, [benchmark], counters={"records": off})
@@ -142,7 +143,7 @@ class Evaluation:
             field = f"{rng.randint(0, 2**31)}:{rng.choice(PROCEDURES)}:decided"
             if (name, field) not in self.latched:
                 self.latched.add((name, field))
-                delta.changes.append((field, verdict(f"{start}-{next(sequence) << 40}", name)))
+                delta.changes.add(field, verdict(f"{start}-{next(sequence) << 40}", name))
         return delta
 
 

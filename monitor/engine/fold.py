@@ -17,19 +17,19 @@ from monitor.engine.latch.base import Evidence, NewScores, Trajectory
 from monitor.engine.latch.binary import BinaryWalk
 from monitor.engine.latch.changes import announce, invalidate, supersede
 from monitor.engine.latch.close import close_latches, settle
-from monitor.engine.latch.committed import CommittedWalk
+from monitor.engine.latch.committed import BettingWalk, CommittedWalk
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import GradedWalk
-from monitor.engine.latch.settled import bets, certain_steps, newly_certain
+from monitor.engine.latch.settled import certain_steps, newly_certain
 from monitor.engine.limits import Limits, budget_fault
 from monitor.engine.slices import Pace, Slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
 from monitor.engine.state.counts import CHUNK_CELLS, chunk_counts
 from monitor.engine.state.delta import BenchmarkDelta, Refusal
-from monitor.engine.state.pair_state import CLAIMS, PROCEDURES
 from monitor.engine.state.pairs import Index, chosen, pair_index, pair_members, pairs_of
 from monitor.engine.state.repeats import Undeclared
+from schemas.changes import CLAIMS, PROCEDURES
 from schemas.decode import Fault
 from schemas.events import Ended, EventFields, Spec
 from schemas.names import name_fault
@@ -387,14 +387,14 @@ def _enter_items(
     events = (at[scored], contestant[scored], code[scored], position[scored])
     committed = benchmark.committed
     certain = _enter_pairs(benchmark, piece, rows, events, delta, can_decide=can_decide)
-    along = None
+    bets = None
     if committed is not None:
         advance = committed.advance(benchmark.item_keys, benchmark.item_codes(), (item, contestant, position))
         if advance is not None and can_decide:
             along = CommittedWalk(benchmark, committed, advance)
             announce(benchmark, piece, close_latches(benchmark, along), delta)
-            certain += bets(benchmark, benchmark.settling, committed, advance)
-    announce(benchmark, piece, settle(benchmark, certain, along), delta)
+            bets = BettingWalk(benchmark, benchmark.settling, committed, along)
+    announce(benchmark, piece, settle(benchmark, certain, bets), delta)
 
 
 def _write(matrix: Codes, contestants: int, cells: NewCells) -> tuple[tuple[Codes, Codes], Index]:

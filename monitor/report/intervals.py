@@ -4,10 +4,10 @@ from typing import Final
 
 import numpy as np
 
-from monitor.engine.state.pair_state import PROCEDURES
 from monitor.engine.state.pairs import Index
 from monitor.report.pair_counts import Flags, Floats
 from monitor.report.pair_table import PairTable, Sides
+from schemas.changes import PROCEDURES
 from stats.completion_gap import completion_interval
 from stats.confidence import gap_interval
 from stats.curtailed import items_to_curtailed_decision

@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pair_state import CLAIMS, PROCEDURES
 from monitor.engine.state.pairs import Index
 from monitor.report.clusters import (
     NEIGHBOURS,
@@ -23,7 +22,7 @@ from monitor.report.pair_counts import Flags, Floats
 from monitor.report.pair_rows import STATUSES, status_codes
 from monitor.report.pair_table import PairTable, Sides, resolution_ratio
 from monitor.report.standings import count_undecided, count_unresolved, model_reports
-from schemas.changes import Claim, Kind
+from schemas.changes import CLAIMS, PROCEDURES, Claim, Kind
 from schemas.report import DECISION_PROCEDURES, ClustersReport, ModelReport, Status
 
 PAIR_CAP: Final = 300

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.pair_state import PROCEDURES
 from monitor.engine.state.pairs import Index, pair_members
 from monitor.report.clusters import (
     NEIGHBOURS,
@@ -21,7 +20,7 @@ from monitor.report.item_means import has_repeats
 from monitor.report.pair_counts import Floats, json_numbers
 from monitor.report.pair_table import PairTable, Sides, is_resolved, resolution_ratio
 from monitor.report.sentences import PairFacts, reason
-from schemas.changes import Outcome, Side
+from schemas.changes import PROCEDURES, Outcome, Side
 from schemas.report import (
     RESOLUTION_PROCEDURES,
     ClusterReport,

@@ -26,5 +26,5 @@ def record_commit(times: dict[str, CommitTimes], delta: Delta, at: float) -> Non
     for changed in delta.benchmarks:
         benchmark = times.setdefault(changed.name, CommitTimes())
         benchmark.last = at
-        for name, _ in changed.changes:
+        for name in changed.changes:
             benchmark.changes.setdefault(name, at)

@@ -12,7 +12,6 @@ from monitor.engine.state.keys import benchmark_key
 from monitor.store.layout import Keys, code_type, dump_json, pack_lines
 from monitor.store.seal import FIELD, BenchmarkSeal, PartitionSeal
 from monitor.store.versions import VERSIONS
-from schemas.changes import change_order
 
 Argument = bytes | str | int
 
@@ -46,7 +45,7 @@ def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) 
         call.add("HSETNX", keys.benchmarks, *chain.from_iterable(entry.items()))
         seal.names.set(entry, once=True)
         _add_benchmark(call, keys, benchmark, seal.benchmarks.setdefault(benchmark.key, BenchmarkSeal()), at)
-        for field, _ in benchmark.changes if at else ():
+        for field in benchmark.changes if at else ():
             call.add("HSETNX", keys.of("times", benchmark.key), field, repr(at))
     _add_changes(call, keys, delta.benchmarks, seal)
     for benchmark in delta.benchmarks:
@@ -163,15 +162,18 @@ def _add_cells(
 
 def _add_changes(call: ScriptCall, keys: Keys, deltas: list[BenchmarkDelta], seal: PartitionSeal) -> None:
     """Put the verdict changes of all benchmarks on the outbox, sorted by id as a stream requires."""
-    changes = [
-        (change_order(change.id), delta.key, field, change) for delta in deltas for field, change in delta.changes
-    ]
+    changes = []
+    for delta in deltas:
+        if delta.changes:
+            key = call.key(keys.of("verdicts", delta.key))
+            new = [(order, key, field.encode(), text) for order, field, text in delta.changes.entries()]
+            seal.benchmarks[delta.key].verdicts.set({field: text for *_, field, text in new}, once=True)
+            changes += new
     if not changes:
         return
     entries, body = [], []
-    for _, benchmark, field, change in sorted(changes, key=itemgetter(0)):
-        texts = [text.encode() for text in (field, change.id, change.model_dump_json())]
-        seal.benchmarks[benchmark].verdicts.set({texts[0]: texts[2]}, once=True)
-        entries.append((call.key(keys.of("verdicts", benchmark)), *map(len, texts)))
+    for (offset, sequence), key, field, text in sorted(changes, key=itemgetter(0)):
+        texts = [field, b"%d-%d" % (offset, sequence), text]
+        entries.append((key, *map(len, texts)))
         body += texts
     call.add("LATCH", keys.outbox, np.array(entries, "<u4").tobytes(), b"".join(body))

@@ -125,7 +125,7 @@ async def test_what_is_committed_is_loaded(server, seed, chunks):
             delta = evaluation.delta()
             await store.commit(delta)
             model.commit(delta)
-            announced += [change for benchmark in delta.benchmarks for _, change in benchmark.changes]
+            announced += [change for benchmark in delta.benchmarks for change in benchmark.changes.values()]
         assert_same(await store.load(0), model.state)
         ordered = sorted(announced, key=lambda change: tuple(map(int, change.id.split("-"))))
         assert await store.read_outbox(0, count=1000) == [(change.id, change) for change in ordered]

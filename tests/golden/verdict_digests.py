@@ -30,6 +30,7 @@ from monitor.engine.state.delta import Delta
 from monitor.store.layout import Keys
 from monitor.store.script_call import commit_call
 from monitor.store.seal import FIELD, PartitionSeal
+from schemas.verdict_changes import VerdictChanges
 from tests.memory_store import MemoryStore
 
 RECORDED = Path(__file__).with_suffix(".json")
@@ -53,7 +54,9 @@ def _comparable(delta: Delta) -> Delta:
     benchmarks = [
         replace(
             benchmark,
-            changes=[(field, change.model_copy(update={"sentence": ""})) for field, change in benchmark.changes],
+            changes=VerdictChanges(
+                {field: change.model_copy(update={"sentence": ""}) for field, change in benchmark.changes.items()}
+            ),
             peaks=benchmark.peaks
             and (benchmark.peaks[0], np.array([float(_plain(x)) for x in benchmark.peaks[1].tolist()])),
         )

@@ -44,7 +44,7 @@ def changes_of(partition_number, benchmarks):
     log = [json.dumps(r).encode() for r in (*({"declare": name, "order": "trusted"} for name in benchmarks), *events)]
     partition = Partition(partition_number)
     delta = partition.fold(Chunk(partition_number, 0, len(log), range(len(log)), log))
-    return [change for benchmark in delta.benchmarks for _, change in benchmark.changes]
+    return [change for benchmark in delta.benchmarks for change in benchmark.changes.values()]
 
 
 async def test_messages_arrive_in_order_each_on_its_partition(kafka):

@@ -6,9 +6,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import Sums, may_reach
+from monitor.engine.latch.base import Sums, log_e_from
 from monitor.engine.state.codes import Counts
 from stats.eprocess import log_e_value
+from stats.mixtures import parse_mixture
 
 _LN2: Final = log(2.0)
 
@@ -19,7 +20,7 @@ class ArrivalEvidence:
     final = False
 
     def __init__(self, alpha: float, mixture: str) -> None:
-        self._mixture = mixture
+        self._mixture, self.symmetric = mixture, parse_mixture(mixture).symmetric
         # See `may_reach`, in half the bits and with room for their rounding: no threshold is below ln 1/alpha.
         self._ratio = np.float32(-log(alpha) / _LN2 * (1 - 1e-5))
 
@@ -34,10 +35,7 @@ class ArrivalEvidence:
 
     def at(self, sums: Sums, limit: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ln e at points; minus infinity where it is certainly below a limit."""
-        log_e = np.full(limit.shape, -np.inf)
-        some = np.nonzero(may_reach(sums.b, sums.c, limit))
-        log_e[some] = log_e_value(sums.b[some], sums.c[some], self._mixture)
-        return log_e
+        return log_e_from(sums.b, sums.c, limit, self._mixture)
 
     def exact(self, sums: Sums) -> tuple[NDArray[np.float64], Counts]:
         """Return ln e at points; no items count against the leader."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from monitor.engine.latch.base import Trajectory
+from monitor.engine.latch.base import Peaks, Trajectory
 from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index
@@ -21,11 +21,14 @@ class AtOnce:
 
     def __init__(self, pairs: PairState, graded: GradedPairs | None, pair: Index, *, ignored: bool) -> None:
         self._pairs, self._graded, self._ignored = pairs, graded, ignored
+        pair = np.sort(pair)
         self._pair = pair[(pairs.n[pair] > 0) & ~pairs.closed[pair] & pairs.comparable(pair)]
 
-    def near(self) -> Iterator[Trajectory]:
-        """Yield the step of every pair."""
-        yield self._at(self._pair)
+    def near(self) -> Iterator[Peaks]:
+        """Yield every pair."""
+        steps = self._at(self._pair)
+        yield Peaks.of(steps.pair, steps.evidence, steps.side)
+        yield Peaks.turning(steps.pair[self._pairs.may_reverse(steps.pair, steps.lead, steps.lead)])
 
     def whole(self, pair: Index) -> Trajectory:
         """Return the state of some pairs, which the event does not change."""

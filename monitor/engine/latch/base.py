@@ -1,6 +1,6 @@
 """What all latches share: new scores by time, and trajectories of pairs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import log
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ONE, ZERO, Codes, Counts
 from monitor.engine.state.pairs import Index
-from schemas.changes import Claim, Kind
+from schemas.changes import CLAIMS, KINDS, Claim, Kind
+from stats.eprocess import log_e_value
 
 STATISTICS_VERSION: Final = 5
 """Version of everything a latch depends on; a state of another version is refused."""
@@ -73,20 +74,28 @@ class NewScores:
 
         A new score meets those of the other model that were there before it. Few rows have new scores of a pair.
         """
-        starts, marks = np.cumsum(self.count) - self.count, self._marks
+        (rows, marks), every = self._new, self._marks.reshape(-1)
         many = self.count[i] >= self.count[j]
         sides = []
         for of in (many, ~many):
             own, other = np.where(of, i, j), np.where(of, j, i)
-            step = np.arange(int(self.count[own].max(initial=0)))
-            row = self.row[np.minimum(starts[own][:, None] + step, self.row.size - 1)]
-            mine, theirs = marks[own[:, None], row], marks[other[:, None], row]
+            width = int(self.count[own].max(initial=0))
+            mine, theirs = marks[own, :width], every.take(rows[own, :width] + (other * self.rows)[:, None])
             one_right = (mine & 3) + (theirs & 3) == 3
             outcome = np.where(of[:, None], mine, theirs) & np.where(one_right, np.int16(3), np.int16(0))
             mine &= ~np.int16(3)
-            met = (step < self.count[own][:, None]) & (theirs < mine)
-            sides.append(np.where(met, mine | outcome, NEVER))
+            sides.append(np.where(theirs < mine, mine | outcome, NEVER))
         return np.concatenate(sides, axis=1)
+
+    @cached_property
+    def _new(self) -> tuple[Index, Times]:
+        """The rows of the new scores of each contestant and their marks, which lie before all others where it has fewer."""
+        step = np.arange(int(self.count.max(initial=0)))
+        place = (np.cumsum(self.count) - self.count)[:, None] + step
+        rows = self.row.take(place, mode="clip")
+        marks = np.take_along_axis(self._marks, rows, axis=1)
+        marks[step >= self.count[:, None]] = np.iinfo(np.int16).min
+        return rows, marks
 
     def first_shared(self, i: Index, j: Index) -> Times:
         """Return when pairs that shared nothing before got their first shared item, shape (pairs,)."""
@@ -110,6 +119,8 @@ class Evidence(Protocol):
 
     final: bool
     """Whether evidence never falls along a trajectory, so that a decision never reverses."""
+    symmetric: bool
+    """Whether evidence only grows while the lead does."""
 
     def may_decide(self, before: Sums, after: Sums) -> NDArray[np.bool_]:
         """Rule out, cheaply, most pairs whose evidence stays below ln 1/alpha between two points."""
@@ -119,25 +130,6 @@ class Evidence(Protocol):
 
     def exact(self, sums: Sums) -> tuple[NDArray[np.float64], Counts]:
         """Return the evidence at points, and the items counted against the leader."""
-
-
-class Crossing(NamedTuple):
-    """A latch that closed: pair (i, j), procedure, kind, the event, and the evidence at that event."""
-
-    procedure: Claim
-    kind: Kind
-    i: int
-    j: int
-    pair: int
-    position: int
-    n: int
-    b: int
-    c: int
-    lead: int
-    missing: int
-    log_e: float
-    side: int
-    log_threshold: float
 
 
 class Trajectory(NamedTuple):
@@ -158,18 +150,93 @@ class Trajectory(NamedTuple):
         columns: Any = (x[some] for x in self)
         return Trajectory(*columns)
 
+    @classmethod
+    def joined(cls, parts: Sequence["Trajectory"]) -> "Trajectory":
+        """Return all steps of some trajectories."""
+        return parts[0] if len(parts) == 1 else cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+class Closed(NamedTuple):
+    """Latches that closed in a chunk; arrays of shape (latches,)."""
+
+    claim: NDArray[np.int8]  # place in CLAIMS
+    kind: NDArray[np.int8]  # place in KINDS
+    steps: Trajectory  # the step at which each closed, with the evidence that it rests on
+    threshold: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, claim: Claim, kind: Kind, steps: Trajectory, threshold: NDArray[np.float64]) -> "Closed":
+        """Return latches of one claim and kind."""
+        size = steps.pair.size
+        return cls(
+            np.full(size, CLAIMS.index(claim), np.int8), np.full(size, KINDS.index(kind), np.int8), steps, threshold
+        )
+
+    @classmethod
+    def joined(cls, parts: list["Closed"]) -> "Closed":
+        """Return all latches of some parts in the order of the log; those of one event and pair in the order of the parts."""
+        claim, kind, steps, threshold = zip(*parts, strict=True)
+        joined = cls(np.concatenate(claim), np.concatenate(kind), Trajectory.joined(steps), np.concatenate(threshold))
+        return joined.rows(np.lexsort((joined.steps.pair, joined.steps.when)))
+
+    def rows(self, some: Index | slice) -> "Closed":
+        """Return some of the latches."""
+        return Closed(self.claim[some], self.kind[some], self.steps.rows(some), self.threshold[some])
+
+    def names(self) -> list[tuple[Claim, Kind]]:
+        """Return the claim and the kind of each."""
+        codes = zip(self.claim.tolist(), self.kind.tolist(), strict=True)
+        return [(CLAIMS[claim], KINDS[kind]) for claim, kind in codes]
+
+
+class Peaks(NamedTuple):
+    """The largest evidence of pairs in a chunk; arrays of shape (pairs,)."""
+
+    pair: Index
+    evidence: NDArray[np.float64]  # minus infinity where none matters
+    side: NDArray[np.integer[Any]]  # for whom it is: of equal steps, at the earliest
+    turns: NDArray[np.bool_]  # whether the lead of a decided pair may reverse
+
+    @classmethod
+    def of(cls, pair: Index, evidence: NDArray[np.float64], side: NDArray[np.integer[Any]]) -> "Peaks":
+        """Return the largest evidence of each pair, given its steps by pair, then by time."""
+        starts = np.flatnonzero(np.diff(pair, prepend=-1))
+        turns = np.zeros(starts.size, bool)
+        if not starts.size:
+            return cls(pair, evidence, side, turns)
+        largest = np.maximum.reduceat(evidence, starts)
+        steps = np.flatnonzero(evidence == np.repeat(largest, np.diff(starts, append=pair.size)))
+        earliest = steps[np.flatnonzero(np.diff(pair[steps], prepend=-1))]
+        return cls(pair[starts], largest, side[earliest], turns)
+
+    @classmethod
+    def turning(cls, pair: Index) -> "Peaks":
+        """Return pairs that may reverse; what evidence there is does not matter."""
+        none = np.full(pair.size, -np.inf)
+        return cls(pair, none, np.zeros(pair.size, np.int64), np.ones(pair.size, bool))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Peaks"]) -> "Peaks":
+        """Return the peaks of several sets of pairs."""
+        return parts[0] if len(parts) == 1 else cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def rows(self, some: Index | NDArray[np.bool_]) -> "Peaks":
+        """Return some of the pairs."""
+        columns: Any = (x[some] for x in self)
+        return Peaks(*columns)
+
 
 class Walk(Protocol):
     """The trajectories of the pairs of a benchmark through one chunk, whose scores are already added to the sums."""
 
-    def near(self) -> Iterator[Trajectory]:
-        """Yield all steps at which a latch may close, some pairs at a time.
+    def near(self) -> Iterator[Peaks]:
+        """Yield all pairs of which a latch may close, some at a time.
 
-        These are the steps with evidence from `PairState.limits` on, and those at which a decided pair may reverse.
+        These are the pairs with evidence from `PairState.limits` on, and decided ones that may reverse.
         """
 
     def whole(self, pair: Index) -> Trajectory:
-        """Return every step of some pairs, ascending, and their state before the chunk as a step at BEFORE."""
+        """Return every step of some pairs (ascending), by pair, and their state before the chunk as a step at BEFORE."""
 
 
 def may_reach(b: Counts, c: Counts, log_threshold: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -181,3 +248,11 @@ def may_reach(b: Counts, c: Counts, log_threshold: NDArray[np.float64]) -> NDArr
     with np.errstate(invalid="ignore"):  # infinity times nothing: never reached
         large = _LN2 * difference * difference >= log_threshold * (b + c) * (1 - 1e-9)
     return np.asarray(large & (difference != 0))
+
+
+def log_e_from(b: Counts, c: Counts, limit: NDArray[np.float64], mixture: str) -> NDArray[np.float64]:
+    """Return ln e; minus infinity where it is certainly below a limit."""
+    log_e = np.full(limit.shape, -np.inf)
+    some = np.nonzero(may_reach(b, c, limit))
+    log_e[some] = log_e_value(b[some], c[some], mixture)
+    return log_e

@@ -6,16 +6,16 @@ stretches, and only the stretches whose corners do not rule a latch out are comp
 """
 
 from collections.abc import Iterator
-from math import isqrt
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import BEFORE, NEVER, SLACK, Evidence, NewScores, Sums, Times, Trajectory
+from monitor.engine.latch.base import BEFORE, NEVER, SLACK, Evidence, NewScores, Peaks, Sums, Times, Trajectory
 from monitor.engine.state.counts import Gains
-from monitor.engine.state.pair_state import PROCEDURES, PairState
+from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index, chosen, pair_members
+from schemas.changes import PROCEDURES
 
 _SLAB_CELLS: Final = 500_000
 _SLAB_PAIRS: Final = 32_768
@@ -27,22 +27,23 @@ class BinaryWalk:
     def __init__(self, pairs: PairState, evidence: Evidence, new: NewScores, gains: Gains) -> None:
         self._pairs, self._evidence, self._new, self._gains = pairs, evidence, new, gains
 
-    def near(self) -> Iterator[Trajectory]:
-        """Yield the steps of the stretches that matter."""
+    def near(self) -> Iterator[Peaks]:
+        """Yield the pairs of which a latch may close."""
         pairs, evidence = self._pairs, self._evidence
         step = max(1, _SLAB_CELLS // max(1, 2 * int(self._new.count.max())))
-        for near in _near(pairs, evidence, self._gains):
+        for near, turns in _near(pairs, evidence, self._gains):
+            yield Peaks.turning(turns)
             pair = chosen(self._gains.pair, near)
             after = Sums(pairs.n[pair], pairs.b[pair], pairs.c[pair])
-            before = Sums(*(x - gain[near] for x, gain in zip(after, self._gains[1:], strict=True)))
             limit = pairs.limits(pair)
-            reach = _highest(evidence, before, after, limit) >= limit - SLACK
-            if not evidence.final:
-                reach |= pairs.may_reverse(pair, before.b - after.c, after.b - before.c)
-            candidates = np.flatnonzero(reach)
+            if evidence.final:
+                yield Peaks(pair, evidence.at(after, limit), np.sign(after.b - after.c), np.zeros(pair.size, bool))
+                continue
+            before = Sums(*(x - gain[near] for x, gain in zip(after, self._gains[1:], strict=True)))
+            candidates = np.flatnonzero(_highest(evidence, before, after, limit) >= limit - SLACK)
             for start in range(0, candidates.size, step):
                 some = candidates[start : start + step]
-                yield self._near_steps(pair[some], Sums(*(x[some] for x in before)))
+                yield self._peaks(pair[some], Sums(*(x[some] for x in before)), limit[some])
 
     def whole(self, pair: Index) -> Trajectory:
         """Return every step of some pairs."""
@@ -54,13 +55,17 @@ class BinaryWalk:
         of, step = np.nonzero(np.arange(when.shape[1]) <= steps[:, None])
         return self._steps(pair[of], when[of, step], Sums(*(x[of, step] for x in sums)))
 
-    def _near_steps(self, pair: Index, before: Sums) -> Trajectory:
-        when, sums, steps = _sums_along(self._new, pair_members(pair), before)
-        length = when.shape[1]
-        ends = np.arange(0, length + isqrt(length), isqrt(length)).clip(max=length)
-        near = np.repeat(_near_stretches(self._pairs, self._evidence, pair, sums, ends), np.diff(ends), axis=1)
-        of, step = np.nonzero(near & (np.arange(length) < steps[:, None]))
-        return self._steps(pair[of], when[of, step], Sums(*(x[of, step + 1] for x in sums)))
+    def _peaks(self, pair: Index, before: Sums, limit: NDArray[np.float64]) -> Peaks:
+        """Return the largest evidence of some pairs: at the first event, or where the next event or none brings the lead back."""
+        _, sums, _ = _sums_along(self._new, pair_members(pair), before)
+        lead = np.abs(sums.b - sums.c)
+        turns = np.zeros(lead.shape, bool)
+        turns[:, 1] = turns[:, -1] = True
+        turns[:, 1:-1] |= (lead[:, 1:-1] > lead[:, 2:]) | (not self._evidence.symmetric)
+        of, step = np.nonzero(turns)
+        points = Sums(*(x[of, step] for x in sums))
+        evidence = self._evidence.at(points, limit[of])
+        return Peaks.of(pair[of], evidence, np.sign(points.b - points.c))
 
     def _steps(self, pair: Index, when: Index | Times, sums: Sums) -> Trajectory:
         evidence, missing = self._evidence.exact(sums)
@@ -68,8 +73,8 @@ class BinaryWalk:
         return Trajectory(pair, when, *sums, lead, missing, evidence, np.sign(lead))
 
 
-def _near(pairs: PairState, evidence: Evidence, gains: Gains) -> Iterator[Index]:
-    """Yield places among the gains of pairs that whole numbers do not rule out, some at a time."""
+def _near(pairs: PairState, evidence: Evidence, gains: Gains) -> Iterator[tuple[Index, Index]]:
+    """Yield places among the gains of pairs that whole numbers do not rule out, some at a time, and the pairs that may reverse."""
     size = gains.n.size
     for start in range(0, size, _SLAB_PAIRS):
         part = slice(start, min(start + _SLAB_PAIRS, size))
@@ -77,31 +82,18 @@ def _near(pairs: PairState, evidence: Evidence, gains: Gains) -> Iterator[Index]
         after = Sums(pairs.n[pair], pairs.b[pair], pairs.c[pair])
         before = Sums(*(x - gain[part] for x, gain in zip(after, gains[1:], strict=True)))
         undecided = np.logical_or.reduce([pairs.latched[procedure][pair] == 0 for procedure in PROCEDURES])
-        near = undecided & evidence.may_decide(before, after)
+        some = np.flatnonzero(undecided & evidence.may_decide(before, after) & (gains.n[part] > 0)) + start
+        turns = np.zeros(0, np.int64)
         if not evidence.final:
-            near |= pairs.may_reverse(pair, before.b - after.c, after.b - before.c)
-        some = np.flatnonzero(near & (gains.n[part] > 0))
-        if some.size:
-            yield some + start
+            turns = np.flatnonzero(pairs.may_reverse(pair, before.b - after.c, after.b - before.c)) + start
+        if some.size or turns.size:
+            yield some, chosen(gains.pair, turns)
 
 
 def _highest(evidence: Evidence, low: Sums, high: Sums, limit: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the highest evidence possible between two points; minus infinity where it is certainly below a limit."""
-    if evidence.final:
-        return evidence.at(high, limit)
     corners = Sums(*(np.stack(x) for x in ((high.n, high.n), (high.b, low.b), (low.c, high.c))))
     return np.asarray(evidence.at(corners, np.stack([limit, limit])).max(axis=0))
-
-
-def _near_stretches(pairs: PairState, evidence: Evidence, pair: Index, sums: Sums, ends: Index) -> NDArray[np.bool_]:
-    """Return in which stretches between ends a latch may close, shape (pairs, stretches)."""
-    edges = Sums(*(x[:, ends] for x in sums))
-    low, high = (Sums(*(x[:, part] for x in edges)) for part in (slice(-1), slice(1, None)))
-    limit = np.repeat(pairs.limits(pair)[:, None], ends.size - 1, axis=1)
-    near: NDArray[np.bool_] = _highest(evidence, low, high, limit) >= limit - SLACK
-    if not evidence.final:
-        near |= pairs.may_reverse(pair[:, None], low.b - high.c, high.b - low.c)
-    return near
 
 
 def _sums_along(new: NewScores, members: tuple[Index, Index], before: Sums) -> tuple[Times, Sums, NDArray[np.int64]]:

@@ -1,19 +1,25 @@
-"""Verdict changes: closed latches as the entries that leave the engine, with ids that every replay reproduces."""
+"""Verdict changes: closed latches as the entries that leave the engine, with ids that every replay reproduces.
 
-from collections.abc import Collection, Sequence
+Those of latches that close together stay in columns; a change is made when it is stored or read.
+"""
+
+from collections.abc import Collection, Iterator
 from math import isfinite
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from pydantic_core import to_json
 
 from monitor.engine.chunk import EventBatch
-from monitor.engine.latch.base import STATISTICS_VERSION, Crossing
+from monitor.engine.latch.base import STATISTICS_VERSION, Closed, Trajectory
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import BenchmarkDelta
 from monitor.engine.state.graded import GRADED_MIXTURE
-from monitor.engine.state.pair_state import CLAIMS, PROCEDURES, PairState
+from monitor.engine.state.pair_state import PairState
+from monitor.engine.state.pairs import pair_members
 from schemas import sentences
-from schemas.changes import Claim, Evidence, Kind, Outcome, VerdictChange
+from schemas.changes import CLAIMS, KINDS, Claim, Kind, Outcome, VerdictChange
+from schemas.verdict_changes import Order
 from stats.resolution import required_n, resolution_ratio
 from stats.settled import TIE
 
@@ -28,16 +34,158 @@ SETTLED_BETS: Final = "without replacement"
 
 _PAIR_BITS: Final = 35
 _CODE_BITS: Final = 3
-_KINDS: Final[tuple[Kind, ...]] = ("decided", "reversed", "invalidated", "superseded")
+
+
+class ClosedColumns:
+    """The verdict changes of latches that closed together, as columns; see `VerdictChanges`."""
+
+    def __init__(self, pairs: PairState, batch: EventBatch, closed: Closed, *, ignored: bool) -> None:
+        self._closed, self._spec, self._name, self._contestants = closed, pairs.spec, pairs.name, pairs.contestants
+        self._graded, self._redeclared, self._ignored = pairs.graded, pairs.redeclared, ignored
+        when = closed.steps.when.tolist()
+        self._offset = np.array([batch.offsets[k] for k in when], np.int64)
+        index = np.array([batch.indices[k] for k in when], np.uint64)
+        codes = (x.astype(np.uint64) for x in (closed.steps.pair, closed.claim, closed.kind))
+        self._sequence = id_sequence(index, *codes, later=batch.redeclared)
+        self._joined = sentences.joining(pairs.spec.family)
+
+    def change(self, place: int) -> VerdictChange:
+        """Make one of them."""
+        (values,) = self._values(slice(place, place + 1))
+        return VerdictChange.model_validate(values)
+
+    def order(self, place: int) -> Order:
+        """Return the id of one of them."""
+        return next(self._orders(slice(place, place + 1)))
+
+    def entries(self) -> Iterator[tuple[Order, bytes]]:
+        """Yield the id and the JSON of each."""
+        return zip(self._orders(slice(None)), map(to_json, self._values(slice(None))), strict=True)
+
+    def _orders(self, some: slice) -> Iterator[Order]:
+        return zip(self._offset[some].tolist(), self._sequence[some].tolist(), strict=True)
+
+    def _values(self, some: slice) -> Iterator[dict[str, Any]]:
+        """Yield the fields of some of them."""
+        closed = self._closed.rows(some)
+        columns = *closed.steps, closed.threshold, *pair_members(closed.steps.pair)
+        rows = zip(*(x.tolist() for x in columns), self._resolution_ratios(closed.steps), strict=True)
+        for order, (claim, kind), row in zip(self._orders(some), closed.names(), rows, strict=True):
+            yield self._describe(order, claim, kind, _Latch(*row))
+
+    def _resolution_ratios(self, steps: Trajectory) -> list[float | None]:
+        """Return q = n / N* of each pair at its event; None where it does not exist, and for graded scores."""
+        if self._graded:
+            return [None] * steps.n.size
+        n, b, c = (x.astype(np.int64) for x in (steps.n, steps.b, steps.c))
+        ratios = resolution_ratio(n, required_n(n, b, c, self._spec.alpha, self._spec.power))
+        return [q if q > 0 and isfinite(q) else None for q in ratios.tolist()]
+
+    def _describe(self, order: Order, claim: Claim, kind: Kind, latch: "_Latch") -> dict[str, Any]:
+        """Return the fields of a verdict change, its pair in name order."""
+        first, second = self._contestants[latch.i], self._contestants[latch.j]
+        swap = first > second
+        a, b = (second, first) if swap else (first, second)
+        wins, losses = (latch.c, latch.b) if swap else (latch.b, latch.c)
+        after: Outcome = "tie" if latch.side == TIE else "a" if (latch.side > 0) != swap else "b"
+        evidence = sentences.Numbers(
+            n=latch.n,
+            b=None if self._graded else wins,
+            c=None if self._graded else losses,
+            gap=(-1 if swap else 1) * latch.lead / (latch.n * (SCORE_UNIT if self._graded else 1)),
+            missing=latch.missing,
+            log_e=latch.evidence if isfinite(latch.evidence) else None,
+            log_threshold=latch.threshold if isfinite(latch.evidence) else None,
+            resolution_ratio=latch.ratio,
+        )
+        leader, trailer = (b.model, a.model) if after == "b" else (a.model, b.model)
+        rescored = max(a.epoch, b.epoch) > 0
+        return {
+            "id": f"{order[0]}-{order[1]}",
+            "benchmark": self._name,
+            "model_a": a.model,
+            "model_b": b.model,
+            "epoch_a": a.epoch,
+            "epoch_b": b.epoch,
+            "kind": kind,
+            "procedure": claim,
+            "before": ("b" if after == "a" else "a") if kind == "reversed" else None,
+            "after": after,
+            "order_policy": self._spec.order.policy,
+            "mixture": self._mixture(claim),
+            "statistics_version": STATISTICS_VERSION,
+            "evidence": evidence._asdict(),
+            "sentence": self._sentence(claim, kind, (leader, trailer, self._name), evidence, after, rescored=rescored),
+        }
+
+    def _mixture(self, claim: Claim) -> str:
+        """Return what the evidence is made of."""
+        policy = self._spec.order.policy
+        if claim == "settled":
+            return SETTLED_BETS if policy == "committed" else CERTAIN
+        if self._graded:
+            return GRADED_MIXTURE
+        return EXACT_TEST if policy == "completion" else self._spec.mixture
+
+    def _sentence(
+        self,
+        claim: Claim,
+        kind: Kind,
+        names: tuple[str, str, str],
+        evidence: sentences.Numbers,
+        after: Outcome,
+        *,
+        rescored: bool,
+    ) -> str:
+        spec = self._spec
+        items, listed = spec.items or 0, spec.item_ids is not None
+        if kind == "reversed":
+            return sentences.reversed_after(*names, claim, evidence)
+        if claim == "settled":
+            tie = after == "tie"
+            return sentences.settled(*names, items, evidence, listed=listed, joined=self._joined, tie=tie)
+        assumed = sentences.assumption(
+            spec.order.policy,
+            listed=listed,
+            joined=None if claim == "anytime" else self._joined,
+            redeclared=self._redeclared,
+            repeated=spec.repeats != 1,
+            rescored=rescored,
+            ignored=self._ignored and evidence.n < items,
+        )
+        return sentences.decided(*names, claim, spec.order.policy, evidence, assumed)
+
+
+class _Latch(NamedTuple):
+    """A closed latch: its step, threshold, contestants and q."""
+
+    pair: int
+    when: int
+    n: int
+    b: int
+    c: int
+    lead: int
+    missing: int
+    evidence: float
+    side: int
+    threshold: float
+    i: int
+    j: int
+    ratio: float | None
 
 
 def announce(
-    pairs: PairState, batch: EventBatch, crossings: Sequence[Crossing], delta: BenchmarkDelta, *, ignored: bool = False
+    pairs: PairState, batch: EventBatch, closed: Closed | None, delta: BenchmarkDelta, *, ignored: bool = False
 ) -> None:
     """Record the verdict changes of closed latches in the state and the delta; `ignored`: what is missing was ignored."""
-    for crossing, ratio in zip(crossings, _resolution_ratios(pairs, crossings), strict=True):
-        identity = _identity(batch, crossing.position, crossing.pair, crossing.procedure, crossing.kind)
-        delta.changes.append(pairs.record(crossing.pair, _describe(pairs, crossing, ratio, identity, ignored=ignored)))
+    if closed is None or not closed.steps.pair.size:
+        return
+    changes = ClosedColumns(pairs, batch, closed, ignored=ignored)
+    latches = zip(closed.steps.pair.tolist(), closed.names(), strict=True)
+    fields = [pairs.change_field(pair, claim, kind) for pair, (claim, kind) in latches]
+    pairs.change_counts.update(closed.names())
+    for record in (pairs.changes, delta.changes):
+        record.extend(fields, changes)
 
 
 def invalidate(
@@ -100,102 +248,24 @@ def _end(
     delta: BenchmarkDelta,
 ) -> None:
     """Record that a decision no longer holds, from an event on."""
+    codes = CLAIMS.index(decision.procedure), KINDS.index(kind)
+    sequence = id_sequence(batch.indices[position], pair, *codes, later=batch.redeclared)
     update = {
-        "id": _identity(batch, position, pair, decision.procedure, kind),
+        "id": f"{batch.offsets[position]}-{sequence}",
         "kind": kind,
         "before": decision.after,
         "after": None,
         "sentence": sentence,
     }
-    delta.changes.append(pairs.record(pair, decision.model_copy(update=update)))
+    change = decision.model_copy(update=update)
+    delta.changes.add(pairs.record(pair, change), change)
 
 
-def _mixture(pairs: PairState, claim: Claim) -> str:
-    """Return what the evidence of pairs is made of."""
-    if claim == "settled":
-        return SETTLED_BETS if pairs.spec.order.policy == "committed" else CERTAIN
-    if pairs.graded:
-        return GRADED_MIXTURE
-    return EXACT_TEST if pairs.spec.order.policy == "completion" else pairs.spec.mixture
+def id_sequence(index: Any, pair: Any, claim: Any, kind: Any, *, later: bool) -> Any:  # noqa: ANN401 - an integer, or an array of uint64
+    """Return the second part of the id of a change, after the offset: index of the event in its record, then pair and kind.
 
-
-def _identity(batch: EventBatch, position: int, pair: int, procedure: Claim, kind: Kind) -> str:
-    """Return the id of a change: record offset, index of the event in the record, pair and kind.
-
-    The two highest bits of the pair are free: there are fewer than 2^33 pairs.
+    `claim` and `kind` are places in `CLAIMS` and `KINDS`. The two highest bits of the pair are free: there are fewer than 2^33 pairs.
     """
-    offset, index = batch.offsets[position], batch.indices[position]
-    settled = procedure == "settled"
-    code = 0 if kind == "settled" else _KINDS.index(kind) * len(PROCEDURES)
-    code += 0 if settled else CLAIMS.index(procedure)
-    pair |= batch.redeclared << (_PAIR_BITS - 1) | settled << (_PAIR_BITS - 2)
-    return f"{offset}-{(index << (_PAIR_BITS + _CODE_BITS)) | (pair << _CODE_BITS) | code}"
-
-
-def _resolution_ratios(pairs: PairState, crossings: Sequence[Crossing]) -> list[float | None]:
-    """Return q = n / N* of each pair at its crossing; None where it does not exist, and for graded scores."""
-    if pairs.graded or not crossings:
-        return [None] * len(crossings)
-    n, b, c = np.array([(x.n, x.b, x.c) for x in crossings], np.int64).reshape(-1, 3).T
-    ratios = resolution_ratio(n, required_n(n, b, c, pairs.spec.alpha, pairs.spec.power))
-    return [q if q > 0 and isfinite(q) else None for q in ratios.tolist()]
-
-
-def _describe(
-    pairs: PairState, crossing: Crossing, ratio: float | None, identity: str, *, ignored: bool
-) -> VerdictChange:
-    """Return a crossing as a verdict change, its pair in name order."""
-    first, second = pairs.contestants[crossing.i], pairs.contestants[crossing.j]
-    swap = first > second
-    a, b = (second, first) if swap else (first, second)
-    wins, losses = (crossing.c, crossing.b) if swap else (crossing.b, crossing.c)
-    after: Outcome = "tie" if crossing.side == TIE else "a" if (crossing.side > 0) != swap else "b"
-    other: Outcome = "b" if after == "a" else "a"
-    graded, policy = pairs.graded, pairs.spec.order.policy
-    evidence = Evidence(
-        n=crossing.n,
-        b=None if graded else wins,
-        c=None if graded else losses,
-        gap=(-1 if swap else 1) * crossing.lead / (crossing.n * (SCORE_UNIT if graded else 1)),
-        missing=crossing.missing,
-        log_e=crossing.log_e if isfinite(crossing.log_e) else None,
-        log_threshold=crossing.log_threshold if isfinite(crossing.log_e) else None,
-        resolution_ratio=ratio,
-    )
-    leader, trailer = (b.model, a.model) if after == "b" else (a.model, b.model)
-    listed, joined = pairs.spec.item_ids is not None, sentences.joining(pairs.spec.family)
-    assumed = sentences.assumption(
-        policy,
-        listed=listed,
-        joined=None if crossing.procedure == "anytime" else joined,
-        redeclared=pairs.redeclared,
-        repeated=pairs.spec.repeats != 1,
-        rescored=max(a.epoch, b.epoch) > 0,
-        ignored=ignored and crossing.n < (pairs.spec.items or 0),
-    )
-    names = leader, trailer, pairs.name
-    if crossing.procedure == "settled":
-        sentence = sentences.settled(
-            *names, pairs.spec.items or 0, evidence, listed=listed, joined=joined, tie=after == "tie"
-        )
-    elif crossing.kind == "decided":
-        sentence = sentences.decided(*names, crossing.procedure, policy, evidence, assumed)
-    else:
-        sentence = sentences.reversed_after(*names, crossing.procedure, evidence)
-    return VerdictChange(
-        id=identity,
-        benchmark=pairs.name,
-        model_a=a.model,
-        model_b=b.model,
-        epoch_a=a.epoch,
-        epoch_b=b.epoch,
-        kind=crossing.kind,
-        procedure=crossing.procedure,
-        before=other if crossing.kind == "reversed" else None,
-        after=after,
-        order_policy=policy,
-        mixture=_mixture(pairs, crossing.procedure),
-        statistics_version=STATISTICS_VERSION,
-        evidence=evidence,
-        sentence=sentence,
-    )
+    settled, code = claim >> 1, (2 * kind + (claim & 1)) & 7
+    pair = pair | later << (_PAIR_BITS - 1) | settled << (_PAIR_BITS - 2)
+    return index << (_PAIR_BITS + _CODE_BITS) | pair << _CODE_BITS | code

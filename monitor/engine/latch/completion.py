@@ -11,7 +11,7 @@ from stats.curtailed import curtailed_leader_log_p, curtailed_may_decide
 class CompletionEvidence:
     """The weakest evidence that the declared benchmark can end with; it never falls along a trajectory."""
 
-    final = True
+    final = symmetric = True
 
     def __init__(self, items: int) -> None:
         self._items = items

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import BEFORE, NEVER, SLACK, NewScores, Times, Trajectory
+from monitor.engine.latch.base import BEFORE, NEVER, SLACK, NewScores, Peaks, Times, Trajectory
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.counts import Gains
 from monitor.engine.state.graded import BETS, Capital, Differences, GradedPairs, capital_gained, differences_of
@@ -36,8 +36,8 @@ class GradedWalk:
             self._sums.capital[pair] += capital_gained(differences)[0]
             self._sums.lead[pair] += differences.sum(axis=1)
 
-    def near(self) -> Iterator[Trajectory]:
-        """Add the items as `enter` does, and yield the steps of the pairs that may close a latch."""
+    def near(self) -> Iterator[Peaks]:
+        """Add the items as `enter` does, and yield the pairs that may close a latch."""
         pairs, sums = self._pairs, self._sums
         for pair in self._slabs():
             times, differences = self._differences(pair)
@@ -53,13 +53,15 @@ class GradedWalk:
             else:
                 reach = graded_log_e(capital + most) >= limit - SLACK
                 lowest, highest = (lead + part(differences, 0).sum(axis=1) for part in (np.minimum, np.maximum))
-                reach |= pairs.may_reverse(pair, lowest, highest)
+                yield Peaks.turning(pair[pairs.may_reverse(pair, lowest, highest)])
             candidates = np.flatnonzero(reach)
             longest = int(((times >= 0) & (times < NEVER)).sum(axis=1).max(initial=1))
             step = max(1, _SLAB_CELLS // (BETS * max(1, longest)))
             for low in range(0, candidates.size, step):
                 some = candidates[low : low + step]
-                yield self._steps(pair[some], capital[some], lead[some], times[some], differences[some], start=False)
+                before = capital[some], lead[some]
+                steps = self._steps(pair[some], *before, times[some], differences[some], start=False)
+                yield Peaks.of(steps.pair, steps.evidence, steps.side)
 
     def whole(self, pair: Index) -> Trajectory:
         """Return every step of some pairs."""

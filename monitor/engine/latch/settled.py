@@ -4,19 +4,14 @@ It is certain once the items missing cannot bring the lead back to 0. Along a co
 without replacement count (`stats.settled`).
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.latch.base import Trajectory
+from monitor.engine.latch.base import BEFORE, Trajectory
 from monitor.engine.state.codes import SCORE_UNIT, Counts
-from monitor.engine.state.committed import Advance, Committed
 from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.pair_state import PairState
-from monitor.engine.state.pairs import Index, pair_index
-from monitor.engine.state.settling import Settling, Stretch
-from stats.curtailed import TOLERANCE
+from monitor.engine.state.pairs import Index
 from stats.settled import TIE
 
 
@@ -32,7 +27,7 @@ def newly_certain(pairs: PairState, graded: GradedPairs | None, pair: Index) -> 
 
 def certain_steps(pairs: PairState, steps: Trajectory) -> Trajectory:
     """Return the first of the steps of each pair at which it is certain, with infinite evidence."""
-    certain = np.flatnonzero(_is_certain(pairs, steps.n, steps.lead))
+    certain = np.flatnonzero(_is_certain(pairs, steps.n, steps.lead) & (steps.when > BEFORE))
     steps = steps.rows(certain[np.unique(steps.pair[certain], return_index=True)[1]])
     side = np.where(steps.lead == 0, TIE, np.sign(steps.lead)).astype(np.int64)
     return steps._replace(missing=pairs.missing(steps.n), evidence=np.full(side.shape, np.inf), side=side)
@@ -42,30 +37,3 @@ def _is_certain(pairs: PairState, n: Counts, lead: NDArray[np.int64] | Counts) -
     missing = pairs.missing(n).astype(np.int64)
     unit = SCORE_UNIT if pairs.graded else 1
     return np.asarray((np.abs(lead) > missing * unit) | ((missing == 0) & (lead == 0)))
-
-
-def bets(pairs: PairState, settling: Settling, committed: Committed, advance: Advance) -> Iterator[Trajectory]:
-    """Bet on the items that a committed order gained, and yield the steps with evidence that matters."""
-    pair = pair_index(advance.i, advance.j)
-    unsettled = np.flatnonzero((pairs.claims["settled"].side[pair] == 0) & ~pairs.closed[pair])
-    unsettled = unsettled[pairs.comparable(pair[unsettled])]
-    pair, i, j = pair[unsettled], advance.i[unsettled], advance.j[unsettled]
-    start, stop = advance.start[unsettled], advance.stop[unsettled]
-    left = committed.size - committed.prefix(i, j) + stop - start
-    limit = pairs.limits_in_family(pair, "settled")
-    for some, (for_first, for_second) in settling.bet(Stretch(pair, advance.codes, (i, j), start, stop, left), limit):
-        of, step, when, sums = advance.along(unsettled[some])
-        plus, minus = for_first[of, step], for_second[of, step]
-        n, b, c = sums["n"], sums["b"], sums["c"]
-        steps = Trajectory(
-            pair=pair[some][of],
-            when=when,
-            n=n,
-            b=b,
-            c=c,
-            lead=b - c,
-            missing=pairs.missing(n),
-            evidence=np.logaddexp(plus, minus),
-            side=np.where(plus >= minus, 1, -1),
-        )
-        yield steps.rows(steps.evidence >= limit[some][of] - TOLERANCE)

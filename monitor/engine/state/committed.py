@@ -62,23 +62,29 @@ class Advance:
         times[self.ranks[:, None] >= after] = NEVER
         return times
 
-    def along(self, some: Index) -> tuple[Index, Index, Index, Sums]:
-        """Return the pair, number, event and sums of each step of some pairs along the permutation."""
-        i, j, start = self.i[some], self.j[some], self.start[some]
-        length = self.stop[some] - start
-        index = start[:, None] + np.arange(int(length.max(initial=0)))
-        happened = index < (start + length)[:, None]
-        index = np.minimum(index, self.ranks.size - 1)
+    def _steps(self, some: Index) -> tuple[Index, NDArray[np.bool_]]:
+        """Return the place of each step of some pairs in `codes`, shape (pairs, most steps), and which of them a pair has."""
+        start, stop = self.start[some, None], self.stop[some, None]
+        index = start + np.arange(int((stop - start).max(initial=0)))
+        return np.minimum(index, self.ranks.size - 1), index < stop
+
+    def sums_along(self, some: Index) -> tuple[NDArray[np.bool_], Sums]:
+        """Return which steps along the permutation pairs have, shape (pairs, most steps), and the sums after each; the last ones stay."""
+        index, happened = self._steps(some)
+        x, y = self.codes[index, self.i[some, None]], self.codes[index, self.j[some, None]]
+        sums = {}
+        for name, adds in item_steps(x, y).items():
+            sums[name] = np.cumsum(adds & happened, axis=1, dtype=np.int32)
+            sums[name] += self.before[name][some, None]
+        return happened, sums
+
+    def when_along(self, some: Index) -> Index:
+        """Return the event of each step of some pairs, shape (pairs, most steps)."""
+        i, j = self.i[some], self.j[some]
         contestants = np.unique(np.concatenate([i, j]))
-        times = self.times(contestants)
-        first, second = np.searchsorted(contestants, i)[:, None], np.searchsorted(contestants, j)[:, None]
-        x, y = self.codes[index, i[:, None]], self.codes[index, j[:, None]]
-        at = np.nonzero(happened)
-        sums = {
-            name: (self.before[name][some][:, None] + np.cumsum(happened & steps, axis=1, dtype=np.int32))[at]
-            for name, steps in item_steps(x, y).items()
-        }
-        return at[0], at[1], np.maximum(times[index, first][at], times[index, second][at]).astype(np.int64), sums
+        times, (index, _) = self.times(contestants), self._steps(some)
+        first, second = (times[index, np.searchsorted(contestants, of)[:, None]] for of in (i, j))
+        return np.maximum(first, second).astype(np.int64)
 
 
 class Committed:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from schemas.changes import VerdictChange
 from schemas.decode import Fault
+from schemas.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
 
 _LARGE = 500_000
@@ -141,8 +142,8 @@ class BenchmarkDelta:
     """The same, during the fold."""
     peaks: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
     """Pairs, ascending, whose largest evidence has changed, and that evidence; see `PairState.peak`."""
-    changes: list[tuple[str, VerdictChange]] = field(default_factory=list)
-    """Verdict changes in the order of the log, each with its field in the table of latches."""
+    changes: VerdictChanges = field(default_factory=VerdictChanges)
+    """New verdict changes, by their field in the table of latches."""
     counters: dict[str, int] = field(default_factory=dict)
     arrival: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
     """Contestants with new scores, and their state in `monitor.engine.state.arrival`."""

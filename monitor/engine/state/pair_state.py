@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from math import log
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,10 @@ from monitor.engine.state.codes import Counts
 from monitor.engine.state.delta import Contestant
 from monitor.engine.state.pairs import Index, Places, pair_count, pair_index, pair_members
 from monitor.engine.state.step_down import StepDown, grown
-from schemas.changes import Claim, Kind, Procedure, VerdictChange
+from schemas.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure, VerdictChange
 from schemas.events import Spec
-from stats.stepwise import WHOLE, family_weights, step_thresholds
-
-PROCEDURES: Final[tuple[Procedure, ...]] = ("anytime", "anytime_family")
-CLAIMS: Final[tuple[Claim, ...]] = (*PROCEDURES, "settled")
+from schemas.verdict_changes import VerdictChanges
+from stats.stepwise import WHOLE, place_weights, step_thresholds
 
 Thresholds = dict[Procedure, NDArray[np.float64]]
 """By procedure, ln of the e-value at which a pair is decided, shape (pairs,)."""
@@ -55,7 +53,7 @@ class PairState:
         self._joined = 0  # contestants whose pairs `grow_pairs` has seen
         self.claims = {claim: StepDown() for claim in CLAIMS}
         """What is latched. Decisions: 2 and -2 once the lead has reversed since; settled: `stats.settled.TIE` for a tie."""
-        self.changes: dict[str, VerdictChange] = {}
+        self.changes = VerdictChanges()
         """By `change_field`; those of earlier versions of the declaration stay."""
         self.change_counts: Counter[tuple[Claim, Kind]] = Counter()
 
@@ -186,6 +184,15 @@ class PairState:
         i, j = pair_members(pair)
         return np.asarray(2 * np.maximum(epochs[i], epochs[j]) + (epochs[i] != epochs[j]))
 
+    def by_family(self, pair: Index) -> Iterator[tuple[int, Index]]:
+        """Yield each family of some pairs, ascending, and their places among the pairs."""
+        family = self.families(pair)
+        if not family.any():
+            yield from [(0, np.arange(pair.size))] if pair.size else []
+            return
+        for each in np.unique(family).tolist():
+            yield each, np.flatnonzero(family == each)
+
     def eligible(self, pair: Index, *, had_place: NDArray[np.bool_] | bool = False) -> Index:
         """Return the pairs that may have a place in a family: of two models, neither of which has a newer epoch.
 
@@ -196,9 +203,8 @@ class PairState:
 
     def register(self, pair: Index) -> None:
         """Give pairs the next places in their families, in their order."""
-        family = self.families(pair)
-        for each in np.unique(family).tolist() if family.any() else [0]:
-            some = pair[family == each]
+        for each, places in self.by_family(pair):
+            some = pair[places]
             self.family_index[some] = self.registered[each] + 1 + np.arange(some.size)
             self.registered[each] += some.size
 
@@ -210,8 +216,7 @@ class PairState:
     def family_weights(self, pair: Index) -> NDArray[np.int64]:
         """Return the weight of each pair in its family, out of `stats.stepwise.WHOLE`; 0 for a pair without a place."""
         place = self.family_index[pair]
-        weight = family_weights(np.maximum(place, 1), self.spec.family.capacity)
-        return np.asarray(np.where(place > 0, weight, 0), np.int64)
+        return np.where(place > 0, place_weights(place, self.spec.family.capacity), 0)
 
     def log_thresholds(self, pair: Index) -> Thresholds:
         """Return the evidence that decides pairs now: ln 1/alpha, and ln 1/alpha_j of the step-down in their family.
@@ -226,11 +231,10 @@ class PairState:
 
     def _family_thresholds(self, pair: Index) -> NDArray[np.float64]:
         """Return ln 1/alpha_j of pairs given the decisions of the others; it never exceeds what a decided pair has met."""
-        weight, families = self.family_weights(pair), self.families(pair)
+        weight = self.family_weights(pair)
         decided = np.where(self.latched["anytime_family"][pair] != 0, weight, 0)
         threshold = np.full(pair.shape, np.inf)
-        for family in np.unique(families).tolist():
-            own = families == family
+        for family, own in self.by_family(pair):
             share = np.maximum(self.claims["anytime_family"].open_weight(family) + decided[own], 1) / WHOLE
             threshold[own] = step_thresholds(weight[own], WHOLE, self.spec.alpha) + np.log(share)
         return threshold
@@ -263,15 +267,15 @@ class PairState:
             reach |= ((side == 1) & (lowest < 0)) | ((side == -1) & (highest > 0))
         return reach & ~self.closed[pair]
 
-    def record(self, pair: int, change: VerdictChange) -> tuple[str, VerdictChange]:
-        """Add a verdict change to the table of latches; return it with its field there."""
+    def record(self, pair: int, change: VerdictChange) -> str:
+        """Add a verdict change to the table of latches; return its field there."""
         field = self.change_field(pair, change.procedure, change.kind)
         self.keep(field, change)
-        return field, change
+        return field
 
     def keep(self, field: str, change: VerdictChange) -> None:
         """Put a verdict change into the table of latches."""
-        self.changes[field] = change
+        self.changes.add(field, change)
         self.change_counts[change.procedure, change.kind] += 1
 
     def change_field(self, pair: int, procedure: str, kind: str) -> str:
@@ -281,10 +285,10 @@ class PairState:
 
     def verdicts(self) -> list[tuple[int, VerdictChange]]:
         """Return what was decided or settled under the present declaration, with the pairs, by pair."""
-        made = ((int(field.split(":")[0]), field, change) for field, change in self.changes.items())
+        fields = ((field, field.split(":")) for field in self.changes)
         found = [
-            (pair, change)
-            for pair, field, change in made
-            if change.kind in {"decided", "settled"} and field == self.change_field(pair, change.procedure, change.kind)
+            (int(pair), self.changes[field])
+            for field, (pair, claim, kind, *_) in fields
+            if kind in {"decided", "settled"} and field == self.change_field(int(pair), claim, kind)
         ]
         return sorted(found, key=lambda x: (x[0], x[1].procedure))

@@ -48,12 +48,6 @@ class StepDown:
         """Return the weight of the open hypotheses of a family, those to come included."""
         return self._open_weight.get(family, WHOLE)
 
-    def waiting(self) -> Index:
-        """Return the open pairs that another pair may latch."""
-        if not self.peak.flags.writeable:
-            return np.zeros(0, np.int64)
-        return np.flatnonzero((self.peak != 0) & (self.side == 0))
-
     def latch(self, pair: Index, side: NDArray[np.integer[Any]], families: Index, weights: Index) -> None:
         """Latch pairs; the thresholds of the others in their families fall."""
         self.side[pair] = side

@@ -7,9 +7,13 @@ from typing import Final
 from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.report_cache import ReportCache
 from schemas.changes import VerdictChange
+from schemas.verdict_changes import VerdictChanges
 
 Position = tuple[int, int]
 """A change's id as numbers: the offset of its record in the log, and its sequence number in the record."""
+
+Entry = tuple[VerdictChanges, str]
+"""The changes of a benchmark, and the field of one of them: it is made when it is read."""
 
 START: Final = (-1, -1)
 """Ahead of the first change."""
@@ -43,18 +47,18 @@ class VerdictHistory:
         self._reports, self._benchmark = reports, benchmark
         self._counts: dict[str, tuple[Benchmark, int]] = {}
         self._positions: list[Position] = []
-        self._changes: list[VerdictChange] = []
+        self._entries: list[Entry] = []
 
     def after(self, position: Position, limit: int) -> list[VerdictChange]:
         """Return the first changes after a position."""
         self._catch_up()
         start = bisect_right(self._positions, position)
-        return self._changes[start : start + limit]
+        return [changes[field] for changes, field in self._entries[start : start + limit]]
 
     def latest(self, limit: int) -> list[VerdictChange]:
         """Return the latest changes, newest first."""
         self._catch_up()
-        return self._changes[: -limit - 1 : -1]
+        return [changes[field] for changes, field in self._entries[: -limit - 1 : -1]]
 
     def end(self) -> Position:
         """Return the position of the latest change."""
@@ -67,19 +71,19 @@ class VerdictHistory:
         if self._benchmark is not None:
             benchmarks = {name: b for name, b in benchmarks.items() if name == self._benchmark}
         if any(benchmarks.get(name) is not benchmark for name, (benchmark, _) in self._counts.items()):
-            self._counts, self._positions, self._changes = {}, [], []
-        fresh: list[tuple[Position, VerdictChange]] = []
+            self._counts, self._positions, self._entries = {}, [], []
+        fresh: list[tuple[Position, Entry]] = []
         for name, benchmark in benchmarks.items():
             _, count = self._counts.get(name, (benchmark, 0))
             self._counts[name] = (benchmark, len(benchmark.changes))
-            if len(benchmark.changes) > count:
-                fresh += ((parse_change_id(c.id), c) for c in islice(benchmark.changes.values(), count, None))
+            changes = benchmark.changes
+            fresh += ((changes.order(field), (changes, field)) for field in islice(changes, count, None))
         if fresh:
             self._add(sorted(fresh, key=lambda entry: entry[0]))
 
-    def _add(self, fresh: list[tuple[Position, VerdictChange]]) -> None:
+    def _add(self, fresh: list[tuple[Position, Entry]]) -> None:
         if self._positions and fresh[0][0] < self._positions[-1]:
-            fresh = sorted([*zip(self._positions, self._changes, strict=True), *fresh], key=lambda entry: entry[0])
-            self._positions, self._changes = [], []
+            fresh = sorted([*zip(self._positions, self._entries, strict=True), *fresh], key=lambda entry: entry[0])
+            self._positions, self._entries = [], []
         self._positions += (position for position, _ in fresh)
-        self._changes += (change for _, change in fresh)
+        self._entries += (entry for _, entry in fresh)

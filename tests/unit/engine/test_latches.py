@@ -8,6 +8,7 @@ import pytest
 from scipy.special import logsumexp
 
 from monitor.report.build import benchmark_report
+from schemas.verdict_changes import VerdictChanges
 from stats import spending_alpha
 from tests.fold_log import STRIDE, FoldLog, counts_of, event, packed, paired
 from tests.oracle import log_e, log_exact
@@ -231,7 +232,7 @@ def test_a_reversal_is_not_reported_again_on_the_way_to_the_family_verdict():
     log.send(packed(scores[0], "ab"))
     reversed_at = log.changes["anytime", "reversed"].id
     delta = log.send(packed(scores[1], "ab", items=range(20, 80)))
-    assert [(c.procedure, c.kind, c.after) for _, c in delta.benchmarks[0].changes] == [
+    assert [(c.procedure, c.kind, c.after) for c in delta.benchmarks[0].changes.values()] == [
         ("anytime_family", "decided", "a")
     ]
     assert log.changes["anytime", "reversed"].id == reversed_at
@@ -381,7 +382,7 @@ def test_a_latch_that_is_open_above_its_threshold_closes_at_the_next_event(order
     for latch in log.bench.latched.values():
         assert latch[0] == 1
         latch[0] = 0
-    log.bench.changes.clear()
+    log.bench.changes = VerdictChanges()
     log.store.state.benchmarks[0].changes.clear()
     log.send(packed(np.array([[1, 0]]), "ab", items=[38]))
     assert {kind for _, kind in log.changes} == {"decided"}

@@ -58,7 +58,7 @@ def test_ids_increase_along_the_log_even_across_benchmarks():
     rows = [(n, item, model) for item in range(30) for n in ("z", "x", "y") for model in ("worse", "better")]
     events = [event(item, model, int(model == "better"), benchmark=n) for n, item, model in rows]
     log.send({"events": events[:60]}, *events[60:90], {"events": events[90:]})
-    changes = [(change, b.name) for b in log.deltas[-1].benchmarks for _, change in b.changes]
+    changes = [(change, b.name) for b in log.deltas[-1].benchmarks for change in b.changes.values()]
     assert len(changes) == 9  # decided on its own, in the family, and settled: each for three benchmarks
     place = {change.id: tuple(map(int, change.id.split("-"))) for change, _ in changes}
     assert len(place) == 9

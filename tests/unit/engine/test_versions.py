@@ -8,9 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from monitor.engine.state.pair_state import CLAIMS, PROCEDURES
 from monitor.report.build import benchmark_report
-from schemas.changes import change_order
+from schemas.changes import CLAIMS, PROCEDURES, change_order
 from schemas.sentences import REDECLARED
 from tests.fold_log import FoldLog, event, packed, paired
 from tests.property.test_fold_laws import CHUNKINGS, SIZES, essence, every_way, fold, log_of, streams
@@ -41,7 +40,7 @@ def latches(log, model_of=None):
 
 def by_kind(delta):
     kinds = {}
-    for field, change in delta.benchmarks[0].changes:
+    for field, change in delta.benchmarks[0].changes.items():
         kinds.setdefault(change.kind, {})[field] = change
     return kinds
 

@@ -21,7 +21,7 @@ def messages(chunk_records):
         records = LOG[start : start + chunk_records]
         end = start + len(records)
         delta = partition.fold(Chunk(2, start, end, range(start, end), records))
-        made += [change for benchmark in delta.benchmarks for _, change in benchmark.changes]
+        made += [change for benchmark in delta.benchmarks for change in benchmark.changes.values()]
     return [(cloud_event(change, "events", 2), change.model_dump_json()) for change in made]
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 
 from monitor.serve.api import change_routes
+from schemas.verdict_changes import VerdictChanges
 from tests.commands import events
 from tests.served import Served, folded
 
@@ -66,7 +67,7 @@ def test_the_order_is_that_of_the_log_however_the_state_was_loaded(served):
     shuffled = list(benchmark.changes.items())
     random.Random(3).shuffle(shuffled)
     again = folded(RECORDS[:300], order="trusted")
-    again.benchmarks["bench"].changes = dict(shuffled)
+    again.benchmarks["bench"].changes = VerdictChanges(dict(shuffled))
     served.partitions[:] = [again]
     assert pages(served, 4) == expected
 

@@ -20,6 +20,7 @@ from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import record_commit
+from schemas.verdict_changes import VerdictChanges
 from stats.eprocess import anytime_required_n
 
 
@@ -114,7 +115,7 @@ def test_commit_times_become_timestamps():
     made = partition(scored(SKILLS, 80), items=80)
     times = {}
     for at, field in ((100.0, "0:anytime:decided"), (101.0, "0:anytime:decided"), (102.0, "1:anytime:decided")):
-        delta = Delta(4, 0, 1, [BenchmarkDelta("key", "bench", 1, changes=[(field, None)])])
+        delta = Delta(4, 0, 1, [BenchmarkDelta("key", "bench", 1, changes=VerdictChanges({field: None}))])
         record_commit(times, delta, at)
     text, _ = metrics(made, ReportCache(lambda: [made], lambda: times)).scrape(OPENMETRICS)
     values = by_name_and_labels(text_string_to_metric_families(text.decode()))

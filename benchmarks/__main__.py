@@ -15,7 +15,7 @@ import structlog
 from benchmarks.harness import Options, Table, environment, load
 from benchmarks.tables import markdown, write_page
 
-NAMES = ("peers", "ingest", "start_up", "fold", "evaluation", "latency", "recovery", "store", "scale")
+NAMES = ("peers", "ingest", "start_up", "fold", "verdicts", "evaluation", "latency", "recovery", "store", "scale")
 """The benchmarks: each is a module with a function `measure`, whose docstring describes it."""
 
 RESULTS = Path(__file__).with_name("results")
@@ -26,7 +26,7 @@ def options_from(arguments: argparse.Namespace) -> Options:
     events = arguments.events
     if events is None and (folder := os.environ.get("RANKWATCH_DATA")):
         events = Path(folder) / "mmlu_pro" / "events.jsonl.gz"
-    return Options(events, arguments.runs, arguments.quick, arguments.peers)
+    return Options(events, arguments.runs, arguments.quick, arguments.peers, arguments.before)
 
 
 def run(name: str, options: Options) -> None:
@@ -78,6 +78,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="timed runs of each measurement (default: 5)")
     parser.add_argument("--quick", action="store_true", help="use small sizes to try the benchmarks; keep nothing")
     parser.add_argument("--peers", type=Path, help="Python of an environment with the packages to compare with")
+    parser.add_argument("--before", type=Path, help="checkout of an earlier version, which `verdicts` runs in turn")
     parser.add_argument(
         "--page",
         action="store_true",

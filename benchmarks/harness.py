@@ -31,12 +31,15 @@ class Options:
         Sizes for trying the benchmarks themselves, not for figures.
     peers : path, optional
         The Python of an environment in which the packages to compare with are installed.
+    before : path, optional
+        The checkout of an earlier version to compare with.
     """
 
     events: Path | None = None
     runs: int = 5
     quick: bool = False
     peers: Path | None = None
+    before: Path | None = None
 
     def size(self, full: int, quick: int) -> int:
         """Choose a size."""

@@ -65,6 +65,10 @@ def _tear(rng, *_):
     }
 
 
+def _flip(rng, *_):
+    return {"place": rng.random(), "bit": rng.randrange(1 << 16), "seconds": round(rng.uniform(0.05, 1), 3)}
+
+
 def _count(rng, *_):
     return {"count": rng.randrange(1, 4)}
 
@@ -147,6 +151,13 @@ def _store_torn(world, length, seconds, again):
     done = _store_killed(world, length, 0.05)
     world.later(0.05 + again, _store_killed, world, 0, seconds)
     return done
+
+
+def _store_flipped(world, place, bit, seconds):
+    """Kill the server, change a bit of its file, start it again."""
+    if world.judge.replaced or not world.server.up or not world.server.flip(place, bit):
+        return False
+    return _store_killed(world, 0, seconds)
 
 
 def _store_wiped(world, seconds):
@@ -233,6 +244,7 @@ KINDS = {
     "slow_network": (1, _slowness),
     "store_killed": (3, _length),
     "store_torn": (3, _tear),
+    "store_flipped": (1, _flip),
     "store_wiped": (1, _seconds(0.05, 3)),
     "store_stalled": (1, _seconds(0.05, 6)),
     "scripts_flushed": (1, lambda *_: {}),

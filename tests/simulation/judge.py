@@ -157,13 +157,13 @@ class Judge:
     def restarted(self):
         """The server has read its file."""
         self.forget()
-        if self._server.dangling:
+        if self._server.dangling or self._server.flipped:
             self.suspect.update(range(self._partitions))
 
-    def check_loaded(self, worker):
-        """Compare a state that a worker has just loaded: if it is right, what is stored is right."""
+    def check_loaded(self, worker, starts):
+        """Compare a state that a worker has loaded: if it is right, what is stored is right, unless the server has started since."""
         self.check_memory(worker)
-        if worker.partition.off == self.stored_off(worker.number):
+        if starts == self._server.starts and worker.partition.off == self.stored_off(worker.number):
             self.suspect.discard(worker.number)
 
     def check_memory(self, worker):

@@ -279,6 +279,11 @@ def _unpack(layout, data, at):
 
 SCRIPTS = Scripts()
 
+_COVERED = frozenset(
+    b"meta benchmarks spec rows models values scores family arrival conflicts peaks again verdicts".split()
+)
+"""Kinds of keys that digests cover, but for a few fields."""
+
 
 class Server:
     """One server: its memory, its file, and the clients that are connected.
@@ -296,8 +301,9 @@ class Server:
         self.up, self.stalled = True, False
         self._buffers, self._queue, self._scripts = {}, [], {}
         self._selected = False
-        self.dangling = False
-        """Whether the file was ever cut inside a transaction, so that its commands run later, with another one."""
+        self.starts = 0
+        self.dangling = self.flipped = False
+        """Whether the file was ever cut inside a transaction, so that its commands run later, with another one; or changed."""
 
     def data(self, connection, data):
         """Bytes from a client."""
@@ -397,10 +403,27 @@ class Server:
         kept = 0 if key < 0 else len(self.file) if after < 0 else after + 2
         del self.file[max(kept, len(self.file) - length) :]
 
+    def flip(self, place, bit):
+        """Change one bit of a recent value that a digest covers; return whether there is one."""
+        values, at = [], 0
+        while (parsed := parse(self.file, at)) is not None:
+            words, at = parsed
+            kind = words[1].split(b":")[2] if len(words) > 3 and words[1].count(b":") > 1 else b""
+            fields = dict(zip(words[2::2], words[3::2], strict=False))
+            if kind in _COVERED and words[0] != b"XADD" and not fields.keys() & {b"at", b"seq", b"log"} and words[-1]:
+                values.append((at - 2 - len(words[-1]), at - 2))
+        if not values:
+            return False
+        start, end = values[-1 - int(place * min(60, len(values)))]
+        self.file[start + bit % (end - start)] ^= 1 << bit % 8
+        self.flipped = True
+        return True
+
     def start(self):
         """Read the file, as Redis 7.0 does, and serve."""
         self.database, self._scripts, self._selected, self._buffers = Database(), {}, False, {}
         self._load()
+        self.starts += 1
         self.up = True
 
     def _load(self):

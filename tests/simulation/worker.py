@@ -20,19 +20,20 @@ log = structlog.get_logger()
 
 
 class Worker(ClusterWorker):
-    """Without the web server; `loaded` is called with each partition after its load."""
+    """Without the web server; `loaded` is called with each partition after its load, and how often the server had started before."""
 
-    def __init__(self, settings, kafka, loaded):
+    def __init__(self, settings, kafka, loaded, server):
         super().__init__(settings, kafka)
-        self._loaded = loaded
+        self._loaded, self._server = loaded, server
 
     async def _start_web(self):
         pass
 
     async def _take(self, partitions):
+        starts = self._server.starts
         await super()._take(partitions)
         for worker in self.partitions.values():
-            self._loaded(worker)
+            self._loaded(worker, starts)
 
 
 @contextlib.contextmanager

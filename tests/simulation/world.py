@@ -8,7 +8,6 @@ import traceback
 import warnings
 from dataclasses import dataclass, field
 
-from monitor.app.cluster_worker import Stalled
 from monitor.logs.errors import LogError
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.settings import Settings
@@ -63,7 +62,7 @@ class Slot:
     async def _run(self, process):
         world, error = self._world, None
         try:
-            self.worker = Worker(SETTINGS, KAFKA, world.judged(world.judge.check_loaded))
+            self.worker = Worker(SETTINGS, KAFKA, world.judged(world.judge.check_loaded), world.server)
             async with self.worker as worker:
                 failed, stop = asyncio.create_task(worker.failed()), asyncio.create_task(self._stopping.wait())
                 await asyncio.wait((failed, stop), return_when=asyncio.FIRST_COMPLETED)
@@ -288,19 +287,21 @@ class World:
         if error is None:
             return
         self.result.refused += 1
-        if isinstance(error, StateRefused) and "is damaged" in str(error) and self.server.dangling:
+        if isinstance(error, StateRefused) and self._damage_explains(error):
             if self.judge.replaced:
                 return
-            tag = str(error).split()[2].encode()
-            for key in [key for key in self.server.database.keys if key.startswith(tag)]:
-                self.server.execute([b"DEL", key])
+            # What the message says: delete the state.
+            self.server.execute([b"DEL", *(key for key in self.server.database.keys if b":origins}" not in key)])
             self.judge.forget()
-        elif isinstance(error, LogError | StateRefused) and not isinstance(error, Stalled):
+        elif isinstance(error, LogError | StateRefused):
             if not self._refused() or "is damaged" in str(error):
                 self.fail(Wrong(f"{slot.process.name} ended with {type(error).__name__}: {error}"))
         elif not isinstance(error, StoreError | LogError | OSError | TimeoutError):
             text = "".join(traceback.format_exception(error)[-8:])
             self.fail(Wrong(f"{slot.process.name} ended with {type(error).__name__}: {error}\n{text}"))
+
+    def _damage_explains(self, error):
+        return self.server.flipped or (self.server.dangling and "is damaged" in str(error))
 
     def note(self, text):
         """Add a line to the trace."""

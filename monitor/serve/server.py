@@ -24,8 +24,9 @@ WRITE_SECONDS: Final = 30.0
 """How long a client may accept nothing of its answer."""
 
 _HEAD_BYTES: Final = 32_768
-_BACKLOG: Final = 256
-"""Connections that may wait to be accepted; all of them are accepted in one turn of the event loop."""
+_BACKLOG: Final = 100
+"""Connections that may wait to be accepted. All of them are accepted in one turn of the event loop, and their requests read in the next, so
+that a flood does not close a connection ahead of its request."""
 
 _READ_BYTES: Final = 8_192
 """Bytes that are read and parsed in one turn of the event loop: a body in chunks of one byte takes 25 us for each."""

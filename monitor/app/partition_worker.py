@@ -179,7 +179,6 @@ class PartitionWorker:
             if chunk.start != self.partition.off:
                 return chunk.start < self.partition.off  # read before a seek
             delta = await self._fold(chunk)
-            self.last = delta.last or self.last
             self._process_metrics.chunk_records.observe(len(chunk.records))
             try:
                 await self._wait_for_commit()
@@ -206,6 +205,7 @@ class PartitionWorker:
         with self._process_metrics.fold_seconds.time():
             delta = await in_turns(self.partition.fold_in_slices(chunk, self._pace), self._pace, self._state)
         self._torn = False
+        self.last = delta.last or self.last
         return delta
 
     async def _wait_for_commit(self) -> None:

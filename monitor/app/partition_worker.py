@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from math import inf
 from typing import Final
 
 import structlog
@@ -31,6 +32,9 @@ OUTBOX_LIMIT = 50_000
 
 _LARGE: Final = 100_000
 """Pairs of a state; a benchmark counts as a hundred."""
+
+_SAVE_SECONDS: Final = 3.0
+"""How long saving may take when a partition is released: what is not saved is computed again."""
 
 _OUTBOX_POLL_SECONDS = 0.2
 
@@ -272,10 +276,15 @@ class PartitionWorker:
         async with self.folding:
             await self._save_pairs()
 
-    async def _save_pairs(self) -> None:
+    async def _save_pairs(self, seconds: float = inf) -> None:
+        """Save the pair sums of benchmarks that have moved, as many as take so long."""
+        clock = asyncio.get_running_loop().time
+        end = clock() + seconds
         if self._torn:
             return
         for name, benchmark in list(self.partition.benchmarks.items()):
+            if clock() >= end:
+                return
             if self._saved.get(name) != benchmark.off and benchmark.pairs <= SNAPSHOT_PAIRS:
                 snapshot = benchmark.snapshot()
                 if await self._store.save_pairs(self.number, benchmark.key, snapshot):
@@ -291,7 +300,7 @@ class PartitionWorker:
                     "another writer moved the stored state; keeping theirs", partition=self.number, reason=str(error)
                 )
             await self.relay.drain()
-            await self._save_pairs()
+            await self._save_pairs(_SAVE_SECONDS)
 
     @property
     def rejected(self) -> int:

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from monitor.app import partition_worker
 from monitor.app.partition_worker import PartitionWorker
 from monitor.engine.chunk import Chunk
 from monitor.store.errors import StaleState, StoreUnavailable
@@ -217,3 +218,16 @@ async def test_a_chunk_that_was_folded_in_part_is_never_stored():
     await owned.save_pairs()
     await owned.release()
     assert (store.begun, store.snapshots) == ([], [])
+
+
+async def test_saving_does_not_hold_up_a_release(monkeypatch):
+    """Thousands of benchmarks take longer to save than a stop may take; what is not saved is computed again."""
+    store = SlowStore()
+    owned = await loaded(store)
+    records = [json.dumps({"benchmark": f"b{k}", "item_id": "1", "model": "a", "score": 1}).encode() for k in range(20)]
+    assert await owned.fold(Chunk(0, 0, 20, range(20), records))
+    monkeypatch.setattr(partition_worker, "_SAVE_SECONDS", 0.0)
+    await owned.release()
+    assert store.snapshots == []
+    await owned.save_pairs()
+    assert len(store.snapshots) == 20

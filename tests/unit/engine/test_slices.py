@@ -2,7 +2,6 @@
 
 import json
 import random
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -57,9 +56,14 @@ def record(spec, seed):
 
 def plain(delta):
     """A delta that can be compared: the store sorts the changes of a chunk by their ids."""
-    for benchmark in delta.benchmarks:
-        benchmark.changes.sort(key=lambda each: change_order(each[1].id))
-    return json.loads(json.dumps(asdict(delta), default=lambda x: x.tolist() if isinstance(x, np.ndarray) else str(x)))
+    benchmarks = [
+        vars(each) | {"changes": sorted(each.changes.items(), key=lambda entry: change_order(entry[1].id))}
+        for each in delta.benchmarks
+    ]
+    text = json.dumps(
+        vars(delta) | {"benchmarks": benchmarks}, default=lambda x: x.tolist() if isinstance(x, np.ndarray) else str(x)
+    )
+    return json.loads(text)
 
 
 @pytest.mark.parametrize("policy", SPECS)

@@ -114,7 +114,7 @@ class LiveView:
         pairs = _displayed_pairs(benchmark, self._extra)
         order = assumptions(benchmark)[0]
         order.stylize(UNDECIDED)
-        head = [title(benchmark), *result(benchmark, glyphs_for(console)), order]
+        head = [*title(benchmark), *result(benchmark, glyphs_for(console)), order]
         for line in head:
             line.no_wrap, line.overflow = True, "ellipsis"
         top = [*_lines(console, options, *head), []]

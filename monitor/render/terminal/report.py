@@ -68,23 +68,22 @@ def result(benchmark: BenchmarkReport, glyphs: Glyphs) -> list[Text]:
     return lines
 
 
-def title(benchmark: BenchmarkReport) -> Text:
-    """Build the line that names a benchmark and what was read."""
+def title(benchmark: BenchmarkReport) -> list[Text]:
+    """Build the line that names a benchmark and what was read, and the one that warns of lost records."""
     b = benchmark
     title = Text(safe(b.benchmark), style="bold")
     title.append(f"  {facts.counts(b)}", "not bold")
     for count, word in ((b.duplicates, "duplicates"), (b.conflicts, "conflicts"), (b.rejected, "rejected")):
         title.append(f", {count:,} {word}", HELD if count and word != "duplicates" else "not bold")
-    return title
+    return [title] if b.partial is None else [title, Text(f"may be partial: {b.partial}", style=HELD)]
 
 
 def assumptions(benchmark: BenchmarkReport) -> list[Text]:
     """Build the lines on what verdicts assume, the levels, and what to read with care; the first is the order policy."""
     b = benchmark
-    partial = [] if b.partial is None else [Text(f"may be partial: {b.partial}", style=HELD)]
     policy = f"order: {b.order.policy} ({safe(facts.order_sentence(b))})"
     levels = f"family: {facts.family(b)}; {safe(facts.levels(b))}; decided at {facts.thresholds(b)}"
-    lines = [Text(policy, style=HELD if b.order.policy == "none" else ""), *partial, Text(levels)]
+    lines = [Text(policy, style=HELD if b.order.policy == "none" else ""), Text(levels)]
     aliases = facts.aliases(b)
     if aliases is not None:
         lines.append(Text(f"aliases: {safe(aliases)}"))
@@ -111,7 +110,7 @@ def _benchmark(
 ) -> Group:
     width = console.width
     glyphs = glyphs_for(console)
-    parts: list[RenderableType] = [title(benchmark), *result(benchmark, glyphs), *assumptions(benchmark), Text()]
+    parts: list[RenderableType] = [*title(benchmark), *result(benchmark, glyphs), *assumptions(benchmark), Text()]
     ascii_only = console.options.ascii_only
     parts.append(models_table(benchmark.models[:limit], width, ascii_only=ascii_only, low_coverage=low_coverage))
     low = sum(model.coverage < low_coverage for model in benchmark.models)

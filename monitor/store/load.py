@@ -111,10 +111,14 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> LoadedState | 
     except _Damaged as damage:
         if await changed_since(fetch, keys, meta):
             return None
-        raise StateRefused(
-            f"the state {keys.tag} is damaged: {damage} {_DOES_NOT_MATCH}; delete the state (redis-cli --scan --pattern '{keys.tag}:*' | "
-            "xargs redis-cli DEL; of `watch`, the folder valkey in its data directory) to fold the log again"
-        ) from damage
+        raise _refusal(keys, str(damage)) from damage
+
+
+def _refusal(keys: Keys, damage: str) -> StateRefused:
+    return StateRefused(
+        f"the state {keys.tag} is damaged: {damage} {_DOES_NOT_MATCH}; delete the state (redis-cli --scan --pattern '{keys.tag}:*' | "
+        "xargs redis-cli DEL; of `watch`, the folder valkey in its data directory) to fold the log again"
+    )
 
 
 async def _load_state(
@@ -181,7 +185,13 @@ async def changed_since(fetch: Fetch, keys: Keys, meta: Mapping[bytes, bytes]) -
 
 
 async def load_times(fetch: Fetch, keys: Keys) -> dict[str, CommitTimes]:
-    """Load the commit times of a partition's benchmarks, by name."""
+    """Load the commit times of a partition's benchmarks, by name; they have no digest, so what is no number is all that is noticed.
+
+    Raises
+    ------
+    StateRefused
+        If a time is not a number.
+    """
     (entries,) = await fetch([("HVALS", keys.benchmarks)])
     names = [json.loads(entry)[-1] for entry in entries]
     times: dict[str, CommitTimes] = {}
@@ -192,7 +202,12 @@ async def load_times(fetch: Fetch, keys: Keys) -> dict[str, CommitTimes]:
             calls += [("HGET", keys.of("spec", key), "at"), ("HGETALL", keys.of("times", key))]
         replies = iter(await fetch(calls))
         for name, last, changes in zip(part, replies, replies, strict=True):
-            times[name] = CommitTimes(float(last or 0), {field.decode(): float(at) for field, at in changes.items()})
+            try:
+                times[name] = CommitTimes(
+                    float(last or 0), {field.decode(): float(at) for field, at in changes.items()}
+                )
+            except ValueError as error:
+                raise _refusal(keys, f"a commit time of benchmark {name!r}") from error
     return times
 
 

@@ -271,6 +271,14 @@ async def test_commit_times_are_stored_per_benchmark_and_the_first_one_per_chang
     assert await store.commit_times(0) == {benchmark.name: CommitTimes(101.0, times)}
 
 
+async def test_a_commit_time_that_is_no_number_is_refused(world):
+    store = await world.store()
+    await store.commit(one_row(0), 100.5)
+    await world.raw.hset(world.keys.of("spec", KEY), "at", "10p.5")
+    with pytest.raises(StateRefused, match=r"is damaged: a commit time of benchmark .* delete the state"):
+        await store.commit_times(0)
+
+
 async def test_a_change_that_is_not_after_the_last_one_is_refused_whole(world):
     store = await world.store()
     large = 2**64 - 2

@@ -148,10 +148,9 @@ def tests_at_n(benchmark: BenchmarkReport) -> bool:
 
 
 def decided(benchmark: BenchmarkReport) -> str | None:
-    """Return how many of the listed pairs are decided family-wise; None where that is not computed."""
-    summary = benchmark.summary
-    undecided = summary.undecided.get("anytime_family")
-    return None if undecided is None else f"{summary.pairs - undecided:,} of {counted(summary.pairs, 'pair')} decided"
+    """Return how many pairs are decided family-wise; None where that is not computed."""
+    result, computed = benchmark.result, "anytime_family" in benchmark.summary.undecided
+    return result.decided.text.removesuffix(".") if result is not None and computed else None
 
 
 def registration(benchmark: BenchmarkReport) -> str | None:

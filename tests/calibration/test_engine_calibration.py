@@ -14,7 +14,7 @@ from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.state import committed as committed_state
 from monitor.engine.state.settling import Stretch
 from monitor.report import intervals
-from stats.stepwise import step_down_events
+from stats.stepwise import step_down, step_down_events
 from tests.calibration.__main__ import RATES
 from tests.calibration.cases import CASES, Case, errors_by_family, unequal
 from tests.calibration.streams import (
@@ -69,15 +69,15 @@ def ignores_missing_items(monkeypatch):
 
 def divides_by_nothing(monkeypatch):
     """Decide each pair of a family at alpha."""
-    _step_down_by(monkeypatch, lambda *args: step_down_events(*args[:3], 1, args[-1]))
+    _step_down_by(monkeypatch, lambda decide, *args: decide(*args[:-2], 1, args[-1]))
 
 
 def frees_every_weight(monkeypatch):
     """Free the weight of all open pairs with the first decision of a family."""
 
-    def freed(*args):
-        found = step_down_events(*args)
-        return step_down_events(*args[:3], 1, args[-1]) if found.pair.size else found
+    def freed(decide, *args):
+        decisions = decide(*args)
+        return decide(*args[:-2], 1, args[-1]) if decisions.pair.size else decisions
 
     _step_down_by(monkeypatch, freed)
 
@@ -85,10 +85,14 @@ def frees_every_weight(monkeypatch):
 def _step_down_by(monkeypatch, rule):
     """Replace the step-down of decisions; what is certain is settled as before."""
 
+    def at_end(evidence, *args):
+        return step_down(evidence, *args) if np.isinf(evidence).any() else rule(step_down, evidence, *args)
+
     def events(*args):
         _, _, evidence = args[2]
-        return step_down_events(*args) if np.isinf(evidence).any() else rule(*args)
+        return step_down_events(*args) if np.isinf(evidence).any() else rule(step_down_events, *args)
 
+    monkeypatch.setattr(close, "step_down", at_end)
     monkeypatch.setattr(close, "step_down_events", events)
 
 

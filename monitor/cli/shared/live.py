@@ -67,7 +67,8 @@ def _if_complete(name: str, benchmark: Benchmark) -> str | None:
     decided = facts.decided(benchmark_report(benchmark, assert_complete=True))
     items = counted(benchmark.items, "item")
     return (
-        decided and f"{safe(name)}: no item count is declared; `report` would print {decided} if these {items} were all"
+        decided
+        and f'{safe(name)}: no item count is declared; `report` would print "decided {decided}" if these {items} were all'
     )
 
 

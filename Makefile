@@ -43,11 +43,11 @@ demo: install  ## replay the MMLU-Pro top ten of the paper through the real path
 
 ##@ Check
 
-test: dev  ## run lint, types, import contracts and the quick tests (3 min)
+test: dev  ## run lint, types, import contracts and the quick tests (4 min)
 	@$(MAKE) --no-print-directory -j 2 lint types
 	$(PYTEST) -m "not full"
 
-check: test  ## run everything: make test, the docs build and the full tests (12 min)
+check: test  ## run everything: make test, the docs build and the full tests (14 min)
 	@$(MAKE) --no-print-directory -j 2 docs full
 
 full: dev

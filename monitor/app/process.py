@@ -61,8 +61,8 @@ class MonitorProcess:
         self._state = asyncio.Lock()
         """Held while the state of a partition changes."""
         self.reports = ReportCache(
-            lambda: [worker.partition for worker in self.partitions.values()],
-            lambda: ChainMap(*(worker.commit_times for worker in self.partitions.values())),
+            lambda: [worker.partition for worker in list(self.partitions.values())],
+            lambda: ChainMap(*(worker.commit_times for worker in list(self.partitions.values()))),
             self._state,
         )
         self.web: WebServer | None = None

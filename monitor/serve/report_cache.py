@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Lock
 from time import monotonic
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -75,6 +76,8 @@ class ReportCache:
     ) -> None:
         self._partitions, self._commit_times = partitions, commit_times
         self._state = state or asyncio.Lock()
+        self._bookkeeping = Lock()
+        """Held while the results below are looked up or dropped: a thread and the event loop may do so at once."""
         self._reports: dict[object, _Kept] = {}
         self._pairs: dict[object, _Kept] = {}
         self._metrics: dict[object, _Kept] = {}
@@ -103,9 +106,10 @@ class ReportCache:
 
     def clear(self) -> None:
         """Drop everything, for benchmarks have moved to another worker."""
-        self._reports.clear()
-        self._pairs.clear()
-        self._metrics.clear()
+        with self._bookkeeping:
+            self._reports.clear()
+            self._pairs.clear()
+            self._metrics.clear()
 
     def owns(self, name: str) -> bool:
         """Return whether a benchmark belongs to this worker, if it exists."""
@@ -155,10 +159,11 @@ class ReportCache:
 
     def _live_pairs(self, benchmark: Benchmark) -> LivePairs:
         """Return the current pairs of a benchmark: one table, which reports and metrics share."""
-        for key in [key for key in self._pairs if key != benchmark.name]:
-            # A table of the largest benchmark takes some gigabytes, so it makes room for another one first.
-            if self._pairs[key].benchmark.pairs + benchmark.pairs > _MAX_PAIRS:
-                del self._pairs[key]
+        with self._bookkeeping:
+            for key in [key for key in self._pairs if key != benchmark.name]:
+                # A table of the largest benchmark takes some gigabytes, so it makes room for another one first.
+                if self._pairs[key].benchmark.pairs + benchmark.pairs > _MAX_PAIRS:
+                    del self._pairs[key]
         return self._keep(self._pairs, benchmark.name, benchmark, lambda: LivePairs(benchmark), 0, _MAX_LIVE_PAIRS)
 
     def _keep(
@@ -172,7 +177,8 @@ class ReportCache:
     ) -> _Result:
         """Return a kept result, computed again if the state has changed; drop the results that were requested longest ago beyond `most`."""
         version, start = _version(benchmark), monotonic()
-        entry = kept.pop(key, None)
+        with self._bookkeeping:
+            entry = kept.pop(key, None)
         if (
             entry is None
             or entry.benchmark is not benchmark
@@ -182,9 +188,10 @@ class ReportCache:
             result = compute()
             end = monotonic()
             entry = _Kept(benchmark, version, result, end + cooldown * max(0.0, end - start - QUICK_SECONDS))
-        kept[key] = entry
-        if most is not None and len(kept) > most:
-            del kept[next(iter(kept))]
+        with self._bookkeeping:
+            kept[key] = entry
+            if most is not None and len(kept) > most:
+                del kept[next(iter(kept))]
         return entry.result  # type: ignore[no-any-return]
 
     def summaries(self) -> list[BenchmarkSummary]:

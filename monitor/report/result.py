@@ -3,7 +3,7 @@
 import numpy as np
 
 from monitor.report.pair_table import PairTable
-from monitor.report.sentences import counted
+from monitor.report.sentences import counted, more_items
 from schemas.report import ResultLine, ResultReport
 from stats.settled import TIE
 
@@ -90,11 +90,5 @@ def _resolved(table: PairTable) -> ResultLine:
     short = np.where(~enough & np.isfinite(needed), needed - n, np.inf)
     if np.isfinite(short).any():
         place = int(np.argmin(short))
-        text += f"; ranks {place + 1:,} and {place + 2:,} need about {_rounded(short[place])} more"
+        text += f"; ranks {place + 1:,} and {place + 2:,} need {more_items(short[place])}"
     return ResultLine(yes=bool(enough.any()), text=f"{text}.")
-
-
-def _rounded(items: float) -> str:
-    """Round a number of items up to two significant digits."""
-    digits = 10 ** max(0, int(np.floor(np.log10(max(items, 1)))) - 1)
-    return f"{int(np.ceil(items / digits)) * digits:,}"

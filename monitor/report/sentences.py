@@ -323,7 +323,7 @@ def _prospect(facts: PairFacts) -> list[str]:
         return ["At the current estimate no number of items decides it.", *chance]
     if more < 1:
         return chance
-    needs = f"{'' if more >= 1e6 else 'about '}{rounded(more)} more items"
+    needs = more_items(more)
     if left is None or more <= left:
         return [f"At the current estimate it needs {needs}.", *chance]
     rest = "no more will come" if not left else "1 is left" if left == 1 else f"{left:,} are left"
@@ -348,18 +348,18 @@ def probability(share: float) -> str:
     return "more than 99 %" if percent > 99 else f"about {percent:.0f} %"
 
 
-def rounded(items: float) -> str:
-    """Format an estimated number of items with two significant digits.
+def more_items(items: float) -> str:
+    """Format an estimated number of further items with two significant digits.
 
     Examples
     --------
-    >>> rounded(152.3), rounded(220_767), rounded(2e6)
-    ('150', '220,000', 'more than a million')
+    >>> more_items(152.3), more_items(220_767), more_items(2e6)
+    ('about 150 more items', 'about 220,000 more items', 'more than a million more items')
     """
     if items >= 1e6:
-        return "more than a million"
+        return "more than a million more items"
     digit = 10 ** max(floor(log10(max(items, 1))) - 1, 0)
-    return f"{round(items / digit) * digit:,}"
+    return f"about {round(items / digit) * digit:,} more items"
 
 
 def counted(count: int, noun: str) -> str:

@@ -10,8 +10,7 @@ from aiokafka.admin import NewPartitions, RecordsToDelete
 
 from monitor.engine.ownership import owner
 from tests.commands import PATIENCE, get, rankwatch, until
-from tests.kafka.run_worker import RunWorker
-from tests.redis_server import RedisServer
+from tests.kafka.run_worker import worker_starter
 
 pytestmark = pytest.mark.kafka
 
@@ -19,21 +18,8 @@ pytestmark = pytest.mark.kafka
 @pytest.fixture
 def service(kafka, topic, tmp_path):
     """Starts workers on the test's topic."""
-    with RedisServer(tmp_path) as redis:
-        workers = []
-
-        def start(*, topic=topic, **env):
-            env = {"group": topic, "verdict_topic": f"{topic}.verdicts", "linger_seconds": "0.2"} | env
-            env = {f"RANKWATCH_{name.upper()}": value for name, value in env.items()}
-            workers.append(RunWorker(kafka.url(topic), redis.url, tmp_path / f"{len(workers)}.log", **env))
-            return workers[-1]
-
-        start.redis = redis
-        yield start
-        for worker in workers:
-            if worker.code is None:
-                worker.process.kill()
-                worker.process.wait()
+    with worker_starter(kafka, topic, tmp_path, linger_seconds="0.2") as starter:
+        yield starter
 
 
 def event(item, benchmark="bench", model="m", score=1):

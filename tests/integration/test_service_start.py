@@ -15,8 +15,7 @@ from monitor.publish.topics import Topics
 from monitor.settings import Settings
 from tests.commands import PATIENCE, get, until
 from tests.kafka.records import options
-from tests.kafka.run_worker import RunWorker
-from tests.redis_server import RedisServer
+from tests.kafka.run_worker import worker_starter
 
 pytestmark = pytest.mark.kafka
 
@@ -24,21 +23,8 @@ pytestmark = pytest.mark.kafka
 @pytest.fixture
 def start(kafka, topic, tmp_path):
     """Starts a worker on the test's topic."""
-    with RedisServer(tmp_path) as redis:
-        workers = []
-
-        def started(*, fresh=False, **env):
-            env = {f"RANKWATCH_{name.upper()}": value for name, value in env.items()}
-            env |= {"RANKWATCH_GROUP": topic, "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts"}
-            workers.append(RunWorker(kafka.url(topic), redis.url, tmp_path / f"{len(workers)}.log", fresh=fresh, **env))
-            return workers[-1]
-
-        started.redis = redis
-        yield started
-        for worker in workers:
-            if worker.code is None:
-                worker.process.kill()
-                worker.process.wait()
+    with worker_starter(kafka, topic, tmp_path) as starter:
+        yield starter
 
 
 def redis_off(start, topic):

@@ -1,10 +1,12 @@
 """A `rankwatch run` in a process of its own, and what it has logged."""
 
+import contextlib
 import json
 import signal
 
 from tests import forked
 from tests.commands import PATIENCE, RANKWATCH, environment, until
+from tests.redis_server import RedisServer
 
 
 class RunWorker:
@@ -53,6 +55,27 @@ class RunWorker:
     def signal(self, number):
         """Send a signal."""
         self.process.send_signal(number)
+
+
+@contextlib.contextmanager
+def worker_starter(kafka, topic, folder, **settings):
+    """A function that starts a worker on a topic, the given one by default, over one server (its `redis`); settings are in lower case."""
+    with RedisServer(folder) as redis:
+        workers = []
+
+        def start(*, topic=topic, fresh=False, **env):
+            env = {"group": topic, "verdict_topic": f"{topic}.verdicts"} | settings | env
+            env = {f"RANKWATCH_{name.upper()}": value for name, value in env.items()}
+            path = folder / f"{len(workers)}.log"
+            workers.append(RunWorker(kafka.url(topic), redis.url, path, fresh=fresh, **env))
+            return workers[-1]
+
+        start.redis = redis
+        yield start
+        for worker in workers:
+            if worker.code is None:
+                worker.process.kill()
+                worker.process.wait()
 
 
 class Workers:

@@ -49,7 +49,7 @@ def transitive_closure(decided: Decisions) -> Decisions:
     return decided if closed.diagonal().any() else closed
 
 
-def _better(table: PairTable) -> Decisions:
+def decisions_by_rank(table: PairTable) -> Decisions:
     """Return the family-wise decisions in force over ranks, closed among models that are compared on the same items."""
     sides = table.decided("anytime_family")
     if sides is None:
@@ -108,7 +108,7 @@ def model_reports(table: PairTable, shared: SharedMeans | None = None) -> list[M
     """Report the models by rank, with the ranks that the decisions leave open, and what they have on shared items if that is given."""
     benchmark, ranking = table.benchmark, table.ranking
     size = ranking.size
-    better = _better(table)
+    better = decisions_by_rank(table)
     low, high = rank_intervals(better)
     groups = tie_groups(np.arange(size), better)
     scored = benchmark.scored[ranking]

@@ -10,6 +10,7 @@ from pydantic.json_schema import JsonSchemaMode
 from schemas.changes import VerdictChange
 from schemas.detail import DetailedReport
 from schemas.events import Declaration, Ended, Event
+from schemas.gate import GateReport
 from schemas.report import Report
 
 FOLDER = Path(__file__).parent / "json"
@@ -20,6 +21,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "verdict-change": VerdictChange,
     "report": Report,
     "report-detail": DetailedReport,
+    "gate": GateReport,
 }
 
 

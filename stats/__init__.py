@@ -92,6 +92,14 @@ if TYPE_CHECKING:
     from stats.graded_interval import graded_completion_interval as graded_completion_interval
     from stats.growth import expected_items_to_decision as expected_items_to_decision
     from stats.growth import items_to_decision as items_to_decision
+    from stats.margin import excess_log_e as excess_log_e
+    from stats.margin import excess_low as excess_low
+    from stats.margin import excess_low_anytime as excess_low_anytime
+    from stats.margin import excess_p as excess_p
+    from stats.margin import excess_required_n as excess_required_n
+    from stats.margin import graded_excess_log_e as graded_excess_log_e
+    from stats.margin import graded_excess_low as graded_excess_low
+    from stats.margin import items_to_excess as items_to_excess
     from stats.mcnemar import chi2_p as chi2_p
     from stats.mcnemar import corrected_p as corrected_p
     from stats.mcnemar import exact_p as exact_p
@@ -244,6 +252,16 @@ _EXPORTS = {
     "evidence": ("PairEvidence", "pair_evidence"),
     "graded_interval": ("graded_completion_interval",),
     "growth": ("expected_items_to_decision", "items_to_decision"),
+    "margin": (
+        "excess_log_e",
+        "excess_low",
+        "excess_low_anytime",
+        "excess_p",
+        "excess_required_n",
+        "graded_excess_log_e",
+        "graded_excess_low",
+        "items_to_excess",
+    ),
     "mcnemar": ("chi2_p", "corrected_p", "exact_p", "mid_p"),
     "means": ("mean_interval",),
     "mixtures": ("Mixture", "parse_mixture"),

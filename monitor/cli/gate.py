@@ -1,7 +1,9 @@
-"""`rankwatch gate`: compare two models; the exit code is the verdict."""
+"""`rankwatch gate`: compare models; the exit code is the verdict."""
 
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +17,10 @@ from monitor.cli.shared.options import (
     option,
 )
 
+if TYPE_CHECKING:
+    from monitor.engine.partition import Partition
+    from schemas.gate import GateReport
+
 
 class GateFormat(StrEnum):
     """How the verdict is written."""
@@ -23,40 +29,164 @@ class GateFormat(StrEnum):
     json = "json"
     junit = "junit"
     github = "github"
+    markdown = "markdown"
+    svg = "svg"
+
+
+class OnUndecided(StrEnum):
+    """What an undecided gate counts as."""
+
+    pass_ = "pass"  # noqa: S105 - no password
+    fail = "fail"
+    wait = "wait"
+
+
+_PANEL = "Not worse than a baseline"
+
+
+@dataclass(frozen=True)
+class MarginOptions:
+    """The question whether candidates are not worse than a baseline."""
+
+    margin: Annotated[
+        str | None,
+        option(
+            "--margin",
+            "pass if the candidate is not worse by more than this: 0.02 is 2 points, 2% a share of the baseline's score",
+            metavar="X | X%",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    baseline: Annotated[
+        str | None,
+        option(
+            "--baseline",
+            "the model to compare with; the second of --pair is another way",
+            metavar="B",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    candidate: Annotated[
+        list[str] | None,
+        option(
+            "--candidate",
+            "a model to judge; may be repeated  \\[default: every other model]",
+            metavar="A",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    on_undecided: Annotated[
+        OnUndecided,
+        typer.Option("--on-undecided", help="exit code of an undecided gate: 0, 4 or 3", rich_help_panel=_PANEL),
+    ] = OnUndecided.wait
+    price: Annotated[
+        list[str] | None,
+        option(
+            "--price",
+            "price of a candidate: the gate passes if one is not worse, and names the cheapest",
+            metavar="MODEL=PRICE",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    prices: Annotated[
+        Path | None,
+        option(
+            "--prices",
+            "table of prices (.csv) with the columns model and price",
+            metavar="FILE",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    write: Annotated[
+        list[str] | None,
+        option(
+            "--write",
+            "write the verdict to a file too, in any format; may be repeated",
+            metavar="FORMAT=FILE",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
 
 
 def gate(
     paths: Paths,
-    pair: Annotated[tuple[str, str], option("--pair", "the two models", metavar="A B")],
     declared: DeclareOptions,
     logs: ScoreOptions,
+    question: MarginOptions,
+    pair: Annotated[
+        tuple[str, str] | None, option("--pair", "the two models: candidate and baseline", metavar="A B")
+    ] = None,
     benchmark: Annotated[
-        str | None, option("--benchmark", "benchmark to compare on, if several have both models")
+        list[str] | None,
+        option(
+            "--benchmark",
+            "benchmark to compare on, if several have both models; with --margin it may be repeated",
+            metavar="NAME",
+        ),
     ] = None,
     form: Annotated[
-        GateFormat, typer.Option("--format", help="text, json, a JUnit file, or a GitHub annotation")
+        GateFormat,
+        typer.Option(
+            "--format", help="text, json, a JUnit file, or a GitHub annotation; with --margin also markdown or svg"
+        ),
     ] = GateFormat.text,
     epoch: EpochOption = None,
     inherit: InheritOption = False,
     max_rejected: MaxRejectedOption = 0.1,
 ) -> None:
-    """Compare two models; the exit code is the verdict.
+    """Compare models; the exit code is the verdict.
 
-    Exit 0: decided for A. 4: decided for B. 3: undecided or held. 1: fault. 2: wrong usage. The verdict is anytime-valid and for this pair
-    only, at the declared alpha (default 0.05) and under the declared order policy. Without a declaration, the items in the files are taken
-    as the whole benchmark.
+    Exit 0: decided for A. 4: decided for B. 3: undecided or held. 1: fault. 2: wrong usage. With --margin, exit 0: A is not worse than B by
+    more than the margin. 4: A is worse. 3: undecided. The verdict is anytime-valid at the declared alpha (default 0.05) and under the
+    declared order policy. Without a declaration, the items in the files are taken as the whole benchmark.
 
-    Example: rankwatch gate results/ --pair candidate baseline --format github
+    Example: rankwatch gate results/ --pair candidate baseline --margin 0.02
     """
     from monitor.cli.shared.epochs import parse_epoch
-    from monitor.cli.shared.errors import stop
+    from monitor.cli.shared.errors import USAGE, stop
     from monitor.cli.shared.files import read_results
+
+    if question.margin is None:
+        _check_without_margin(question, pair, benchmark, form)
+    elif (pair is None) == (question.baseline is None) or (pair and question.candidate):
+        stop("--margin: name the models with --pair A B, or with --baseline B and, if you like, --candidate A", USAGE)
+    partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
+    if question.margin is None:
+        assert pair is not None
+        _better(partition, pair, benchmark[0] if benchmark else None, form)
+    else:
+        _not_worse(partition, pair, benchmark or [], form, question)
+
+
+def _check_without_margin(
+    question: MarginOptions, pair: tuple[str, str] | None, benchmark: list[str] | None, form: GateFormat
+) -> None:
+    from monitor.cli.shared.errors import USAGE, stop
+
+    given = {
+        "--baseline": question.baseline,
+        "--candidate": question.candidate,
+        "--price": question.price,
+        "--prices": question.prices,
+        "--write": question.write,
+        "--on-undecided": question.on_undecided is not OnUndecided.wait,
+        f"--format {form.value}": form in {GateFormat.markdown, GateFormat.svg},
+        "a second --benchmark": len(benchmark or ()) > 1,
+    }
+    for flag, value in given.items():
+        if value:
+            stop(f"{flag}: needs --margin, the loss that you accept; add for example --margin 0.02", USAGE)
+    if pair is None:
+        stop("missing --pair: name the two models, as --pair A B", USAGE)
+
+
+def _better(partition: "Partition", pair: tuple[str, str], benchmark: str | None, form: GateFormat) -> None:
+    from monitor.cli.shared.errors import stop
     from monitor.cli.shared.pairs import choose_pair
     from monitor.render import gate as render
     from monitor.render.flags import named_flags, pair_with_flags
     from monitor.report.build import build_report
 
-    partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
     report = build_report([partition], pairs="all", assert_complete=True)
     chosen = choose_pair(report, pair, benchmark)
     if chosen[0].incomplete:
@@ -72,3 +202,43 @@ def gate(
     }[form]
     print(render_answer(answer))
     raise SystemExit(answer.code)
+
+
+def _not_worse(
+    partition: "Partition",
+    pair: tuple[str, str] | None,
+    benchmarks: list[str],
+    form: GateFormat,
+    question: MarginOptions,
+) -> None:
+    from monitor.cli.shared.margins import check_prices, compare, parse_margin, parse_outputs, parse_prices
+    from monitor.report.gate import gate_report
+
+    margin = parse_margin(question.margin or "")
+    outputs = parse_outputs(question.write or (), [each.value for each in GateFormat])
+    prices = parse_prices(question.price or (), question.prices)
+    candidates, baseline = ([pair[0]], pair[1]) if pair else (question.candidate or [], question.baseline or "")
+    comparisons = compare(partition, candidates, baseline, benchmarks, margin)
+    check_prices(prices, comparisons)
+    report = gate_report(comparisons, margin, question.on_undecided.value, prices)
+    print_gate(report, form, outputs)
+    raise SystemExit(report.exit_code)
+
+
+def print_gate(report: "GateReport", form: GateFormat, outputs: list[tuple[str, Path]]) -> None:
+    """Print the answer of a gate, and write it to files."""
+    from monitor.cli.shared.margins import write_outputs
+    from monitor.render.flags import with_flags
+    from monitor.render.margin_gate import RENDERERS
+
+    flags = report.model_copy(
+        update={
+            "comparisons": [each.model_copy(update={"reason": with_flags(each.reason)}) for each in report.comparisons]
+        }
+    )
+
+    def text(name: str) -> str:
+        return RENDERERS[name](report if name == "json" else flags)
+
+    write_outputs((file, text(name)) for name, file in outputs)
+    print(text(form.value), end="" if form in {GateFormat.markdown, GateFormat.svg} else "\n")

@@ -1,4 +1,4 @@
-"""`rankwatch schema`: the JSON Schemas of events, declarations, ends of runs, verdict changes and reports."""
+"""`rankwatch schema`: the JSON Schemas of events, declarations, ends of runs, verdict changes, reports and gates."""
 
 from typing import Annotated
 
@@ -9,11 +9,11 @@ def schema(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="event, declaration, ended, verdict-change, report or report-detail; without it, list them"
+            help="event, declaration, ended, verdict-change, report, report-detail or gate; without it, list them"
         ),
     ] = None,
 ) -> None:
-    """Print a JSON Schema: of events, declarations, ends of runs, verdict changes or reports.
+    """Print a JSON Schema: of events, declarations, ends of runs, verdict changes, reports or gates.
 
     Example: rankwatch schema event
     """

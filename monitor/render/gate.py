@@ -100,13 +100,11 @@ def as_json(answer: Answer) -> str:
 def as_junit(answer: Answer) -> str:
     """Write a JUnit file with one test, which fails unless the verdict is for A."""
     passed = answer.code == FOR_A
-    suite = _attribute(f"rankwatch gate {answer.benchmark}")
-    case = (
-        f"classname={_attribute(answer.benchmark)} name={_attribute(f'{answer.model_a} better than {answer.model_b}')}"
-    )
+    suite = attribute(f"rankwatch gate {answer.benchmark}")
+    case = f"classname={attribute(answer.benchmark)} name={attribute(f'{answer.model_a} better than {answer.model_b}')}"
     kind = "worse" if answer.code == FOR_B else "open"
     failure = (
-        f'<failure message={_attribute(answer.headline)} type="{kind}">{_attribute(as_text(answer))[1:-1]}</failure>'
+        f'<failure message={attribute(answer.headline)} type="{kind}">{attribute(as_text(answer))[1:-1]}</failure>'
     )
     return (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites><testsuite name={suite} tests="1" failures="{int(not passed)}">'
@@ -114,7 +112,7 @@ def as_junit(answer: Answer) -> str:
     )
 
 
-def _attribute(text: str) -> str:
+def attribute(text: str) -> str:
     """Quote a text as an XML attribute; characters that XML 1.0 cannot hold are replaced."""
     return quoteattr("".join(c if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff") else "\ufffd" for c in text))
 
@@ -122,6 +120,11 @@ def _attribute(text: str) -> str:
 def as_github(answer: Answer) -> str:
     """Write a workflow command; `%`, line ends and, in its properties, `:` and `,` are escaped."""
     level = {FOR_A: "notice", OPEN: "warning", FOR_B: "error"}[answer.code]
-    text = as_text(answer).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    title = f"rankwatch gate {safe(answer.benchmark)}".replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+    return annotation(level, f"rankwatch gate {safe(answer.benchmark)}", as_text(answer))
+
+
+def annotation(level: str, title: str, text: str) -> str:
+    """Write a workflow command of GitHub, escaped."""
+    title = title.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A").replace(":", "%3A").replace(",", "%2C")
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return f"::{level} title={title}::{text}"

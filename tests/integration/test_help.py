@@ -57,7 +57,7 @@ def test_flags_of_groups_are_shown_without_a_type(path):
         ),
         (["watch", "--port", "abc"], "--port abc: use a whole number; see `rankwatch watch --help`"),
         (["plan", "--gap", "2"], "--gap 2: use 1 or less; see `rankwatch plan --help`"),
-        (["gate", "."], "missing option --pair; see `rankwatch gate --help`"),
+        (["order", "x"], "missing option --seed; see `rankwatch order --help`"),
         (["reprt"], "no such command reprt; did you mean report or order? See `rankwatch --help`"),
         (["report", "--fromat"], "no such option: --fromat; did you mean --format? See `rankwatch report --help`"),
         (["gate", ".", "--pair", "a"], "--pair needs 2 values; see `rankwatch gate --help`"),

@@ -1,0 +1,185 @@
+"""The question of a gate with a margin: its candidates, their baseline, the margin and prices, from the command line."""
+
+import csv
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from math import isfinite
+from pathlib import Path
+from typing import Final
+
+from monitor.cli.shared.errors import USAGE, file_error, note, stop
+from monitor.engine.partition import Partition
+from monitor.ingest.files.paths import show
+from monitor.report.build import ReportView, report_views
+from monitor.report.margin import Margin, compare_with_margin
+from schemas.gate import GateComparison
+from schemas.text import shorten
+
+_LISTED: Final = 10
+
+
+def parse_margin(text: str) -> Margin:
+    """Parse `0.02`, in score units, or `2%`, of the baseline's score; anything else ends the command."""
+    number, relative = (text[:-1], True) if text.endswith("%") else (text, False)
+    try:
+        size = float(number) / (100 if relative else 1)
+    except ValueError:
+        size = 0.0
+    if not (isfinite(size) and 0 < size < 1):
+        stop(
+            f"--margin {shorten(text)}: give a difference of scores above 0 and below 1 (0.02 is 2 points), or a share of the baseline's "
+            "score (2%)",
+            USAGE,
+        )
+    return Margin(size, relative)
+
+
+def parse_prices(entries: Sequence[str], file: Path | None) -> dict[str, float] | None:
+    """Parse `MODEL=PRICE` and a table of model and price; None without either."""
+    rows = [("--price", *entry.rpartition("=")[::2]) for entry in entries]
+    prices: dict[str, float] = {}
+    for where, name, value in [*rows, *([] if file is None else _price_rows(file))]:
+        try:
+            price = float(value)
+        except ValueError:
+            price = -1.0
+        if not name or not (isfinite(price) and price >= 0):
+            stop(
+                f"{where} {shorten(name)}={shorten(value)}: give a model and a price of 0 or more, as MODEL=PRICE",
+                USAGE,
+            )
+        if prices.setdefault(name, price) != price:
+            stop(f"{where}: {shorten(name)} has two prices, {prices[name]:g} and {price:g}; give one", USAGE)
+    return prices or None
+
+
+def _price_rows(file: Path) -> list[tuple[str, str, str]]:
+    """Read a table: where each row is, its model and its price."""
+    try:
+        lines = list(csv.reader(file.read_text(encoding="utf-8-sig").splitlines()))
+    except OSError as error:
+        stop(file_error(error, file))
+    except (UnicodeDecodeError, csv.Error):
+        stop(f"{show(file)} is no table in UTF-8; write lines of model and price between commas")
+    header = [cell.strip().lower() for cell in lines[0]] if lines else []
+    if not {"model", "price"} <= set(header):
+        stop(f"{show(file)}: the first line has to name the columns model and price")
+    model, price = header.index("model"), header.index("price")
+    for number, line in enumerate(lines[1:], 2):
+        if line and len(line) <= max(model, price):
+            stop(f"{show(file)}:{number}: the line has no price; give model and price")
+    return [
+        (f"{show(file)}:{number}", line[model].strip(), line[price].strip())
+        for number, line in enumerate(lines[1:], 2)
+        if line
+    ]
+
+
+def compare(
+    partition: Partition, candidates: Sequence[str], baseline: str, benchmarks: Sequence[str], margin: Margin
+) -> list[GateComparison]:
+    """Compare candidates with a baseline on each benchmark that both have; names that fit nothing end the command.
+
+    Parameters
+    ----------
+    partition : Partition
+    candidates : sequence of str
+        All other models, if empty.
+    baseline : str
+    benchmarks : sequence of str
+        All, if empty.
+    margin : Margin
+    """
+    views = list(report_views([partition], pairs="all", assert_complete=True))
+    known = [view.report.benchmark for view in views]
+    if unknown := [name for name in benchmarks if name not in known]:
+        stop(f"--benchmark {show(unknown[0])} is not in the files; choose one of {_join(known)}", USAGE)
+    views = [view for view in views if not benchmarks or view.report.benchmark in benchmarks]
+    models = {model.model: None for view in views for model in view.report.models}
+    for flag, name in [("the baseline", baseline), *(("the candidate", name) for name in candidates)]:
+        if name not in models:
+            similar = get_close_matches(name, models, 3)
+            hint = f"did you mean {_join(similar)}?" if similar else f"the files have {_join(models)}"
+            stop(f"{flag} {show(name)} has no results; {hint}", USAGE)
+    if baseline in candidates:
+        stop(
+            f"{show(baseline)} is the baseline and a candidate; name two different models, or the runs as NAME=PATH",
+            USAGE,
+        )
+    chosen = list(dict.fromkeys(candidates)) or sorted(models.keys() - {baseline})
+    if not chosen:
+        stop(f"the files have no model but the baseline {show(baseline)}; add the candidate's results", USAGE)
+    comparisons = [each for view in views for each in _compare(view, chosen, baseline, margin)]
+    if not comparisons:
+        stop("no benchmark has results of the baseline and a candidate; give the files of both runs")
+    if absent := [name for name in chosen if name not in {each.candidate for each in comparisons}]:
+        stop(f"{_join(absent)} and the baseline have no benchmark in common; give the files of both runs", USAGE)
+    return comparisons
+
+
+def _compare(view: ReportView, candidates: Sequence[str], baseline: str, margin: Margin) -> list[GateComparison]:
+    report = view.report
+    here = {model.model for model in report.models}
+    name = shorten(report.benchmark)
+    if baseline not in here:
+        if here & set(candidates):
+            note(f"{name}: the baseline has no results there, so nothing is compared")
+        return []
+    if report.incomplete:
+        stop(f"{report.incomplete}; complete the file, and run the command again")
+    if absent := [model for model in candidates if model not in here]:
+        note(f"{name}: no results of {_join(absent)}: not compared there")
+    pairs = {frozenset((pair.model_a, pair.model_b)): pair for pair in report.pairs if pair.status != "superseded"}
+    return [
+        compare_with_margin(view.table, pairs[frozenset((model, baseline))], model, baseline, margin)
+        for model in candidates
+        if model in here
+    ]
+
+
+def check_prices(prices: Mapping[str, float] | None, comparisons: Sequence[GateComparison]) -> None:
+    """End the command if a price is of no candidate, or a candidate has none."""
+    if prices is None:
+        return
+    candidates = {each.candidate for each in comparisons}
+    baseline = comparisons[0].baseline
+    if unknown := [name for name in prices if name not in candidates | {baseline}]:
+        stop(
+            f"--price {show(unknown[0])}: no candidate has this name; the candidates are {_join(sorted(candidates))}",
+            USAGE,
+        )
+    if absent := sorted(candidates - prices.keys()):
+        stop(
+            f"{_join(absent)} {'has' if len(absent) == 1 else 'have'} no price; give one with --price MODEL=PRICE",
+            USAGE,
+        )
+
+
+def parse_outputs(entries: Iterable[str], formats: Sequence[str]) -> list[tuple[str, Path]]:
+    """Parse `FORMAT=FILE`; a wrong one ends the command."""
+    outputs = []
+    for entry in entries:
+        form, equals, file = entry.partition("=")
+        if not equals or not file or form not in formats:
+            stop(f"--write {shorten(entry)}: use FORMAT=FILE, where FORMAT is one of {', '.join(formats)}", USAGE)
+        outputs.append((form, Path(file)))
+    return outputs
+
+
+def write_outputs(outputs: Iterable[tuple[Path, str]]) -> None:
+    """Write texts to files, or to standard output for `-`."""
+    for file, text in outputs:
+        try:
+            if str(file) == "-":
+                sys.stdout.write(text)
+            else:
+                file.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
+        except OSError as error:
+            stop(file_error(error, file))
+
+
+def _join(names: Iterable[str]) -> str:
+    shown = [show(name) for name in names]
+    rest = len(shown) - _LISTED
+    return ", ".join(shown[:_LISTED]) + (f" and {rest:,} more" if rest > 0 else "")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextvars import copy_context
 from threading import Thread
 from typing import TypeVar
 
@@ -9,7 +10,7 @@ _Result = TypeVar("_Result")
 
 
 async def in_background(work: Callable[[], _Result]) -> _Result:
-    """Run work in a thread of its own; return what it returns, or raise what it raises."""
+    """Run work in a thread of its own, in the context of the caller; return what it returns, or raise what it raises."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[_Result] = loop.create_future()
 
@@ -26,5 +27,5 @@ async def in_background(work: Callable[[], _Result]) -> _Result:
         if not loop.is_closed():
             loop.call_soon_threadsafe(end, result, error)
 
-    Thread(target=run, name="background", daemon=True).start()
+    Thread(target=copy_context().run, args=(run,), name="background", daemon=True).start()
     return await done

@@ -45,10 +45,19 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(
         None, description="Redis or Valkey that keeps the state; without it, an embedded Valkey"
     )
-    host: str = Field("127.0.0.1", description="address to serve on; any other than loopback needs a token")
+    host: str = Field(
+        "127.0.0.1",
+        description="address to serve on; beyond loopback set `token`, `access_file` or `anonymous_read`",
+    )
     port: Annotated[int, Field(ge=0, le=65535)] = Field(8642, description="port to serve on; 0 picks a free one")
     token: Annotated[SecretStr | None, Field(min_length=1)] = Field(
-        None, description="bearer token that requests must carry"
+        None, description="bearer token that may do everything"
+    )
+    access_file: Path | None = Field(
+        None, description="file of tokens with scopes, made by `rankwatch token`; read again when it changes"
+    )
+    anonymous_read: str | None = Field(
+        None, description="benchmarks that may be read without a token: names separated by commas, * for any characters"
     )
     max_body_bytes: Annotated[int, Field(ge=1_000)] = Field(
         16_000_000, description="largest request body, after decompression"
@@ -121,9 +130,10 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _token_beyond_loopback(self) -> "Settings":
-        if self.host not in LOOPBACK and self.token is None:
+        if self.host not in LOOPBACK and not (self.token or self.access_file or self.anonymous_read):
             raise ValueError(
-                f"host {self.host} accepts requests from other machines; set a token (RANKWATCH_TOKEN), or serve on 127.0.0.1"
+                f"host {self.host} accepts requests from other machines; set a token (RANKWATCH_TOKEN) or a file of tokens "
+                "(RANKWATCH_ACCESS_FILE), or serve on 127.0.0.1"
             )
         return self
 

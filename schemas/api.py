@@ -1,5 +1,7 @@
 """Responses of the HTTP API besides the report: summaries, pages, paths, matrices and problems."""
 
+from datetime import datetime
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.changes import VerdictChange
@@ -178,3 +180,13 @@ class EarlyStop(_Answer):
 
 
 Problem.model_rebuild()
+
+
+class CallerReport(_Answer):
+    """Who sent a request, and what it may do."""
+
+    name: str = Field(description="name of the token; `local` without access rules, `anonymous` without a token")
+    scopes: list[str] = Field(description="read, read:GLOB, write:GLOB, declare:GLOB or admin")
+    expires: datetime | None = Field(description="when the token expires")
+    signed_in: bool = Field(description="whether the request carried a token")
+    tokens: bool = Field(description="whether a token gives rights that callers without one lack")

@@ -11,6 +11,7 @@ import pytest
 from monitor.app.intake import FileIntake
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.serve.access.rules import AccessRules
 from monitor.serve.application import make_application
 from monitor.serve.report_cache import ReportCache
 from monitor.serve.server import WebServer
@@ -60,7 +61,8 @@ class Served:
         self.log = FoldingLog(self.partitions[0])
         self.reports = ReportCache(lambda: self.partitions)
         intake = FileIntake(self.log, self.reports.benchmarks().__contains__, folded=lambda: self.log.partition.off)
-        options = {"token": None, "loopback": True, "low_coverage": 0.9, "intake": intake} | options
+        access = AccessRules(options.pop("token", None), **options.pop("rules", {}))
+        options = {"access": access, "loopback": True, "low_coverage": 0.9, "intake": intake} | options
         self.web = make_application(self.reports, lambda _: (b"", "text/plain"), lambda: None, **options)
         self._port = port
         self._loop = asyncio.new_event_loop()

@@ -15,6 +15,7 @@ from monitor.logs.errors import LogError
 from monitor.logs.faust_app import FaustApp
 from monitor.publish.relay import Publisher
 from monitor.publish.webhook import Webhook
+from monitor.serve.access.rules import AccessRules
 from monitor.serve.api.intake import Intake
 from monitor.serve.application import make_application
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
@@ -53,6 +54,7 @@ class MonitorProcess:
 
     mode: str
     store: RedisStore
+    _access: AccessRules
     _faust: FaustApp
 
     def __init__(self, settings: Settings) -> None:
@@ -75,6 +77,7 @@ class MonitorProcess:
         self._cleanup.callback(gc.unfreeze)
         self._cleanup.callback(gc.set_threshold, *gc.get_threshold())
         try:
+            self._access = access_rules(self.settings)
             await self._start()
             self._tasks += [asyncio.create_task(self._probe_repeatedly()), asyncio.create_task(systemd.keep_alive())]
             freeze_heap()
@@ -151,12 +154,11 @@ class MonitorProcess:
             log_end=self._log_ends,
             ready=lambda: self._waiting_for() is None,
         )
-        token = settings.token.get_secret_value() if settings.token else None
         web = make_application(
             self.reports,
             MetricsCollector(self.reports, worker, self.process_metrics.registry).scrape,
             self._waiting_for,
-            token=token,
+            access=self._access,
             loopback=settings.host in LOOPBACK,
             low_coverage=settings.low_coverage,
             intake=self._intake(),
@@ -191,6 +193,18 @@ class MonitorProcess:
     def rejected(self) -> int:
         """Rejected records, over all partitions."""
         return sum(worker.rejected for worker in self.partitions.values())
+
+
+def access_rules(settings: Settings) -> AccessRules:
+    """Return who may read, write and declare.
+
+    Raises
+    ------
+    ValueError
+        If the file of the tokens cannot be used, or a pattern is wrong.
+    """
+    token = settings.token.get_secret_value() if settings.token else None
+    return AccessRules(token, settings.access_file, settings.anonymous_read)
 
 
 async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:

@@ -18,12 +18,13 @@ from monitor.cli.schema import schema
 from monitor.cli.send import send
 from monitor.cli.shared.options import Group, add_command
 from monitor.cli.state import state
+from monitor.cli.token import token
 from monitor.cli.watch import watch
 
 PANELS: Final[dict[str, dict[str, Any]]] = {
     "Start here": {"demo": demo, "report": report, "watch": watch, "gate": gate},
     "Plan": {"plan": plan, "order": order},
-    "Serve": {"run": run, "send": send, "doctor": doctor, "state": state},
+    "Serve": {"run": run, "send": send, "doctor": doctor, "state": state, "token": token},
     "Reference": {"config": config, "schema": schema, "reproduce": reproduce},
 }
 

@@ -6,7 +6,10 @@ from typing import Final
 from fastapi import FastAPI, Request, Response
 from starlette.types import ASGIApp
 
-from monitor.serve.access import AccessControl
+from monitor.serve.access.caller import may_read
+from monitor.serve.access.control import AccessControl
+from monitor.serve.access.routes import caller_routes
+from monitor.serve.access.rules import AccessRules, require_all
 from monitor.serve.api.body_reader import BodyReader
 from monitor.serve.api.change_routes import change_routes
 from monitor.serve.api.intake import Intake, ReadOnlyIntake
@@ -27,11 +30,11 @@ BODY_BYTES: Final = 16_000_000
 class _Application(FastAPI):
     """An application inside the access control, so that its error responses carry the security headers too."""
 
-    token: str | None = None
+    access: AccessRules
     loopback: bool = True
 
     def build_middleware_stack(self) -> ASGIApp:
-        return AccessControl(super().build_middleware_stack(), self.token, loopback=self.loopback)
+        return AccessControl(super().build_middleware_stack(), self.access, loopback=self.loopback)
 
 
 def make_application(
@@ -39,7 +42,7 @@ def make_application(
     scrape: Callable[[str], tuple[bytes, str]],
     waiting_for: Callable[[], str | None],
     *,
-    token: str | None,
+    access: AccessRules,
     loopback: bool,
     low_coverage: float,
     intake: Intake | None = None,
@@ -54,10 +57,10 @@ def make_application(
         Takes an Accept header; returns the metrics and their content type.
     waiting_for : callable
         Returns what the monitor waits for, or None when it is ready.
-    token : str or None
-        Bearer token of every request but the probes and the page.
+    access : AccessRules
+        Who may read, write and declare.
     loopback : bool
-        Whether the server is reachable from this machine only; see `monitor.serve.access.AccessControl`.
+        Whether the server is reachable from this machine only; see `monitor.serve.access.control.AccessControl`.
     low_coverage : float
         Share of the items below which the page marks a model.
     intake : Intake, optional
@@ -73,15 +76,17 @@ def make_application(
         openapi_url=None,
         redirect_slashes=False,
     )
-    web.token, web.loopback = token, loopback
+    web.access, web.loopback = access, loopback
     watcher = web.state.watcher = StateWatcher(reports)
+    readable = reports.readable_by(may_read)
     add_problems(web)
     add_openapi(web)
     _add_probes(web, reports, scrape, waiting_for)
+    web.include_router(caller_routes(access))
     web.include_router(page_routes(low_coverage))
-    web.include_router(read_routes(reports))
-    web.include_router(run_routes(reports))
-    web.include_router(change_routes(reports, watcher))
+    web.include_router(read_routes(readable))
+    web.include_router(run_routes(readable))
+    web.include_router(change_routes(readable, watcher))
     web.include_router(write_routes(reports, intake or ReadOnlyIntake(), BodyReader(body_bytes)))
     return web
 
@@ -103,6 +108,7 @@ def _add_probes(
 
     @web.get("/metrics", include_in_schema=False)
     async def metrics(request: Request) -> Response:
+        require_all("read", "the metrics, which are of every benchmark")
         accept = request.headers.get("accept", "")
         text, content_type = await reports.read(lambda: scrape(accept))
         return Response(text, headers={"content-type": content_type})

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from threading import Lock
 from time import monotonic
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -46,6 +47,10 @@ _CELLS_A_PAIR: Final = 1_000
 """Scores of which reading costs about as much as the statistics of a pair."""
 
 
+def _everything(_: str) -> bool:
+    return True
+
+
 class _Kept(NamedTuple):
     """A result, the state it was computed from, and until when it is reused although the state has changed."""
 
@@ -81,6 +86,15 @@ class ReportCache:
         self._reports: dict[object, _Kept] = {}
         self._pairs: dict[object, _Kept] = {}
         self._metrics: dict[object, _Kept] = {}
+        self.whole = self
+        """The reports of every benchmark; the same object unless `readable_by` made this one."""
+        self.may_read: Callable[[str], bool] = _everything
+
+    def readable_by(self, may_read: Callable[[str], bool]) -> Self:
+        """Return the reports as a caller sees them: a benchmark that it may not read does not exist. Results are shared."""
+        seen = copy(self)
+        seen.may_read = may_read
+        return seen
 
     async def read(self, work: Callable[[], _Result], names: Iterable[str] | None = None) -> _Result:
         """Run work that reads some benchmarks (None: all): at once if they are small, else in a thread while the state does not change."""
@@ -120,8 +134,11 @@ class ReportCache:
         return next((partition for partition in self._partitions() if partition.is_ours(name)), None)
 
     def benchmarks(self) -> dict[str, Benchmark]:
-        """Return the benchmarks by name."""
-        return {name: benchmark for p in self._partitions() for name, benchmark in p.benchmarks.items()}
+        """Return the benchmarks that may be read, by name."""
+        benchmarks = {name: benchmark for p in self._partitions() for name, benchmark in p.benchmarks.items()}
+        if self.may_read is _everything:
+            return benchmarks
+        return {name: benchmark for name, benchmark in benchmarks.items() if self.may_read(name)}
 
     def benchmark_report(self, name: str, pairs: Which = "adjacent") -> BenchmarkReport | None:
         """Return the report of a benchmark, or None if there is no such benchmark."""

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from monitor.serve.access import PROBES
+from monitor.serve.access.control import PROBES
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.connections import CLIENT_CONNECTIONS, CONNECTIONS, RETRY_SECONDS, Connections
 

@@ -83,3 +83,31 @@ def test_the_token_is_asked_for_once_and_kept_for_the_tab(page, tmp_path):
         assert page.locator("dialog[open]").count() == 0
         assert "s3cret" not in page.url
         assert page.evaluate("[document.cookie, localStorage.length]") == ["", 0]
+
+
+def test_who_signs_in_sees_more_and_who_signs_out_sees_less(page, tmp_path):
+    files = [
+        write(tmp_path / f"{name}.jsonl", events(random.Random(6), SKILLS, 10, benchmark=name))
+        for name in ("open", "closed")
+    ]
+    rules = {"RANKWATCH_TOKEN": "s3cret", "RANKWATCH_ANONYMOUS_READ": "open"}
+    with Watch(tmp_path / "data", *files, "--items", ITEMS, **rules) as watch:
+        page.goto(f"{watch.url}/")
+        page.wait_for_selector(".board")
+        assert page.url.endswith("#/b/open"), "the only benchmark that anyone may read"
+        page.goto(f"{watch.url}/#/b/closed")
+        page.wait_for_selector("h1:text('Not Found')")
+        page.get_by_role("button", name="Sign in").click()
+        assert "A token may show more benchmarks" in page.locator("#ask").inner_text()
+        page.get_by_label("Token", exact=True).fill("s3cret")
+        page.keyboard.press("Enter")
+        page.wait_for_selector(".board")
+        page.get_by_role("button", name="Sign out").click()
+        page.wait_for_selector("h1:text('Not Found')")
+        assert page.locator(".board").count() == 0
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_label("Token", exact=True).fill("wrong")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=That token was not accepted")
+        page.get_by_role("button", name="Without a token").click()
+        page.wait_for_selector("h1:text('Not Found')")

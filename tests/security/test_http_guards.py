@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from monitor.serve import access
+from monitor.serve.access import rules
 from tests.commands import PATIENCE, Watch, events, get, rankwatch, until, write
 from tests.served import Served
 
@@ -108,8 +108,8 @@ def test_tokens_are_compared_in_constant_time(monkeypatch, given):
         seen.append((one, other))
         return compare(one, other)
 
-    compare = access.compare_digest
-    monkeypatch.setattr(access, "compare_digest", spy)
+    compare = rules.compare_digest
+    monkeypatch.setattr(rules, "compare_digest", spy)
     with Served(token=TOKEN, loopback=False) as served:
         headers = {"Authorization": f"Bearer {given}".encode("latin-1")}
         assert served.request("GET", "/metrics", **headers).status == 401

@@ -36,7 +36,7 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
             )
         if benchmark is not None and benchmark not in reports.benchmarks():
             raise unknown_benchmark(benchmark)
-        history = histories.pop(benchmark) if benchmark in histories else VerdictHistory(reports, benchmark)
+        history = histories.pop(benchmark) if benchmark in histories else VerdictHistory(reports.whole, benchmark)
         histories[benchmark] = history
         if len(histories) > _MAX_HISTORIES:
             del histories[next(iter(histories))]
@@ -52,9 +52,9 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
         """List verdict changes in log order. Pages are stable: new changes only come after the last one."""
         history = history_of(benchmark)
         if newest:
-            latest = history.latest(limit)
+            latest = history.latest(limit, reports.may_read)
             return ChangePage(changes=latest, next=latest[0].id if latest else after)
-        page = history.after(_position(after), limit)
+        page = history.after(_position(after), limit, reports.may_read)
         return ChangePage(changes=page, next=page[-1].id if page else after)
 
     @routes.get(
@@ -100,7 +100,7 @@ async def _server_sent_events(
     async with watcher.subscribe():
         while not watcher.stopped:
             version = watcher.version
-            while batch := history.after(position, _BATCH):
+            while batch := history.after(position, _BATCH, reports.may_read):
                 yield b"".join(_frame("change", change.model_dump_json(), change.id) for change in batch)
                 position = parse_change_id(batch[-1].id)
             updates = _updates(reports, benchmark, seen)

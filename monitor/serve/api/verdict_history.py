@@ -1,6 +1,7 @@
 """Verdict changes in log order, sorted by id as the state grows, so that pages and streams resume at an id."""
 
 from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Final
 
@@ -12,8 +13,8 @@ from schemas.verdict_changes import VerdictChanges
 Position = tuple[int, int]
 """A change's id as numbers: the offset of its record in the log, and its sequence number in the record."""
 
-Entry = tuple[VerdictChanges, str]
-"""The changes of a benchmark, and the field of one of them: it is made when it is read."""
+Entry = tuple[str, VerdictChanges, str]
+"""A benchmark, its changes, and the field of one of them: it is made when it is read."""
 
 START: Final = (-1, -1)
 """Ahead of the first change."""
@@ -49,16 +50,16 @@ class VerdictHistory:
         self._positions: list[Position] = []
         self._entries: list[Entry] = []
 
-    def after(self, position: Position, limit: int) -> list[VerdictChange]:
-        """Return the first changes after a position."""
+    def after(self, position: Position, limit: int, may_read: Callable[[str], bool]) -> list[VerdictChange]:
+        """Return the first changes after a position, of benchmarks that may be read."""
         self._catch_up()
         start = bisect_right(self._positions, position)
-        return [changes[field] for changes, field in self._entries[start : start + limit]]
+        return _made((self._entries[k] for k in range(start, len(self._entries))), limit, may_read)
 
-    def latest(self, limit: int) -> list[VerdictChange]:
-        """Return the latest changes, newest first."""
+    def latest(self, limit: int, may_read: Callable[[str], bool]) -> list[VerdictChange]:
+        """Return the latest changes, newest first, of benchmarks that may be read."""
         self._catch_up()
-        return [changes[field] for changes, field in self._entries[: -limit - 1 : -1]]
+        return _made(reversed(self._entries), limit, may_read)
 
     def end(self) -> Position:
         """Return the position of the latest change."""
@@ -77,7 +78,7 @@ class VerdictHistory:
             _, count = self._counts.get(name, (benchmark, 0))
             self._counts[name] = (benchmark, len(benchmark.changes))
             changes = benchmark.changes
-            fresh += ((changes.order(field), (changes, field)) for field in islice(changes, count, None))
+            fresh += ((changes.order(field), (name, changes, field)) for field in islice(changes, count, None))
         if fresh:
             self._add(sorted(fresh, key=lambda entry: entry[0]))
 
@@ -87,3 +88,16 @@ class VerdictHistory:
             self._positions, self._entries = [], []
         self._positions += (position for position, _ in fresh)
         self._entries += (entry for _, entry in fresh)
+
+
+def _made(entries: Iterable[Entry], limit: int, may_read: Callable[[str], bool]) -> list[VerdictChange]:
+    allowed: dict[str, bool] = {}
+    made: list[VerdictChange] = []
+    for name, changes, field in entries:
+        if name not in allowed:
+            allowed[name] = may_read(name)
+        if allowed[name]:
+            made.append(changes[field])
+            if len(made) == limit:
+                break
+    return made

@@ -12,6 +12,8 @@ from monitor.engine.declarations import refusal
 from monitor.engine.fold import runs_of
 from monitor.engine.limits import benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
+from monitor.serve.access.caller import may_read
+from monitor.serve.access.rules import require, require_any
 from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.body_reader import BodyReader
 from monitor.serve.api.intake import Intake, IntakeError, Submission
@@ -35,6 +37,7 @@ _EVENT_TYPES: Final = ("application/x-ndjson", "application/json")
 Name = Annotated[CheckedName, Query()]
 
 _WRITE_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+    403: {"description": "The token may not write or declare the benchmark."},
     408: {"description": "The body did not arrive in time."},
     409: {
         "description": "Scores exist, and the declaration changes what their verdicts rest on without being the next version, or there are "
@@ -87,12 +90,14 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, bodies:
         state refuses (scores of ended runs or of items that are not declared, names beyond a limit, ends of runs without scores) are listed
         in `rejected` and are not stored; the rest is. Sending a request twice is safe: only the first score of a key counts.
         """
+        require_any("write")
         media_type = _media_type(request, _EVENT_TYPES)
         body = await bodies.read(request)
         if len(body) > _LARGE_BYTES:
             submission = await in_background(lambda: parse_body(body, media_type))
         else:
             submission = parse_body(body, media_type)
+        require_submission(submission)
         for place, declaration in enumerate(submission.declarations):
             if place % _CHECKED_AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -116,6 +121,12 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, bodies:
         return Response(text, media_type="application/json")
 
 
+def require_submission(submission: Submission) -> None:
+    """Raise the 403 unless the caller may write and declare all that a request holds."""
+    require("declare", {declaration.declare for declaration in submission.declarations})
+    require("write", {event.benchmark for event in submission.events} | {end.ended for end in submission.ended})
+
+
 def _media_type(request: Request, supported: Sequence[str]) -> str:
     """Return the media type of a body. Forms cannot send a supported type, so pages of other origins cannot post."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -128,7 +139,7 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, b
     @routes.get("/declarations")
     async def declaration(benchmark: Name) -> Spec:
         """Return the declaration in force."""
-        state = reports.benchmarks().get(benchmark)
+        state = reports.readable_by(may_read).benchmarks().get(benchmark)
         if state is None:
             raise ProblemError(
                 404, f"Benchmark {benchmark!r} is unknown here. PUT its declaration before the first score."
@@ -140,6 +151,7 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, b
     @routes.put("/declarations", status_code=202, openapi_extra=_json_body(Spec), responses=_WRITE_ERRORS)
     async def declare(benchmark: Name, request: Request) -> DeclarationTaken:
         """Declare a benchmark before its first score, or again as the next version."""
+        require("declare", [benchmark])
         _media_type(request, ("application/json",))
         try:
             spec = validate_body(Spec, await bodies.read(request), "declaration")
@@ -177,6 +189,7 @@ def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, bodies: B
 
         The body names the model, or is {} for every run of the benchmark. Sending a request twice is safe.
         """
+        require("write", [name])
         _media_type(request, ("application/json",))
         try:
             end = validate_body(End, await bodies.read(request), "end")

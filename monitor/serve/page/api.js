@@ -32,6 +32,15 @@ export function setToken(value) {
   }
 }
 
+export function clearToken() {
+  memory = null;
+  try {
+    sessionStorage.removeItem(TOKEN);
+  } catch {
+    // There is none then.
+  }
+}
+
 export const hasToken = () => token() !== null;
 
 async function request(path, options = {}) {
@@ -56,6 +65,9 @@ export async function get(path, parameters = {}, signal = null) {
   const timeout = AbortSignal.timeout(RESPONSE_MS);
   return (await request(`${path}?${query(parameters)}`, { signal: signal ? AbortSignal.any([signal, timeout]) : timeout })).json();
 }
+
+/** Get whose token the page uses, and what it may do. */
+export const caller = () => get("/caller");
 
 export const summaries = (signal) => get("/summaries", {}, signal);
 

@@ -1,6 +1,6 @@
 // Route addresses to views, load and refresh them, and show the state of the connection.
 
-import { ApiError, hasToken, setToken, summaries } from "./api.js";
+import { ApiError, caller, clearToken, hasToken, setToken, summaries } from "./api.js";
 import { h, morph } from "./dom.js";
 import { isolated } from "./format.js";
 import { follow, poll } from "./live.js";
@@ -102,7 +102,7 @@ function remember(hash, data) {
 function failed(error) {
   if (!(error instanceof ApiError)) console.error(error);
   if (error.status === 0) connection({ reachable: false });
-  if (error.status === 401) askForToken();
+  if (error.status === 401) askForToken(true);
   else if (error.status !== 0 || !lastData.has(location.hash)) showError(error);
 }
 
@@ -165,22 +165,46 @@ function connection(change) {
 
 const onStream = (open) => connection({ by: open ? "live" : "polling" });
 
-function askForToken() {
+/** Ask for a token: because a request needs one (`needed`), or because the reader wants to see more. */
+function askForToken(needed) {
   if (at("ask").open) return;
   stopFollowing();
-  at("ask-wrong").textContent = hasToken() ? "That token was not accepted. Check it and try again." : "";
+  at("ask-wrong").textContent = needed && hasToken() ? "That token was not accepted. Check it and try again." : "";
+  at("ask-title").textContent = needed ? "Token needed" : "Sign in";
+  at("ask-why").textContent = needed ? "This monitor requires a token." : "A token may show more benchmarks.";
+  at("ask-without").hidden = needed && !hasToken();
   at("ask").showModal();
+}
+
+/** Go on with another token, or without one: what was shown may not be for its holder. */
+function enter(token) {
+  if (token) setToken(token);
+  else clearToken();
+  lastData.clear();
+  if (at("ask").open) at("ask").close();
+  navigate(true);
+  showCaller();
+}
+
+/** Offer to sign in where tokens give rights, and show who has signed in. */
+async function showCaller() {
+  const found = await caller().catch(() => null);
+  at("account").hidden = !found?.tokens;
+  at("account").dataset.signedIn = String(Boolean(found?.signed_in));
+  at("account").textContent = found?.signed_in ? "Sign out" : "Sign in";
+  at("account").title = found?.signed_in ? `Signed in as ${found.name}` : "";
 }
 
 function wire() {
   at("ask-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    setToken(at("token").value.trim());
+    const token = at("token").value.trim();
     at("token").value = "";
-    at("ask").close();
-    navigate(true);
+    if (token) enter(token);
   });
   at("ask").addEventListener("cancel", (event) => event.preventDefault());
+  at("ask-without").addEventListener("click", () => enter(null));
+  at("account").addEventListener("click", () => (at("account").dataset.signedIn === "true" ? enter(null) : askForToken(false)));
   at("skip").addEventListener("click", (event) => {
     event.preventDefault();
     main.focus();
@@ -218,3 +242,4 @@ function repaint() {
 wire();
 repaint();
 navigate(true);
+showCaller();

@@ -7,8 +7,9 @@ import time
 import pytest
 
 from monitor.serve import server as server_module
-from monitor.serve.access import SECURITY_HEADERS
+from monitor.serve.access.control import SECURITY_HEADERS
 from monitor.serve.connections import CLIENT_CONNECTIONS, Connections
+from monitor.serve.report_cache import ReportCache
 from tests.commands import until
 from tests.served import Served
 
@@ -230,7 +231,7 @@ def test_a_head_that_is_too_long_is_refused(open_):
 
 
 def test_a_fault_of_ours_is_a_problem_without_its_insides(open_, monkeypatch, caplog):
-    monkeypatch.setattr(open_.reports, "summaries", lambda: {}["secret"])
+    monkeypatch.setattr(ReportCache, "summaries", lambda _: {}["secret"])
     answer = open_.get("summaries")
     assert (answer.status, answer.json["title"]) == (500, "Internal Server Error")
     assert "secret" not in answer.text

@@ -1,13 +1,18 @@
-"""Check who may send a request, and add security headers to every response. Plain ASGI, so streams pass through unbuffered."""
+"""Find out who sends a request, refuse it where it may do nothing, and add security headers to every response.
+
+Plain ASGI, so streams pass through unbuffered.
+"""
 
 import re
-from hmac import compare_digest
+from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from monitor.serve.access.caller import Caller, set_caller
+from monitor.serve.access.rules import AccessRules
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.page_files import page_paths
 
@@ -26,22 +31,28 @@ SECURITY_HEADERS: Final = {
 """Defaults; a response may set its own."""
 
 
+class _Withdrawn(Exception):  # noqa: N818 - it ends a response, and nothing is wrong
+    """The caller lost its rights while a response was under way."""
+
+
 class AccessControl:
-    """Middleware that refuses requests by host, token and origin.
+    """Middleware that refuses requests by host, token and origin, and sets the caller of those that it passes on.
+
+    A response of several parts ends as soon as the caller's rights change: its token was revoked, expired or got other scopes.
 
     Parameters
     ----------
     app : ASGI application
-    token : str or None
-        Bearer token of every request. The probes and the files of the page hold no data and need none.
+    rules : AccessRules
+        They hold for every request but those of the probes and the files of the page, which hold no data.
     loopback : bool
         Whether the server is reachable from this machine only. It then accepts loopback names only as Host, against DNS rebinding, and
         refuses writes from pages of another origin.
     """
 
-    def __init__(self, app: ASGIApp, token: str | None, *, loopback: bool) -> None:
+    def __init__(self, app: ASGIApp, rules: AccessRules, *, loopback: bool) -> None:
         self.app = app
-        self._token = None if token is None else token.encode()
+        self._rules = rules
         self._loopback = loopback
         self._public = PROBES | page_paths().keys()
 
@@ -51,39 +62,49 @@ class AccessControl:
             await self.app(scope, receive, send)
             return
 
-        async def send_with_headers(message: Message) -> None:
+        caller: Caller | None = None
+
+        async def send_checked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
+            elif caller is not None and message.get("more_body") and not self._still(caller, scope):
+                await send({"type": "http.response.body"})
+                raise _Withdrawn
             await send(message)
 
-        refusal = self._refusal(scope)
-        await (refusal.response() if refusal else self.app)(scope, receive, send_with_headers)
+        try:
+            caller = self._admit(scope)
+        except ProblemError as refusal:
+            await refusal.response()(scope, receive, send_checked)
+            return
+        with suppress(_Withdrawn):
+            await self.app(scope, receive, send_checked)
 
-    def _refusal(self, scope: Scope) -> ProblemError | None:
+    def _still(self, caller: Caller, scope: Scope) -> bool:
+        """Return whether a request that was admitted would be from the same caller, with the same rights, now."""
+        try:
+            return self._rules.identify(Headers(scope=scope)) == caller
+        except ProblemError:
+            return False
+
+    def _admit(self, scope: Scope) -> Caller | None:
+        """Return the caller of a request, None for a public file, or raise what refuses it."""
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
         if self._loopback and not _is_loopback(host):
-            return ProblemError(400, f"Host {host[:80]!r} is not this server. Use 127.0.0.1 or localhost.")
-        if self._token is not None and scope["path"] not in self._public and not _has_token(headers, self._token):
-            return ProblemError(
-                401,
-                "A bearer token is required. Send the header Authorization: Bearer <token>.",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+            raise ProblemError(400, f"Host {host[:80]!r} is not this server. Use 127.0.0.1 or localhost.")
+        caller = None
+        if scope["path"] not in self._public:
+            caller = self._rules.identify(headers)
+            set_caller(caller)
         writes = scope["method"] not in _SAFE_METHODS
         if self._loopback and writes and origin is not None and _netloc(origin) != host:
-            return ProblemError(
+            raise ProblemError(
                 403, f"Origin {origin[:80]!r} may not write. Send the request from this server's own page."
             )
-        return None
-
-
-def _has_token(headers: Headers, expected: bytes) -> bool:
-    authorization = next((value for name, value in headers.raw if name == b"authorization"), b"")
-    scheme, _, token = authorization.partition(b" ")
-    return compare_digest(token.strip(), expected) and scheme.lower() == b"bearer"
+        return caller
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,0 +1,1 @@
+"""Who may read, write and declare: scopes, tokens, and the check of every request."""

@@ -1,0 +1,139 @@
+"""Find out who sends a request, and check what they may do."""
+
+from collections.abc import Iterable
+from hmac import compare_digest
+from pathlib import Path
+
+import structlog
+from starlette.datastructures import Headers
+
+from monitor.serve.access.access_file import AccessFile, AccessFileError
+from monitor.serve.access.caller import ANONYMOUS_NAME, LOCAL, OPERATOR, Caller, current_caller
+from monitor.serve.access.scopes import NOTHING, Grants
+from monitor.serve.api.problems import ProblemError
+from schemas.text import shorten
+
+_log = structlog.get_logger()
+
+_CHALLENGE = {"WWW-Authenticate": "Bearer"}
+
+
+class AccessRules:
+    """Who may do what.
+
+    Parameters
+    ----------
+    token : str, optional
+        The token that may do everything.
+    access_file : Path, optional
+        File of tokens with scopes.
+    anonymous_read : str, optional
+        Patterns of the benchmarks that callers without a token may read, separated by commas.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be used, or a pattern is wrong.
+    """
+
+    def __init__(
+        self, token: str | None = None, access_file: Path | None = None, anonymous_read: str | None = None
+    ) -> None:
+        self._token = None if token is None else token.encode()
+        self._file = None if access_file is None else AccessFile(access_file.absolute())
+        self._anonymous = Caller(ANONYMOUS_NAME, NOTHING, signed_in=False)
+        self._reported: str | None = None
+        if anonymous_read is not None:
+            globs = [glob.strip() for glob in anonymous_read.split(",")]
+            try:
+                grants = Grants.of(f"read:{glob}" for glob in globs if glob)
+            except ValueError as error:
+                raise ValueError(
+                    f"anonymous_read: {error}; give names of benchmarks, with * for any characters"
+                ) from error
+            self._anonymous = Caller(ANONYMOUS_NAME, grants, signed_in=False)
+        elif token is None and access_file is None:
+            self._anonymous = LOCAL
+        if self._file is not None:
+            self._file.tokens()
+
+    @property
+    def restricted(self) -> bool:
+        """Whether a token gives rights that callers without one lack."""
+        return self._anonymous is not LOCAL
+
+    def identify(self, headers: Headers) -> Caller:
+        """Return the caller of a request.
+
+        Raises
+        ------
+        ProblemError
+            400 for credentials that are not clear, 401 for a missing or wrong token, 503 while the tokens cannot be read.
+        """
+        given = [value for name, value in headers.raw if name == b"authorization"]
+        if len(given) > 1:
+            raise ProblemError(400, "The request has several Authorization headers. Send one.")
+        if not self.restricted:
+            return LOCAL
+        if not given:
+            if self._anonymous.grants.scopes:
+                return self._anonymous
+            raise ProblemError(
+                401, "A bearer token is required. Send the header Authorization: Bearer <token>.", headers=_CHALLENGE
+            )
+        scheme, _, secret = given[0].partition(b" ")
+        caller = self._holder(secret.strip())
+        if caller is None or scheme.lower() != b"bearer":
+            raise ProblemError(
+                401,
+                "The token is unknown, has expired or was revoked. Send a valid one in the header Authorization: Bearer <token>.",
+                headers=_CHALLENGE,
+            )
+        return caller
+
+    def _holder(self, secret: bytes) -> Caller | None:
+        if self._token is not None and compare_digest(secret, self._token):
+            return OPERATOR
+        if self._file is None:
+            return None
+        try:
+            token = self._file.find(secret)
+        except AccessFileError as error:
+            if str(error) != self._reported:
+                _log.error("the tokens cannot be read, so no token of the file is accepted", reason=str(error))
+                self._reported = str(error)
+            raise ProblemError(
+                503,
+                "The server cannot read its tokens. Its log on standard error has the cause. Retry when that is fixed.",
+                headers={"Retry-After": "5"},
+            ) from error
+        self._reported = None
+        return None if token is None else Caller(token.name, token.grants, token.expires)
+
+
+def require(verb: str, benchmarks: Iterable[str]) -> None:
+    """Raise the 403 unless the caller may write or declare the benchmarks; the answer does not depend on whether they exist."""
+    grants = current_caller().grants
+    for benchmark in benchmarks:
+        if not grants.may(verb, benchmark):
+            raise _denied(f"{verb} benchmark {shorten(benchmark)}", f"{verb}:{shorten(benchmark)}")
+
+
+def require_any(verb: str) -> None:
+    """Raise the 403 unless the caller may write or declare some benchmark, before its request is read."""
+    if not current_caller().grants.may_any(verb):
+        raise _denied(f"{verb} any benchmark", verb)
+
+
+def require_all(verb: str, what: str) -> None:
+    """Raise the 403 unless the caller may read every benchmark."""
+    if not current_caller().grants.reads_all:
+        raise _denied(f"{verb} {what}", verb)
+
+
+def _denied(action: str, scope: str) -> ProblemError:
+    caller = current_caller()
+    if caller.signed_in:
+        return ProblemError(403, f"{caller.name} may not {action}. Send a token that has the scope {scope}.")
+    detail = f"A token is required to {action}. Send one that has the scope {scope} in the header Authorization: Bearer <token>."
+    return ProblemError(401, detail, headers=_CHALLENGE)

@@ -1,0 +1,124 @@
+"""What a caller may do: scopes such as `read`, `write:mmlu*` and `admin`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.names import MAX_NAME_LENGTH, name_fault
+
+ADMIN: Final = "admin"
+VERBS: Final = ("read", "write", "declare")
+MAX_SCOPES: Final = 1_000
+
+SCOPE_HELP: Final = "read, read:GLOB, write:GLOB, declare:GLOB or admin"
+
+
+@dataclass(frozen=True)
+class Glob:
+    r"""A pattern of benchmark names: `*` matches any characters, everything else matches itself; `\*` is a star.
+
+    Case counts, and nothing is normalized: a name that looks alike but has other characters does not match.
+
+    Examples
+    --------
+    >>> Glob.parse("mmlu*").matches("mmlu-pro"), Glob.parse("mmlu*").matches("MMLU-Pro"), Glob.parse("a[b]").matches("a[b]")
+    (True, False, True)
+    >>> Glob.parse(r"\*").matches("*"), Glob.parse(r"\*").matches("x"), Glob.parse("*a*a").matches("a")
+    (True, False, False)
+    """
+
+    text: str
+    parts: tuple[str, ...]
+    """The texts between the stars."""
+
+    @classmethod
+    def parse(cls, text: str) -> "Glob":
+        """Parse a pattern.
+
+        Raises
+        ------
+        ValueError
+            If it is no pattern of names.
+        """
+        fault = name_fault(text[:MAX_NAME_LENGTH])
+        if fault or len(text) > 2 * MAX_NAME_LENGTH:
+            raise ValueError(f"the pattern {fault or 'is too long'}")
+        parts, characters = [""], iter(text)
+        for character in characters:
+            if character == "*":
+                parts.append("")
+            elif character == "\\":
+                parts[-1] += next(characters, "\\")
+            else:
+                parts[-1] += character
+        return cls(text, tuple(parts))
+
+    def matches(self, name: str) -> bool:
+        """Return whether a name matches; the time is linear in its length."""
+        if len(self.parts) == 1:
+            return name == self.parts[0]
+        first, *middle, last = self.parts
+        place, end = len(first), len(name) - len(last)
+        if place > end or not name.startswith(first) or not name.endswith(last):
+            return False
+        for part in middle:
+            found = name.find(part, place, end)
+            if found < 0:
+                return False
+            place = found + len(part)
+        return True
+
+
+@dataclass(frozen=True)
+class Grants:
+    """The scopes of a caller.
+
+    Examples
+    --------
+    >>> grants = Grants.of(["read", "write:mmlu*"])
+    >>> grants.may("read", "gsm8k"), grants.may("write", "mmlu-pro"), grants.may("write", "gsm8k"), grants.may("declare", "mmlu-pro")
+    (True, True, False, False)
+    >>> grants.reads_all, Grants.of(["read:open-*"]).reads_all, Grants.of(["admin"]).may("declare", "gsm8k")
+    (True, False, True)
+    """
+
+    scopes: tuple[str, ...]
+    globs: dict[str, tuple[Glob, ...]]
+    admin: bool
+
+    @classmethod
+    def of(cls, scopes: Iterable[str]) -> "Grants":
+        """Parse scopes.
+
+        Raises
+        ------
+        ValueError
+            If a text is no scope.
+        """
+        texts = tuple(dict.fromkeys(scopes))
+        globs: dict[str, tuple[Glob, ...]] = {}
+        for text in texts:
+            verb, colon, pattern = text.partition(":")
+            if text == ADMIN:
+                continue
+            if verb not in VERBS or (colon and not pattern):
+                raise ValueError(f"{text!r} is not a scope; use {SCOPE_HELP}")
+            globs[verb] = (*globs.get(verb, ()), Glob.parse(pattern or "*"))
+        return cls(texts, globs, ADMIN in texts)
+
+    def may(self, verb: str, benchmark: str) -> bool:
+        """Return whether the scopes allow to read, write or declare a benchmark."""
+        return self.admin or any(glob.matches(benchmark) for glob in self.globs.get(verb, ()))
+
+    def may_any(self, verb: str) -> bool:
+        """Return whether the scopes allow it for any benchmark."""
+        return self.admin or verb in self.globs
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether every benchmark may be read."""
+        return self.admin or any(not any(glob.parts) and len(glob.parts) > 1 for glob in self.globs.get("read", ()))
+
+
+EVERYTHING: Final = Grants.of([ADMIN])
+NOTHING: Final = Grants.of([])

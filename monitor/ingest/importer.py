@@ -10,8 +10,10 @@ from monitor.ingest.files.copies import Copies
 from monitor.ingest.files.paths import SUFFIXES, UNREADABLE, PathError, find_files, is_remote, show
 from monitor.ingest.files.streams import Stream, is_utf16
 from monitor.ingest.formats.choices import Choices
-from monitor.ingest.formats.detect import Format, format_of, looks_like_results
+from monitor.ingest.formats.detect import format_of, looks_like_results
 from monitor.ingest.formats.log_file import LogFile, Notices, RunRegistry
+from monitor.ingest.formats.open_format import open_format
+from monitor.ingest.formats.registry import COPIES, is_companion
 from schemas.text import mask_url
 
 RESULT_SUFFIXES: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
@@ -98,19 +100,7 @@ class Importer:
             If it cannot be opened.
         """
         log = LogFile(path, self._models.get(path), self.choices, self._runs, self._notices)
-        # Imported when a file needs them: together these modules would delay every command.
-        match format_of(path):
-            case Format.INSPECT:
-                from monitor.ingest.formats.inspect_log import open_log  # noqa: PLC0415 - start-up: one format a file
-            case Format.PARQUET:
-                from monitor.ingest.formats.parquet import open_log  # noqa: PLC0415 - start-up: one format a file
-            case Format.TABLE:
-                from monitor.ingest.formats.tables import open_log  # noqa: PLC0415 - start-up: one format a file
-            case Format.FOREIGN:
-                from monitor.ingest.formats.foreign import open_log  # noqa: PLC0415 - start-up: one format a file
-            case Format.LINES:
-                from monitor.ingest.formats.json_lines import open_log  # noqa: PLC0415 - start-up: one format a file
-        stream = open_log(log)
+        stream = open_format(format_of(path), log)
         stream.note = log.note
         if not stream.whole and is_utf16(path):
             log.note("the text is UTF-16 and is read as UTF-8")
@@ -129,8 +119,16 @@ class Importer:
 
     def _accept(self, file: Path) -> bool:
         """Return whether a file in a folder holds results: folders hold other tables and JSON documents too."""
+        original = COPIES.get(file.name)
+        if original is not None and file.with_name(original).exists():
+            self._notices.kind(file, f"the file is skipped: it repeats {original}")
+            return False
         accepted = looks_like_results(file, self.choices)
-        if not accepted and not file.name.startswith("results") and file.stat().st_size:
+        if isinstance(accepted, str):
+            if not is_companion(file):
+                self._notices.kind(file, f"the file is skipped: {accepted}")
+            return False
+        if not accepted and not file.name.startswith("results") and not is_companion(file) and file.stat().st_size:
             readable = os.access(file, os.R_OK)
             reason = "does not look like results; give its path to read it" if readable else UNREADABLE
             self._notices(f"{show(file)} is skipped: it {reason}")

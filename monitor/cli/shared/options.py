@@ -243,6 +243,12 @@ class ScoreOptions:
         list[str] | None,
         _log_option("--scale", "N | NAME=N", "largest score: divide every score by N, for example 100 for percent"),
     ] = None
+    failed: Annotated[
+        str | None,
+        _log_option(
+            "--failed", "skip | zero", "what items count as whose run failed  \\[default: as in the tool's own result]"
+        ),
+    ] = None
     follow_symlinks: Annotated[
         bool,
         typer.Option("--follow-symlinks", help="follow links that lead out of a folder", rich_help_panel="Logs"),

@@ -16,6 +16,10 @@ EVERY_OTHER: Final = "*"
 MODELS_SEPARATOR: Final = "|"
 """`models=a|b`: these columns are models."""
 
+FAILED_SKIP: Final = "skip"
+FAILED_ZERO: Final = "zero"
+"""`--failed`: items whose run failed are skipped, or count as 0."""
+
 NONE: Final = "none"
 """`--cluster none`: no clusters, even if the log has some."""
 
@@ -110,6 +114,8 @@ class Choices:
         From the fields of an event to the columns of a table, or the fields of a JSON object (dotted if nested).
     subtasks : bool
         Whether the subtasks of a group of lm-evaluation-harness are benchmarks of their own.
+    failed : str, optional
+        Whether items whose run failed are skipped (`FAILED_SKIP`) or count as 0 (`FAILED_ZERO`); as in the harness's own result if None.
     scale : Selection
         The largest score: every number that is a score is divided by it.
     follow_symlinks : bool
@@ -125,6 +131,7 @@ class Choices:
     subtasks: bool = False
     scale: Selection = field(default_factory=lambda: Selection("--scale"))
     follow_symlinks: bool = False
+    failed: str | None = None
 
     @classmethod
     def parse(
@@ -139,8 +146,11 @@ class Choices:
         subtasks: bool = False,
         scale: Iterable[str] = (),
         follow_symlinks: bool = False,
+        failed: str | None = None,
     ) -> Self:
         """Parse the options of the command line; raise `ChoiceError` if one is not valid."""
+        if failed not in {None, FAILED_SKIP, FAILED_ZERO}:
+            raise ChoiceError(f"--failed {failed}: use {FAILED_SKIP} or {FAILED_ZERO}")
         return cls(
             Selection("--metric", metric),
             Selection("--filter", filter),
@@ -151,6 +161,7 @@ class Choices:
             subtasks,
             parse_scale(scale),
             follow_symlinks,
+            failed,
         )
 
     def unused(self, *used: str) -> list[str]:
@@ -168,8 +179,8 @@ class Choices:
         >>> Choices.parse(metric=["acc"], scorer=["match"]).unused("scorer", "cluster", "benchmark")
         []
         """
-        given = [name for name in (*_CHOOSERS, "cluster", "benchmark") if getattr(self, name)]
-        elsewhere = _CHOOSERS if set(_CHOOSERS).intersection(used, given) else ()
+        given = [name for name in (*_CHOOSERS, "cluster", "benchmark", "failed") if getattr(self, name)]
+        elsewhere = (*_CHOOSERS, "failed") if set(_CHOOSERS).intersection(used, given) else ("failed",)
         return [f"--{name}" for name in given if name not in {*used, *elsewhere}]
 
     def unmatched(self) -> list[tuple[str, str, list[str]]]:

@@ -8,23 +8,28 @@ from contextlib import suppress
 from enum import Enum, auto
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from monitor.ingest.files.paths import PASSED_OVER
 from monitor.ingest.files.streams import is_record, open_stream
 from monitor.ingest.formats.choices import Choices
-from monitor.ingest.formats.columns import ColumnError, Columns, flatten
+from monitor.ingest.formats.columns import ColumnError, Columns, find_battle, flatten
+from monitor.ingest.formats.outline import outline
+from monitor.ingest.formats.registry import Format, match
 from schemas.decode import BOM
 
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _HEAD_BYTES: Final = 4_096
 _GZIP_WINDOW: Final = 31
 _INSPECT: Final = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"')
+_JSON_BYTES: Final = 1 << 16
+_LINE_BYTES: Final = 1 << 20
+_EVENT_FIELDS: Final = frozenset({"benchmark", "item_id", "model", "score"})
 _RESULT_FIELDS: Final = frozenset({"declare", "events", "benchmark", "model", "score", "doc_hash", "doc"})
 
 
-class Format(Enum):
-    """The format of a file: one module reads each."""
+class Kind(Enum):
+    """The kind of a file without a format of its own in `registry`: one module reads each."""
 
     LINES = auto()
     TABLE = auto()
@@ -34,7 +39,7 @@ class Format(Enum):
     """No results: `foreign` has the reason."""
 
 
-def format_of(path: Path) -> Format:
+def format_of(path: Path) -> Kind | Format:
     """Return the format of a file, from its name and its first bytes.
 
     Raises
@@ -45,16 +50,56 @@ def format_of(path: Path) -> Format:
     name = path.name.lower()
     head = read_head(path)
     if foreign(head) is not None:
-        return Format.FOREIGN
+        return Kind.FOREIGN
     if name.endswith(TABLE_SUFFIXES):
-        return Format.TABLE
+        return Kind.TABLE
     if name.endswith(".parquet") or head.startswith(b"PAR1"):
-        return Format.PARQUET
+        return Kind.PARQUET
     if name.endswith(".eval") or head.startswith(b"PK\x03\x04") or _INSPECT.match(head):
-        return Format.INSPECT
-    first, newline, _ = head.partition(b"\n")
+        return Kind.INSPECT
+    return _json_format(path)
+
+
+def _json_format(path: Path) -> Kind | Format:
+    status = path.stat()
+    return _json_format_of(path, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=10_000)
+def _json_format_of(path: Path, *_: int) -> Kind | Format:
+    """Return the format of JSON, in a document or a record a line; a changed status reads it again."""
+    stream = open_stream(path)
+    try:
+        head = stream.read(_JSON_BYTES).removeprefix(BOM).lstrip()
+        first, newline = head.partition(b"\n")[:2]
+        while not newline and len(head) < _LINE_BYTES and (more := stream.read(_JSON_BYTES)):
+            head += more  # the fields of a long line may come late
+            first, newline = head.partition(b"\n")[:2]
+    finally:
+        stream.close()
+    one_record = is_record(first)
+    value = json.loads(first) if one_record else outline(head[:_JSON_BYTES])
+    if one_record and value.keys() >= _EVENT_FIELDS:
+        return Kind.LINES
+    if one_record or not path.name.lower().endswith((".json", ".json.gz")):
+        found = match(_as_leaves(value), lines=True)
+        if found is not None:
+            return found
+    found = match(_as_leaves(value), lines=False)
+    if found is not None:
+        return found
     # JSON lines may have any name. Any other .json file is read as an Inspect log, which reports what is wrong with it.
-    return Format.INSPECT if name.endswith(".json") and not (newline and is_record(first)) else Format.LINES
+    return Kind.INSPECT if path.name.lower().endswith(".json") and not (newline and one_record) else Kind.LINES
+
+
+def _as_leaves(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return an object with its booleans as `outline` has them."""
+    if isinstance(value, dict):
+        return {
+            name: {True: b"true", False: b"false"}[each] if isinstance(each, bool) else each
+            for name, each in value.items()
+        }
+    return value
 
 
 def read_head(path: Path) -> bytes:
@@ -94,8 +139,8 @@ def foreign(head: bytes) -> str | None:
     return None
 
 
-def looks_like_results(path: Path, choices: Choices) -> bool:
-    """Return whether a file in a folder holds results, as far as its first bytes show.
+def looks_like_results(path: Path, choices: Choices) -> bool | str:
+    """Return whether a file in a folder holds results, as far as its first bytes show; text is the reason why it does not.
 
     Raises
     ------
@@ -108,31 +153,34 @@ def looks_like_results(path: Path, choices: Choices) -> bool:
     try:
         status = path.stat()
         head = _head(path, status.st_ino, status.st_size, status.st_mtime_ns)
+        first = head.partition(b"\n")[0]
+        if name.endswith(TABLE_SUFFIXES):
+            return _is_table(path, first, choices)
+        found = _json_format(path)
     except PASSED_OVER:
         return False
-    if name.endswith(".json"):
-        return _INSPECT.match(head) is not None
-    first = head.partition(b"\n")[0]
-    return _is_table(path, first, choices) if name.endswith(TABLE_SUFFIXES) else not _is_foreign(first, choices)
+    if isinstance(found, Format):
+        return True if found.refusal is None else found.refusal
+    return _INSPECT.match(head) is not None if name.endswith(".json") else _is_lines(first, choices)
 
 
-def _is_table(path: Path, header: bytes, choices: Choices) -> bool:
+def _is_table(path: Path, header: bytes, choices: Choices) -> bool | str:
     from monitor.ingest.formats.tables import split_header  # noqa: PLC0415 - start-up: only tables need it
 
-    return _has_columns(split_header(path, header), choices)
+    names = split_header(path, header)
+    return find_battle(names) or _has_columns(names, choices)
 
 
-def _is_foreign(first: bytes, choices: Choices) -> bool:
-    """Return whether the first JSON line is certainly not a result, but a question of a data set or the like."""
+def _is_lines(first: bytes, choices: Choices) -> bool | str:
+    """Return whether a first line may be a result; certainly none is a battle, or a question of a data set or the like."""
     try:
         record = json.loads(first)
     except (ValueError, RecursionError):
-        return False
-    return (
-        isinstance(record, dict)
-        and not record.keys() & _RESULT_FIELDS
-        and not _has_columns(list(flatten(record)), choices)
-    )
+        return True
+    if not isinstance(record, dict) or record.keys() & _RESULT_FIELDS:
+        return True
+    names = list(flatten(record))
+    return find_battle(names) or _has_columns(names, choices)
 
 
 def _has_columns(names: list[str], choices: Choices) -> bool:

@@ -63,6 +63,8 @@ class RunRegistry:
         self._models: dict[tuple[str, str], tuple[str, Path]] = {}
         self._items: dict[tuple[str, str], tuple[bytes, Path]] = {}
         self._differing: set[Path] = set()
+        self.metrics: dict[str, str] = {}
+        """The metric of each benchmark that an earlier file has: scores of two metrics are not compared."""
 
     def add_run(self, path: Path, task: str, model: str, version: object, run: str) -> None:
         """Add a run.

@@ -9,6 +9,8 @@ from monitor.ingest.files.streams import Stream
 from monitor.ingest.files.translated import DocumentStream
 from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError
 from monitor.ingest.formats.log_file import LogFile
+from monitor.ingest.formats.results import write_results
+from monitor.ingest.formats.tools import lighteval
 from schemas.decode import Fault
 
 if TYPE_CHECKING:
@@ -32,6 +34,12 @@ def _columns(file: "ParquetFile", log: LogFile) -> Columns:
     return Columns(names, log.choices, log.model, first=first)
 
 
+def _read_lighteval(file: "ParquetFile", log: LogFile) -> Iterator[bytes]:
+    batches = file.iter_batches(_BATCH_ROWS, columns=sorted(lighteval.COLUMNS))
+    rows = (row for batch in batches for row in batch.to_pylist())
+    yield from write_results(lighteval.TOOL, log, lighteval.results(log, rows))
+
+
 def _read(log: LogFile) -> Iterator[bytes]:
     try:
         from pyarrow import ArrowException  # noqa: PLC0415 - optional, and slow to import
@@ -42,6 +50,9 @@ def _read(log: LogFile) -> Iterator[bytes]:
         ) from error
     try:
         with ParquetFile(log.path) as file:
+            if set(file.schema_arrow.names) >= lighteval.COLUMNS:
+                yield from _read_lighteval(file, log)
+                return
             try:
                 columns = _columns(file, log)
             except ColumnError as missing:

@@ -14,6 +14,11 @@ from schemas.events import EventFields
 from schemas.text import shorten
 
 _SEPARATORS: Final = ",;\t"
+_PROMPTFOO: Final = frozenset({"Status", "Score", "Named Scores", "Grader Reason"})
+_PROMPTFOO_REMEDY: Final = (
+    "a table of promptfoo has columns of the same names for each provider; "
+    "write the results with promptfoo eval -o results.json"
+)
 
 
 def open_log(log: LogFile) -> Stream:
@@ -75,6 +80,8 @@ class _TableTranslator:
 
     def _check_header(self) -> bytes:
         """Refuse a table without the columns that are needed; one with columns that may be models waits for its first row."""
+        if set(self._names) >= _PROMPTFOO and not self._log.choices.columns:
+            return self._refuse(ColumnError(_PROMPTFOO_REMEDY))
         try:
             Columns(self._names, self._log.choices, self._log.model)
         except WideTableError as error:

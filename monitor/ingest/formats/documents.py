@@ -1,0 +1,139 @@
+"""Read JSON documents whole: their size is bounded, and what is wrong with one is reported with what to do."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from monitor.ingest.files.event_lines import Broken, Refusal
+from monitor.ingest.files.streams import open_stream
+from schemas.decode import BOM
+from schemas.text import shorten
+
+MAX_BYTES: Final = 1 << 30
+"""Largest document that is read: a small gzip file could otherwise fill the memory."""
+
+_LONGEST_NUMBER: Final = 100
+_PIECE: Final = 1 << 20
+_PLACE: Final = re.compile(r"`\$\.?(.+)`$|missing required field `(.+?)`$")
+
+T = TypeVar("T")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the contents of a file, gunzipped and as UTF-8.
+
+    Raises
+    ------
+    Refusal
+        If it is too large.
+    Broken
+        If it breaks off.
+    """
+    stream = open_stream(path)
+    try:
+        data = bytearray()
+        while piece := stream.read(_PIECE):
+            data += piece
+            if len(data) > MAX_BYTES:
+                found = f"more than {MAX_BYTES:,} bytes"
+                raise Refusal("file", found, f"the document has {found}; split it, or write events one a line")
+        if stream.damage or stream.unfinished:
+            raise Broken(stream.damage or stream.unfinished)
+    finally:
+        stream.close()
+    return bytes(data.removeprefix(BOM))
+
+
+def decode_document(data: bytes, kind: type[T], tool: str) -> T:
+    """Decode a document, or a line, as the fields of it that are read.
+
+    Raises
+    ------
+    Refusal
+        If it has other fields.
+    Broken
+        If it is not JSON.
+    """
+    try:
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except msgspec.ValidationError:
+            raise
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return msgspec.convert(json.loads(data, parse_int=_whole), kind)  # Python writes NaN, which is not JSON
+    except msgspec.ValidationError as error:
+        place = _PLACE.search(str(error))
+        problem = f"its field {shorten(place[1] or place[2])} is missing or wrong" if place else "it has another shape"
+        reason = f"the file is not {tool} as far as known: {problem}; use a file as the tool writes it, or describe it with --map"
+        raise Refusal("file", "a JSON document", reason) from error
+    except (ValueError, RecursionError) as error:
+        raise Broken("the JSON document is cut off or damaged") from error
+
+
+def read_document(path: Path, kind: type[T], tool: str) -> T:
+    """Read and decode a document; see `read_bytes` and `decode_document`."""
+    return decode_document(read_bytes(path), kind, tool)
+
+
+def read_beside(path: Path, kind: type[T]) -> T | None:
+    """Read a small file next to the results; None if there is none that can be read."""
+    try:
+        return decode_document(read_bytes(path), kind, "such a file") if path.is_file() else None
+    except (OSError, Broken, Refusal):
+        return None
+
+
+class _RepeatedFieldError(ValueError):
+    pass
+
+
+def read_unique(path: Path) -> dict[str, Any]:
+    """Read a document whose fields are items, each of which may come once.
+
+    Raises
+    ------
+    Refusal
+        If an item comes twice: the later one would replace the first.
+    Broken
+        If it is not JSON.
+    """
+    data = read_bytes(path)
+    try:
+        value = json.loads(data, object_pairs_hook=_unique, parse_int=_whole)
+    except _RepeatedFieldError as error:
+        name = shorten(str(error))
+        reason = f"{name} comes twice in one object; keep one of the two"
+        raise Refusal("item_id", name, reason) from None
+    except (ValueError, RecursionError) as error:
+        raise Broken("the JSON document is cut off or damaged") from error
+    return value if isinstance(value, dict) else {}
+
+
+def _whole(text: str) -> float:
+    """Return a whole number; Python refuses to convert one of thousands of digits."""
+    return int(text) if len(text) <= _LONGEST_NUMBER else math.inf
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        seen: set[str] = set()
+        raise _RepeatedFieldError(next(name for name, _ in pairs if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
+    return fields
+
+
+def text_of(value: object) -> str | None:
+    """Return text, or a whole number as text; None for anything else."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18 else None
+
+
+def scalars(fields: object) -> Mapping[str, Any]:
+    """Return the fields of an object that may name a cluster."""
+    return fields if isinstance(fields, dict) else {}

@@ -1,0 +1,45 @@
+"""Open a file in its format. Each module is imported when a file needs it: together they would delay every command."""
+
+from importlib import import_module
+
+from monitor.ingest.files.event_lines import Refusal
+from monitor.ingest.files.streams import Stream
+from monitor.ingest.files.translated import DocumentStream
+from monitor.ingest.formats.detect import Kind
+from monitor.ingest.formats.log_file import LogFile
+from monitor.ingest.formats.registry import Format
+
+_KINDS = {
+    Kind.INSPECT: "inspect_log",
+    Kind.PARQUET: "parquet",
+    Kind.TABLE: "tables",
+    Kind.FOREIGN: "foreign",
+    Kind.LINES: "json_lines",
+}
+
+
+def open_format(kind: Kind | Format, log: LogFile) -> Stream:
+    """Open a file as a stream of event lines.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    """
+    if isinstance(kind, Kind):
+        stream: Stream = import_module(f"monitor.ingest.formats.{_KINDS[kind]}").open_log(log)
+        return stream
+    if kind.refusal is not None:
+        return DocumentStream(log.path, _refusing(Refusal("file", f"a file of {kind.name}", kind.refusal)))
+    from monitor.ingest.formats.results import open_tool  # noqa: PLC0415 - start-up: most files are events
+
+    module = import_module(f"monitor.ingest.formats.tools.{kind.module}")
+    return open_tool(getattr(module, kind.attribute), log)
+
+
+def _refusing(refusal: Refusal):  # type: ignore[no-untyped-def]  # noqa: ANN202
+    def read():  # type: ignore[no-untyped-def]  # noqa: ANN202
+        raise refusal
+        yield b""
+
+    return read

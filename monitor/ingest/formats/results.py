@@ -1,0 +1,356 @@
+"""What the results of any harness have in common: a metric, its direction and scale, failures, repeats and clusters."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from monitor.ingest.files.event_lines import Broken, EventLineWriter, RecordTranslator, Refusal
+from monitor.ingest.files.streams import Stream, open_stream
+from monitor.ingest.files.translated import DocumentStream, TranslatedStream
+from monitor.ingest.formats.choices import FAILED_SKIP, FAILED_ZERO, NONE, cluster_of
+from monitor.ingest.formats.documents import decode_document
+from monitor.ingest.formats.log_file import LogFile
+from schemas.decode import OUT_OF_RANGE, Fault
+from schemas.events import EventFields
+from schemas.lenient import read_score
+from schemas.text import shorten
+
+LOWER: Final = ":lower"
+"""The end of a metric of which less is better: it counts as one minus its value."""
+
+_PART: Final = "subtask"
+_MISSING: Final = "the score is missing; choose another metric with --metric, or add the score"
+_OUT_OF_RANGE: Final = f"{OUT_OF_RANGE}; choose another metric with --metric, or give its largest value with --scale"
+_LISTED: Final = 12
+"""Metrics that a note lists; some harnesses write dozens."""
+
+
+class Result(NamedTuple):
+    """What a harness recorded of one item and one model.
+
+    Attributes
+    ----------
+    benchmark, model, item : str
+    values : mapping
+        By the name of the metric: a number, a boolean, text that is one of these, or None for an item that was not scored.
+    repeat : int
+    tags : mapping
+        Properties of the item; one of them is its cluster.
+    failure : str or None
+        Why there is no score, where the run failed and not the model.
+    number : int
+        The place in the file, from 1, as rejects name it.
+    part : str or None
+        The subtask of a benchmark with several, each with ids of its own: a cluster, and the first part of the item's name.
+    """
+
+    benchmark: str
+    model: str
+    item: str
+    values: Mapping[str, object] = {}
+    repeat: int = 0
+    tags: Mapping[str, object] = {}
+    failure: str | None = None
+    number: int = 1
+    part: str | None = None
+
+
+class Run(NamedTuple):
+    """What a file records of a run: its item count, the version of its data, and a name that other files of the run share."""
+
+    benchmark: str
+    model: str
+    items: int | None = None
+    version: object = None
+    name: str | None = None
+
+
+Entry = Result | Run | Fault
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A harness: what its files hold, and what counts in them unless an option chooses otherwise.
+
+    Attributes
+    ----------
+    name : str
+        As notes name it, with its article: "a log of promptfoo".
+    read : callable, optional
+        Returns what a whole file holds. It raises `Broken` where the file breaks off, and `Refusal` for a file that is not read.
+    lines : callable, optional
+        Returns for a file a callable that returns what each record of it holds: for files of a record a line, which grow.
+    record : type
+        The fields of a record that are read.
+    metrics : tuple of str
+        The metrics that count, the first of them that a file has; else the first one by name.
+    scale : mapping of str to float
+        The largest value of a metric, where it is not 1.
+    lower : frozenset of str
+        Metrics of which less is better.
+    failed : str
+        Whether failures are skipped or count as 0, as in the tool's own result.
+    cluster : str, optional
+        The tag that is the cluster, before those with usual names.
+    partial : bool
+        Whether one record has some of the metrics of an item, and others have the rest.
+    """
+
+    name: str
+    read: Callable[[LogFile], Iterable[Entry]] | None = None
+    lines: Callable[[LogFile], Callable[[Any], Iterable[Entry]]] | None = None
+    record: type = dict
+    metrics: tuple[str, ...] = ()
+    scale: Mapping[str, float] = field(default_factory=dict)
+    lower: frozenset[str] = frozenset()
+    failed: str = FAILED_SKIP
+    cluster: str | None = None
+    partial: bool = False
+
+
+def open_tool(tool: Tool, log: LogFile) -> Stream:
+    """Open a file of a harness as event lines."""
+    if tool.lines is not None:
+        lines = tool.lines
+        return TranslatedStream(open_stream(log.path), lambda _: _LineTranslator(tool, log, lines(log)))
+    assert tool.read is not None, "a tool reads files or their lines"
+    read = tool.read
+    return DocumentStream(log.path, lambda: write_results(tool, log, read(log)))
+
+
+def write_results(tool: Tool, log: LogFile, entries: Iterable[Entry]) -> Iterator[bytes]:
+    """Write the event lines of a whole file."""
+    return _ResultWriter(tool, log).document(entries)
+
+
+class _LineTranslator(RecordTranslator):
+    """Translates a file that a harness appends to."""
+
+    def __init__(self, tool: Tool, log: LogFile, read: Callable[[Any], Iterable[Entry]]) -> None:
+        super().__init__()
+        self._tool, self._results, self._read = tool, _ResultWriter(tool, log), read
+
+    def events(self, line: bytes) -> Iterator[EventFields | Fault | bytes]:
+        """Return the events of a line."""
+        record: Any
+        try:
+            record = decode_document(line, self._tool.record, self._tool.name)
+        except Broken:
+            found = shorten(line.decode("utf-8", "replace"))
+            yield Fault("record", found, "the line is not a JSON object; check that the file was not cut or edited")
+        except Refusal as refusal:
+            yield refusal.fault
+        else:
+            for entry in self._read(record):
+                yield from self._results.events(entry)
+
+    def end(self) -> Fault | None:
+        """Note what failed; a file that ends has no fault of its own."""
+        self._results.finish()
+        return None
+
+
+class _Metric(NamedTuple):
+    name: str
+    lower: bool
+    largest: float
+
+
+class _ResultWriter:
+    """Turns results into events, under the choices of the command line."""
+
+    def __init__(self, tool: Tool, log: LogFile) -> None:
+        self._tool, self._log, self._choices = tool, log, log.choices
+        self._writer = EventLineWriter()
+        self._metrics: dict[str, _Metric] = {}
+        self._runs: set[tuple[str, str]] = set()
+        self._given: dict[tuple[str, str], Run] = {}
+        self._first_model: str | None = None
+        self._clusters: dict[str, str | None] = {}
+        self._failures: Counter[str] = Counter()
+        self._results = 0
+        log.note_unused(tool.name, "metric", "cluster", "benchmark", "failed")
+
+    def document(self, entries: Iterable[Entry]) -> Iterator[bytes]:
+        """Write the event lines of a whole file."""
+        number = 1
+        for entry in entries:
+            number = entry.number if isinstance(entry, Result) else number
+            for event in self.events(entry):
+                if isinstance(event, EventFields):
+                    yield self._writer.event(event, number)
+                else:
+                    yield event if isinstance(event, bytes) else self._writer.reject(event, number)
+        if not self._results:
+            raise Refusal(
+                "file", "no results", f"{self._tool.name} without any result; check that the run wrote results"
+            )
+        self.finish()
+
+    def finish(self) -> None:
+        """Note how many results are failures, and what they count as."""
+        if not self._failures:
+            return
+        why = ", ".join(f"{shorten(reason)}: {count:,}" for reason, count in self._failures.most_common(5))
+        total = sum(self._failures.values())
+        zero = self._as_zero
+        counted = "count as 0" if zero else "are skipped"
+        other = f"--failed {FAILED_SKIP} skips them" if zero else f"--failed {FAILED_ZERO} counts them as 0"
+        self._log.note(f"{total:,} of {self._results:,} results failed in the run ({why}) and {counted}; {other}")
+
+    @property
+    def _as_zero(self) -> bool:
+        return (self._choices.failed or self._tool.failed) == FAILED_ZERO
+
+    def events(self, entry: Entry) -> Iterator[EventFields | Fault | bytes]:
+        """Return what one entry of a file comes to."""
+        if isinstance(entry, Fault):
+            self._results += 1
+            yield entry
+        elif isinstance(entry, Run):
+            self._given[entry.benchmark, entry.model] = entry
+        elif isinstance(entry, Result):
+            named = self._named(entry)
+            if isinstance(named, Fault):
+                self._results += 1
+                yield named
+                return
+            if (named.benchmark, named.model) not in self._runs:
+                yield from self._begin(entry, named)
+            if (event := self._event(named)) is not None:
+                self._results += 1
+                yield event
+
+    def _named(self, result: Result) -> Result | Fault:
+        """Apply the names on the command line, and place the item in its part."""
+        if result.part is None and self._choices.benchmark is None and self._log.model is None:
+            return result
+        benchmark, item = result.benchmark, result.item
+        if result.part is not None:
+            if self._choices.subtasks:
+                benchmark = f"{benchmark}/{result.part}"
+            else:
+                item = f"{result.part}/{item}"
+        benchmark = self._choices.benchmark or benchmark
+        if self._log.model is None:
+            return result._replace(benchmark=benchmark, item=item)
+        self._first_model = self._first_model or result.model
+        if result.model != self._first_model:
+            name, first = shorten(result.model), shorten(self._first_model)
+            reason = f"{name} is a second model after {first}; use NAME=PATH with a file of one model"
+            return Fault("model", name, reason, benchmark)
+        return result._replace(benchmark=benchmark, item=item, model=self._log.model)
+
+    def _begin(self, entry: Result, named: Result) -> Iterator[bytes]:
+        """Check the run against earlier ones, and declare its item count."""
+        self._runs.add((named.benchmark, named.model))
+        run = self._given.get((entry.benchmark, entry.model), Run(entry.benchmark, entry.model))
+        path = self._log.path
+        task = named.benchmark if named.part is None else f"{named.benchmark}/{named.part}"
+        self._log.runs.add_run(path, task, named.model, run.version, run.name or path.name)
+        if run.items and self._log.declares_items:
+            yield self._writer.declare(named.benchmark, items=run.items)
+
+    def _event(self, result: Result) -> EventFields | Fault | None:
+        if result.failure is None:
+            metric = self._metric(result)
+            if metric is None:
+                return None
+            score = self._score(result, metric)
+            if isinstance(score, Fault):
+                return score
+        else:
+            self._failures[result.failure] += 1
+            score = 0.0 if self._as_zero else None
+        cluster = self._cluster(result)
+        return EventFields(result.benchmark, result.item, result.model, score, cluster, result.repeat)
+
+    def _metric(self, result: Result) -> _Metric | None:
+        """Return the metric of a benchmark; None if this record has others only, as some files spread them."""
+        metric = self._metrics.get(result.benchmark)
+        if metric is None:
+            metric = self._choose(result)
+            if metric is None:
+                return None
+            self._metrics[result.benchmark] = metric
+        return None if self._tool.partial and metric.name not in result.values else metric
+
+    def _choose(self, result: Result) -> _Metric | None:
+        tool, names = self._tool, list(result.values)
+        wanted = self._choices.metric.of(result.benchmark)
+        name = (wanted or "").removesuffix(LOWER)
+        if wanted is None:
+            known = self._log.runs.metrics.get(result.benchmark)
+            usual = next((metric for metric in tool.metrics if metric in names), None)
+            name = known or usual or min(names, default="")
+        if name not in names:
+            if tool.partial and names and wanted is not None:
+                return None
+            choose = f"choose one of {', '.join(map(shorten, names))} with --metric" if names else "check the file"
+            missing = f"there is no metric {shorten(name)}" if name else "there is no metric"
+            raise Refusal("metric", shorten(name), f"{missing}; {choose}", result.benchmark)
+        lower = (wanted or "").endswith(LOWER)
+        if name in tool.lower and not lower:
+            reason = f"less {shorten(name)} is better; use --metric {name}{LOWER}, which counts one minus its value"
+            raise Refusal("metric", shorten(name), reason, result.benchmark)
+        largest = 1.0 if self._choices.scale.of(result.benchmark) is not None else tool.scale.get(name, 1.0)
+        if wanted is None:
+            self._log.runs.metrics.setdefault(result.benchmark, name)
+        self._note(result, _Metric(name, lower, largest), names)
+        return _Metric(name, lower, largest)
+
+    def _note(self, result: Result, metric: _Metric, names: list[str]) -> None:
+        others = [shorten(name) for name in names if name != metric.name]
+        more = f" and {len(others) - _LISTED:,} more" if len(others) > _LISTED else ""
+        also = f" (also available: {', '.join(others[:_LISTED])}{more})" if others else ""
+        scale = f", divided by {metric.largest:g}" if metric.largest != 1 else ""
+        parts = [f"metric {shorten(metric.name)}{' (less is better)' if metric.lower else ''}{scale}{also}"]
+        field = self._cluster_field(result)
+        parts.append(f"clusters by {shorten(field)}" if field else "no clusters")
+        self._log.notices.choice(result.benchmark, "; ".join(parts))
+        if result.part is not None and not self._choices.subtasks:
+            self._log.notices(
+                f"{shorten(result.benchmark)}: its subtasks are one benchmark, and ids begin with the subtask; --subtasks keeps them apart"
+            )
+
+    def _score(self, result: Result, metric: _Metric) -> float | bool | Fault | None:
+        value = result.values.get(metric.name)
+        value = read_score(value) if isinstance(value, str) else value
+        if value is None:
+            return None if metric.name in result.values else self._fault(result, metric, _MISSING)
+        value = self._choices.scaled(value, result.benchmark)
+        if isinstance(value, float) and math.isnan(value):
+            return None
+        if not isinstance(value, bool | int | float):
+            return self._fault(result, metric, "is not a number; choose another metric with --metric")
+        if metric.largest != 1:
+            value = math.inf if value > metric.largest else value / metric.largest
+        if not 0 <= value <= 1:
+            return self._fault(result, metric, _OUT_OF_RANGE)
+        if metric.lower:
+            return 1.0 - value
+        return value if isinstance(value, bool) else float(value)
+
+    def _fault(self, result: Result, metric: _Metric, problem: str) -> Fault:
+        value = result.values.get(metric.name)
+        found = "nothing" if value is None else "a list" if isinstance(value, list | dict) else shorten(value)
+        reason = problem if value is None else f"{found} {problem}"
+        return Fault(shorten(metric.name), found, reason, result.benchmark)
+
+    def _cluster(self, result: Result) -> str | None:
+        if result.benchmark not in self._clusters:
+            self._clusters[result.benchmark] = self._cluster_field(result)
+        name = self._clusters[result.benchmark]
+        return result.part if name == _PART else cluster_of(result.tags, name)
+
+    def _cluster_field(self, result: Result) -> str | None:
+        if self._choices.cluster == NONE:
+            return None
+        own = self._tool.cluster
+        if self._choices.cluster is None and own in result.tags:
+            return own
+        if self._choices.cluster is None and result.part is not None and not self._choices.subtasks:
+            return _PART
+        return self._choices.cluster_field(result.tags)

@@ -1,0 +1,46 @@
+"""LiveCodeBench: the performances of its leaderboard, one document for all models."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from monitor.ingest.formats.documents import read_document, text_of
+from monitor.ingest.formats.log_file import LogFile
+from monitor.ingest.formats.results import Entry, Result, Tool
+from schemas.decode import Fault
+from schemas.text import shorten
+
+
+class Document(msgspec.Struct):
+    """What is read of the document."""
+
+    performances: list[dict[str, Any]]
+
+
+_FIELDS: Final = frozenset({"model", "question_id", "sample_id", "date", "difficulty", "platform"})
+
+
+def read(log: LogFile) -> Iterator[Entry]:
+    """Return the results of all models: a sample is an item, and its question a cluster."""
+    for number, row in enumerate(read_document(log.path, Document, TOOL.name).performances, 1):
+        question, sample, model = text_of(row.get("question_id")), text_of(row.get("sample_id")), row.get("model")
+        if question is None or not isinstance(model, str):
+            name = "question_id" if question is None else "model"
+            yield Fault(name, shorten(row.get(name)), f"the performance has no {name}; add it", _BENCHMARK)
+            continue
+        values = {name: value for name, value in row.items() if name not in _FIELDS}
+        item = question if sample is None else sample
+        tags = {**row, "question_id": question} if sample is not None else row
+        yield Result(_BENCHMARK, model, item, values, tags=tags, number=number)
+
+
+_BENCHMARK: Final = "livecodebench"
+
+TOOL: Final = Tool(
+    "performances of LiveCodeBench",
+    read,
+    metrics=("Pass@1", "pass@1"),
+    scale={"Pass@1": 100.0, "pass@1": 100.0, "Pass@1-COT": 100.0},
+    cluster="question_id",
+)

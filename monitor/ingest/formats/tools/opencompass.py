@@ -1,0 +1,51 @@
+"""OpenCompass: ``results/MODEL/DATASET.json`` of a run with ``--dump-eval-details``."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from monitor.ingest.files.event_lines import Refusal
+from monitor.ingest.formats.documents import read_document
+from monitor.ingest.formats.log_file import LogFile
+from monitor.ingest.formats.results import Entry, Result, Tool
+from schemas.decode import Fault
+from schemas.text import shorten
+
+_VERDICTS: Final = ("is_correct", "correct")
+_SPLIT: Final = re.compile(r"(.+)_(\d+)")
+
+
+class Results(msgspec.Struct):
+    """What is read of a file of results."""
+
+    details: list[dict[str, Any]] | dict[str, Any]
+
+
+def read(log: LogFile) -> Iterator[Entry]:
+    """Return the results of a dataset."""
+    details = read_document(log.path, Results, TOOL.name).details
+    model, benchmark, part = log.path.parent.name, log.path.name.partition(".json")[0], None
+    split = _SPLIT.fullmatch(benchmark)
+    if split and log.path.with_name(f"{split[1]}_0.json").exists():
+        benchmark, part = split[1], split[2]
+    rows = details.items() if isinstance(details, dict) else ((str(k), row) for k, row in enumerate(details))
+    log.note(f"the model is called {shorten(model)}, like the folder")
+    for number, (key, row) in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            continue  # a dict of details also has counts of the whole set
+        name = next((name for name in _VERDICTS if name in row), None)
+        if name is None:
+            reason = f"detail {shorten(key)} has none of {', '.join(_VERDICTS)}; use an evaluator that judges each item, or --map"
+            raise Refusal("details", shorten(key), reason, benchmark)
+        item = row.get("example_abbr")
+        item = item if isinstance(item, str) else key if part is None else f"{part}/{key}"
+        verdicts = row[name] if isinstance(row[name], list) else [row[name]]
+        if not verdicts:
+            yield Fault(name, "an empty list", f"{shorten(item)} has no verdict; run it again", benchmark)
+        for repeat, verdict in enumerate(verdicts):
+            yield Result(benchmark, model, item, {name: verdict}, repeat, row, number=number)
+
+
+TOOL: Final = Tool("results of OpenCompass", read)

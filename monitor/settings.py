@@ -59,6 +59,19 @@ class Settings(BaseSettings):
     anonymous_read: str | None = Field(
         None, description="benchmarks that may be read without a token: names separated by commas, * for any characters"
     )
+    client_events_per_second: Annotated[float | None, Field(gt=0)] = Field(
+        None, description="events that a token, or an address without one, may send over HTTP; without it, no limit"
+    )
+    client_bytes_per_second: Annotated[float | None, Field(gt=0)] = Field(
+        None, description="the same for bytes of bodies, after decompression"
+    )
+    audit_file: Path | None = Field(
+        None, description="file that gets a line for each request that writes, declares or is refused; without it, none"
+    )
+    audit_bytes: Annotated[int, Field(ge=10_000)] = Field(
+        50_000_000,
+        description="size at which the audit file is moved to its name with .1, which replaces the one before",
+    )
     max_body_bytes: Annotated[int, Field(ge=1_000)] = Field(
         16_000_000, description="largest request body, after decompression"
     )

@@ -15,6 +15,8 @@ from monitor.logs.errors import LogError
 from monitor.logs.faust_app import FaustApp
 from monitor.publish.relay import Publisher
 from monitor.publish.webhook import Webhook
+from monitor.serve.access.audit import Audit
+from monitor.serve.access.limits import ClientLimits
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.api.intake import Intake
 from monitor.serve.application import make_application
@@ -163,6 +165,8 @@ class MonitorProcess:
             low_coverage=settings.low_coverage,
             intake=self._intake(),
             body_bytes=settings.max_body_bytes,
+            limits=ClientLimits(settings.client_events_per_second, settings.client_bytes_per_second),
+            audit=Audit(settings.audit_file, settings.audit_bytes),
         )
         self.web = WebServer(web, settings.host, settings.port)
         self._cleanup.push_async_callback(self.web.stop)

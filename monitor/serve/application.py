@@ -6,8 +6,10 @@ from typing import Final
 from fastapi import FastAPI, Request, Response
 from starlette.types import ASGIApp
 
+from monitor.serve.access.audit import Audit
 from monitor.serve.access.caller import may_read
 from monitor.serve.access.control import AccessControl
+from monitor.serve.access.limits import ClientLimits
 from monitor.serve.access.routes import caller_routes
 from monitor.serve.access.rules import AccessRules, require_all
 from monitor.serve.api.body_reader import BodyReader
@@ -19,6 +21,7 @@ from monitor.serve.api.read_routes import read_routes
 from monitor.serve.api.run_routes import run_routes
 from monitor.serve.api.state_watcher import StateWatcher
 from monitor.serve.api.write_routes import write_routes
+from monitor.serve.api.writing import WriteRules
 from monitor.serve.metrics.collector import program_version
 from monitor.serve.page_files import page_routes
 from monitor.serve.report_cache import ReportCache
@@ -31,10 +34,11 @@ class _Application(FastAPI):
     """An application inside the access control, so that its error responses carry the security headers too."""
 
     access: AccessRules
+    audit: Audit
     loopback: bool = True
 
     def build_middleware_stack(self) -> ASGIApp:
-        return AccessControl(super().build_middleware_stack(), self.access, loopback=self.loopback)
+        return AccessControl(super().build_middleware_stack(), self.access, self.audit, loopback=self.loopback)
 
 
 def make_application(
@@ -47,6 +51,8 @@ def make_application(
     low_coverage: float,
     intake: Intake | None = None,
     body_bytes: int = BODY_BYTES,
+    limits: ClientLimits | None = None,
+    audit: Audit | None = None,
 ) -> FastAPI:
     """Make the application.
 
@@ -67,7 +73,12 @@ def make_application(
         Appends posted events; without it they are refused.
     body_bytes : int
         Largest inflated request body.
+    limits : ClientLimits, optional
+        What each client may send.
+    audit : Audit, optional
+        Gets a line for each request that writes or is refused.
     """
+    limits, audit = limits or ClientLimits(), audit or Audit()
     web = _Application(
         title="rankwatch",
         version=program_version(),
@@ -76,7 +87,7 @@ def make_application(
         openapi_url=None,
         redirect_slashes=False,
     )
-    web.access, web.loopback = access, loopback
+    web.access, web.loopback, web.audit = access, loopback, audit
     watcher = web.state.watcher = StateWatcher(reports)
     readable = reports.readable_by(may_read)
     add_problems(web)
@@ -87,7 +98,9 @@ def make_application(
     web.include_router(read_routes(readable))
     web.include_router(run_routes(readable))
     web.include_router(change_routes(readable, watcher))
-    web.include_router(write_routes(reports, intake or ReadOnlyIntake(), BodyReader(body_bytes)))
+    web.include_router(
+        write_routes(reports, intake or ReadOnlyIntake(), WriteRules(BodyReader(body_bytes), limits, audit))
+    )
     return web
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from monitor.serve.access.audit import Audit
 from monitor.serve.access.caller import Caller, set_caller
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.api.problems import ProblemError
@@ -45,14 +46,16 @@ class AccessControl:
     app : ASGI application
     rules : AccessRules
         They hold for every request but those of the probes and the files of the page, which hold no data.
+    audit : Audit
+        Gets a line for each request without valid credentials.
     loopback : bool
         Whether the server is reachable from this machine only. It then accepts loopback names only as Host, against DNS rebinding, and
         refuses writes from pages of another origin.
     """
 
-    def __init__(self, app: ASGIApp, rules: AccessRules, *, loopback: bool) -> None:
+    def __init__(self, app: ASGIApp, rules: AccessRules, audit: Audit, *, loopback: bool) -> None:
         self.app = app
-        self._rules = rules
+        self._rules, self._audit = rules, audit
         self._loopback = loopback
         self._public = PROBES | page_paths().keys()
 
@@ -77,6 +80,9 @@ class AccessControl:
         try:
             caller = self._admit(scope)
         except ProblemError as refusal:
+            if refusal.problem.status in {400, 401}:
+                client = scope.get("client")
+                self._audit.refused(client[0] if client else "", scope["path"], refusal.problem.status)
             await refusal.response()(scope, receive, send_checked)
             return
         with suppress(_Withdrawn):

@@ -15,12 +15,12 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.access.caller import may_read
 from monitor.serve.access.rules import require, require_any
 from monitor.serve.api.body_parser import parse_body
-from monitor.serve.api.body_reader import BodyReader
 from monitor.serve.api.intake import Intake, IntakeError, Submission
 from monitor.serve.api.openapi import request_schema
 from monitor.serve.api.problems import ProblemError, fault_detail, validation_problem
 from monitor.serve.api.read_routes import unknown_benchmark
 from monitor.serve.api.refusals import refuse
+from monitor.serve.api.writing import WriteRules, Writing
 from monitor.serve.report_cache import ReportCache
 from schemas.api import Accepted, DeclarationTaken, EndTaken, RunName
 from schemas.decode import Fault, validate_body
@@ -45,7 +45,7 @@ _WRITE_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     },
     413: {"description": "The body is too large."},
     415: {"description": "The content type or the encoding is not supported."},
-    429: {"description": "This client sends too much at once. Retry."},
+    429: {"description": "This client has sent too much. Retry after the time in `Retry-After`."},
     503: {"description": "The log cannot be written now, or all clients send too much at once. Retry."},
 }
 _EVENTS_BODY: Final = {
@@ -72,37 +72,44 @@ def _json_body(model: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
-def write_routes(reports: ReportCache, intake: Intake, bodies: BodyReader) -> APIRouter:
+def write_routes(reports: ReportCache, intake: Intake, rules: WriteRules) -> APIRouter:
     """Make the routes that append to the log."""
     routes = APIRouter(prefix="/api/v1")
-    _add_events(routes, reports, intake, bodies)
-    _add_declarations(routes, reports, intake, bodies)
-    _add_ends(routes, reports, intake, bodies)
+    _add_events(routes, reports, intake, rules)
+    _add_declarations(routes, reports, intake, rules)
+    _add_ends(routes, reports, intake, rules)
     return routes
 
 
-def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, bodies: BodyReader) -> None:
+def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, rules: WriteRules) -> None:
     @routes.post("/events", openapi_extra=_EVENTS_BODY, responses=_WRITE_ERRORS, response_model=Accepted)
     async def events(request: Request) -> Response:
         """Append events durably.
 
         A request with a record that cannot be read is refused as a whole, with an error for each. Records that can be read and that the
         state refuses (scores of ended runs or of items that are not declared, names beyond a limit, ends of runs without scores) are listed
-        in `rejected` and are not stored; the rest is. Sending a request twice is safe: only the first score of a key counts.
+        in `rejected` and are not stored; the rest is. Sending a request twice is safe: only the first score of a key counts. With an
+        `Idempotency-Key` the second one gets the answer of the first one, and nothing is appended.
         """
-        require_any("write")
-        media_type = _media_type(request, _EVENT_TYPES)
-        body = await bodies.read(request)
+        with rules.writing(request) as writing:
+            require_any("write")
+            media_type = _media_type(request, _EVENT_TYPES)
+            body = await writing.body()
+            return await writing.once(body, lambda: append(writing, body, media_type))
+
+    async def append(writing: Writing, body: bytes, media_type: str) -> Response:
         if len(body) > _LARGE_BYTES:
             submission = await in_background(lambda: parse_body(body, media_type))
         else:
             submission = parse_body(body, media_type)
+        writing.count_all(submission)
         require_submission(submission)
         for place, declaration in enumerate(submission.declarations):
             if place % _CHECKED_AT_ONCE == 0:
                 await asyncio.sleep(0)
             _check(reports, intake, declaration)
         submission, rejected = await refuse(reports, intake, submission, _until)
+        writing.rejected = len(rejected)
         if submission:
             await _append(intake, submission)
         accepted = Accepted(
@@ -135,7 +142,7 @@ def _media_type(request: Request, supported: Sequence[str]) -> str:
     return media_type
 
 
-def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, bodies: BodyReader) -> None:
+def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, rules: WriteRules) -> None:
     @routes.get("/declarations")
     async def declaration(benchmark: Name) -> Spec:
         """Return the declaration in force."""
@@ -151,16 +158,18 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, b
     @routes.put("/declarations", status_code=202, openapi_extra=_json_body(Spec), responses=_WRITE_ERRORS)
     async def declare(benchmark: Name, request: Request) -> DeclarationTaken:
         """Declare a benchmark before its first score, or again as the next version."""
-        require("declare", [benchmark])
-        _media_type(request, ("application/json",))
-        try:
-            spec = validate_body(Spec, await bodies.read(request), "declaration")
-        except ValidationError as error:
-            raise validation_problem(error.errors(), Spec.model_fields) from error
-        declaration = Declaration.model_validate(spec.model_dump() | {"declare": benchmark})
-        _check(reports, intake, declaration)
-        place = await _append(intake, Submission.empty()._replace(declarations=[declaration]))
-        in_force = await _until(lambda: _in_force(reports, intake, declaration))
+        with rules.writing(request) as writing:
+            writing.count("declare", benchmark)
+            require("declare", [benchmark])
+            _media_type(request, ("application/json",))
+            try:
+                spec = validate_body(Spec, await writing.body(), "declaration")
+            except ValidationError as error:
+                raise validation_problem(error.errors(), Spec.model_fields) from error
+            declaration = Declaration.model_validate(spec.model_dump() | {"declare": benchmark})
+            _check(reports, intake, declaration)
+            place = await _append(intake, Submission.empty()._replace(declarations=[declaration]))
+            in_force = await _until(lambda: _in_force(reports, intake, declaration))
         return DeclarationTaken(benchmark=benchmark, place=place, in_force=in_force, spec=spec)
 
 
@@ -182,27 +191,38 @@ def _in_force(reports: ReportCache, intake: Intake, declaration: Declaration) ->
     return False
 
 
-def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, bodies: BodyReader) -> None:
-    @routes.post("/benchmarks/{name:path}/ended", openapi_extra=_json_body(End), responses=_WRITE_ERRORS)
-    async def end_runs(name: str, request: Request) -> EndTaken:
+def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, rules: WriteRules) -> None:
+    @routes.post(
+        "/benchmarks/{name:path}/ended",
+        openapi_extra=_json_body(End),
+        responses=_WRITE_ERRORS,
+        response_model=EndTaken,
+    )
+    async def end_runs(name: str, request: Request) -> Response:
         """End runs: nothing more of them will come. Later scores of an ended run are refused.
 
         The body names the model, or is {} for every run of the benchmark. Sending a request twice is safe.
         """
-        require("write", [name])
-        _media_type(request, ("application/json",))
-        try:
-            end = validate_body(End, await bodies.read(request), "end")
-        except ValidationError as error:
-            raise validation_problem(error.errors(), End.model_fields) from error
+        with rules.writing(request) as writing:
+            writing.count("end", name)
+            require("write", [name])
+            _media_type(request, ("application/json",))
+            body = await writing.body()
+            try:
+                end = validate_body(End, body, "end")
+            except ValidationError as error:
+                raise validation_problem(error.errors(), End.model_fields) from error
+            return await writing.once(body, lambda: append(name, end))
 
+    async def append(name: str, end: End) -> Response:
         await _until(lambda: isinstance(_runs(reports, name, end), list))  # its scores may have been posted just before
         runs = _runs(reports, name, end)
         if isinstance(runs, ProblemError):
             raise runs
         place = await _append(intake, Submission.empty()._replace(ended=[Ended(ended=name, **end.model_dump())]))
         in_force = await _until(lambda: _have_ended(reports, name, runs))
-        return EndTaken(benchmark=name, place=place, in_force=in_force, runs=runs)
+        taken = EndTaken(benchmark=name, place=place, in_force=in_force, runs=runs)
+        return Response(taken.model_dump_json(), media_type="application/json")
 
 
 def _runs(reports: ReportCache, name: str, end: End) -> list[RunName] | ProblemError:

@@ -80,7 +80,7 @@ class Settings(BaseSettings):
         5.0, description="how often pair sums are saved, for a quick restart"
     )
     max_rejected: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.1, description="largest share of lines that may be unreadable"
+        0.1, description="largest share of the lines of files that may be unreadable"
     )
     low_coverage: Annotated[float, Field(ge=0, le=1)] = Field(
         LOW_COVERAGE, description="mark a model in the ranking if it has scores for less than this share of the items"

@@ -18,6 +18,8 @@ class MemoryStore:
         self.state.last = delta.last or self.state.last
         self.state.gaps = self.state.gaps if delta.gaps is None else delta.gaps
         self.state.counters = dict(delta.counters)
+        suspects = {each.benchmark: each for each in self.state.suspects} | delta.suspects
+        self.state.suspects = [each for each in suspects.values() if not each.clear]
         known = {b.name: b for b in self.state.benchmarks}
         for change in delta.benchmarks:
             stored = known.get(change.name)

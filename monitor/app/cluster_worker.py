@@ -78,7 +78,7 @@ class ClusterWorker(MonitorProcess):
         compression = None if settings.kafka_compression == "none" else settings.kafka_compression
         self._producer = KafkaProducer(options, compression=compression, timeout=settings.start_seconds)
         await self._cleanup.enter_async_context(self._producer)
-        self._letters = DeadLetterTopic(self._producer, settings.topic, settings.max_rejected)
+        self._letters = DeadLetterTopic(self._producer, settings.topic)
         self._origin_key = OriginKey(await self.store.origin_secret(), self._source.identity)
         self._republish = Republisher(self._producer, settings.topic, self._source.partitions, self._origin_key)
 

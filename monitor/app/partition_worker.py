@@ -1,7 +1,9 @@
 """Load, fold, commit, relay and release one partition."""
 
 import asyncio
+import shlex
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from math import inf
@@ -16,7 +18,7 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.limits import SNAPSHOT_PAIRS, Limits
 from monitor.engine.partition import Partition
 from monitor.engine.slices import Pace
-from monitor.engine.state.delta import DeadLetter, Delta, Misrouted, StoredState
+from monitor.engine.state.delta import DeadLetter, Delta, Misrouted, StoredState, Suspect
 from monitor.engine.state.pairs import pair_count
 from monitor.publish.relay import Publisher, Relay
 from monitor.serve.metrics.process_metrics import ProcessMetrics
@@ -47,6 +49,10 @@ KeepDeadLetters = Callable[[int, Sequence[DeadLetter]], Awaitable[int]]
 
 Republish = Callable[[int, Sequence[Misrouted]], Awaitable[None]]
 """Publishes records of a partition to their owners, in order; returns once all are durable."""
+
+
+class _FoldCrashed(Exception):  # noqa: N818 - what happened
+    """The engine raised an error that is its own: not of the store, the brokers or the machine."""
 
 
 def _is_large(stored: StoredState) -> bool:
@@ -126,6 +132,8 @@ class PartitionWorker:
         self._outbox_bound = OUTBOX_LIMIT
         """Upper bound of the outbox length; asking the store after each chunk would cost a round trip."""
         self._saved: dict[str, int] = {}
+        self._quarantined: dict[str, Suspect] = {}
+        """The benchmarks in quarantine as of the last report."""
 
     async def load(self) -> None:
         """Load the state from the store, and drop the state in memory."""
@@ -137,6 +145,7 @@ class PartitionWorker:
         # The sums of large benchmarks take seconds, in which probes are answered.
         self.partition = await in_background(restore) if _is_large(stored) else restore()
         self._torn = False
+        self._count_quarantine()
         if self.partition.off == 0:
             self.partition.off = self._first_offset
         if self.partition.off < self._earliest:
@@ -182,16 +191,18 @@ class PartitionWorker:
         async with self.folding:
             if chunk.start != self.partition.off:
                 return chunk.start < self.partition.off  # read before a seek
-            delta = await self._fold(chunk)
             self._process_metrics.chunk_records.observe(len(chunk.records))
+            parts, changes = [chunk], 0
             try:
-                await self._wait_for_commit()
-                await self._publish_rejected(delta)
-                self._commit = asyncio.create_task(self._store_delta(delta))
-                for _ in range(_TURNS_TO_SEND):
-                    await asyncio.sleep(0)
-                if delta.is_large or not follows():
-                    await self._wait_for_commit()
+                while parts:
+                    part = parts.pop()
+                    try:
+                        delta = await self._fold(part)
+                    except _FoldCrashed as crash:
+                        parts += await self._contain(part, crash)
+                        continue
+                    await self._store_in_turn(delta, wait=bool(parts) or not follows())
+                    changes += sum(len(benchmark.changes) for benchmark in delta.benchmarks)
             except StaleState as error:
                 self._process_metrics.stale_commits.inc()
                 log.warning(
@@ -199,15 +210,61 @@ class PartitionWorker:
                 )
                 await self.load()
                 return False
-        if changes := sum(len(benchmark.changes) for benchmark in delta.benchmarks):
+        if changes:
             await self._wait_for_outbox(changes)
         return True
+
+    async def _store_in_turn(self, delta: Delta, *, wait: bool) -> None:
+        """Start the commit of a delta after the last one has ended; wait for it if asked, or if it is large."""
+        await self._wait_for_commit()
+        await self._publish_rejected(delta)
+        self._commit = asyncio.create_task(self._store_delta(delta))
+        for _ in range(_TURNS_TO_SEND):
+            await asyncio.sleep(0)
+        if delta.is_large or wait:
+            await self._wait_for_commit()
+
+    async def _contain(self, chunk: Chunk, crash: _FoldCrashed) -> list[Chunk]:
+        """Load the state of before a chunk that crashes the fold; return the smaller chunks to fold instead, the first one last.
+
+        A chunk of one record cannot be smaller: its benchmarks are set aside, or, if they were already, the record is rejected.
+        """
+        await self._wait_for_commit()
+        self._torn = True
+        await self.load()
+        cause = crash.__cause__
+        assert cause is not None
+        if len(chunk.records) > 1:
+            return list(reversed(chunk.halves()))
+        if not self._set_aside(chunk, cause):
+            await self._store_in_turn(self.partition.pass_over(chunk, cause), wait=True)
+            return []
+        return [chunk]
+
+    def _set_aside(self, chunk: Chunk, cause: BaseException) -> bool:
+        try:
+            return self.partition.set_aside(chunk, cause)
+        except Exception:  # noqa: BLE001 - what crashes the fold may crash this too
+            return False
 
     async def _fold(self, chunk: Chunk) -> Delta:
         """Fold a chunk in memory; between its slices others have their turns."""
         self._torn = True
         with self._process_metrics.fold_seconds.time():
-            delta = await in_turns(self.partition.fold_in_slices(chunk, self._pace), self._pace, self._state)
+            try:
+                delta = await in_turns(self.partition.fold_in_slices(chunk, self._pace), self._pace, self._state)
+            except MemoryError:
+                raise  # of the machine, not of a record
+            except Exception as error:
+                log.error(  # noqa: TRY400 - the locals of a traceback are questions of an evaluation
+                    "a chunk crashes the fold",
+                    partition=self.number,
+                    offset=chunk.start,
+                    end=chunk.end,
+                    error=repr(error)[:200],
+                    place="".join(traceback.format_tb(error.__traceback__)[-2:]),
+                )
+                raise _FoldCrashed from error
         self._torn = False
         self.last = delta.last or self.last
         return delta
@@ -232,10 +289,33 @@ class PartitionWorker:
         with self._process_metrics.commit_seconds.time():
             await self._store.commit(delta, at)
         self.committed = delta.off
+        self._report_quarantine(delta)
         record_commit(self.commit_times, delta, at)
         self._moved.set()
         if any(benchmark.changes for benchmark in delta.benchmarks):
             self._wake()
+
+    def _report_quarantine(self, delta: Delta) -> None:
+        """Log what a stored chunk has set aside or released, and count it."""
+        for name, suspect in delta.suspects.items():
+            known = self._quarantined.get(name)
+            if suspect.since is not None and (known is None or known.since != suspect.since):
+                log.error(
+                    "a benchmark is set aside",
+                    benchmark=name,
+                    partition=self.number,
+                    offset=suspect.since,
+                    reason=suspect.reason,
+                    release=f"rankwatch quarantine release {shlex.quote(name)}",
+                )
+            elif suspect.since is None and known is not None:
+                log.info("a benchmark is released", benchmark=name, partition=self.number, set_aside=known.records)
+        if delta.suspects:
+            self._count_quarantine()
+
+    def _count_quarantine(self) -> None:
+        self._quarantined = {suspect.benchmark: suspect for suspect in self.partition.quarantine}
+        self._process_metrics.quarantined.labels(str(self.number)).set(len(self._quarantined))
 
     def _wake(self) -> None:
         for relay in self._relays:

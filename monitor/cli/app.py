@@ -11,6 +11,7 @@ from monitor.cli.doctor import doctor
 from monitor.cli.gate import gate
 from monitor.cli.order import order
 from monitor.cli.plan import plan
+from monitor.cli.quarantine import quarantine
 from monitor.cli.report import report
 from monitor.cli.reproduce import reproduce
 from monitor.cli.run import run
@@ -24,7 +25,7 @@ from monitor.cli.watch import watch
 PANELS: Final[dict[str, dict[str, Any]]] = {
     "Start here": {"demo": demo, "report": report, "watch": watch, "gate": gate},
     "Plan": {"plan": plan, "order": order},
-    "Serve": {"run": run, "send": send, "doctor": doctor, "state": state, "token": token},
+    "Serve": {"run": run, "send": send, "doctor": doctor, "quarantine": quarantine, "state": state, "token": token},
     "Reference": {"config": config, "schema": schema, "reproduce": reproduce},
 }
 

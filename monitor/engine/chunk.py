@@ -41,7 +41,8 @@ class Chunk(NamedTuple):
 
     `start` is the end of the previous chunk (a gap may come before the first record), `end` the start of the next one. `offsets[i]` is
     the offset of `records[i]`: bytes of a file, or messages of a topic; the engine only needs offsets that grow. `origins[i]` is the
-    verified origin of a republished record, None for any other; `origins` is None when no record has one.
+    verified origin of a republished record, None for any other; `origins` is None when no record has one. `keys[i]` is the key of the
+    record, where the log has keys.
     """
 
     partition: int
@@ -50,13 +51,24 @@ class Chunk(NamedTuple):
     offsets: Sequence[int]
     records: Sequence[bytes]
     origins: Sequence[Origin | None] | None = None
+    keys: Sequence[bytes | None] | None = None
 
     def parts(self, size: int) -> Iterator["Chunk"]:
         """Yield the records in parts of at most `size`."""
         for start in range(0, len(self.records), size):
             part = slice(start, start + size)
-            origins = None if self.origins is None else self.origins[part]
-            yield self._replace(offsets=self.offsets[part], records=self.records[part], origins=origins)
+            yield self._taken(part)
+
+    def halves(self) -> "tuple[Chunk, Chunk]":
+        """Return the chunk as two consecutive ones; it holds at least two records."""
+        middle = len(self.records) // 2
+        first, second = self._taken(slice(middle)), self._taken(slice(middle, None))
+        return first._replace(end=self.offsets[middle]), second._replace(start=self.offsets[middle])
+
+    def _taken(self, part: slice) -> "Chunk":
+        origins = None if self.origins is None else self.origins[part]
+        keys = None if self.keys is None else self.keys[part]
+        return self._replace(offsets=self.offsets[part], records=self.records[part], origins=origins, keys=keys)
 
 
 @dataclass

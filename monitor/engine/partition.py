@@ -17,16 +17,19 @@ from monitor.engine.slices import Pace, Slices, Whole, run_slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Gap, Misrouted, Source, StoredState
 from monitor.engine.state.keys import record_digest
+from monitor.engine.state.quarantine import Quarantine, crash_reason
 from monitor.engine.state.restore import restore_benchmark
 from monitor.engine.steps import (
     Declared,
     Decoder,
     FileLine,
+    Released,
     Republished,
     RunEnded,
     SpanRead,
     SpanSkipped,
     Step,
+    Unreadable,
     dead_letter,
 )
 from schemas.decode import Fault, check_object
@@ -64,6 +67,8 @@ class Partition:
         self.gaps: list[Gap] = []
         """Records that the log no longer held when they were to be folded."""
         self.counters = dict.fromkeys(_COUNTERS, 0)
+        self.quarantine = Quarantine()
+        """The benchmarks that are set aside, and those with unreadable records."""
 
     @classmethod
     def restore(
@@ -78,6 +83,9 @@ class Partition:
         self.counters |= stored.counters
         self.benchmarks = {benchmark.name: restore_benchmark(benchmark) for benchmark in stored.benchmarks}
         self.usage = reduce(Usage.plus, map(usage_of, self.benchmarks.values()), NOTHING)
+        self.quarantine = Quarantine(stored.suspects)
+        for suspect in self.quarantine:
+            self._note_quarantine(suspect.benchmark)
         return self
 
     def fold(self, chunk: Chunk) -> Delta:
@@ -116,6 +124,46 @@ class Partition:
             benchmark.gaps = [*benchmark.gaps, gap]
             folding.touch(benchmark)
         return run_slices(folding.finish())
+
+    def set_aside(self, chunk: Chunk, error: BaseException) -> bool:
+        """Set the benchmarks of a chunk's only record aside, which crashes the fold; return False if it names none that is not yet.
+
+        Such a crash may depend on more than the log: on the program, or on the machine. So the decision is stored with the next chunk that
+        is folded, and holds from this record on.
+        """
+        decoder = Decoder(None if self.owner is None else self.is_ours, self.sources, self.origins)
+        names = set()
+        for step in decoder.steps(chunk):
+            match step:
+                case EventBatch():
+                    names.add(step.benchmark)
+                case Declared():
+                    names.add(step.declaration.declare)
+                case RunEnded():
+                    names.add(step.ended.ended)
+        fresh = [name for name in sorted(names) if self.quarantine.of(name) is None]
+        for name in fresh:
+            self.quarantine.impose(name, chunk.offsets[0], crash_reason(error, chunk.offsets[0]))
+        return bool(fresh)
+
+    def pass_over(self, chunk: Chunk, error: BaseException) -> Delta:
+        """Reject a chunk's only record, which crashes the fold even without its benchmarks; return the changes to store."""
+        folding = _Folding(self, chunk.end, Whole())
+        reason = f"{crash_reason(error, chunk.offsets[0])}; report it with the record"
+        fault = Fault("record", type(error).__name__, reason)
+        folding.take_letter(dead_letter(fault, chunk.offsets[0], 0, chunk.records[0]))
+        self.counters["records"] += 1
+        delta = run_slices(folding.finish())
+        delta.last = (chunk.offsets[0], record_digest(chunk.records[0]))
+        return delta
+
+    def _note_quarantine(self, name: str) -> None:
+        """Let a benchmark show that it is set aside, or that it no longer is."""
+        benchmark = self.benchmarks.get(name)
+        suspect = self.quarantine.of(name)
+        if benchmark is not None and benchmark.quarantine != suspect:
+            benchmark.quarantine = suspect
+            benchmark.revision += 1
 
     def fold_events(
         self,
@@ -190,7 +238,8 @@ class _Folding:
 
     def take(self, step: Step) -> Slices[None]:
         """Apply a step; events wait for `flush`."""
-        partition, delta = self.partition, self.delta
+        if self.partition.quarantine and self._is_set_aside(step):
+            return
         match step:
             case EventBatch():
                 self.pending.setdefault(step.benchmark, []).append(step)
@@ -200,8 +249,21 @@ class _Folding:
             case RunEnded():
                 yield from self._end_runs(step)
                 yield True
+            case Unreadable(letter, benchmark):
+                if benchmark is not None:
+                    self.partition.quarantine.unreadable(benchmark, letter.offset)
+                self.take_letter(letter)
             case DeadLetter():
-                self._reject(step)
+                self.take_letter(step)
+            case Released(benchmark):
+                self.partition.quarantine.release(benchmark)
+            case _:
+                self._note(step)
+
+    def _note(self, step: Step) -> None:
+        """Take over what the log shows besides events."""
+        partition, delta = self.partition, self.delta
+        match step:
             case Misrouted():
                 delta.misrouted.append(step)
                 partition.counters["misrouted"] += 1
@@ -213,6 +275,20 @@ class _Folding:
             case Republished(origin):
                 partition.origins[origin.partition] = delta.origins[origin.partition] = (origin.offset, origin.place)
                 partition.counters["republished"] += 1
+
+    def _is_set_aside(self, step: Step) -> bool:
+        """Return whether a step is of a benchmark in quarantine: it is counted, and stays in the log."""
+        takes = self.partition.quarantine.takes
+        match step:
+            case EventBatch():
+                return takes(step.benchmark, len(step.events), step.offsets[-1])
+            case Declared():
+                return takes(step.declaration.declare, 1, step.offset)
+            case RunEnded():
+                return takes(step.ended.ended, 1, step.offset)
+            case Unreadable(letter, str(benchmark)) if self.partition.quarantine.of(benchmark) is not None:
+                return takes(benchmark, 1, letter.offset)  # no flood of letters is kept
+        return False
 
     def flush(self) -> Slices[None]:
         """Fold pending events, then count pending rejects."""
@@ -245,7 +321,7 @@ class _Folding:
             self.partition.usage = limits.others.plus(usage_of(benchmark))
         for k, fault in refused:
             raw = msgspec.json.encode(batch.events[k])
-            self._reject(dead_letter(fault, batch.offsets[k], batch.indices[k], raw, self._file(batch.offsets[k])))
+            self.take_letter(dead_letter(fault, batch.offsets[k], batch.indices[k], raw, self._file(batch.offsets[k])))
 
     def _benchmark(self, name: str) -> Benchmark | Fault:
         """Return a benchmark, new if need be, or why there can be none of that name."""
@@ -296,7 +372,7 @@ class _Folding:
             delta.spec = spec.model_dump_json(exclude=unused)
         if fault is not None:
             raw = step.declaration.model_dump_json().encode()
-            self._reject(dead_letter(fault, step.offset, step.place, raw, step.source))
+            self.take_letter(dead_letter(fault, step.offset, step.place, raw, step.source))
 
     def _end_runs(self, step: RunEnded) -> Slices[None]:
         """End runs, or reject the record if there are none."""
@@ -309,14 +385,15 @@ class _Folding:
             fault = end_runs(benchmark, step.ended, (step.offset, step.place), delta, self.cells[benchmark.name])
         if fault is not None:
             raw = step.ended.model_dump_json(exclude_none=True).encode()
-            self._reject(dead_letter(fault, step.offset, step.place, raw, self._file(step.offset)))
+            self.take_letter(dead_letter(fault, step.offset, step.place, raw, self._file(step.offset)))
 
     def _file(self, offset: int) -> FileLine | None:
         """Return the file that a record of the log was read from; a span holds no line of its events."""
         path = self.paths.get(offset)
         return None if path is None else (path, None)
 
-    def _reject(self, letter: DeadLetter) -> None:
+    def take_letter(self, letter: DeadLetter) -> None:
+        """Keep a dead letter, and count it."""
         self.delta.dead_letters.append(letter)
         self.count_reject(letter.benchmark)
 
@@ -347,6 +424,10 @@ class _Folding:
             self.delta.benchmarks.append(delta)
             yield True
         self.delta.counters = dict(self.partition.counters)
+        self.delta.suspects = self.partition.quarantine.changed()
+        for name in self.delta.suspects:
+            self.partition._note_quarantine(name)  # noqa: SLF001 - one with its partition
+        self.delta.quarantine = bool(self.partition.quarantine)
         self.delta.dead_letters.sort(key=lambda letter: (letter.offset, letter.index))
         self.partition.off = self.delta.off
         return self.delta

@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch, Origin
-from monitor.engine.state.delta import DeadLetter, Misrouted, Refusal, RefusedLetter, Source
+from monitor.engine.state.delta import DeadLetter, Misrouted, Source
 from schemas.decode import Decoded, Fault, check_object, decode_converted, decode_message, decode_records, read_object
 from schemas.events import Declaration, Ended, EventFields
+from schemas.names import name_fault
+from schemas.operations import decode_release
 from schemas.packed import decode_packed, decode_packed_loosely
 
 _RAW_LENGTH: Final = 2_000
+
+T = TypeVar("T")
 
 FileLine = tuple[str, int | None]
 """A file and a line of it, where known."""
@@ -54,15 +58,54 @@ class Republished(NamedTuple):
     origin: Origin
 
 
-Step = EventBatch | Declared | RunEnded | DeadLetter | Misrouted | SpanRead | SpanSkipped | Republished
+class Unreadable(NamedTuple):
+    """A record of the log that cannot be read, or an event of one."""
+
+    letter: DeadLetter
+    benchmark: str | None
+    """The benchmark of this partition that it names or has as its key, if any."""
+
+
+class Released(NamedTuple):
+    """The end of a benchmark's quarantine."""
+
+    benchmark: str
+
+
+Step = (
+    EventBatch
+    | Declared
+    | RunEnded
+    | Unreadable
+    | DeadLetter
+    | Misrouted
+    | SpanRead
+    | SpanSkipped
+    | Republished
+    | Released
+)
 
 
 def dead_letter(fault: Fault, offset: int, index: int, raw: bytes, source: FileLine | None = None) -> DeadLetter:
     """Return a record that the fold rejects as a dead letter."""
     path, line = source or ("log", None)
     text = raw[:_RAW_LENGTH].decode("utf-8", "replace")
-    kind = RefusedLetter if isinstance(fault, Refusal) else DeadLetter
-    return kind(offset, index, path, line, fault.field, fault.found, fault.reason, fault.benchmark, text)
+    return DeadLetter(offset, index, path, line, fault.field, fault.found, fault.reason, fault.benchmark, text)
+
+
+def contained(decode: Callable[..., T], *arguments: object) -> T | Fault:
+    """Return what a decoder returns, or a fault if it crashes: an error in it must not end every worker that reads the record."""
+    try:
+        return decode(*arguments)
+    except MemoryError:
+        raise  # of the machine, not of the record
+    except Exception as error:  # noqa: BLE001 - any error of the decoder
+        kind = type(error).__name__
+        return Fault(
+            "record",
+            kind,
+            f"reading the record causes an error of rankwatch itself ({kind}); report it with the record",
+        )
 
 
 class Decoder:
@@ -83,8 +126,8 @@ class Decoder:
     def steps(self, chunk: Chunk) -> Iterator[Step]:
         """Yield the steps of all records; at most 2,000 records at a time keep their events in the processor's cache."""
         if chunk.origins is None:
-            events = decode_records(chunk.records)
-            if events is not None:
+            events = contained(decode_records, chunk.records)
+            if isinstance(events, list):
                 yield from self.batches(events, chunk.offsets)
                 return
         plain: list[int] = []
@@ -98,7 +141,7 @@ class Decoder:
             if b'"events"' in record:
                 yield from self._plain(chunk, plain)
                 plain = []
-                yield from self._packed(chunk.offsets[k], record)
+                yield from self._packed(chunk, k)
             else:
                 plain.append(k)
         yield from self._plain(chunk, plain)
@@ -144,14 +187,26 @@ class Decoder:
     def _plain(self, chunk: Chunk, places: list[int]) -> Iterator[Step]:
         """Decode records of one event or declaration each: all at once, or one by one if any is something else."""
         offsets, records = [chunk.offsets[k] for k in places], [chunk.records[k] for k in places]
-        events = decode_records(records)
-        if events is None:
-            events = decode_converted(records)
-        if events is not None:
+        events = contained(decode_records, records)
+        if not isinstance(events, list):
+            events = contained(decode_converted, records)
+        if isinstance(events, list):
             yield from self.batches(events, offsets)
             return
-        for offset, record in zip(offsets, records, strict=True):
-            yield from self._one(decode_message(record), offset, 0, record)
+        for k in places:
+            yield from self._message(chunk, k)
+
+    def _message(self, chunk: Chunk, k: int) -> Iterator[Step]:
+        """Decode a record of one event, declaration or end of runs, or one by which an operator acts."""
+        record, offset = chunk.records[k], chunk.offsets[k]
+        decoded = contained(decode_message, record)
+        release = decode_release(record) if isinstance(decoded, Fault) else None
+        if release is None:
+            yield from self._one(decoded, offset, 0, record, key=_key(chunk, k))
+        elif self._is_ours is not None and not self._is_ours(release.benchmark):
+            yield self._misrouted(offset, release.benchmark, record)
+        else:
+            yield Released(release.benchmark)
 
     def _one(
         self,
@@ -160,23 +215,33 @@ class Decoder:
         index: int,
         raw: bytes,
         source: FileLine | None = None,
+        key: bytes | None = None,
     ) -> Iterator[Step]:
         if isinstance(decoded, Declaration):
             yield self.declared(decoded, offset, index, source)
         elif isinstance(decoded, Ended):
             yield self.run_ended(decoded, offset, index)
         elif isinstance(decoded, Fault):
-            yield dead_letter(decoded, offset, index, raw, source)
+            yield Unreadable(dead_letter(decoded, offset, index, raw, source), self._benchmark_of(decoded, key))
         else:
             yield from self.batches([decoded], [offset], [index])
 
-    def _packed(self, offset: int, record: bytes) -> Iterator[Step]:
-        packed = decode_packed(record)
-        if packed is None:
-            yield from self._packed_one_by_one(offset, record)
+    def _benchmark_of(self, fault: Fault, key: bytes | None) -> str | None:
+        """Return the benchmark of this partition that an unreadable record names, else the one that is its key; None if neither is."""
+        name = fault.benchmark
+        if name is None and key is not None:
+            text = key.decode("utf-8", "replace")
+            name = text if name_fault(text) is None else None
+        return name if name is not None and (self._is_ours is None or self._is_ours(name)) else None
+
+    def _packed(self, chunk: Chunk, k: int) -> Iterator[Step]:
+        offset, record = chunk.offsets[k], chunk.records[k]
+        packed = contained(decode_packed, record)
+        if packed is None or isinstance(packed, Fault):
+            yield from self._packed_one_by_one(chunk, k)
             return
         if packed.item_id is not msgspec.UNSET:  # an event with a field "events"
-            yield from self._one(decode_message(record), offset, 0, record)
+            yield from self._message(chunk, k)
             return
         source = packed.source
         if source is not None:
@@ -186,33 +251,34 @@ class Decoder:
             yield SpanRead(source.path, Source(source.generation, packed.end or 0, source.prefix, source.line), offset)
         start = _first_index(packed.declare)
         lines = packed.declared_at[: len(packed.declare)]
-        for k, (declared, line) in enumerate(zip_longest(packed.declare, lines, fillvalue=0)):
+        for index, (declared, line) in enumerate(zip_longest(packed.declare, lines, fillvalue=0)):
             file_line = (source.path, line) if source is not None and line else None
-            yield from self._one(check_object(declared), offset, min(k, start), record, file_line)
+            yield from self._one(contained(check_object, declared), offset, min(index, start), record, file_line)
         events = packed.events
         if events:
             yield from self.batches(events, [offset] * len(events), range(start, start + len(events)))
         for index, ended in enumerate(packed.ended, start=start + len(events)):
-            yield from self._one(check_object(ended), offset, index, record)
+            yield from self._one(contained(check_object, ended), offset, index, record)
         for index, reject in enumerate(packed.rejected, start=start + len(events) + len(packed.ended)):
             raw = reject.get("raw", "")[:_RAW_LENGTH]
             columns = (reject["source"], reject["line"], reject["field"], reject["found"], reject["reason"])
             yield DeadLetter(offset, index, *columns, reject.get("benchmark"), raw)
 
-    def _packed_one_by_one(self, offset: int, record: bytes) -> Iterator[Step]:
+    def _packed_one_by_one(self, chunk: Chunk, k: int) -> Iterator[Step]:
         """Decode the valid parts of a packed record that has an invalid one."""
-        data = decode_packed_loosely(record)
-        if data is None:
-            yield from self._one(decode_message(record), offset, 0, record)
+        offset, key = chunk.offsets[k], _key(chunk, k)
+        data = contained(decode_packed_loosely, chunk.records[k])
+        if data is None or isinstance(data, Fault):
+            yield from self._message(chunk, k)
             return
         declared, ended = (value if isinstance(value := data.get(name), list) else [] for name in ("declare", "ended"))
         start = _first_index(declared)
-        for k, item in enumerate(declared):
-            yield from self._one(check_object(item), offset, min(k, start), repr(item).encode())
+        for index, item in enumerate(declared):
+            yield from self._one(contained(check_object, item), offset, min(index, start), repr(item).encode(), key=key)
         for index, item in enumerate(data["events"], start=start):
-            yield from self._one(read_object(item), offset, index, repr(item).encode())
+            yield from self._one(contained(read_object, item), offset, index, repr(item).encode(), key=key)
         for index, item in enumerate(ended, start=start + len(data["events"])):
-            yield from self._one(check_object(item), offset, index, repr(item).encode())
+            yield from self._one(contained(check_object, item), offset, index, repr(item).encode(), key=key)
 
     def _continues(self, path: str, generation: int, start: int | None) -> bool:
         """Return whether a span of a watched file starts where the last one ended, or starts a newer generation."""
@@ -220,6 +286,10 @@ class Decoder:
         if known is not None and (generation, start) == (known.generation, known.position):
             return True
         return start == 0 and (known is None or generation > known.generation)
+
+
+def _key(chunk: Chunk, k: int) -> bytes | None:
+    return None if chunk.keys is None else chunk.keys[k]
 
 
 def _first_index(declared: Sequence[Any]) -> int:

@@ -1,8 +1,8 @@
 """Cut fetched Kafka records into chunks, and read a single record."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import Final, overload
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
@@ -13,6 +13,24 @@ from monitor.logs.kafka_slices import Record
 
 _VALUE: Final = attrgetter("value")
 _HEADERS: Final = attrgetter("headers")
+
+
+class _Keys(Sequence[bytes | None]):
+    """The keys of records, each made when it is looked at: only those of unreadable records are."""
+
+    def __init__(self, records: list[Record]) -> None:
+        self._records = records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, place: int) -> bytes | None: ...
+    @overload
+    def __getitem__(self, place: slice) -> "_Keys": ...
+    def __getitem__(self, place: int | slice) -> "bytes | _Keys | None":
+        taken = self._records[place]
+        return _Keys(taken) if isinstance(taken, list) else taken.key
 
 
 def chunks(
@@ -67,6 +85,7 @@ def _chunk(
         offsets=range(first, last + 1) if without_gaps else [record.offset for record in records],
         records=values,
         origins=origins if origins is not None and any(origins) else None,
+        keys=_Keys(records),
     )
 
 
@@ -85,6 +104,32 @@ async def earliest_offsets(settings: KafkaSettings, topic: str) -> dict[int, int
         partitions = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
         offsets = await consumer.beginning_offsets(partitions) if partitions else {}
         return {tp.partition: offset for tp, offset in offsets.items()}
+    finally:
+        await consumer.stop()
+
+
+async def records_between(
+    settings: KafkaSettings, topic: str, partition: int, first: int, last: int
+) -> AsyncIterator[tuple[int, bytes]]:
+    """Yield the records of a partition with their offsets from `first` to `last`, as far as the partition still holds them."""
+    tp = TopicPartition(topic, partition)
+    consumer = AIOKafkaConsumer(
+        **settings.client_options(),
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+    )
+    await consumer.start()
+    try:
+        consumer.assign([tp])
+        (end,) = (await consumer.end_offsets([tp])).values()
+        (begin,) = (await consumer.beginning_offsets([tp])).values()
+        stop = min(end, last + 1)
+        consumer.seek(tp, max(first, begin))
+        while await consumer.position(tp) < stop:
+            for record in (await consumer.getmany(tp, timeout_ms=1_000, max_records=1_000)).get(tp, ()):
+                if record.offset < stop:
+                    yield record.offset, record.value or b""
     finally:
         await consumer.stop()
 

@@ -16,6 +16,7 @@ class Record(Protocol):
     """A record from the client's parser."""
 
     offset: int
+    key: bytes | None
     value: bytes | None
     headers: list[tuple[str, bytes | None]]
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from monitor.engine.state.delta import DeadLetter
-from monitor.publish.dead_letter_limit import SHARE, DeadLetterLimit
 from monitor.publish.kafka_producer import KafkaProducer, Message
 
 SUFFIX: Final = ".dlq"
@@ -22,28 +21,18 @@ class DeadLetterTopic:
     ----------
     topic : str
         The topic of the events.
-    share : float
-        The largest share of unreadable records, as of `DeadLetterLimit`.
     """
 
-    def __init__(self, producer: KafkaProducer, topic: str, share: float = SHARE) -> None:
-        self._producer, self._log, self._topic, self._share = producer, topic, topic + SUFFIX, share
-        self._limits: dict[int, DeadLetterLimit] = {}
+    def __init__(self, producer: KafkaProducer, topic: str) -> None:
+        self._producer, self._log, self._topic = producer, topic, topic + SUFFIX
         self._kept: dict[int, int] = {}
 
     async def keep(self, partition: int, letters: Sequence[DeadLetter]) -> int:
-        """Publish letters of a partition in the order of the log, all of a record together; return how many are new to this worker.
-
-        Raises
-        ------
-        TooManyDeadLetters
-            If too much of the partition is unreadable; none of the letters is kept.
-        """
+        """Publish letters of a partition in the order of the log, all of a record together; return how many are new to this worker."""
         kept = self._kept.get(partition, -1)
         new = [letter for letter in letters if letter.offset > kept]
         if not new:
             return 0
-        self._limits.setdefault(partition, DeadLetterLimit(self._share)).add(self._log, partition, new)
         count = await self._producer.partitions(self._topic)
         await self._producer.deliver(self._topic, [self._message(partition, letter, count) for letter in new])
         self._kept[partition] = new[-1].offset

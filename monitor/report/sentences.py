@@ -41,11 +41,16 @@ def incomplete(benchmark: Benchmark) -> str | None:
 
 
 def partial(benchmark: Benchmark) -> str | None:
-    """Return which records were gone before they were folded, and may have been of the benchmark; None if there are none."""
-    if not benchmark.gaps:
-        return None
-    gaps = "; ".join(gap.describe() for gap in benchmark.gaps)
-    return f"records {gaps} of the log were deleted before they were folded, so scores or declarations may be missing"
+    """Return which records were gone before they were folded, or are set aside, and may be of the benchmark; None if there are none."""
+    reasons = []
+    if benchmark.gaps:
+        gaps = "; ".join(gap.describe() for gap in benchmark.gaps)
+        reasons.append(
+            f"records {gaps} of the log were deleted before they were folded, so scores or declarations may be missing"
+        )
+    if benchmark.quarantine is not None:
+        reasons.append(benchmark.quarantine.describe())
+    return "; ".join(reasons) or None
 
 
 def order_reason(benchmark: Benchmark, *, asserted: bool, rests_on_ends: bool = False) -> str | None:

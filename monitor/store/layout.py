@@ -7,7 +7,8 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 ``:meta``                  HASH    off, writer, seq, log, seal (JSON), state_version, statistics_version, counters (JSON),
                                    source:<digest of path> (JSON: path, generation, position, prefix, line),
                                    last (JSON: offset and digest of the last folded record), origin:<partition> (JSON),
-                                   gaps (JSON: [partition, start, end] of records that were gone before they were folded)
+                                   gaps (JSON: [partition, start, end] of records that were gone before they were folded),
+                                   quarantine:<b> (JSON: the fields of `Suspect`; empty where it has ended)
 ``:benchmarks``            HASH    <b> -> JSON [off of the first chunk, place in that chunk, name]
 ``:spec:<b>``              HASH    name, off, seal (JSON, see `monitor.store.seal`), spec (JSON), width, counters (JSON),
                                    finding (JSON, see `OrderFinding`),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.delta import Gap, PairSnapshot, Source, StoredBenchmark, StoredState
+from monitor.engine.state.delta import Gap, PairSnapshot, Source, StoredBenchmark, StoredState, Suspect
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused
@@ -158,6 +158,7 @@ async def _load_state(
         origins=origins,
         last=tuple(json.loads(meta[b"last"])) if b"last" in meta else None,
         gaps=_gaps(meta),
+        suspects=read_suspects(meta),
         counters=json.loads(meta.get(b"counters", b"{}")),
     )
     return LoadedState(state, seal)
@@ -271,6 +272,12 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         redeclared=json.loads(replies.spec.get(b"redeclared", b"false")),
         finding=OrderFinding(*json.loads(replies.spec[b"finding"])) if b"finding" in replies.spec else None,
     )
+
+
+def read_suspects(meta: Mapping[bytes, bytes]) -> list[Suspect]:
+    """Return the benchmarks that are set aside or have unreadable records, from the fields of ``:meta``."""
+    entries = sorted((name, value) for name, value in meta.items() if value and name.startswith(b"quarantine:"))
+    return [Suspect(*json.loads(value)) for _, value in entries]
 
 
 def _gaps(fields: Mapping[bytes, bytes]) -> list[Gap]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.delta import BenchmarkDelta, Delta
+from monitor.engine.state.delta import WITHOUT_QUARANTINE, BenchmarkDelta, Delta
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.layout import Keys, code_type, dump_json, pack_lines
 from monitor.store.seal import FIELD, BenchmarkSeal, PartitionSeal
@@ -51,7 +51,20 @@ def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) 
     for benchmark in delta.benchmarks:
         digests = dump_json(seal.benchmarks[benchmark.key].digests())
         call.add("HSET", keys.of("spec", benchmark.key), FIELD, digests)
+    meta = _meta(delta)
+    seal.fields.set(meta)
+    meta[FIELD] = dump_json(seal.digests(delta.off))
+    call.add("HSET", keys.meta, *chain.from_iterable(meta.items()))
+    return call
+
+
+def _meta(delta: Delta) -> dict[str, Argument]:
+    """Return the changed fields of ``:meta``, without their digests."""
     meta: dict[str, Argument] = {**VERSIONS}
+    if not delta.quarantine:
+        meta["state_version"] = WITHOUT_QUARANTINE
+    for name, suspect in delta.suspects.items():
+        meta[f"quarantine:{benchmark_key(name)}"] = "" if suspect.clear else dump_json(suspect)
     if delta.counters:
         meta["counters"] = dump_json(delta.counters)
     for path, source in delta.sources.items():
@@ -62,10 +75,7 @@ def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) 
         meta["last"] = dump_json(delta.last)
     for partition, origin in delta.origins.items():
         meta[f"origin:{partition}"] = dump_json(origin)
-    seal.fields.set(meta)
-    meta[FIELD] = dump_json(seal.digests(delta.off))
-    call.add("HSET", keys.meta, *chain.from_iterable(meta.items()))
-    return call
+    return meta
 
 
 def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: BenchmarkSeal, at: float) -> None:

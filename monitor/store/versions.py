@@ -4,19 +4,22 @@ from collections.abc import Mapping
 from typing import Final
 
 from monitor.engine.latch.base import STATISTICS_VERSION
-from monitor.engine.state.delta import STATE_VERSION
+from monitor.engine.state.delta import STATE_VERSION, WITHOUT_QUARANTINE
 from monitor.store.errors import StateRefused
 from monitor.store.layout import IMPORTING
 
 VERSIONS: Final = {"state_version": STATE_VERSION, "statistics_version": STATISTICS_VERSION}
-"""The versions that a stored state must share with this program."""
+"""The versions of this program."""
+
+_USABLE: Final = {"state_version": {STATE_VERSION, WITHOUT_QUARANTINE}, "statistics_version": {STATISTICS_VERSION}}
+"""The versions that a stored state may have."""
 
 
 def check_versions(stored: Mapping[str, int | None], state: str) -> None:
-    """Raise `StateRefused` unless `state` (the name of a stored state, for the message) has the versions of this program."""
+    """Raise `StateRefused` unless `state` (the name of a stored state, for the message) has versions that this program can use."""
     for name, ours in VERSIONS.items():
         version = stored.get(name)
-        if version != ours:
+        if version not in _USABLE[name]:
             raise StateRefused(
                 f"{state} has {name} {'missing' if version is None else version}, this program has {ours}, and verdicts of two versions "
                 "must not be mixed; run the version that wrote it, or fold the log again under another topic name or data directory"

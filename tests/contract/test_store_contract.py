@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from monitor.engine.chunk import Chunk
+from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import Delta, PairSnapshot, Source, StoredState
 from monitor.engine.state.keys import benchmark_key
@@ -27,6 +28,8 @@ from monitor.store.layout import Keys
 from monitor.store.load import load_state
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
+from monitor.store.transfer.transfer import Transfer
+from schemas.operations import encode_release
 from tests.memory_store import MemoryStore
 from tests.store_model import NAMES, Evaluation, LossyProxy, one_row, short_directory, verdict
 from tests.stored_state import reports_and_changes, runs_and_repeats
@@ -162,6 +165,38 @@ async def test_the_engine_goes_on_from_what_is_loaded(world):
     for name in ("n", "b", "c"):
         np.testing.assert_array_equal(getattr(mine, name)[: mine.pairs], getattr(other, name)[: other.pairs])
     assert await store.outbox_length(0) == len(mine.changes)
+
+
+async def test_a_quarantine_is_loaded_moved_and_refused_by_earlier_programs(world, tmp_path):
+    store = await world.store()
+    partition = Partition(0, owner=lambda name: owner(name, 1))
+
+    async def fold(*records):
+        delta = partition.fold(Chunk(0, partition.off, partition.off + len(records), range(len(records)), records))
+        await store.commit(delta)
+        return await store.load(0), await world.raw.hget(world.keys.meta, "state_version")
+
+    bad, good = (b'{"benchmark":"bad","item_id":"1","model":"m","score":%s}' % score for score in (b"NaN", b"1"))
+    assert (await fold(good))[1] == b"5", "a state without a quarantine is as before"
+    loaded, version = await fold(bad)
+    assert ([each.weight for each in loaded.suspects], version) == ([9], b"6")
+    loaded, _ = await fold(*[bad] * 500, good)
+    (suspect,) = loaded.suspects
+    assert (suspect.benchmark, suspect.records) == ("bad", 1)
+    restored = Partition.restore(loaded)
+    assert list(restored.quarantine) == list(partition.quarantine) == [suspect]
+    assert restored.benchmarks["bad"].quarantine == suspect
+    async with Transfer.open(world.server.options, world.topic, RetryPolicy()) as transfer:
+        assert await transfer.quarantine() == [(0, suspect)]
+        with (tmp_path / "state").open("wb") as file:
+            await transfer.write(file)
+    moved = f"{world.topic}.moved"
+    async with Transfer.open(world.server.options, moved, RetryPolicy()) as transfer:
+        with (tmp_path / "state").open("rb") as file:
+            await transfer.read(file, partitions=4, offsets={}, new_log=True)
+        assert await transfer.quarantine() == [(owner("bad", 4), suspect._replace(since=0, last=0))]
+    loaded, version = await fold(encode_release("bad"))
+    assert (loaded.suspects, version) == ([], b"5")
 
 
 async def test_ended_runs_and_undeclared_repeats_are_loaded(world):

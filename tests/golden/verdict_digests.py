@@ -50,7 +50,10 @@ _FLOAT = re.compile(rb"-?\d+\.\d+(?:e-?\d+)?")
 
 
 def _comparable(delta: Delta) -> Delta:
-    """Return a delta whose verdict changes have no sentence (its length is part of the stored bytes) and whose peaks have few digits."""
+    """Return a delta whose verdict changes have no sentence (its length is part of the stored bytes) and whose peaks have few digits.
+
+    It has no entries of the quarantine, which no verdict rests on until a benchmark is set aside.
+    """
     benchmarks = [
         replace(
             benchmark,
@@ -62,7 +65,7 @@ def _comparable(delta: Delta) -> Delta:
         )
         for benchmark in delta.benchmarks
     ]
-    return replace(delta, benchmarks=benchmarks)
+    return replace(delta, benchmarks=benchmarks, suspects={}, quarantine=False)
 
 
 def _bytes(argument: bytes | str | int) -> bytes:

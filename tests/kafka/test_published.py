@@ -11,7 +11,6 @@ from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import DeadLetter, Misrouted
-from monitor.publish.dead_letter_limit import TooManyDeadLetters
 from monitor.publish.dead_letter_topic import DeadLetterTopic
 from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.kafka_producer import BATCH_BYTES, KafkaProducer, Message
@@ -165,17 +164,6 @@ async def test_dead_letters_say_where_and_why(kafka):
     assert (second.key, second.value, dict(second.headers)["index"]) == (None, b"\\ud800", b"3")
     assert (dict(third.headers)["source"], dict(third.headers)["line"]) == (b"/f", b"4")
     assert [dict(r.headers)["offset"] for r in others] == [b"10", b"7"]
-
-
-async def test_too_many_dead_letters_are_not_kept(kafka):
-    topic = fresh_topic()
-    await kafka.create_topic(topic + ".dlq")
-    async with KafkaProducer(options(kafka)) as producer:
-        letters = DeadLetterTopic(producer, topic, share=0)
-        await letters.keep(0, [letter(k) for k in range(100)])
-        with pytest.raises(TooManyDeadLetters, match="101 of the last 10,000 records"):
-            await letters.keep(0, [letter(100)])
-    assert len(await read_all(kafka, topic + ".dlq")) == 100
 
 
 async def test_misrouted_events_reach_their_owners_in_order(kafka):

@@ -10,6 +10,7 @@ class Record(NamedTuple):
     offset: int
     value: bytes | None
     headers: tuple
+    key: bytes | None = None
 
 
 class PartitionLog:

@@ -17,8 +17,11 @@ _LARGE = 500_000
 _MANY = 200
 """Benchmarks that one chunk changed."""
 
-STATE_VERSION = 5
+STATE_VERSION = 6
 """Version of the stored layout."""
+
+WITHOUT_QUARANTINE = 5
+"""Version of a state in which no benchmark is set aside or has unreadable records; earlier programs can use it."""
 
 
 class RowKey(NamedTuple):
@@ -81,10 +84,44 @@ class Refusal(Fault):
     __slots__ = ()
 
 
-class RefusedLetter(DeadLetter):
-    """A record that can be read and is refused: no sign of another format or topic."""
+class Suspect(NamedTuple):
+    """A benchmark with unreadable records, or one that is set aside.
 
-    __slots__ = ()
+    Attributes
+    ----------
+    benchmark : str
+    weight : int
+        The sum of its unreadable records, see `monitor.engine.state.quarantine`.
+    since : int or None
+        Offset of the first record that is set aside; None while none is.
+    reason : str
+        Why it is set aside.
+    records, last : int
+        How many records are set aside (packed ones by their events), and the offset of the last one.
+    """
+
+    benchmark: str
+    weight: int = 0
+    since: int | None = None
+    reason: str = ""
+    records: int = 0
+    last: int = 0
+
+    @property
+    def clear(self) -> bool:
+        """Whether nothing has to be remembered."""
+        return self.since is None and self.weight == 0
+
+    def describe(self) -> str:
+        """Return since when it is set aside, why and how that ends.
+
+        >>> Suspect("m", since=7, reason="a record crashed the fold", records=2).describe()
+        'its records from offset 7 on are set aside (2 until now), because a record crashed the fold; see `rankwatch quarantine list`'
+        """
+        return (
+            f"its records from offset {self.since or 0:,} on are set aside ({self.records:,} until now), because {self.reason}; "
+            "see `rankwatch quarantine list`"
+        )
 
 
 class Misrouted(NamedTuple):
@@ -182,6 +219,10 @@ class Delta:
     counters: dict[str, int] = field(default_factory=dict)
     dead_letters: list[DeadLetter] = field(default_factory=list)
     misrouted: list[Misrouted] = field(default_factory=list)
+    suspects: dict[str, Suspect] = field(default_factory=dict)
+    """Changed entries of the quarantine, by benchmark; a `clear` one ends."""
+    quarantine: bool = False
+    """Whether the quarantine has any entries: programs of before it must not use the state."""
 
     @property
     def is_large(self) -> bool:
@@ -249,4 +290,5 @@ class StoredState:
     origins: dict[int, tuple[int, int]] = field(default_factory=dict)
     last: tuple[int, str] | None = None
     gaps: list[Gap] = field(default_factory=list)
+    suspects: list[Suspect] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)

@@ -189,6 +189,12 @@ SOURCE_GAP = _gauge(
     "1 if the log lacks the next records or was replaced; the worker exits.",
     of_process=True,
 )
+QUARANTINED = _gauge(
+    "rankwatch_quarantined_benchmarks",
+    PARTITION,
+    "Benchmarks that are set aside; `rankwatch quarantine list` names them.",
+    of_process=True,
+)
 PARTITION_OWNED = _gauge("rankwatch_partition_owned", PARTITION, "1 for a partition of this worker.")
 PARTITIONS = _gauge("rankwatch_partitions", (), "Partitions of the log.")
 RECORDS = _counter("rankwatch_records", PARTITION, "Records of the log folded.")

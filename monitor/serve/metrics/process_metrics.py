@@ -21,6 +21,7 @@ class ProcessMetrics:
         self.outbox = self._make(Gauge, catalogue.OUTBOX)
         self.relayed = self._make(Counter, catalogue.RELAYED)
         self.relay_failures = self._make(Counter, catalogue.RELAY_FAILURES)
+        self.quarantined = self._make(Gauge, catalogue.QUARANTINED)
         self.source_gap = self._make(Gauge, catalogue.SOURCE_GAP)
 
     def add_broker(self) -> Gauge:
@@ -31,10 +32,12 @@ class ProcessMetrics:
     def add_partition(self, partition: int) -> None:
         """Start the series of a partition."""
         self.outbox.labels(str(partition)).set(0)
+        self.quarantined.labels(str(partition))
 
     def remove_partition(self, partition: int) -> None:
         """End the series of a partition that moved to another worker."""
         self.outbox.remove(str(partition))
+        self.quarantined.remove(str(partition))
 
     def _make(self, kind: Any, metric: Metric) -> Any:  # noqa: ANN401 - Counter and Gauge share no precise base class
         return kind(metric.name, metric.help, metric.labels, registry=self.registry)

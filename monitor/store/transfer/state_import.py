@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from monitor.engine.ownership import owner
+from monitor.engine.state.delta import WITHOUT_QUARANTINE, Suspect
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.errors import StateRefused
 from monitor.store.layout import IMPORTING, STRINGS, Keys, dump_json
@@ -86,12 +87,22 @@ class StateImport:
                 f"{len(line.outbox)} verdict changes of partition {line.partition} are not published yet, and their ids are valid only "
                 "with the old log; run a worker on the old state until `rankwatch state show` has none waiting, then export again"
             )
+        self._move_quarantine(line)
         for name, value in json.loads(line.meta.get("counters", "{}")).items():
             self._counters[name] = self._counters.get(name, 0) + value
         if self._partitions in {None, 1}:
             # Positions in watched files belong to `watch`, which has one partition.
             target = self._meta[0 if self._partitions else line.partition]
             target.update({k: v for k, v in line.meta.items() if k.startswith("source:")})
+
+    def _move_quarantine(self, line: PartitionLine) -> None:
+        """Give the entry of each benchmark that is set aside to its new partition; the offsets of the old log have no meaning there."""
+        for field, value in line.meta.items():
+            if field.startswith("quarantine:") and value:
+                suspect = Suspect(*json.loads(value))
+                if suspect.since is not None:
+                    number = line.partition if self._partitions is None else owner(suspect.benchmark, self._partitions)
+                    self._meta[number][field] = dump_json(suspect._replace(since=0, last=0))
 
     async def _keep_outbox(self, keys: Keys, line: PartitionLine) -> None:
         calls: list[tuple[str | int, ...]] = []
@@ -130,6 +141,8 @@ class StateImport:
         meta = dict(self._meta[number])
         if self._new_log:
             meta |= {name: str(version) for name, version in VERSIONS.items()}
+            if not any(field.startswith("quarantine:") for field in meta):
+                meta["state_version"] = str(WITHOUT_QUARANTINE)
             if number == min(self._meta):
                 meta["counters"] = dump_json(self._counters)
             if number in self._offsets:

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import IO, Any, NamedTuple, Self
 
-from monitor.engine.state.delta import Gap
+from monitor.engine.state.delta import Gap, Suspect
 from monitor.retries import RetryPolicy
 from monitor.store.errors import StateRefused, StoreError
 from monitor.store.layout import STRINGS, Keys, check_topic, unpack_contestants
-from monitor.store.load import changed_since
+from monitor.store.load import changed_since, read_suspects
 from monitor.store.server.connection import Calls, Connection, slices
 from monitor.store.transfer.archive import ArchiveHeader, ArchiveWriter, BenchmarkLine, PartitionLine, read_archive
 from monitor.store.transfer.state_import import StateImport
@@ -61,6 +61,17 @@ class Transfer:
             number: Position(max(0, int(off or 0)), [Gap(*gap) for gap in json.loads(gaps or b"[]")])
             for number, (off, gaps) in zip(numbers, replies, strict=True)
         }
+
+    async def quarantine(self) -> list[tuple[int, Suspect]]:
+        """Return the benchmarks that are set aside, each with its partition; the state is not checked."""
+        numbers = await self.partitions()
+        metas = await self._connection.fetch([("HGETALL", Keys(self.topic, number).meta) for number in numbers])
+        return [
+            (number, suspect)
+            for number, meta in zip(numbers, metas, strict=True)
+            for suspect in read_suspects(meta)
+            if suspect.since is not None
+        ]
 
     async def write(self, file: IO[bytes]) -> int:
         """Write the state of all partitions as an archive; return the number of benchmarks.

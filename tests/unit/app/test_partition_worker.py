@@ -9,8 +9,10 @@ import pytest
 
 from monitor.app import partition_worker, turns
 from monitor.app.partition_worker import PartitionWorker
+from monitor.engine import partition, steps
 from monitor.engine.chunk import Chunk
 from monitor.store.errors import StaleState, StoreUnavailable
+from schemas.operations import encode_release
 from tests.memory_store import MemoryStore
 
 
@@ -234,3 +236,75 @@ async def test_saving_does_not_hold_up_a_release(monkeypatch):
     assert store.snapshots == []
     await owned.save_pairs()
     assert len(store.snapshots) == 20
+
+
+def poisonous(monkeypatch, name="poison"):
+    """Let the fold of a benchmark crash."""
+    fold_batch = partition.fold_batch
+
+    def crash(benchmark, *others):
+        if benchmark.name == name:
+            benchmark.counters["events"] += 1_000  # whatever it leaves behind
+            raise ZeroDivisionError
+        return fold_batch(benchmark, *others)
+
+    monkeypatch.setattr(partition, "fold_batch", crash)
+
+
+def with_poison(size, *places):
+    whole = chunk(0, size)
+    records = [e.replace(b'"b"', b'"poison"') if k in places else e for k, e in enumerate(whole.records)]
+    return whole._replace(records=records)
+
+
+async def test_a_benchmark_that_crashes_the_fold_is_set_aside_and_the_others_go_on(monkeypatch):
+    poisonous(monkeypatch)
+    store = SlowStore()
+    owned = await loaded(store)
+    assert await owned.fold(with_poison(100, 37, 60))
+    assert owned.committed == store.state.off == 100
+    (suspect,) = owned.partition.quarantine
+    assert (suspect.benchmark, suspect.since, suspect.records) == ("poison", 37, 2)
+    assert "offset 37 causes an error of rankwatch itself (ZeroDivisionError)" in suspect.reason
+    plain = await loaded(SlowStore())
+    await plain.fold(chunk(0, 100))
+    (good,) = (b for b in store.state.benchmarks if b.name == "b")
+    assert good.counters["events"] == 98
+    # The next worker takes the decision over, and one without the error can release it.
+    owned = await loaded(store)
+    assert [each.benchmark for each in owned.partition.quarantine] == ["poison"]
+    monkeypatch.undo()
+    released = chunk(100, 2)._replace(records=[encode_release("poison"), with_poison(1, 0).records[0]])
+    assert await owned.fold(released)
+    assert not owned.partition.quarantine
+    assert owned.partition.benchmarks["poison"].counters["events"] == 1
+
+
+async def test_a_record_that_crashes_whatever_reads_it_is_passed_over(monkeypatch):
+    batches = steps.Decoder.batches
+
+    def crash(decoder, events, *others):
+        if any(each.benchmark == "poison" for each in events):
+            raise ZeroDivisionError
+        return batches(decoder, events, *others)
+
+    monkeypatch.setattr(steps.Decoder, "batches", crash)
+    store = SlowStore(stale=0.2)
+    owned = await loaded(store)
+    while owned.committed < 50:
+        start = owned.partition.off
+        whole = with_poison(50, 20)
+        await owned.fold(whole._replace(start=start, offsets=whole.offsets[start:], records=whole.records[start:]))
+    assert store.state.off == 50
+    assert store.state.counters["rejected"] == 1
+    assert store.state.benchmarks[0].counters["events"] == 49
+
+
+async def test_a_lack_of_memory_is_no_fault_of_a_benchmark(monkeypatch):
+    def crash(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(partition, "fold_batch", crash)
+    owned = await loaded(SlowStore())
+    with pytest.raises(MemoryError):
+        await owned.fold(chunk(0, 10))

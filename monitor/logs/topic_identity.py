@@ -131,9 +131,11 @@ async def ask_identity(client: AIOKafkaClient, topic: str, node: int | None = No
 async def topic_identity(settings: KafkaSettings, topic: str) -> TopicIdentity | None:
     """Connect, and ask as `ask_identity`."""
     client = AIOKafkaClient(**settings.client_options())
-    await client.bootstrap()
     try:
+        await client.bootstrap()
         return await ask_identity(client, topic)
+    except KafkaError:  # no broker can be reached
+        return None
     finally:
         await client.close()
 

@@ -9,6 +9,7 @@ from monitor.cli.config import config
 from monitor.cli.demo import demo
 from monitor.cli.doctor import doctor
 from monitor.cli.gate import gate
+from monitor.cli.map import map_file
 from monitor.cli.order import order
 from monitor.cli.plan import plan
 from monitor.cli.quarantine import quarantine
@@ -25,6 +26,7 @@ from monitor.cli.watch import watch
 PANELS: Final[dict[str, dict[str, Any]]] = {
     "Start here": {"demo": demo, "report": report, "watch": watch, "gate": gate},
     "Plan": {"plan": plan, "order": order},
+    "Read": {"map": map_file},
     "Serve": {"run": run, "send": send, "doctor": doctor, "quarantine": quarantine, "state": state, "token": token},
     "Reference": {"config": config, "schema": schema, "reproduce": reproduce},
 }

@@ -77,9 +77,10 @@ def _read(file: Path) -> dict[str, dict[str, Any]]:
         line = f":{place[1]}" if place else ""
         raise DeclaredError(f"{show(file)}{line}: the file is not valid TOML; correct it there") from None
     tables = content.pop("benchmark", {})
+    content.pop("map", None)  # how files are read: `formats.mapping`
     if content:
         raise DeclaredError(
-            f"{show(file)}: unknown key '{shorten(next(iter(content)))}'; use only tables [benchmark.\"NAME\"]"
+            f"{show(file)}: unknown key '{shorten(next(iter(content)))}'; use only tables [benchmark.\"NAME\"] and [[map]]"
         )
     if not isinstance(tables, dict):
         raise DeclaredError(f'{show(file)}: benchmark is not a table; write [benchmark."NAME"]')

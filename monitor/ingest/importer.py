@@ -4,17 +4,23 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from monitor.ingest.files.copies import Copies
 from monitor.ingest.files.paths import SUFFIXES, UNREADABLE, PathError, find_files, is_remote, show
 from monitor.ingest.files.streams import Stream, is_utf16
-from monitor.ingest.formats.choices import Choices
+from monitor.ingest.formats.choices import ChoiceError, Choices
 from monitor.ingest.formats.detect import format_of, looks_like_results
 from monitor.ingest.formats.log_file import LogFile, Notices, RunRegistry
-from monitor.ingest.formats.open_format import open_format
+from monitor.ingest.formats.open_format import open_format, open_mapped
 from monitor.ingest.formats.registry import COPIES, is_companion
 from schemas.text import mask_url
+
+if TYPE_CHECKING:
+    from monitor.ingest.formats.mapping import FileMap
+
+MAP_FILE: Final = "rankwatch.toml"
+"""The file next to results with mappings (and declarations)."""
 
 RESULT_SUFFIXES: Final = (*SUFFIXES, ".eval", ".json", ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 """How the names of results in a folder end; a file given as a PATH may have any name."""
@@ -50,6 +56,9 @@ class Importer:
         self._runs = RunRegistry(self._notices)
         self._models: dict[Path, str] = {}
         self._copies = Copies()
+        self._folders: set[Path] = set()
+        self._maps: dict[Path, list[FileMap]] = {}
+        self._given = self._read_maps(Path(self.choices.map)) if self.choices.map is not None else []
 
     def find(self, paths: Sequence[str | os.PathLike[str]], *, strict: bool = True) -> list[Path]:
         """List the files of results that paths name, in their order, as `find_files` does.
@@ -80,8 +89,12 @@ class Importer:
                 )
             if is_remote(place):
                 place = str(self._copies.file(place))
+            if Path(place).is_dir():
+                self._folders.add(Path(place).resolve())
             found = self._find(place, strict=strict, listed=plain if model is None else set())
             files |= dict.fromkeys(found)
+            for file in found:
+                self._maps_of(file)  # a mapping that is not valid ends the command here
             if model is not None:
                 self._name(found, model, strict=strict)
         return list(files)
@@ -100,11 +113,38 @@ class Importer:
             If it cannot be opened.
         """
         log = LogFile(path, self._models.get(path), self.choices, self._runs, self._notices)
-        stream = open_format(format_of(path), log)
+        maps = self._maps_of(path)
+        stream = open_mapped(maps, log) if maps else open_format(format_of(path), log)
         stream.note = log.note
         if not stream.whole and is_utf16(path):
             log.note("the text is UTF-16 and is read as UTF-8")
         return stream
+
+    def _maps_of(self, path: Path) -> list["FileMap"]:
+        """Return the mappings of a file: of the option, else those next to it, else those in the folder that was given."""
+        maps = [each for each in self._given if each.matches(path)]
+        folders = [path.parent, *(folder for folder in sorted(self._folders) if folder in path.parents)]
+        for folder in folders if not maps else ():
+            beside = folder / MAP_FILE
+            if beside not in self._maps:
+                self._maps[beside] = self._read_beside(beside)
+            maps = [each for each in self._maps[beside] if each.matches(path)]
+            if maps:
+                self._notices.kind(path, f"read by {maps[0].where}")
+                break
+        return maps
+
+    def _read_beside(self, file: Path) -> list["FileMap"]:
+        try:
+            return self._read_maps(file) if file.is_file() else []
+        except ChoiceError as error:
+            raise PathError(str(error)) from None
+
+    @staticmethod
+    def _read_maps(file: Path) -> list["FileMap"]:
+        from monitor.ingest.formats.mapping import read_mappings  # noqa: PLC0415 - start-up: few files have a mapping
+
+        return read_mappings(file)
 
     def _find(self, place: str, *, strict: bool, listed: set[tuple[int, int]]) -> list[Path]:
         return find_files(
@@ -119,6 +159,8 @@ class Importer:
 
     def _accept(self, file: Path) -> bool:
         """Return whether a file in a folder holds results: folders hold other tables and JSON documents too."""
+        if self._maps_of(file):
+            return True
         original = COPIES.get(file.name)
         if original is not None and file.with_name(original).exists():
             self._notices.kind(file, f"the file is skipped: it repeats {original}")

@@ -243,6 +243,12 @@ class ScoreOptions:
         list[str] | None,
         _log_option("--scale", "N | NAME=N", "largest score: divide every score by N, for example 100 for percent"),
     ] = None
+    map: Annotated[
+        str | None,
+        _log_option(
+            "--map", "FILE", "mapping of files of any shape, as `rankwatch map` writes it  \\[default: rankwatch.toml]"
+        ),
+    ] = None
     failed: Annotated[
         str | None,
         _log_option(

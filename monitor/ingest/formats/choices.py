@@ -116,6 +116,8 @@ class Choices:
         Whether the subtasks of a group of lm-evaluation-harness are benchmarks of their own.
     failed : str, optional
         Whether items whose run failed are skipped (`FAILED_SKIP`) or count as 0 (`FAILED_ZERO`); as in the harness's own result if None.
+    map : str, optional
+        The path of a file with mappings (`mapping`), which comes before those next to the results.
     scale : Selection
         The largest score: every number that is a score is divided by it.
     follow_symlinks : bool
@@ -132,6 +134,7 @@ class Choices:
     scale: Selection = field(default_factory=lambda: Selection("--scale"))
     follow_symlinks: bool = False
     failed: str | None = None
+    map: str | None = None
 
     @classmethod
     def parse(
@@ -147,6 +150,7 @@ class Choices:
         scale: Iterable[str] = (),
         follow_symlinks: bool = False,
         failed: str | None = None,
+        map: str | None = None,  # noqa: A002 - the name of the option
     ) -> Self:
         """Parse the options of the command line; raise `ChoiceError` if one is not valid."""
         if failed not in {None, FAILED_SKIP, FAILED_ZERO}:
@@ -162,6 +166,7 @@ class Choices:
             parse_scale(scale),
             follow_symlinks,
             failed,
+            map,
         )
 
     def unused(self, *used: str) -> list[str]:

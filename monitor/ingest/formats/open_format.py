@@ -1,6 +1,8 @@
 """Open a file in its format. Each module is imported when a file needs it: together they would delay every command."""
 
+from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.files.streams import Stream
@@ -8,6 +10,9 @@ from monitor.ingest.files.translated import DocumentStream
 from monitor.ingest.formats.detect import Kind
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.registry import Format
+
+if TYPE_CHECKING:
+    from monitor.ingest.formats.mapping import FileMap
 
 _KINDS = {
     Kind.INSPECT: "inspect_log",
@@ -35,6 +40,14 @@ def open_format(kind: Kind | Format, log: LogFile) -> Stream:
 
     module = import_module(f"monitor.ingest.formats.tools.{kind.module}")
     return open_tool(getattr(module, kind.attribute), log)
+
+
+def open_mapped(maps: "Sequence[FileMap]", log: LogFile) -> Stream:
+    """Open a file as a stream of event lines, under the mappings that match it."""
+    from monitor.ingest.formats.mapping import mapped_tool  # noqa: PLC0415 - start-up: few files have a mapping
+    from monitor.ingest.formats.results import open_tool  # noqa: PLC0415
+
+    return open_tool(mapped_tool(maps, log.path), log)
 
 
 def _refusing(refusal: Refusal):  # type: ignore[no-untyped-def]  # noqa: ANN202

@@ -46,7 +46,7 @@ def outline(head: bytes) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def has_path(value: object, path: str) -> bool:
-    """Return whether a value has a field, named with dots; `*` stands for any field or element.
+    """Return whether a value has a field, named with dots; `*` means any field or element.
 
     Examples
     --------

@@ -44,6 +44,7 @@ class Result(NamedTuple):
         The place in the file, from 1, as rejects name it.
     part : str or None
         The subtask of a benchmark with several, each with ids of its own: a cluster, and the first part of the item's name.
+    epoch : int
     """
 
     benchmark: str
@@ -55,6 +56,7 @@ class Result(NamedTuple):
     failure: str | None = None
     number: int = 1
     part: str | None = None
+    epoch: int = 0
 
 
 class Run(NamedTuple):
@@ -265,7 +267,7 @@ class _ResultWriter:
             self._failures[result.failure] += 1
             score = 0.0 if self._as_zero else None
         cluster = self._cluster(result)
-        return EventFields(result.benchmark, result.item, result.model, score, cluster, result.repeat)
+        return EventFields(result.benchmark, result.item, result.model, score, cluster, result.repeat, result.epoch)
 
     def _metric(self, result: Result) -> _Metric | None:
         """Return the metric of a benchmark; None if this record has others only, as some files spread them."""

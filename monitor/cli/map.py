@@ -1,0 +1,83 @@
+"""`rankwatch map`: propose how a file of any shape is read."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_SHOWN = 10
+
+
+def map_file(
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="a JSON document, JSON lines, or a table", show_default=False)
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="where to write the mapping  \\[default: rankwatch.toml next to it]"
+        ),
+    ] = None,
+    benchmark: Annotated[str | None, typer.Option("--benchmark", metavar="NAME", help="name of the benchmark")] = None,
+) -> None:
+    """Propose a mapping for a file of any shape, show the first events it gives, and write it.
+
+    Where a mapping is already there, it is used and not changed: edit it, and run the command again to see what it gives.
+
+    Example: rankwatch map results/scores.json
+    """
+    from monitor.cli.shared.errors import USAGE, note, stop
+    from monitor.ingest.files.event_lines import Broken, Refusal
+    from monitor.ingest.files.paths import show
+    from monitor.ingest.formats.choices import ChoiceError
+    from monitor.ingest.formats.mapping import read_mappings
+    from monitor.ingest.formats.propose import propose
+
+    if not path.is_file():
+        stop(f"{show(path)} is not a file; give one file of results", USAGE)
+    target = output or path.parent / "rankwatch.toml"
+    try:
+        existing = [each for each in read_mappings(target) if each.matches(path.resolve())] if target.is_file() else []
+        if existing:
+            note(f"{existing[0].where} is used unchanged")
+        else:
+            proposal = propose(path)
+            print(proposal.text)
+            for guess in proposal.guesses:
+                note(f"guessed: {guess}")
+            with target.open("a", encoding="utf-8") as file:
+                file.write(("\n" if target.stat().st_size else "") + proposal.text)
+            note(f"written to {show(target)}; edit it where the events below are not right")
+        _show_events(path, target, benchmark)
+    except ChoiceError as error:
+        stop(str(error), USAGE)
+    except Refusal as refusal:
+        stop(f"{show(path)}: {refusal.fault.reason}")
+    except Broken as broken:
+        stop(f"{show(path)}: {broken}; complete the file")
+    except OSError as error:
+        stop(f"{show(error.filename or path)}: {error.strerror}")
+
+
+def _show_events(path: Path, mapping: Path, benchmark: str | None) -> None:
+    """Print the first events that a file gives, and the first rejects."""
+    import msgspec
+
+    from monitor.cli.shared.errors import note, stop
+    from monitor.ingest.files.read import read_files
+    from monitor.ingest.formats.choices import Choices
+    from monitor.ingest.importer import Importer
+    from monitor.ingest.reject_limit import RejectedLine
+
+    importer = Importer(Choices.parse(map=str(mapping), benchmark=benchmark), note)
+    events = rejects = 0
+    for segment in read_files(importer.find([path]), opener=importer.open):
+        for event in segment.events[: max(0, _SHOWN - events)]:
+            print(msgspec.json.encode(event).decode())
+        for reject in segment.rejects[: max(0, 3 - rejects)]:
+            note(str(RejectedLine.of(reject)))
+        events, rejects = events + len(segment.events), rejects + len(segment.rejects)
+    more = f", the first {_SHOWN} above" if events > _SHOWN else ""
+    note(f"{events:,} events{more}; rejected: {rejects:,}")
+    if not events:
+        stop(f"the mapping gives no event; correct {mapping}, and run the command again")

@@ -1,0 +1,296 @@
+"""Files of any shape, read by a mapping: next to the results, given by an option, and proposed from the file."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from monitor.ingest.files.event_lines import Broken, Refusal
+from monitor.ingest.files.paths import PathError
+from monitor.ingest.formats.choices import ChoiceError
+from monitor.ingest.formats.propose import propose
+from monitor.ingest.importer import Importer
+from tests.commands import rankwatch
+from tests.unit.ingest.native_logs import Read
+from tests.unit.ingest.result_lines import lines
+from tests.unit.ingest.tool_files import SWE_BENCH_PRO
+
+ROWS = [{"q": "1", "who": "a", "r": {"ok": True}}, {"q": "2", "who": "a", "r": {"ok": False}}]
+BASE = 'item_id = "q"\nmodel = "who"\nscore = "r.ok"\nbenchmark = { value = "quiz" }\n'
+
+
+def mapped(folder, content, *tables, name="results.json"):
+    """Write a file and the mapping next to it, and read the folder."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    (folder / "rankwatch.toml").write_text("".join(f"[[map]]\n{table}\n" for table in tables))
+    return Read(folder)
+
+
+def keys(read):
+    return {(e.item_id, e.model, e.score) for e in read.events}
+
+
+@pytest.mark.parametrize(
+    ("content", "records"),
+    [
+        (ROWS, ""),
+        (ROWS, 'records = "*"\n'),
+        ({"data": {"rows": ROWS}}, 'records = "data.rows.*"\n'),
+        ({"data": [{"rows": ROWS}]}, 'records = "data.0.rows.*"\n'),
+        ({"a.b": ROWS}, 'records = ["a.b", "*"]\n'),
+    ],
+)
+def test_records_are_found_at_their_path(tmp_path, content, records):
+    read = mapped(tmp_path, content, records + BASE)
+    assert keys(read) == {("1", "a", True), ("2", "a", False)}
+    assert {e.benchmark for e in read.events} == {"quiz"}
+    assert any("read by" in note for note in read.notes)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
+def test_json_lines_and_tables_begin_at_their_rows(tmp_path, name):
+    rows = [{"q": "1", "who": "a", "ok": "yes"}, {"q": "2", "who": "a", "ok": "no"}]
+    if name.endswith("jsonl"):
+        content = lines(*rows)
+    elif name.endswith("csv"):
+        content = b"q,who,ok\n1,a,yes\n2,a,no\n"
+    else:
+        pytest.importorskip("pyarrow.parquet").write_table(
+            pytest.importorskip("pyarrow").Table.from_pylist(rows), tmp_path / name
+        )
+        content = (tmp_path / name).read_bytes()
+    read = mapped(tmp_path, content, BASE.replace("r.ok", "ok"), name=name)
+    assert keys(read) == {("1", "a", True), ("2", "a", False)}
+
+
+def test_names_of_fields_are_captured(tmp_path):
+    table = 'records = "{model}.{item_id}.{repeat}"\nscore = "."\nscores = { pass = 1, fail = 0 }\nbenchmark = { value = "x" }'
+    read = mapped(tmp_path, {"a": {"q1": ["pass", "fail"]}, "b": {"q1": ["fail"]}}, table)
+    assert {(e.item_id, e.model, e.repeat, e.score) for e in read.events} == {
+        ("q1", "a", 0, 1),
+        ("q1", "a", 1, 0),
+        ("q1", "b", 0, 0),
+    }
+
+
+def test_a_wide_table_takes_the_listed_columns_as_models(tmp_path):
+    table = 'records = "{model}"\nmodels = ["a", "b"]\nitem_id = "../id"\nscore = "."\nscale = 100\nbenchmark = { value = "x" }'
+    read = mapped(tmp_path, b"id,prompt,a,b\n1,?,100,50\n2,!,0,25\n", table, name="w.csv")
+    assert keys(read) == {("1", "a", 1), ("1", "b", 0.5), ("2", "a", 0), ("2", "b", 0.25)}
+    assert not read.rejects
+
+
+def test_the_model_comes_from_the_path_of_the_file(tmp_path):
+    table = "item_id = \"q\"\nscore = \"r.ok\"\nmodel = { file = '([^/]+)/[^/]+$' }\nbenchmark = { file = '([^/.]+)[.]json$' }"
+    read = mapped(tmp_path, ROWS, table, name="gpt-4/quiz.json")
+    assert {(e.benchmark, e.model) for e in read.events} == {("quiz", "gpt-4")}
+
+
+@pytest.mark.parametrize(
+    ("extra", "scores"),
+    [
+        ("scale = 10", [0.2, 0.9, 1]),
+        ("scale = 10\nlower_is_better = true", [0.8, 0.1, 0]),
+        ("threshold = 5", [0, 1, 1]),
+        ("threshold = 5\nlower_is_better = true", [1, 0, 0]),
+    ],
+)
+def test_scales_directions_and_thresholds(tmp_path, extra, scores):
+    rows = [{"q": str(k), "who": "a", "r": {"ok": value}} for k, value in enumerate((2, 9, "10"))]
+    assert [e.score for e in mapped(tmp_path, rows, BASE + extra).events] == pytest.approx(scores)
+
+
+def test_a_score_out_of_range_names_the_remedy(tmp_path):
+    read = mapped(tmp_path, [{"q": "1", "who": "a", "r": {"ok": 7}}, {"q": "2", "who": "a", "r": {"ok": 1}}], BASE)
+    assert [e.item_id for e in read.events] == ["2"]
+    [(_, field, found, reason)] = read.faults
+    assert (field, found) == ("score", "7")
+    assert "--scale" in reason
+
+
+FAILURES = """
+item_id = "id"
+model = { file = '([^/]+)/[^/]+$' }
+score = { value = 0 }
+items = "items.txt"
+others = 1
+benchmark = { value = "x" }
+"""
+
+
+def test_a_list_of_failures_with_all_items(tmp_path):
+    (tmp_path / "items.txt").write_text("1\n2\n3\n\n2\n")
+    table = FAILURES
+    read = mapped(tmp_path, [{"id": 2}], table, name="m/failed.json")
+    assert keys(read) == {("1", "m", 1), ("2", "m", 0), ("3", "m", 1)}
+    assert any("1 items have a record; the other 2 of" in note for note in read.notes)
+    assert keys(mapped(tmp_path, [], table, name="m/failed.json")) == {("1", "m", 1), ("2", "m", 1), ("3", "m", 1)}
+    read = mapped(tmp_path, [{"id": 9}], table, name="m/failed.json")
+    assert "9 is not in" in read.faults[0][3]
+    (tmp_path / "items.txt").unlink()
+    assert "items.txt" in mapped(tmp_path, [{"id": 2}], table, name="m/failed.json").faults[0][3]
+
+
+def test_several_tables_read_one_file(tmp_path):
+    tables = [
+        f'records = "{name}.*"\nitem_id = "."\nmodel = {{ value = "m" }}\nscore = {{ value = {score} }}\nbenchmark = {{ value = "x" }}'
+        for name, score in (("good", 1), ("bad", 0))
+    ]
+    assert keys(mapped(tmp_path, {"good": ["1"], "bad": ["2"]}, *tables)) == {("1", "m", 1), ("2", "m", 0)}
+
+
+def test_a_mapping_comes_before_a_known_format_and_reads_only_its_files(tmp_path):
+    SWE_BENCH_PRO.write(tmp_path)
+    table = 'files = "eval_*.json"\nrecords = "{item_id}"\nscore = "."\nmodel = { value = "m" }\nbenchmark = { value = "x" }'
+    (tmp_path / "rankwatch.toml").write_text(f"[[map]]\n{table}\n")
+    assert {(e.benchmark, e.model) for e in Read(tmp_path).events} == {("x", "m")}
+    (tmp_path / "rankwatch.toml").write_text(f"[[map]]\n{table.replace('eval_', 'other_')}\n")
+    assert {e.benchmark for e in Read(tmp_path).events} == {"swe-bench-pro"}
+
+
+def test_a_mapping_that_is_given_comes_first(tmp_path):
+    folder = tmp_path / "runs"
+    mapped(folder, ROWS, BASE)
+    other = tmp_path / "other.toml"
+    other.write_text("[[map]]\n" + BASE.replace('"quiz"', '"other"'))
+    assert {e.benchmark for e in Read(folder, map=str(other)).events} == {"other"}
+    assert {(e.benchmark, e.model) for e in Read(f"mine={folder}", benchmark="own").events} == {("own", "mine")}
+
+
+def test_a_record_without_a_field_names_the_mapping(tmp_path):
+    read = mapped(tmp_path, [{"who": "a", "r": {"ok": 1}}, *ROWS], BASE)
+    assert len(read.events) == 2
+    [(line, field, _, reason)] = read.faults
+    assert (line, field) == (1, "item_id")
+    assert "there is no text or whole number at q; correct item_id in" in reason
+    assert "rankwatch.toml: [[map]] 1" in reason
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[[map]\n", "not valid TOML"),
+        ("map = 3\n", "write [[map]]"),
+        ("[[map]]\nscroe = 'x'\n", "unknown key 'scroe'; use"),
+        ("[[map]]\nmodel = 'm'\nscore = 's'\n", "item_id is missing"),
+        ("[[map]]\nrecords = '{who}.*'\n" + BASE, "{who} is no field of an event"),
+        ("[[map]]\nmodel = { file = '(' }\nitem_id = 'q'\nscore = 's'\n", "the regular expression is not valid"),
+        ("[[map]]\nmodel = { file = 'x' }\nitem_id = 'q'\nscore = 's'\n", "needs a group"),
+        ("[[map]]\nscale = 0\n" + BASE, "scale: use the largest score"),
+        ("[[map]]\nthreshold = nan\n" + BASE, "threshold: use a number"),
+        ("[[map]]\nscores = { pass = 7 }\n" + BASE, "scores: use words"),
+        ("[[map]]\nothers = 1\n" + BASE, "use both or none"),
+        ("[[map]]\nlower_is_better = 1\n" + BASE, "use true or false"),
+        ("[[map]]\nfiles = 1\n" + BASE, "files: use a pattern"),
+        ("[[map]]\nmodels = 'a'\n" + BASE, "models: use a list"),
+        ("[[map]]\nrecords = 4\n" + BASE, "records: use a path"),
+    ],
+)
+def test_a_mapping_that_is_not_valid_ends_the_command_with_the_reason(tmp_path, text, words):
+    (tmp_path / "results.json").write_text(json.dumps(ROWS))
+    file = tmp_path / "rankwatch.toml"
+    file.write_text(text)
+    with pytest.raises(PathError, match=r"rankwatch\.toml") as beside:
+        Importer().find([tmp_path])
+    with pytest.raises(ChoiceError) as given_file:
+        Read(tmp_path, map=str(file))
+    assert words in str(beside.value)
+    assert words in str(given_file.value)
+
+
+SHAPES = {
+    "list": (ROWS, {("1", "a", 1), ("2", "a", 0)}),
+    "nested": (
+        {"gpt": {"q1": 1, "q2": 0}, "b": {"q1": 0.5, "q2": True}},
+        {("q1", "gpt", 1), ("q2", "gpt", 0), ("q1", "b", 0.5), ("q2", "b", 1)}),
+    "flat": ({"q1": True, "q2": False}, {("q1", "acme", 1), ("q2", "acme", 0)}),
+    "deep": (
+        {"meta": {"n": 2}, "runs": {"rows": [{"id": 7, "model": "m", "score": 85}, {"id": 8, "model": "m", "score": 40}]}},
+        {("7", "m", 0.85), ("8", "m", 0.4)}),
+    "by id": ({"q1": {"model": "m", "result": "pass"}, "q2": {"model": "m", "result": "fail"}}, {("q1", "m", 1), ("q2", "m", 0)}),
+    "groups": (
+        [{"question_id": 1, "sample_id": f"s{k}", "model": "m", "Pass@1": 50 * k} for k in range(3)],
+        {("s0", "m", 0), ("s1", "m", 0.5), ("s2", "m", 1)},
+    ),
+    "wide": ([{"id": 1, "a": 1, "b": 0}, {"id": 2, "a": 0, "b": 1}], {("1", "a", 1), ("1", "b", 0), ("2", "a", 0), ("2", "b", 1)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+def test_a_proposed_mapping_reads_the_file(tmp_path, shape, name):
+    content, expected = SHAPES[shape]
+    if shape == "list":
+        content = [{"qid": row["q"], "system": row["who"], **row} for row in ROWS]
+    if name == "x.jsonl" and not isinstance(content, list):
+        pytest.skip("a document is not a record a line")
+    path = tmp_path / "acme" / name
+    path.parent.mkdir()
+    path.write_bytes(lines(*content) if name == "x.jsonl" else json.dumps(content).encode())
+    (path.parent / "rankwatch.toml").write_text(propose(path).text)
+    read = Read(path)
+    assert read.rejects == []
+    assert keys(read) == expected
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"a": 1}', "[1, 2]", '[{"a": "b"}]', "null", "[[[[[[[1]]]]]]]"])
+def test_a_file_without_records_gets_no_proposal(tmp_path, content):
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(Refusal, match="write the mapping by hand"):
+        propose(path)
+
+
+def test_any_json_gets_a_proposal_that_parses_or_a_reason(tmp_path):
+    path = tmp_path / "x.json"
+    mapping = tmp_path / "rankwatch.toml"
+    json_values = st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(max_size=4) | st.integers(),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from(["id", "score", "model", 'a"b', "c.d", "\x1b"]), inner, max_size=3)
+        ),
+        max_leaves=12,
+    )
+
+    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @given(json_values)
+    def run(value):
+        path.write_text(json.dumps(value))
+        mapping.unlink(missing_ok=True)
+        try:
+            mapping.write_text(propose(path).text)
+        except (Refusal, Broken):
+            return
+        read = Read(path)
+        assert all(e.score is None or 0 <= e.score <= 1 for e in read.events)
+
+    run()
+
+
+def test_the_command_proposes_shows_and_writes(tmp_path):
+    path = tmp_path / "acme" / "scores.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps([{"qid": k, "system": "s", "correct": k % 2 == 0} for k in range(12)]))
+    first = rankwatch("map", path)
+    assert first.returncode == 0
+    assert 'item_id = "qid"' in first.stdout
+    assert first.stdout.count('"model":"s"') == 10
+    assert "12 events, the first 10 above; rejected: 0" in first.stderr
+    assert "guessed: the benchmark is called scores, like the file" in first.stderr
+    again = rankwatch("map", path)
+    assert "is used unchanged" in again.stderr
+    assert (path.parent / "rankwatch.toml").read_text().count("[[map]]") == 1
+    read = Read(path.parent)
+    assert (len(read.events), read.rejects) == (12, [])
+
+
+def test_the_command_reports_what_it_cannot_read(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text("[1")
+    answer = rankwatch("map", path, code=1)
+    assert "cut off or damaged; complete the file" in answer.stderr
+    assert not (tmp_path / "rankwatch.toml").exists()

@@ -188,7 +188,9 @@ class ClusterWorker(MonitorProcess):
         return {tp: self.partitions[tp.partition].partition.off for tp in partitions if tp.partition in self.partitions}
 
     def _intake(self) -> KafkaIntake:
-        return KafkaIntake(self._producer, self.settings.topic, self._source.partitions, self._is_folded)
+        return KafkaIntake(
+            self._producer, self.settings.topic, self._source.partitions, self._is_folded, self._origin_key
+        )
 
     def _is_folded(self, partition: int) -> bool:
         end = self._log_ends().get(partition)

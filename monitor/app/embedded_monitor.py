@@ -13,6 +13,7 @@ from monitor.app.intake import FileIntake
 from monitor.app.partition_worker import PartitionWorker
 from monitor.app.process import MonitorProcess, end_tasks
 from monitor.engine.partition import Partition
+from monitor.engine.producers import in_packed_record
 from monitor.engine.state.delta import DeadLetter
 from monitor.engine.state.keys import record_digest
 from monitor.ingest.dead_letter_file import DeadLetterFile
@@ -99,6 +100,7 @@ class EmbeddedMonitor(MonitorProcess):
             listener=self._on_change,
             process_metrics=self.process_metrics,
             state=self._state,
+            producer_of=in_packed_record,
         )
         self.process_metrics.add_partition(PARTITION)
         await worker.load()

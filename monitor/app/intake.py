@@ -6,7 +6,9 @@ from typing import Any, Final
 import msgspec
 import structlog
 
+from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
+from monitor.engine.producers import PRODUCER_HEADER
 from monitor.ingest.declare import Declare, has_graded
 from monitor.logs.errors import LogError
 from monitor.logs.file_log import FileLog
@@ -48,7 +50,9 @@ class FileIntake:
         """Append the request; return its end offset."""
         declarations = [*self._defaults(submission), *_declared(submission)]
         try:
-            end = await self._log.append([_packed(submission.events, declarations, submission.ended)])
+            end = await self._log.append(
+                [_packed(submission.events, declarations, submission.ended, submission.producer)]
+            )
         except OSError as error:
             _log.error("the log accepted no events", reason=str(error))
             raise IntakeError(
@@ -85,9 +89,19 @@ class KafkaIntake:
         Its partition count.
     folded : callable
         Returns whether a partition belongs to this worker and is folded to its end, as far as the worker knows.
+    key : OriginKey, optional
+        Signs who sent a request; without it no record names a producer.
     """
 
-    def __init__(self, producer: KafkaProducer, topic: str, partitions: int, folded: Callable[[int], bool]) -> None:
+    def __init__(
+        self,
+        producer: KafkaProducer,
+        topic: str,
+        partitions: int,
+        folded: Callable[[int], bool],
+        key: OriginKey | None = None,
+    ) -> None:
+        self._key = key
         self._producer, self._topic, self._partitions, self._folded = producer, topic, partitions, folded
 
     def is_folded(self, benchmark: str) -> bool:
@@ -97,7 +111,8 @@ class KafkaIntake:
     async def append(self, submission: Submission) -> str:
         """Publish the request; return the partitions that got it."""
         messages = [
-            Message(owner(name, self._partitions), name.encode(), value) for name, value in _messages(submission)
+            self._message(owner(name, self._partitions), name, value, submission.producer)
+            for name, value in _messages(submission)
         ]
         try:
             await self._producer.deliver(self._topic, messages)
@@ -108,6 +123,12 @@ class KafkaIntake:
                 "score of a key counts."
             ) from error
         return ",".join(map(str, sorted({message.partition for message in messages})))
+
+    def _message(self, partition: int, benchmark: str, value: bytes, producer: str | None) -> Message:
+        if producer is None or self._key is None:
+            return Message(partition, benchmark.encode(), value)
+        signed = self._key.sign_producer(producer, partition, value)
+        return Message(partition, benchmark.encode(), value, [(PRODUCER_HEADER, signed)])
 
 
 def _by_benchmark(events: Sequence[EventFields]) -> dict[str, list[EventFields]]:
@@ -122,10 +143,14 @@ def _declared(submission: Submission) -> list[dict[str, Any]]:
 
 
 def _packed(
-    events: Sequence[EventFields], declarations: Sequence[dict[str, Any]] = (), ended: Sequence[Ended] = ()
+    events: Sequence[EventFields],
+    declarations: Sequence[dict[str, Any]] = (),
+    ended: Sequence[Ended] = (),
+    producer: str | None = None,
 ) -> bytes:
     """Return a packed record: the declarations hold before the events, the ends of runs after them."""
-    record = {"declare": declarations, "events": events}
+    record: dict[str, Any] = {} if producer is None else {"producer": producer}  # first: there it is looked for
+    record |= {"declare": declarations, "events": events}
     if ended:
         record["ended"] = [each.model_dump(mode="json", exclude_none=True) for each in ended]
     return msgspec.json.encode(record)

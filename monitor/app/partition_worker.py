@@ -4,6 +4,7 @@ import asyncio
 import shlex
 import time
 import traceback
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from math import inf
@@ -17,6 +18,7 @@ from monitor.background import in_background
 from monitor.engine.chunk import Chunk
 from monitor.engine.limits import SNAPSHOT_PAIRS, Limits
 from monitor.engine.partition import Partition
+from monitor.engine.producers import ProducerOf, at_offset, in_header
 from monitor.engine.slices import Pace
 from monitor.engine.state.delta import DeadLetter, Delta, Misrouted, StoredState, Suspect
 from monitor.engine.state.pairs import pair_count
@@ -83,6 +85,8 @@ class PartitionWorker:
         Called with each verdict change after it was published.
     state : asyncio.Lock, optional
         Held while the state changes; who holds it may read the state in a thread.
+    producer_of : callable, optional
+        Returns who sent a record, for its dead letters and conflicts.
     """
 
     partition: Partition
@@ -103,6 +107,7 @@ class PartitionWorker:
         limits: Limits | None = None,
         process_metrics: ProcessMetrics | None = None,
         state: asyncio.Lock | None = None,
+        producer_of: ProducerOf = in_header,
     ) -> None:
         self.number = number
         self._state, self._pace = state or asyncio.Lock(), Pace()
@@ -117,6 +122,7 @@ class PartitionWorker:
         self.commit_times: dict[str, CommitTimes] = {}
         """By benchmark, for the metrics."""
         self._store, self._keep_dead_letters, self._republish = store, keep_dead_letters, republish
+        self._producer_of = producer_of
         self._first_offset, self._owner, self._limits = first_offset, owner, limits
         self._earliest, self._accept_gap = first_offset if earliest is None else earliest, accept_gap
         self._relays = [
@@ -201,7 +207,7 @@ class PartitionWorker:
                     except _FoldCrashed as crash:
                         parts += await self._contain(part, crash)
                         continue
-                    await self._store_in_turn(delta, wait=bool(parts) or not follows())
+                    await self._store_in_turn(delta, part, wait=bool(parts) or not follows())
                     changes += sum(len(benchmark.changes) for benchmark in delta.benchmarks)
             except StaleState as error:
                 self._process_metrics.stale_commits.inc()
@@ -214,10 +220,10 @@ class PartitionWorker:
             await self._wait_for_outbox(changes)
         return True
 
-    async def _store_in_turn(self, delta: Delta, *, wait: bool) -> None:
-        """Start the commit of a delta after the last one has ended; wait for it if asked, or if it is large."""
+    async def _store_in_turn(self, delta: Delta, chunk: Chunk, *, wait: bool) -> None:
+        """Start the commit of the delta of a chunk after the last one has ended; wait for it if asked, or if it is large."""
         await self._wait_for_commit()
-        await self._publish_rejected(delta)
+        await self._publish_rejected(delta, chunk)
         self._commit = asyncio.create_task(self._store_delta(delta))
         for _ in range(_TURNS_TO_SEND):
             await asyncio.sleep(0)
@@ -237,7 +243,7 @@ class PartitionWorker:
         if len(chunk.records) > 1:
             return list(reversed(chunk.halves()))
         if not self._set_aside(chunk, cause):
-            await self._store_in_turn(self.partition.pass_over(chunk, cause), wait=True)
+            await self._store_in_turn(self.partition.pass_over(chunk, cause), chunk, wait=True)
             return []
         return [chunk]
 
@@ -275,13 +281,20 @@ class PartitionWorker:
         if commit is not None:
             await commit
 
-    async def _publish_rejected(self, delta: Delta) -> None:
-        """Store misrouted and rejected records durably, before the offset moves."""
+    async def _publish_rejected(self, delta: Delta, chunk: Chunk) -> None:
+        """Store misrouted and rejected records durably, before the offset moves; count conflicts by who sent them."""
         if delta.misrouted:
             assert self._republish is not None
             await self._republish(self.number, delta.misrouted)
         if delta.dead_letters:
-            self.dead_letters_kept += await self._keep_dead_letters(self.number, delta.dead_letters)
+            letters = [
+                letter._replace(producer=at_offset(chunk, letter.offset, self._producer_of))
+                for letter in delta.dead_letters
+            ]
+            self.dead_letters_kept += await self._keep_dead_letters(self.number, letters)
+        for offset, count in Counter(o for each in delta.benchmarks for o in each.conflict_offsets).items():
+            producer = at_offset(chunk, offset, self._producer_of)
+            self._process_metrics.count_conflicts(producer, count)
 
     async def _store_delta(self, delta: Delta) -> None:
         """Commit the delta with its offset."""

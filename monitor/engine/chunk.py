@@ -42,7 +42,7 @@ class Chunk(NamedTuple):
     `start` is the end of the previous chunk (a gap may come before the first record), `end` the start of the next one. `offsets[i]` is
     the offset of `records[i]`: bytes of a file, or messages of a topic; the engine only needs offsets that grow. `origins[i]` is the
     verified origin of a republished record, None for any other; `origins` is None when no record has one. `keys[i]` is the key of the
-    record, where the log has keys.
+    record, where the log has keys. `producers[i]` is who sent the record; nothing of it is folded.
     """
 
     partition: int
@@ -52,6 +52,7 @@ class Chunk(NamedTuple):
     records: Sequence[bytes]
     origins: Sequence[Origin | None] | None = None
     keys: Sequence[bytes | None] | None = None
+    producers: Sequence[str | None] | None = None
 
     def parts(self, size: int) -> Iterator["Chunk"]:
         """Yield the records in parts of at most `size`."""
@@ -68,7 +69,10 @@ class Chunk(NamedTuple):
     def _taken(self, part: slice) -> "Chunk":
         origins = None if self.origins is None else self.origins[part]
         keys = None if self.keys is None else self.keys[part]
-        return self._replace(offsets=self.offsets[part], records=self.records[part], origins=origins, keys=keys)
+        producers = None if self.producers is None else self.producers[part]
+        return self._replace(
+            offsets=self.offsets[part], records=self.records[part], origins=origins, keys=keys, producers=producers
+        )
 
 
 @dataclass

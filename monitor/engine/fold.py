@@ -281,7 +281,7 @@ def _apply(
     key = located.row[position] * len(benchmark.contestants) + located.contestant[position]
     position = position[np.argsort(key, kind="stable")]
     row, contestant, code = located.row[position], located.contestant[position], located.code[position]
-    (row, contestant, code, position), arrived = _compare(benchmark, (row, contestant, code, position))
+    (row, contestant, code, position), arrived = _compare(benchmark, (row, contestant, code, position), piece, delta)
     written = row, contestant, code, benchmark.scores[row, contestant] == SKIPPED
     if benchmark.undeclared:
         benchmark.scores[row, contestant] = code
@@ -317,7 +317,9 @@ def _apply(
     return written
 
 
-def _compare(benchmark: Benchmark, cells: NewCells) -> tuple[NewCells, tuple[Index, Index, Index]]:
+def _compare(
+    benchmark: Benchmark, cells: NewCells, piece: EventBatch, delta: BenchmarkDelta
+) -> tuple[NewCells, tuple[Index, Index, Index]]:
     """Count duplicates and conflicts; return the cells that are written, and (row, contestant, position) of those that arrive first."""
     row, contestant, code, position = cells
     existing = benchmark.scores[row, contestant].astype(np.uint32)
@@ -326,7 +328,7 @@ def _compare(benchmark: Benchmark, cells: NewCells) -> tuple[NewCells, tuple[Ind
     arrived = row, contestant, position
     if not (first & (existing == ABSENT)).all():
         keys = compare_cells(existing, code, first, fills=benchmark.skips_wait)
-        _count_again(benchmark, cells, keys)
+        _count_again(benchmark, cells, keys, piece, delta)
         arrived = row[keys.arrives], contestant[keys.arrives], position[keys.arrives]
         writes = keys.writes
         return (row[writes], contestant[writes], code[writes], position[writes]), arrived
@@ -349,7 +351,9 @@ def _hold_repeats(
     benchmark.hold_repeats(reason)
 
 
-def _count_again(benchmark: Benchmark, cells: NewCells, keys: ComparedCells) -> None:
+def _count_again(
+    benchmark: Benchmark, cells: NewCells, keys: ComparedCells, piece: EventBatch, delta: BenchmarkDelta
+) -> None:
     """Count duplicates and conflicts, and list the conflicts in the order of the log."""
     row, contestant, code, position = cells
     conflict = np.flatnonzero(keys.conflict)
@@ -358,6 +362,7 @@ def _count_again(benchmark: Benchmark, cells: NewCells, keys: ComparedCells) -> 
     duplicates = contestant[keys.duplicate]
     benchmark.counters["conflicts"] += conflict.size
     benchmark.counters["duplicates"] += duplicates.size
+    delta.conflict_offsets += [piece.offsets[place] for place in position[conflict].tolist()]
     benchmark.conflicts.add(entries, duplicates, len(benchmark.contestants))
 
 

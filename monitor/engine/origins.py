@@ -5,8 +5,12 @@ from hmac import compare_digest
 from typing import Final
 
 from monitor.engine.chunk import Origin
+from monitor.engine.producers import CLAIMED
+from schemas.names import PRODUCER
 
 _TAG_BYTES: Final = 16
+_PRODUCER: Final = b"producer:"
+"""Begins what is signed of a producer, so that it is no origin: an origin begins with a digit."""
 
 
 class OriginKey:
@@ -45,6 +49,23 @@ class OriginKey:
         if not compare_digest(tag, self._tag(text, target, record)):
             return None
         return Origin.parse(text)
+
+    def sign_producer(self, name: str, target: int, record: bytes) -> bytes:
+        """Return the value of `PRODUCER_HEADER` for a record that is published to the partition `target`."""
+        text = _PRODUCER + name.encode()
+        return name.encode() + b":" + self._tag(text, target, record)
+
+    def verify_producer(self, value: bytes, target: int, record: bytes) -> str | None:
+        """Return the producer in a header of a record of the partition `target`; one that no server signed is marked as claimed.
+
+        A copy of a record with its header is believed too: it has the same events.
+        """
+        name, colon, tag = value.rpartition(b":")
+        signed = bool(colon) and compare_digest(tag, self._tag(_PRODUCER + name, target, record))
+        text = (name if colon else value).decode("utf-8", "replace")
+        if not PRODUCER.fullmatch(text):
+            return None
+        return text if signed else CLAIMED + text
 
     def _tag(self, text: bytes, target: int, record: bytes) -> bytes:
         tag = self._keyed.copy()

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from monitor.engine.state.delta import DeadLetter
 
@@ -77,7 +77,7 @@ class DeadLetterFile:
         fresh = list(self._unwritten(letters))
         if not fresh:
             return 0
-        data = b"".join(json.dumps(letter._asdict()).encode("ascii") + b"\n" for letter in fresh)
+        data = b"".join(json.dumps(_row(letter)).encode("ascii") + b"\n" for letter in fresh)
         end = os.fstat(self._file).st_size
         try:
             view = memoryview(data)
@@ -140,6 +140,14 @@ class DeadLetterFile:
             yield from reversed(lines)
             rest = first
         yield rest
+
+
+def _row(letter: DeadLetter) -> dict[str, Any]:
+    """Return the letter as the file has it: with its producer only where one is known."""
+    row = letter._asdict()
+    if letter.producer is None:
+        del row["producer"]
+    return row
 
 
 def _place(letter: DeadLetter) -> Place:

@@ -8,6 +8,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
 from monitor.engine.origins import OriginKey
+from monitor.engine.producers import PRODUCER_HEADER
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.logs.kafka_slices import Record
 
@@ -75,9 +76,10 @@ def _chunk(
 ) -> Chunk:
     first, last = records[0].offset, records[-1].offset
     without_gaps = last - first == len(records) - 1
-    origins = None
+    origins = producers = None
     if key is not None and any(map(_HEADERS, records)):
         origins = [_origin(record, partition, key) for record in records]
+        producers = [_producer(record, partition, key) for record in records]
     return Chunk(
         partition=partition,
         start=start,
@@ -86,6 +88,7 @@ def _chunk(
         records=values,
         origins=origins if origins is not None and any(origins) else None,
         keys=_Keys(records),
+        producers=producers if producers is not None and any(producers) else None,
     )
 
 
@@ -93,6 +96,13 @@ def _origin(record: Record, partition: int, key: OriginKey) -> Origin | None:
     for name, value in record.headers:
         if name == ORIGIN_HEADER:
             return key.verify(value or b"", partition, record.value or b"")
+    return None
+
+
+def _producer(record: Record, partition: int, key: OriginKey) -> str | None:
+    for name, value in record.headers:
+        if name == PRODUCER_HEADER:
+            return key.verify_producer(value or b"", partition, record.value or b"")
     return None
 
 

@@ -13,9 +13,9 @@ class DeadLetterTopic:
     """Keeps dead letters in the topic ``<events>.dlq``.
 
     The value is the record, cut to the length that the fold keeps. UTF-8 headers hold the reason (``reason``, ``field``, ``found``), the
-    position (``topic``, ``partition``, ``offset``, and ``index`` within a packed record) and, for records imported from a file,
-    ``source`` and ``line``. The key is the benchmark if known. Letters are written at least once: after a crash some are repeated with the
-    same position.
+    position (``topic``, ``partition``, ``offset``, and ``index`` within a packed record), for records imported from a file ``source`` and
+    ``line``, and the token that sent it (``producer``) if it is known. The key is the benchmark if known. Letters are written at least
+    once: after a crash some are repeated with the same position.
 
     Parameters
     ----------
@@ -50,6 +50,8 @@ class DeadLetterTopic:
         }
         if letter.line is not None:
             headers |= {"source": letter.source, "line": str(letter.line)}
+        if letter.producer is not None:
+            headers["producer"] = letter.producer
         key = _bytes(letter.benchmark) if letter.benchmark is not None else None
         return Message(partition % count, key, _bytes(letter.raw), [(k, _bytes(v)) for k, v in headers.items()])
 

@@ -76,6 +76,8 @@ class DeadLetter(NamedTuple):
     reason: str
     benchmark: str | None
     raw: str
+    producer: str | None = None
+    """Who sent the record, if a server has identified it."""
 
 
 class Refusal(Fault):
@@ -186,6 +188,8 @@ class BenchmarkDelta:
     """Contestants with new scores, and their state in `monitor.engine.state.arrival`."""
     finding: OrderFinding | None = None
     """The finding against the arrival order, if made in this chunk."""
+    conflict_offsets: list[int] = field(default_factory=list)
+    """The record of each conflict, to find who sent it; not stored."""
     conflicts: ConflictChanges | None = None
     undeclared: tuple[str, bool] | None = None
     """Why an undeclared repeat of this chunk holds the benchmark, and whether graded scores had ended the betting before."""

@@ -1,14 +1,12 @@
 """The caller of a request: its name, and what it may do."""
 
-import re
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from monitor.serve.access.scopes import EVERYTHING, Grants
-
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
+from schemas.names import PRODUCER
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def caller_name_fault(name: str) -> str | None:
     >>> caller_name_fault("ci@example.org"), caller_name_fault("a b")
     (None, "'a b' is not a name; use 1 to 100 characters of A-Z a-z 0-9 . _ @ + -, a letter or digit first")
     """
-    if _NAME.fullmatch(name):
+    if PRODUCER.fullmatch(name):
         return None
     return f"{name[:100]!r} is not a name; use 1 to 100 characters of A-Z a-z 0-9 . _ @ + -, a letter or digit first"
 

@@ -15,6 +15,8 @@ class Submission(NamedTuple):
         The line of each event and of each end in the body.
     converted : set of str
         A clause for each kind of value that was converted.
+    producer : str or None
+        Name of the token that sent it.
     """
 
     events: list[EventFields]
@@ -23,6 +25,7 @@ class Submission(NamedTuple):
     event_lines: list[int]
     ended_lines: list[int]
     converted: set[str]
+    producer: str | None = None
 
     @classmethod
     def empty(cls) -> Self:

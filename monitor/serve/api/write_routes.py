@@ -12,7 +12,7 @@ from monitor.engine.declarations import refusal
 from monitor.engine.fold import runs_of
 from monitor.engine.limits import benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
-from monitor.serve.access.caller import may_read
+from monitor.serve.access.caller import current_caller, may_read
 from monitor.serve.access.rules import require, require_any
 from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.intake import Intake, IntakeError, Submission
@@ -260,7 +260,8 @@ def _check(reports: ReportCache, intake: Intake, declaration: Declaration) -> No
 
 async def _append(intake: Intake, submission: Submission) -> str:
     try:
-        return await intake.append(submission)
+        caller = current_caller()
+        return await intake.append(submission._replace(producer=caller.name if caller.signed_in else None))
     except IntakeError as error:
         raise ProblemError(503, str(error), headers={"Retry-After": "5"}) from error
 

@@ -56,6 +56,12 @@ DUPLICATES = _counter("rankwatch_duplicates", BENCHMARK, "Events that repeat an 
 CONFLICTS = _counter(
     "rankwatch_conflicts", BENCHMARK, "Events with a different score for an existing key; the first score counts."
 )
+CONFLICTS_BY_PRODUCER = _counter(
+    "rankwatch_conflicts_by_producer",
+    ("producer",),
+    "Conflicts in this process by the token that sent them; empty if unknown, `claimed:` before a name that no server signed.",
+    of_process=True,
+)
 REJECTED = _counter(
     "rankwatch_rejected", BENCHMARK, "Records that were rejected; the label is empty if the benchmark is unknown."
 )

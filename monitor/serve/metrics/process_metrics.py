@@ -1,11 +1,14 @@
 """Metrics of this process. Unlike the others they are not part of the state, so they restart at 0."""
 
-from typing import Any
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.catalogue import Metric
+
+_MAX_PRODUCERS: Final = 200
+"""Producers with series of their own: writers of a topic may claim any name."""
 
 
 class ProcessMetrics:
@@ -22,12 +25,23 @@ class ProcessMetrics:
         self.relayed = self._make(Counter, catalogue.RELAYED)
         self.relay_failures = self._make(Counter, catalogue.RELAY_FAILURES)
         self.quarantined = self._make(Gauge, catalogue.QUARANTINED)
+        self.conflicts = self._make(Counter, catalogue.CONFLICTS_BY_PRODUCER)
+        self._producers: set[str] = set()
         self.source_gap = self._make(Gauge, catalogue.SOURCE_GAP)
 
     def add_broker(self) -> Gauge:
         """Return the gauge for the brokers; only `rankwatch run` has brokers."""
         gauge: Gauge = self._make(Gauge, catalogue.BROKER_UP)
         return gauge
+
+    def count_conflicts(self, producer: str | None, count: int) -> None:
+        """Count conflicts by who sent them; beyond a number of producers, as those of `other`."""
+        name = producer or ""
+        if name not in self._producers:
+            if len(self._producers) >= _MAX_PRODUCERS:
+                name = "other"
+            self._producers.add(name)
+        self.conflicts.labels(name).inc(count)
 
     def add_partition(self, partition: int) -> None:
         """Start the series of a partition."""

@@ -15,15 +15,39 @@ def main() -> None:
     """Run the command line."""
     # Imports create hundreds of thousands of objects that live to the end: searching them for cycles costs time and finds nothing.
     gc.set_threshold(100_000)
+    code = _run()
+    gc.freeze()
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            code = _fault(error)
+    raise SystemExit(code)
+
+
+def _run() -> int | str | None:
+    """Run a command and return its exit code; a reader of the output that has read enough is no fault."""
     from monitor.cli.app import app
+    from monitor.cli.shared.errors import ReaderGone
     from monitor.cli.shared.usage import WrongCall, stop_wrong_call
 
     try:
-        raise SystemExit(app(prog_name="rankwatch", standalone_mode=False))
-    except WrongCall as error:
-        stop_wrong_call(error)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(1) from None
-    finally:
-        gc.freeze()
+        try:
+            return app(prog_name="rankwatch", standalone_mode=False)  # type: ignore[no-any-return]
+        except WrongCall as error:
+            stop_wrong_call(error)
+            return None
+    except SystemExit as end:
+        return end.code
+    except (ReaderGone, BrokenPipeError):
+        return 0
+    except OSError as error:
+        return _fault(error)
+
+
+def _fault(error: OSError) -> int:
+    from monitor.cli.shared.errors import FAULT, file_error, note
+
+    note(file_error(error) if error.filename else f"standard output: {error.strerror or error}")
+    return FAULT

@@ -44,6 +44,7 @@ app = typer.Typer(
     cls=_ListedInOrder,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # loading rich's would double the time of --help
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

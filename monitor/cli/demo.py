@@ -50,11 +50,12 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
     from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.live import EventRate, make_view
     from monitor.cli.shared.settings import read_settings
+    from monitor.cli.shared.table import print_table
     from monitor.paper.demo.naive import NaivePeeking
     from monitor.paper.demo.simulate import demo_stream
-    from monitor.paper.demo.story import naive_column, render_story
+    from monitor.paper.demo.story import is_short, naive_column, render_story
     from monitor.render.terminal.layout import output_console
-    from monitor.render.terminal.report import render_report
+    from monitor.report.build import report_views
 
     stream = demo_stream(null=null, seed=seed)
     naive = NaivePeeking(stream.pairs)
@@ -77,7 +78,8 @@ async def _replay(folder: Path, *, null: bool, seconds: float, seed: int, keep: 
                 view.update(monitor.reports.report("all"), status, naive_column(naive))
                 await asyncio.sleep(max(0.0, start + seconds * (step + 1) / steps - monotonic()))
         console = output_console()
-        render_report(monitor.reports.report(), console, extra=naive_column(naive))
+        if null or not is_short(console):
+            print_table(report_views(monitor.reports.partitions, pairs="adjacent", assert_complete=False))
         render_story(monitor.reports.report("all"), naive, console, null)
         if keep and monitor.web is not None:
             console.print(f"\nThe page stays at {monitor.web.url} until Ctrl-C.", highlight=False)

@@ -200,7 +200,7 @@ def _better(partition: "Partition", pair: tuple[str, str], benchmark: str | None
         GateFormat.junit: render.as_junit,
         GateFormat.github: render.as_github,
     }[form]
-    print(render_answer(answer))
+    _print_answer(render_answer(answer) + "\n")
     raise SystemExit(answer.code)
 
 
@@ -241,4 +241,12 @@ def print_gate(report: "GateReport", form: GateFormat, outputs: list[tuple[str, 
         return RENDERERS[name](report if name == "json" else flags)
 
     write_outputs((file, text(name)) for name, file in outputs)
-    print(text(form.value), end="" if form in {GateFormat.markdown, GateFormat.svg} else "\n")
+    _print_answer(text(form.value) + ("" if form in {GateFormat.markdown, GateFormat.svg} else "\n"))
+
+
+def _print_answer(text: str) -> None:
+    """Print the answer; the exit code is the verdict, also where the reader of the text has gone."""
+    from contextlib import suppress
+
+    with suppress(BrokenPipeError):
+        print(text, end="")

@@ -12,9 +12,11 @@ from monitor.cli.shared.options import (
     InheritOption,
     LogOptions,
     MaxRejectedOption,
+    OutputOption,
     PairsOption,
     Paths,
-    ReportFormat,
+    TopOption,
+    VerboseOption,
 )
 
 
@@ -22,8 +24,10 @@ def report(
     paths: Paths,
     declared: DeclareOptions,
     logs: LogOptions,
-    form: FormatOption = ReportFormat.table,
+    form: FormatOption = None,
+    out: OutputOption = None,
     pairs: PairsOption = None,
+    top: TopOption = None,
     second_opinions: Annotated[
         bool,
         typer.Option(
@@ -31,6 +35,7 @@ def report(
             help="add second opinions: other families, bootstrap, cluster sensitivity (json, markdown, html)",
         ),
     ] = False,
+    verbose: VerboseOption = False,
     epoch: EpochOption = None,
     inherit: InheritOption = False,
     conflicts: ConflictsOption = None,
@@ -40,17 +45,15 @@ def report(
 
     Takes the items in the files as the whole benchmark unless a declaration gives the item count; the report names the assumption.
 
-    Example: rankwatch report results/ --format html > report.html
+    Example: rankwatch report results/ -o report.html
     """
     from monitor.cli.shared.conflicts import check_conflicts_file, save_conflicts
     from monitor.cli.shared.epochs import parse_epoch
-    from monitor.cli.shared.errors import USAGE, stop
     from monitor.cli.shared.files import read_results
-    from monitor.cli.shared.output import print_report
+    from monitor.cli.shared.output import choose_output, print_report
 
-    if second_opinions and form in {ReportFormat.table, ReportFormat.csv}:
-        stop(f"--detail is not available with --format {form.value}; use json, markdown or html", USAGE)
+    output = choose_output(form, out, pairs, verbose=verbose, top=top, second_opinions=second_opinions)
     check_conflicts_file(conflicts)
     partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
     save_conflicts([partition], conflicts)
-    print_report([partition], form, form.pairs(pairs), second_opinions=second_opinions)
+    print_report([partition], output)

@@ -18,16 +18,18 @@ from monitor.cli.shared.options import (
     InheritOption,
     LogOptions,
     MaxRejectedSetting,
-    Pairs,
+    OutputOption,
     PairsOption,
     PortOption,
-    ReportFormat,
+    TopOption,
+    VerboseOption,
 )
 
 if TYPE_CHECKING:
     from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.declarations import Declarations
     from monitor.cli.shared.live import EventRate, View
+    from monitor.cli.shared.output import Output
     from monitor.cli.shared.stopping import Stopping
     from monitor.ingest.importer import Importer
     from monitor.ingest.tail import Tailer
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from monitor.settings import Settings
 
 _REFRESH_SECONDS: Final = 0.5
+_SUMMARY_MODELS: Final = 1_000
+"""Models up to which the report is printed at the end: more would delay the stop."""
 _DRAIN_SHARE: Final = 0.2
 """Share of the time for a stop in which the rest of the log is folded."""
 
@@ -52,8 +56,11 @@ def watch(
         ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="read everything, print the report and exit")] = False,
-    form: FormatOption = ReportFormat.table,
+    form: FormatOption = None,
+    out: OutputOption = None,
     pairs: PairsOption = None,
+    top: TopOption = None,
+    verbose: VerboseOption = False,
     epoch: EpochOption = None,
     inherit: InheritOption = False,
     ended: EndedOption = False,
@@ -83,10 +90,12 @@ def watch(
     from monitor.cli.shared.declarations import make_declarations
     from monitor.cli.shared.epochs import parse_epoch
     from monitor.cli.shared.files import make_importer
+    from monitor.cli.shared.output import choose_output
     from monitor.cli.shared.process import log_to_terminal, run_to_end
     from monitor.cli.shared.settings import read_settings
     from monitor.ingest.importer import show_argument
 
+    output = choose_output(form, out, pairs, verbose=verbose, top=top)
     check_conflicts_file(conflicts)
     settings = read_settings(data_dir=data_dir, host=host, port=port, max_rejected=max_rejected)
     directory = [] if data_dir is None else ["--data-dir", str(data_dir)]
@@ -97,7 +106,7 @@ def watch(
         paths or [], make_importer(logs), declare, parse_epoch(epoch, inherit=inherit), ended=ended, inherit=inherit
     )
     if once:
-        run_to_end(_read_once(files, settings, form, form.pairs(pairs), conflicts))
+        run_to_end(_read_once(files, settings, output, conflicts))
     else:
         run_to_end(_follow(files, settings, conflicts))
 
@@ -126,9 +135,7 @@ def _refuse_remote(paths: Sequence[str]) -> None:
             stop(f"{mask_url(place)}: watch follows files and folders; read standard input and URLs with --once", USAGE)
 
 
-async def _read_once(
-    files: _Files, settings: "Settings", form: ReportFormat, pairs: Pairs, conflicts: Path | None
-) -> None:
+async def _read_once(files: _Files, settings: "Settings", output: "Output", conflicts: Path | None) -> None:
     """Read the files to their end and print the report."""
     from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.conflicts import save_conflicts
@@ -163,7 +170,7 @@ async def _read_once(
     for partition in partitions:
         partition.assume_ends(incomplete_benchmarks(tailer.incomplete, partition.benchmarks, files.importer.open))
     save_conflicts(partitions, conflicts)
-    print_report(partitions, form, pairs)
+    print_report(partitions, output)
     for partition in partitions:
         files.declare.note_models(partition.benchmarks)
         for name, benchmark in sorted(partition.benchmarks.items()):
@@ -198,8 +205,25 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
 
         await stopping.unless_requested(start())
         if not stopping.requested:
-            await _show(files, monitor, view, stopping)
+            try:
+                await _show(files, monitor, view, stopping)
+            finally:
+                _print_summary(monitor)
             save_conflicts(monitor.reports.partitions, conflicts)
+
+
+def _print_summary(monitor: "EmbeddedMonitor") -> None:
+    """Print the report as of now: what was on the screen goes with it."""
+    from monitor.cli.shared.table import print_table
+    from monitor.report.build import report_views
+
+    small = [
+        partition
+        for partition in monitor.reports.partitions
+        if all(len(benchmark.contestants) <= _SUMMARY_MODELS for benchmark in partition.benchmarks.values())
+    ]
+    if any(partition.benchmarks for partition in small):
+        print_table(report_views(small, pairs="adjacent", assert_complete=False))
 
 
 async def _resume(files: _Files, monitor: "EmbeddedMonitor") -> None:

@@ -12,6 +12,9 @@ NO_PAIR: Final = "There is no pair to compare."
 _NAMED: Final = 3
 """Models with conflicts that are named."""
 
+_SUSPECT: Final = "the arrival order is suspect"
+"""The start of a finding about the arrival order, in the reason of an order."""
+
 _ORDER: Final = {
     "completion": "declared: the item count; a verdict is given once the missing items cannot change it",
     "committed": "asserted: the items follow the permutation that was committed before the first score",
@@ -108,6 +111,64 @@ def coverage(benchmark: BenchmarkReport) -> str | None:
         more = f" and {len(against) - _NAMED:,} more" if len(against) > _NAMED else ""
         text += f"; the lower-ranked model leads on the shared items of {counted(len(against), 'pair')}: {first}{more}"
     return text
+
+
+def short_checks(benchmark: BenchmarkReport) -> list[str]:
+    """Return what to check before the ranking is quoted, a sentence each; `--verbose` has the details."""
+    b = benchmark
+    checks = []
+    moved = sum(m.shared_rank is not None and m.shared_rank != m.rank for m in b.models)
+    if b.shared_items is not None:
+        ranks = f"{counted(moved, 'rank')} {'changes' if moved == 1 else 'change'}" if moved else "no rank changes"
+        on_shared = f"on the {b.shared_items:,} shared by all, {ranks}"
+        checks.append(
+            f"Scores are over different items: {on_shared if b.shared_items else 'no item has a score of every model'}."
+        )
+    warning = order_warning(b)
+    if warning is not None and _SUSPECT not in warning and not _is_in_result(b, warning):
+        checks.append(f"{warning[0].upper()}{warning[1:]}.")
+    checks += [
+        f"{name}: {text}." for name, text in (("Aliases", aliases(b)), ("Epochs", epochs(b))) if text is not None
+    ]
+    text = conflicts(b)
+    if text is not None:
+        checks.append(text.partition(" --conflicts")[0] + " --conflicts FILE lists them.")
+    return checks
+
+
+def harmless_order(benchmark: BenchmarkReport) -> str | None:
+    """Return that the arrival order is suspect where no verdict depends on it; None elsewhere."""
+    b = benchmark
+    harmless = b.order.suspect and _SUSPECT in (b.order.reason or "") and not _is_in_result(b, _SUSPECT)
+    return "The arrival order is suspect; no verdict here depends on it." if harmless else None
+
+
+def _is_in_result(benchmark: BenchmarkReport, text: str) -> bool:
+    return benchmark.result is not None and text in benchmark.result.decided.text
+
+
+def low_coverage(models: int, share: float) -> str:
+    """Return how many models lack items."""
+    return f"{counted(models, 'model')} with scores on less than {share:.0%} of the items: means over different items may not compare."
+
+
+def assumed(benchmark: BenchmarkReport) -> str:
+    """Return what the verdicts assume, and what the error rate is over, in two sentences; nothing where no verdict is given."""
+    b = benchmark
+    text = order_sentence(b).partition(f"; {_SUSPECT}")[0]
+    if b.order.policy == "none":
+        return ""
+    text = (
+        f"Assumes that {text.removeprefix(ASSERTED)}" if text.startswith(ASSERTED) else f"{text[0].upper()}{text[1:]}"
+    )
+    over = (
+        f"all {counted(b.family.size, 'pair')}"
+        if b.family.size is not None and b.family.policy == "capacity"
+        else "all pairs"
+    )
+    outside = f" ({counted(b.family_outside, 'pair')} outside the family)" if b.family_outside else ""
+    also = f" Assumes that {b.family_assumption}." if b.family_assumption is not None else ""
+    return f"{text}. At most {100 * b.alpha:g} % chance of a false verdict among {over}{outside}, however often you look.{also}"
 
 
 def family(benchmark: BenchmarkReport) -> str:

@@ -1,7 +1,7 @@
 """One place for number formats: gaps, items, ratios, p-values and names as text."""
 
 from collections.abc import Sequence
-from math import ceil, isfinite
+from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # `plan` shows no report
@@ -62,6 +62,20 @@ def items(count: float | None) -> str:
     if count is None:
         return MISSING
     return ">= 10^6" if count >= _MILLION else f"{ceil(count):,}"
+
+
+def more(count: float) -> str:
+    """Format an estimated number of further items in a table: two significant digits.
+
+    Examples
+    --------
+    >>> more(152.3), more(220_767), more(2e6)
+    ('150 more', '220,000 more', '>= 10^6 more')
+    """
+    if count >= _MILLION:
+        return ">= 10^6 more"
+    digit = 10 ** max(floor(log10(max(count, 1))) - 1, 0)
+    return f"{max(round(count / digit) * digit, 1):,} more"
 
 
 def needed(count: float | None) -> str:

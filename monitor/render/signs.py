@@ -41,10 +41,12 @@ class Glyphs(NamedTuple):
     settled: str
     unsettled: str
     tie: str
+    resolved: str
+    unresolved: str
 
 
-UNICODE: Final = Glyphs("●", "▼", "○", "·", "■", "≈", "○", "□", "◌", "✗", "◆", "◇", "=")
-ASCII: Final = Glyphs("*", "v", "o", ".", "#", "=", "o", "x", "~", "!", "+", "-", "=")
+UNICODE: Final = Glyphs("●", "▼", "○", "·", "!", "≈", "○", "○", "◌", "✗", "◆", "◇", "=", "■", "□")
+ASCII: Final = Glyphs("*", "v", "o", ".", "!", "=", "o", "o", "~", "x", "+", "-", "=", "#", "_")
 
 DECIDED, UNDECIDED, HELD = "dodger_blue1", "grey50", "dark_orange"
 """The colours of the product: blue decided, grey undecided, orange reversed or held; legible on black and on white."""

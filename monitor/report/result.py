@@ -86,7 +86,7 @@ def _resolved(table: PairTable) -> ResultLine:
     enough, total = n >= needed, counted(at.size, "gap")
     text = f"Enough items for {np.count_nonzero(enough):,} of {total} between neighbours in a planned test"
     if table.benchmark.binary:
-        text += f", for {np.count_nonzero(n >= table.anytime_required_n(at)):,} if you look as results arrive"
+        text += f", {np.count_nonzero(n >= table.anytime_required_n(at)):,} if you look as results arrive"
     short = np.where(~enough & np.isfinite(needed), needed - n, np.inf)
     if np.isfinite(short).any():
         place = int(np.argmin(short))

@@ -364,18 +364,18 @@ def test_a_benchmark_without_an_item_count_is_named_with_the_command_that_declar
 
 def test_a_headline_under_spending_explains_what_a_report_of_complete_files_does(tmp_path, records):
     path = write(tmp_path / "a.jsonl", records)
-    declared = rankwatch("report", path, "--items", 60, "--family", "spending").stdout
-    live = rankwatch("watch", path, "--once", "--items", 60, "--data-dir", tmp_path / "data").stdout
+    declared = rankwatch("report", path, "--items", 60, "--family", "spending", "--verbose").stdout
+    live = rankwatch("watch", path, "--once", "--items", 60, "--data-dir", tmp_path / "data", "--verbose").stdout
     assert declared == live
     assert (
         "on complete files divides it by the number of pairs (3) unless a family is declared, and may decide others"
         in " ".join(live.split())
     )
-    trusted = rankwatch("report", path, "--order", "trusted").stdout
+    trusted = rankwatch("report", path, "--order", "trusted", "--verbose").stdout
     assert "Alpha is spent" in trusted
     assert "unless a family is declared" not in trusted
     for flags in ((), ("--items", 60)):
-        whole = rankwatch("report", path, *flags).stdout
+        whole = rankwatch("report", path, *flags, "--verbose").stdout
         assert "family: capacity, 3 pairs" in whole
         assert "Alpha is spent" not in whole
 

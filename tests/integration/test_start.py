@@ -34,6 +34,9 @@ def test_help_loads_nothing_that_only_commands_need():
         "redis",
         "monitor.engine",
         "monitor.settings",
+        "rich",
+        "pydantic",
+        "typer.rich_utils",
     }
 
 

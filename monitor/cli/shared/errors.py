@@ -8,6 +8,10 @@ from typing import NoReturn
 FAULT, USAGE = 1, 2
 
 
+class ReaderGone(Exception):  # noqa: N818 - no error
+    """The reader of standard output has closed it, as `head` does once it has its lines."""
+
+
 def note(text: str) -> None:
     """Print a line on standard error."""
     # One write a line: files are read in several threads, and their lines must not mix.

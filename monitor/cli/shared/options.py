@@ -13,6 +13,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
+from monitor.cli.shared.errors import ReaderGone
+
 # --- commands that take a dataclass of options ------------------------------------------------------------------------------------
 
 
@@ -25,10 +27,14 @@ class _PlainValues:
         for each in params:
             if getattr(each, "is_flag", False):
                 each.metavar = ""
-            if each.param_type_name == "argument":
-                each.display_type_rich = lambda ctx: None  # noqa: ARG005 - its name is in the first column
             each._get_number_range_help_str = partial(_range, each)  # noqa: SLF001 - typer has no setting for it
         return params
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - the signature is typer's
+        """Write the help."""
+        from monitor.cli.shared.help import help_text
+
+        formatter.write(help_text(self, ctx))
 
 
 def _range(option: Any) -> str | None:  # noqa: ANN401 - typer's option
@@ -74,7 +80,10 @@ def add_command(app: typer.Typer, command: Callable[..., None], name: str, panel
     def call(**values: Any) -> None:  # noqa: ANN401 - the values of the options
         for key, group in groups.items():
             values[key] = group(**{field: values.pop(field) for field in fields[key]})
-        command(**values)
+        try:
+            command(**values)
+        except BrokenPipeError as error:  # typer would end with a fault
+            raise ReaderGone from error
 
     flat = [
         each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
@@ -149,14 +158,42 @@ Paths = Annotated[
     ),
 ]
 FormatOption = Annotated[
-    ReportFormat,
-    typer.Option(
+    ReportFormat | None,
+    option(
         "--format",
-        help="table for the terminal, json and csv for programs, markdown and html (one file, with figures) for readers",
+        "table for the terminal, json and csv for programs, markdown and html (one file, with figures) for readers  "
+        "\\[default: by the name of the output file, else table]",
+    ),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        help="write to a file, by its name as .json, .csv, .md or .html",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+TopOption = Annotated[
+    int | None,
+    option(
+        "--top", "models to show in the table; ranks and verdicts are over all  \\[default: 60]", min=1, metavar="N"
     ),
 ]
 TableFormatOption = Annotated[TableFormat, typer.Option("--format", help="table for the terminal, json for programs")]
-PairsOption = Annotated[Pairs | None, option("--pairs", "pairs to list  \\[default: adjacent; json and csv: all]")]
+PairsOption = Annotated[
+    Pairs | None,
+    option("--pairs", "pairs to list  \\[default: none in a table; json and csv: all; markdown and html: adjacent]"),
+]
+VerboseOption = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        help="add every pair of neighbours with its procedures and reason to the table, and what is assumed",
+    ),
+]
 MaxRejectedOption = Annotated[
     float,
     typer.Option(

@@ -1,67 +1,150 @@
 """A report on standard output, in every format."""
 
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from io import TextIOWrapper
+from pathlib import Path
+from typing import Final
 
-from monitor.cli.shared.errors import note
+from monitor.cli.shared.errors import USAGE, note, stop
 from monitor.cli.shared.options import Pairs, ReportFormat
 from monitor.cli.shared.settings import read_settings
 from monitor.engine.partition import Partition
+from monitor.ingest.files.paths import show
 from monitor.render.flags import named_flags, with_flags
 from monitor.report.build import build_report, report_views
-from schemas.report import FILES_COMPLETE, Report
+from schemas.report import FILES_COMPLETE
 from schemas.text import shorten
 
+_SUFFIXES: Final = {
+    ".json": "json",
+    ".csv": "csv",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".html": "html",
+    ".htm": "html",
+}
 
-def print_report(
-    partitions: Iterable[Partition], form: ReportFormat, pairs: Pairs, *, second_opinions: bool = False
-) -> None:
-    """Print a report that takes undeclared benchmarks as complete.
 
-    Parameters
+@dataclass(frozen=True)
+class Output:
+    """Where a report goes, and how it is written.
+
+    Attributes
     ----------
-    partitions : iterable of Partition
     form : ReportFormat
-    pairs : Pairs
+    path : Path or None
+        None for standard output.
+    pairs : Pairs or None
+        Which pairs to list; None for the default of the format.
+    verbose : bool
+        Whether a table has every procedure, reason and assumption.
+    top : int or None
+        Models that a table shows.
     second_opinions : bool
         Whether to add the second opinions: in json, markdown and html.
     """
+
+    form: ReportFormat
+    path: Path | None = None
+    pairs: Pairs | None = None
+    verbose: bool = False
+    top: int | None = None
+    second_opinions: bool = False
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Write standard output to the file; the file is replaced once everything is written."""
+        if self.path is None:
+            yield
+            return
+        path = self.path
+        if path.exists() and not path.is_file():  # a device or a pipe: nothing to replace
+            with path.open("w", encoding="utf-8", newline="\n") as file, redirect_stdout(file):
+                yield
+            return
+        partial = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            with partial.open("x", encoding="utf-8", newline="\n") as file, redirect_stdout(file):
+                yield
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def choose_output(
+    form: ReportFormat | None,
+    path: Path | None,
+    pairs: Pairs | None = None,
+    *,
+    verbose: bool = False,
+    top: int | None = None,
+    second_opinions: bool = False,
+) -> Output:
+    """Check the options of a report before anything is read; the name of the file gives the format unless a flag does."""
+    chosen = form or ReportFormat(_SUFFIXES.get(path.suffix.lower() if path else "", "table"))
+    if second_opinions and chosen in {ReportFormat.table, ReportFormat.csv}:
+        stop(f"--detail is not available with --format {chosen.value}; use json, markdown or html", USAGE)
+    if verbose and chosen is not ReportFormat.table:
+        stop(
+            f"--verbose is not available with --format {chosen.value}; omit it, or add --detail for second opinions",
+            USAGE,
+        )
+    if top is not None and chosen is not ReportFormat.table:
+        stop(f"--top is not available with --format {chosen.value}, which has all models; omit it", USAGE)
+    if path is not None and not path.parent.is_dir():
+        stop(
+            f"--output {show(str(path))}: the folder {show(str(path.parent))} does not exist; create it, or choose another file",
+            USAGE,
+        )
+    if path is not None and path.is_dir():
+        stop(f"--output {show(str(path))}: this is a folder; give a file in it", USAGE)
+    return Output(chosen, path, pairs, verbose, top, second_opinions)
+
+
+def print_report(partitions: Iterable[Partition], output: Output) -> None:
+    """Print a report that takes undeclared benchmarks as complete."""
+    with output.opened():
+        _print(partitions, output)
+
+
+def _print(partitions: Iterable[Partition], output: Output) -> None:
+    form, second_opinions, listed = output.form, output.second_opinions, output.form.pairs(output.pairs)
     if isinstance(sys.stdout, TextIOWrapper) and form is not ReportFormat.table:
         # A document is UTF-8 everywhere; a table uses the encoding of its terminal.
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     # Each format loads only what it needs: rich and the figures cost start-up time.
     if form in {ReportFormat.markdown, ReportFormat.html}:
-        print(_document(partitions, form, pairs, second_opinions=second_opinions), end="")
+        print(_document(partitions, form, listed, second_opinions=second_opinions), end="")
     elif second_opinions:
         from monitor.report.second_opinions import with_detail
         from schemas.detail import DetailedReport
 
-        reports = report_views(partitions, pairs=pairs.value, assert_complete=True)
+        reports = report_views(partitions, pairs=listed.value, assert_complete=True)
         print(DetailedReport(benchmarks=[with_detail(each.report, each.table) for each in reports]).model_dump_json())
+    elif form is ReportFormat.table:
+        from monitor.cli.shared.table import print_table
+
+        views = report_views(partitions, pairs=listed.value, assert_complete=True)
+        print_table(views, output.pairs, verbose=output.verbose, top=output.top)
     else:
-        report = build_report(partitions, pairs=pairs.value, assert_complete=True)
+        report = build_report(partitions, pairs=listed.value, assert_complete=True)
         if form is ReportFormat.json:
             print(report.model_dump_json())
-        elif form is ReportFormat.csv:
-            from monitor.render.csv import render_csv
+            return
+        from monitor.render.csv import render_csv
 
-            print(render_csv(report), end="")
-            for benchmark in report.benchmarks:
-                if benchmark.incomplete or (benchmark.order.reason or "").startswith(
-                    FILES_COMPLETE
-                ):  # no column has it
-                    note(f"{shorten(benchmark.benchmark)}: {with_flags(benchmark.order.reason or '')}")
-                if benchmark.partial:
-                    note(f"{shorten(benchmark.benchmark)}: may be partial: {benchmark.partial}")
-                if benchmark.clusters is not None and benchmark.clusters.warning:
-                    note(f"{shorten(benchmark.benchmark)}: {benchmark.clusters.warning}")
-        else:
-            from monitor.render.terminal.layout import output_console
-            from monitor.render.terminal.report import render_report
-
-            report = Report(benchmarks=[named_flags(each) for each in report.benchmarks])
-            render_report(report, output_console(), low_coverage=read_settings().low_coverage)
+        print(render_csv(report), end="")
+        for benchmark in report.benchmarks:
+            if benchmark.incomplete or (benchmark.order.reason or "").startswith(FILES_COMPLETE):  # no column has it
+                note(f"{shorten(benchmark.benchmark)}: {with_flags(benchmark.order.reason or '')}")
+            if benchmark.partial:
+                note(f"{shorten(benchmark.benchmark)}: may be partial: {benchmark.partial}")
+            if benchmark.clusters is not None and benchmark.clusters.warning:
+                note(f"{shorten(benchmark.benchmark)}: {benchmark.clusters.warning}")
 
 
 def _document(partitions: Iterable[Partition], form: ReportFormat, pairs: Pairs, *, second_opinions: bool) -> str:

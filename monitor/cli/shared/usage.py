@@ -31,8 +31,7 @@ _NEEDED: Final = re.compile(r"^Option '(?P<option>[^']+)' requires (?P<count>\w+
 def stop_wrong_call(error: Any) -> None:  # noqa: ANN401 - typer's error
     """Print what is wrong with a call and how to call it; exit with 2. A group without a command prints its help."""
     if type(error).__name__ == "NoArgsIsHelpError":
-        if error.message:  # with rich, typer has printed the help already
-            error.show()
+        print(error.message)
     else:
         message = describe_wrong_call(error)
         command = error.ctx.command_path if error.ctx is not None else _called_command()

@@ -12,7 +12,8 @@ from monitor.paper.demo import top_ten
 from monitor.paper.demo.naive import LOOK_EVERY, NaivePeeking
 from monitor.render.numbers import decimal, items, points, ratio
 from monitor.render.signs import HELD, UNDECIDED, Glyphs, decision_glyph, in_name_order, resolution_glyph
-from monitor.render.terminal.layout import Column, first_that_fits, glyphs_for, shorten, table
+from monitor.render.terminal.layout import Column, ellipsis_of, first_that_fits, glyphs_for, shorten, table, width_of
+from monitor.render.terminal.report import result
 from monitor.render.terminal.tables import Extra
 from schemas.report import BenchmarkReport, PairReport, Report
 from stats.eprocess import anytime_required_n
@@ -30,6 +31,9 @@ FIFTH_DECIDED_OF_NINE: Final = 0.82
 _Sign = Callable[[PairReport, str, Glyphs], tuple[str, str]]
 
 _NAME: Final = 12
+_LEAST_NAMES: Final = 16
+_WHOLE_STORY: Final = 60
+"""Lines of a terminal from which the whole end is shown."""
 _FIFTH_AND_SIXTH: Final = 4
 _PROCEDURES: Final = {
     "fixed_n": "fixed n",
@@ -67,9 +71,37 @@ def render_story(report: Report, naive: NaivePeeking, console: Console, null: bo
         If no benchmark of the report has all nine pairs.
     """
     benchmark, pairs = _find(report, naive)
-    parts = _null_story(benchmark, pairs, naive, console) if null else _paper_story(benchmark, pairs, naive, console)
+    if null:
+        parts = _null_story(benchmark, pairs, naive, console)
+    elif is_short(console):
+        parts = _short_story(benchmark, pairs, naive, console)
+    else:
+        parts = _paper_story(benchmark, pairs, naive, console)
     for part in parts:
         console.print(part, highlight=False)
+
+
+def is_short(console: Console) -> bool:
+    """Return whether the whole end of the demo would scroll off a terminal."""
+    return console.is_terminal and console.height < _WHOLE_STORY
+
+
+def _short_story(
+    benchmark: BenchmarkReport, pairs: Sequence[PairReport], naive: NaivePeeking, console: Console
+) -> list[Text | Group]:
+    """Fit the result, the three ways and the paper's counts on one screen of 24 lines."""
+    headline, ways, saved = _three_ways(benchmark, pairs, naive, console, ruled=False)
+    computed = {key: _unresolved(benchmark, pairs, key) for key in _PROCEDURES}
+    counts = ", ".join(
+        f"{name} {top_ten.UNRESOLVED[key]}"
+        for key, name in _PROCEDURES.items()
+        if computed[key] == top_ten.UNRESOLVED[key]
+    )
+    paper = Text(f"Unresolved of nine pairs, in the paper and as computed: {counts}.")
+    following = Text("Next: ", "bold").append(
+        "rankwatch reproduce; demo --null, --keep; report PATH of your own", "not bold"
+    )
+    return [headline, *result(benchmark, glyphs_for(console)), ways, saved, paper, following]
 
 
 def _find(report: Report, naive: NaivePeeking) -> tuple[BenchmarkReport, list[PairReport]]:
@@ -109,7 +141,12 @@ def _paper_story(
 
 
 def _three_ways(
-    benchmark: BenchmarkReport, pairs: Sequence[PairReport], naive: NaivePeeking, console: Console
+    benchmark: BenchmarkReport,
+    pairs: Sequence[PairReport],
+    naive: NaivePeeking,
+    console: Console,
+    *,
+    ruled: bool = True,
 ) -> list[Text | Group]:
     """Put peeking, the committed order and one look at the end side by side."""
     glyphs = glyphs_for(console)
@@ -135,6 +172,13 @@ def _three_ways(
         ),
         "full": Column("one look at the end\n(Holm)", [Text(*decision_glyph(pair, "holm", glyphs)) for pair in pairs]),
     }
+    fixed = width_of(columns, tuple(columns), but="names")
+    if 0 < console.width - fixed < columns["names"].width:
+        ellipsis = ellipsis_of(ascii_only=console.options.ascii_only)
+        room = max(_LEAST_NAMES, console.width - fixed)
+        columns["names"] = Column(
+            "pair", [Text(shorten(cell.plain, room, ellipsis)) for cell in columns["names"].cells]
+        )
     layouts = [tuple(columns), ("rank", "gap", "naive", "committed", "full"), ("rank", "naive", "committed")]
     shown = first_that_fits(columns, layouts, console.width)
     headline = Text("One stream, three ways: ", style="bold")
@@ -148,7 +192,7 @@ def _three_ways(
         if watched
         else f"Along the committed order none of {total} pairs is decided; one look after all items decides {at_end}."
     )
-    return [headline, table([columns[key] for key in shown], ascii_only=console.options.ascii_only), saved]
+    return [headline, table([columns[key] for key in shown], ascii_only=console.options.ascii_only, ruled=ruled), saved]
 
 
 def _gap(pair: PairReport, first: str) -> float | None:
@@ -164,15 +208,11 @@ def _verdict_table(benchmark: BenchmarkReport, pairs: Sequence[PairReport], cons
     total = len(pairs)
     computed, remarks = [], []
     for procedure in _PROCEDURES:
-        values = [
-            _resolved_of_nine(benchmark, pair) if procedure == "bonferroni" else getattr(pair.resolved, procedure)
-            for pair in pairs
-        ]
-        if None in values:
+        unresolved = _unresolved(benchmark, pairs, procedure)
+        if unresolved is None:
             computed.append("n/a")
             remarks.append("the paper prints no counts by category" if procedure == "clustered" else "not computed")
             continue
-        unresolved = values.count(False)
         computed.append(f"{unresolved}/{total}")
         remarks.append("same" if unresolved == top_ten.UNRESOLVED[procedure] else "differs")
     return table(
@@ -184,6 +224,15 @@ def _verdict_table(benchmark: BenchmarkReport, pairs: Sequence[PairReport], cons
         ],
         ascii_only=console.options.ascii_only,
     )
+
+
+def _unresolved(benchmark: BenchmarkReport, pairs: Sequence[PairReport], procedure: str) -> int | None:
+    """Count the pairs that a procedure leaves unresolved; None where it is not computed."""
+    values = [
+        _resolved_of_nine(benchmark, pair) if procedure == "bonferroni" else getattr(pair.resolved, procedure)
+        for pair in pairs
+    ]
+    return None if None in values else values.count(False)
 
 
 def _resolved_of_nine(benchmark: BenchmarkReport, pair: PairReport) -> bool | None:

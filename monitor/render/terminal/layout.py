@@ -1,10 +1,11 @@
 """Tables that fit a terminal: every column as wide as its cells, and a layout that fits the width."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
-from typing import Final
+from typing import Final, NoReturn
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console, Group
@@ -15,17 +16,39 @@ from monitor.render.signs import ASCII, UNDECIDED, UNICODE, Glyphs
 
 GAP: Final = 2  # cells between two columns
 
-PIPE_WIDTH: Final = 160
-"""Width of a table in a file or a pipe, in columns."""
+PIPE_WIDTH: Final = 100
+"""Width of a table in a file, in columns."""
 
 
 def output_console() -> Console:
-    """Return a console on standard output: as wide as the terminal, or 160 columns where there is none."""
+    """Return a console on standard output: as wide as COLUMNS, else as the terminal, in a pipe too; 100 columns where there is none."""
     # A name may have characters that the terminal cannot encode: they are escaped.
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PIPE_WIDTH)
+    console = _Console(highlight=False)
+    return console if console.is_terminal else _Console(highlight=False, width=_pipe_width())
+
+
+class _Console(Console):
+    """A console that leaves it to the command what a closed pipe means; rich ends it with a fault."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        raise BrokenPipeError
+
+
+def _pipe_width() -> int:
+    """Return the width that a pipe's reader most likely has: COLUMNS, or that of the terminal of the other streams."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    for stream in (sys.__stderr__, sys.__stdin__):
+        try:
+            width = 0 if stream is None else os.get_terminal_size(stream.fileno()).columns
+        except (OSError, ValueError):
+            continue
+        if width > 0:
+            return width
+    return PIPE_WIDTH
 
 
 @dataclass(frozen=True)
@@ -61,8 +84,8 @@ def shorten(name: str, room: int, ellipsis: str = "…") -> str:
     return chop_cells(name, head)[0] + ellipsis + chop_cells(name[::-1], tail)[0][::-1]
 
 
-def table(columns: Sequence[Column], *, ascii_only: bool = False) -> Group:
-    """Lay out columns, each exactly as wide as it needs, with one rule under the titles.
+def table(columns: Sequence[Column], *, ascii_only: bool = False, ruled: bool = True) -> Group:
+    """Lay out columns, each exactly as wide as it needs, with one rule under the titles unless it is not `ruled`.
 
     rich's own table measures each cell several times, too slow for a screen that is drawn four times a second.
     """
@@ -76,7 +99,8 @@ def table(columns: Sequence[Column], *, ascii_only: bool = False) -> Group:
             _line(columns, widths, [Text(part, column.style) for part, column in zip(parts, columns, strict=True)])
         )
     rule = ("-" if ascii_only else "─") * (sum(widths) + GAP * (len(widths) - 1))
-    lines.append(Text(rule, UNDECIDED, no_wrap=True, overflow="crop"))
+    if ruled:
+        lines.append(Text(rule, UNDECIDED, no_wrap=True, overflow="crop"))
     lines.extend(_line(columns, widths, row) for row in zip(*(column.cells for column in columns), strict=True))
     return Group(*lines)
 

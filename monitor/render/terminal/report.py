@@ -1,5 +1,6 @@
-"""The report as tables on a terminal: for each benchmark the ranking, the pairs with their reasons, and the counts."""
+"""The report on a terminal: the overview of each benchmark, and on demand the pairs with their reasons, and the counts."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
@@ -9,8 +10,10 @@ from monitor.render import header as facts
 from monitor.render.numbers import safe
 from monitor.render.signs import DECIDED, HELD, UNDECIDED, Glyphs, relation, status_glyph
 from monitor.render.terminal.layout import glyphs_for
+from monitor.render.terminal.overview import overview
 from monitor.render.terminal.tables import Extra, legend, models_table, pairs_table, summary_table
 from monitor.report.sentences import counted
+from monitor.report.tie_bands import TieBands
 from schemas.report import BenchmarkReport, PairReport, Report
 
 _SHORT: Final = 10
@@ -27,8 +30,11 @@ def render_report(
     extra: Extra | None = None,
     limit: int = ROW_LIMIT,
     low_coverage: float = 0.0,
+    ties: Mapping[str, TieBands] | None = None,
+    with_pairs: bool = False,
+    verbose: bool = False,
 ) -> None:
-    """Print a report.
+    """Print a report: the overview of each benchmark, and details on demand.
 
     Parameters
     ----------
@@ -37,18 +43,30 @@ def render_report(
     console : Console
         Its width, encoding and colors determine the layout.
     extra : Extra, optional
-        A further column of the pair table.
+        A further column of the pair table, which is then printed.
     limit : int
         Benchmarks, and rows of each table, at most.
     low_coverage : float
         Share of the items below which a model is marked.
+    ties : mapping of str to TieBands, optional
+        By benchmark; without them no tie is drawn.
+    with_pairs : bool
+        Whether the pairs of the report are listed.
+    verbose : bool
+        Whether the pairs are listed with every reason, procedure and assumption.
     """
     if not report.benchmarks:
         console.print(Text(facts.NO_RESULTS))
     for position, benchmark in enumerate(report.benchmarks[:limit]):
         if position:
             console.print()
-        console.print(_benchmark(benchmark, console, extra, limit, low_coverage), highlight=False)
+        drawn = None if ties is None else ties.get(benchmark.benchmark)
+        head = [*title(benchmark), *result(benchmark, glyphs_for(console))]
+        for line in overview(benchmark, console, drawn, head=head, limit=limit, low_coverage=low_coverage):
+            console.print(line, highlight=False)
+        if with_pairs or verbose or extra:
+            details = _details(benchmark, console, extra, limit, low_coverage, verbose=verbose)
+            console.print(details, highlight=False)
     if len(report.benchmarks) > limit:
         console.print()
         console.print(_omitted(len(report.benchmarks) - limit, "benchmarks"))
@@ -56,7 +74,7 @@ def render_report(
 
 def result(benchmark: BenchmarkReport, glyphs: Glyphs) -> list[Text]:
     """Build the three lines of the result."""
-    signs = {"settled": (glyphs.unsettled, glyphs.settled)}
+    signs = {"settled": (glyphs.unsettled, glyphs.settled), "resolved": (glyphs.unresolved, glyphs.resolved)}
     lines = []
     for word, line in facts.result(benchmark):
         sign = signs.get(word, (glyphs.undecided, glyphs.decided))[line.yes]
@@ -73,8 +91,13 @@ def title(benchmark: BenchmarkReport) -> list[Text]:
     b = benchmark
     title = Text(safe(b.benchmark), style="bold")
     title.append(f"  {facts.counts(b)}", "not bold")
-    for count, word in ((b.duplicates, "duplicates"), (b.conflicts, "conflicts"), (b.rejected, "rejected")):
-        title.append(f", {count:,} {word}", HELD if count and word != "duplicates" else "not bold")
+    if b.duplicates:
+        title.append(f", {counted(b.duplicates, 'duplicate')}", "not bold")
+    for text in (
+        counted(b.conflicts, "conflict") if b.conflicts else "",
+        f"{b.rejected:,} rejected" if b.rejected else "",
+    ):
+        title.append(f", {text}" if text else "", HELD)
     return [title] if b.partial is None else [title, Text(f"may be partial: {b.partial}", style=HELD)]
 
 
@@ -105,39 +128,36 @@ def assumptions(benchmark: BenchmarkReport) -> list[Text]:
     return lines
 
 
-def _benchmark(
-    benchmark: BenchmarkReport, console: Console, extra: Extra | None, limit: int, low_coverage: float
+def _details(
+    benchmark: BenchmarkReport, console: Console, extra: Extra | None, limit: int, low_coverage: float, *, verbose: bool
 ) -> Group:
-    width = console.width
+    """Build what the overview leaves to a second look: the pairs; and with `verbose` all columns, reasons, counts and levels."""
+    width, ascii_only = console.width, console.options.ascii_only
     glyphs = glyphs_for(console)
-    parts: list[RenderableType] = [*title(benchmark), *result(benchmark, glyphs), *assumptions(benchmark), Text()]
-    ascii_only = console.options.ascii_only
-    parts.append(models_table(benchmark.models[:limit], width, ascii_only=ascii_only, low_coverage=low_coverage))
-    low = sum(model.coverage < low_coverage for model in benchmark.models)
-    if low:
-        parts.append(Text(_low_coverage(low, low_coverage), HELD))
-    if len(benchmark.models) > limit:
-        parts.append(_omitted(len(benchmark.models) - limit, "models"))
+    parts: list[RenderableType] = [Text()]
+    if verbose:
+        parts.append(models_table(benchmark.models[:limit], width, ascii_only=ascii_only, low_coverage=low_coverage))
+        if len(benchmark.models) > limit:
+            parts.append(_omitted(len(benchmark.models) - limit, "models"))
+        parts.append(Text())
     pairs = benchmark.pairs[:limit]
-    if pairs:
-        table, with_reasons = pairs_table(benchmark, pairs, console, width, extra)
-        parts += [Text(), table]
-        if len(benchmark.pairs) > limit:
-            parts.append(_omitted(len(benchmark.pairs) - limit, "pairs"))
-        parts += [Text(), legend(glyphs)]
-        if not with_reasons:
-            parts += [Text(), *(_reason(pair, glyphs) for pair in pairs)]
-        parts += [
-            Text(),
-            summary_table(benchmark, width, ascii_only=console.options.ascii_only),
-        ]
-        why = facts.registration(benchmark)
-        if why is not None:
-            parts += [Text(), Text(why)]
-        if len(benchmark.models) > _SHORT:
-            parts += [Text(), *result(benchmark, glyphs)]
-    else:
-        parts += [Text(), Text("No pair shares an item yet.")]
+    if not pairs:
+        return Group(*parts, Text("No pair shares an item yet."))
+    table, with_reasons = pairs_table(benchmark, pairs, console, width, extra)
+    parts.append(table)
+    if len(benchmark.pairs) > limit:
+        parts.append(_omitted(len(benchmark.pairs) - limit, "pairs"))
+    parts += [Text(), legend(glyphs)]
+    if not verbose:
+        return Group(*parts)
+    if not with_reasons:
+        parts += [Text(), *(_reason(pair, glyphs) for pair in pairs)]
+    parts += [Text(), summary_table(benchmark, width, ascii_only=ascii_only), Text(), *assumptions(benchmark)]
+    why = facts.registration(benchmark)
+    if why is not None:
+        parts.append(Text(why))
+    if len(benchmark.models) > _SHORT:
+        parts += [Text(), *result(benchmark, glyphs)]
     return Group(*parts)
 
 
@@ -146,13 +166,6 @@ def _reason(pair: PairReport, glyphs: Glyphs) -> Text:
     line = Text(glyph, style="").append(f" {safe(pair.model_a)} {relation(pair)} {safe(pair.model_b)}: ", "bold")
     line.stylize(colour, 0, len(glyph))
     return line.append(safe(pair.reason))
-
-
-def _low_coverage(models: int, share: float) -> str:
-    return (
-        f"{counted(models, 'model')} with scores on less than {share:.0%} of the items (in brackets): "
-        "means over different items may not compare."
-    )
 
 
 def _omitted(count: int, what: str) -> Text:

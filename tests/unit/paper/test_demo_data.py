@@ -57,8 +57,11 @@ def null_replayed(null_stream):
     return replay(null_stream)
 
 
-def story(report, naive, *, null=False, width=160):
-    console = Console(file=io.StringIO(), width=width, highlight=False)
+def story(report, naive, *, null=False, width=160, height=None):
+    terminal = height is not None
+    console = Console(
+        file=io.StringIO(), width=width, height=height, highlight=False, force_terminal=terminal, color_system=None
+    )
     render_story(report, naive, console, null)
     return console.file.getvalue()
 
@@ -215,6 +218,21 @@ def test_the_replay_decides_what_the_step_down_decides(stream, replayed):
         (stream.models[first[k]], stream.models[second[k]]) for k in expected
     }
     assert [k for k in range(9) if nine[k] in expected] == [0, 1, 3, 6]  # as the printed counts decide
+
+
+def test_the_end_fits_one_screen_of_a_small_terminal(replayed):
+    lines = story(*replayed, width=80, height=24).splitlines()
+    assert len(lines) <= 23
+    assert max(map(len, lines)) <= 80
+    text = " ".join(" ".join(lines).split())
+    assert (
+        "Unresolved of nine pairs, in the paper and as computed: fixed n 4, Bonferroni / Holm 4, anytime-valid 5."
+        in text
+    )
+    assert (
+        len([line for line in lines if " v " in line and "|" in line]) == 6
+    )  # pairs whose verdict changes at some look
+    assert "The nine pairs, as printed and as computed" in story(*replayed, width=80, height=60)
 
 
 def test_the_story_puts_three_ways_side_by_side(replayed):

@@ -30,7 +30,7 @@ def test_complete_files():
     yes, text = result["resolved"]
     assert yes
     assert text.startswith(
-        "Enough items for 1 of 2 gaps between neighbours in a planned test, for 1 if you look as results arrive; "
+        "Enough items for 1 of 2 gaps between neighbours in a planned test, 1 if you look as results arrive; "
     )
     assert "ranks 2 and 3 need about" in text
 

@@ -1,0 +1,238 @@
+"""The answer on one screen of a terminal."""
+
+import io
+import os
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from monitor.render.terminal import layout
+from monitor.render.terminal.report import render_report
+from monitor.report.build import report_view
+from monitor.report.tie_bands import TieBand, TieBands, bands_of, tie_bands
+from schemas.report import OrderReport, Report
+from tests.fold_log import FoldLog, packed
+from tests.report_factory import benchmark, model, pair, report
+from tests.unit.render.test_terminal import HOSTILE
+
+
+def screen(shown, width=100, *, height=None, encoding="utf-8", **kwargs):
+    raw = io.BytesIO()
+    console = Console(
+        file=io.TextIOWrapper(raw, encoding, write_through=True),
+        width=width,
+        height=height,
+        force_terminal=height is not None,
+        color_system=None,
+        highlight=False,
+    )
+    render_report(shown, console, **kwargs)
+    return raw.getvalue().decode(encoding)
+
+
+def ladder(count, *, step=3, **fields):
+    """Models of which every `step`-th neighbour is decided, and their ties."""
+    names = [f"model-{k:02}" for k in range(count)]
+    group = np.arange(count) // step
+    better = group[:, None] < group
+    ties = bands_of(better, np.zeros(count, bool))
+    models = [
+        model(name, k + 1, rank_low=int(1 + better[:, k].sum()), rank_high=int(count - better[k].sum()))
+        for k, name in enumerate(names)
+    ]
+    pairs = [
+        pair(
+            a, b, **({"decided": {"anytime_family": "a"}, "status": "decided"} if better[k, k + 1] else {}), n=1000 + k
+        )
+        for k, (a, b) in enumerate(pairwise(names))
+    ]
+    return report(benchmark(pairs, models, **fields)), {"mmlu-pro": ties}
+
+
+def table_of(text):
+    """The rows of models, without rules."""
+    return [line for line in text.splitlines() if re.search("model-.* [0-9]+[.][0-9]{2}", line) and " ~ " not in line]
+
+
+@pytest.mark.parametrize(("count", "height", "screens"), [(2, 24, 1), (10, 24, 1), (30, 24, 2)])
+def test_ten_models_fit_one_screen_and_thirty_fit_two(count, height, screens):
+    shown, ties = ladder(count)
+    text = screen(shown, 80, height=height, ties=ties)
+    lines = text.splitlines()
+    assert len(lines) <= height * screens - 1  # and the prompt
+    assert max(cell_len(line) for line in lines) <= 80
+    assert len(table_of(text)) == count
+    assert lines[1].startswith("◇ settled")
+    assert "Next: " in lines[-1]
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200, 400])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_no_line_is_wider_than_the_terminal(width, encoding):
+    names = ["m" * 200, "好" * 90 if encoding == "utf-8" else "n" * 90, *HOSTILE, "a\x1b[2Jb"]
+    models = [model(name, k + 1, coverage=0.5) for k, name in enumerate(names)]
+    pairs = [pair(a, b) for a, b in pairwise(names)]
+    ties = {"mmlu-pro": TieBands((TieBand(tuple(range(1, len(names))), 0),), 1, (), {0: (1, 2)})}
+    text = screen(report(benchmark(pairs, models)), width, encoding=encoding, ties=ties, low_coverage=0.9)
+    assert max(cell_len(line) for line in text.splitlines()) <= width
+    assert "\x1b" not in text
+    if width >= 80:
+        assert all(name in text for name in HOSTILE)
+        assert "a\\x1b[2Jb" in text
+
+
+def test_bands_rules_and_ranges_are_drawn():
+    shown, ties = ladder(6)
+    lines = screen(shown, ties=ties).splitlines()
+    at = next(k for k, line in enumerate(lines) if line.startswith("ties"))
+    rows = lines[at + 1 : at + 8]
+    assert [row[0] for row in rows] == ["╻", "┃", "╹", "─", "╻", "┃", "╹"]
+    assert set(rows[3]) == {"─"}
+    assert "1–3" in rows[0]
+    assert "●──" in rows[0]
+    assert "──●" in rows[2]
+    assert "no tie crosses ───" in screen(shown, ties=ties)
+
+
+def test_an_ascii_terminal_gets_ascii_bands():
+    shown, ties = ladder(6)
+    lines = screen(shown, encoding="ascii", ties=ties).splitlines()
+    at = next(k for k, line in enumerate(lines) if line.startswith("ties"))
+    assert [row[0] for row in lines[at + 1 : at + 8]] == [",", "|", "'", "-", ",", "|", "'"]
+    assert "1-3" in lines[at + 1]
+
+
+def test_a_band_that_passes_a_model_is_dashed_there_and_a_model_tied_with_none_has_a_ring():
+    better = np.zeros((4, 4), bool)
+    better[:3, 3] = True
+    better[0, 1] = better[1, 2] = True  # model-00 and model-02 are tied, past model-01
+    models = [model(f"model-{k:02}", k + 1) for k in range(4)]
+    text = screen(report(benchmark(models=models)), ties={"mmlu-pro": bands_of(better, np.zeros(4, bool))})
+    first, second, third, fourth = (row[:2] for row in table_of(text))
+    assert [first, second, third, fourth] == ["╻ ", "┊○", "╹ ", "○ "]
+    assert "(┊ is not)" in text
+
+
+def test_a_model_that_lacks_items_has_a_sign_and_marks_its_possible_ties():
+    log = FoldLog({"declare": "bench", "items": 400})
+    scores = np.zeros((400, 3))
+    scores[:300, 0], scores[:150, 1], scores[:140, 2] = 1, 1, 1
+    scores[200:, 1] = np.nan
+    log.send(packed(scores, ["model-a", "model-b", "model-c"]))
+    view = report_view(log.bench)
+    ties = {"bench": tie_bands(view.table, 0.9)}
+    text = screen(Report(benchmarks=[view.report]), ties=ties, low_coverage=0.9)
+    assert [row[0] for row in table_of(text)] == ["◦", "▸", "◦"]
+    assert "model-b 50%" in text
+    assert "◦ may be tied with model-b (50% of the items)." in text
+
+
+def test_too_many_ties_are_not_drawn_and_the_screen_says_so():
+    shown, _ = ladder(4)
+    text = screen(shown, ties={"mmlu-pro": TieBands(None, 0, (), {})})
+    assert "Too many ties overlap to be drawn" in text
+    assert "ties  " not in text
+
+
+def test_a_limit_says_that_verdicts_are_over_all_models():
+    shown, ties = ladder(30)
+    text = screen(shown, ties=ties, limit=10)
+    assert len(table_of(text)) == 10
+    assert "The first 10 of 30 models; ranks and verdicts are over all of them" in text
+
+
+def test_each_step_says_what_it_would_take():
+    names = [f"model-{k:02}" for k in range(8)]
+    fields = [
+        {"decided": {"anytime_family": "a"}, "status": "decided"},
+        {"decided": {"anytime_family": "b"}, "status": "decided", "gap": -0.01},
+        {"items_to_decision": 1_234.0},
+        {"items_to_decision": 5e6},
+        {"items_to_decision": None},
+        {"status": "held"},
+        {"status": "equivalent"},
+    ]
+    pairs = [pair(a, b, **each) for a, b, each in zip(names, names[1:], fields, strict=False)]
+    text = screen(report(benchmark(pairs, [model(name, k + 1) for k, name in enumerate(names)])), 120)
+    words = ["decided", "decided against", "1,200 more", ">= 10^6 more", "undecided", "held", "equivalent"]
+    rows = table_of(text)
+    assert all(word in row for word, row in zip(words, rows, strict=False))
+    assert "−1.00" in rows[1]
+    assert [row[-5:] for row in rows[:2]] == ["◆ ● ■", "◆ ▼ ■"]
+
+
+def test_what_would_separate_the_ties_lists_the_nearest_first():
+    names = [f"model-{k:02}" for k in range(14)]
+    pairs = [pair(a, b, items_to_decision=1000.0 * (20 - k)) for k, (a, b) in enumerate(pairwise(names))]
+    text = screen(report(benchmark(pairs, [model(name, k + 1) for k, name in enumerate(names)])))
+    listed = [line.split("~")[0].split() for line in text.splitlines() if " ~ " in line]
+    assert [words[:3] for words in listed] == [[str(k), "v", str(k + 1)] for k in range(13, 5, -1)]
+    assert "5 further ties: 16,000 or more items each" in text
+
+
+@pytest.mark.parametrize(
+    ("order", "sentence"),
+    [
+        (
+            "asserted: the 12 items read are the whole benchmark",
+            "Assumes that the 12 items read are the whole benchmark. At most 5 %",
+        ),
+        (
+            None,
+            "Declared: the item count; a verdict is given once the missing items cannot change it. At most 5 % chance",
+        ),
+    ],
+)
+def test_what_was_assumed_is_on_the_screen_once(order, sentence):
+    shown = report(benchmark(order=OrderReport(policy="completion", suspect=False, reason=order)))
+    text = " ".join(screen(shown, 400).split())
+    assert text.count(sentence) == 1
+    assert "among all 9 pairs, however often you look." in text
+    assert "beta(1,1)" not in text
+
+
+def test_a_suspicion_that_changes_no_verdict_is_one_short_line():
+    reason = "asserted: x; the arrival order is suspect: long story; this order policy does not depend on it"
+    shown = report(benchmark(order=OrderReport(policy="completion", suspect=True, reason=reason)))
+    text = screen(shown)
+    assert "! The arrival order is suspect; no verdict here depends on it." in text
+    assert "long story" not in text
+    assert "long story" in screen(shown, verbose=True)
+
+
+def test_conflicts_are_on_the_screen():
+    text = " ".join(screen(report(benchmark(conflicts=2, conflicts_by_model={"alpha": 2})), 200).split())
+    assert (
+        "! 2 scores contradict an earlier score of the same model, item and repeat: alpha (2). The earlier score counts."
+        in text
+    )
+    assert "--conflicts FILE lists them." in text
+
+
+def test_a_held_benchmark_says_why_once():
+    log = FoldLog()
+    log.send(packed(np.eye(20)[:, :3], "abc"))
+    text = " ".join(screen(Report(benchmarks=[report_view(log.bench).report]), 400).split())
+    assert text.count("no order policy is declared") == 1
+    assert "false verdict" not in text
+
+
+@pytest.mark.parametrize(("columns", "expected"), [("77", 77), ("x", 100), ("0", 100), ("", 100)])
+def test_a_pipe_is_as_wide_as_columns_says(monkeypatch, columns, expected):
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr("sys.__stderr__", None)
+    monkeypatch.setattr("sys.__stdin__", None)
+    assert layout._pipe_width() == expected
+
+
+def test_a_pipe_is_as_wide_as_the_terminal_of_the_other_streams(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((83, 20)))
+    with Path(os.devnull).open() as stream:
+        monkeypatch.setattr("sys.__stderr__", stream)
+        assert layout._pipe_width() == 83

@@ -12,6 +12,7 @@ A (`excess_p`); for scores between 0 and 1, on the same bets, whose product has 
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -84,10 +85,13 @@ def _log_e(items: FloatArray, wins: FloatArray, losses: FloatArray, gap: FloatAr
     if prior.beta is None:
         s = (2 * prior.above - 1)[:, None]
         return _log_mean_exp(wins * np.log1p(s * up) + losses * np.log1p(-s) + ties * np.log1p(s * tie))
-    p, q = prior.beta
+    return _log_integral(wins, losses, ties, up, tie, *prior.beta) - _log_norm(*prior.beta)
+
+
+@lru_cache(maxsize=64)
+def _log_norm(p: float, q: float) -> float:
     nothing = np.zeros(1)
-    norm = _log_integral(nothing, nothing, nothing, np.ones(1), nothing, p, q)
-    return _log_integral(wins, losses, ties, up, tie, p, q) - norm
+    return float(_log_integral(nothing, nothing, nothing, np.ones(1), nothing, p, q)[0])
 
 
 def _log_integral(
@@ -105,7 +109,7 @@ def _log_integral(
         terms = wins * up / (1 + up * s) + ties * tie / (1 + tie * s) + (p - 1) / (1 + s)
         return np.asarray(room * terms - lost * s + 1 - 2 * s)
 
-    mode = bracketed_root(slope, np.full(wins.shape, 1e-12), np.full(wins.shape, 1 - 1e-12), tolerance=1e-8)
+    mode = bracketed_root(slope, np.full(wins.shape, 1e-12), np.full(wins.shape, 1 - 1e-12), tolerance=1e-4)
 
     def bend(rate: FloatArray | float) -> FloatArray:
         return np.asarray(rate * (1 - 2 * mode - rate * mode**2) / (1 + rate * mode) ** 2)

@@ -47,6 +47,23 @@ def close_pair() -> str:
     return "\n".join(lines)
 
 
+def gate_runs() -> str:
+    """Return the table of the sequential gate: what share of runs passes, and how many items they evaluate."""
+    lines = ["| | runs | pass | fail | undecided | items: median | quartiles |", "|---|---:|---:|---:|---:|---:|---|"]
+    for name, found in _read("gate.json").items():
+        shares = [_share(found[verdict], found["runs"]) for verdict in ("pass", "fail", "undecided")]
+        low, high = found["quartiles"]
+        lines.append(
+            f"| {name} | {found['runs']:,} | {' | '.join(shares)} | {found['median']:,.0f} | {low:,.0f} to {high:,.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def _share(count: int, runs: int) -> str:
+    share = count / runs
+    return f"{_decimals(share)} ({_decimals(sqrt(share * (1 - share) / runs))})" if 0 < count < runs else f"{share:.0f}"
+
+
 def _rate(case: dict[str, Any]) -> str:
     """Return the rate of the worst family with its standard error, and the streams where they are not 2,000."""
     streams, errors = case["streams"], max(case["errors"].values(), default=0)

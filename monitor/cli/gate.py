@@ -108,11 +108,56 @@ class MarginOptions:
     ] = None
 
 
+_RUN_PANEL = "Evaluate until decided"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """An evaluation that the gate runs itself."""
+
+    run: Annotated[
+        str | None,
+        option(
+            "--run",
+            "evaluate the candidate in blocks of a committed order until the gate is decided; {items} is the path of a file with one item "
+            "id a line, {output} where the results go (without it, standard output is read)",
+            metavar="COMMAND",
+            rich_help_panel=_RUN_PANEL,
+        ),
+    ] = None
+    folder: Annotated[
+        Path,
+        typer.Option(
+            "--folder", help="where blocks are kept: the same call goes on after a kill", rich_help_panel=_RUN_PANEL
+        ),
+    ] = Path("rankwatch-gate")
+    budget: Annotated[
+        int | None, option("--budget", "most items to evaluate", min=1, metavar="ITEMS", rich_help_panel=_RUN_PANEL)
+    ] = None
+    block: Annotated[
+        int | None,
+        option(
+            "--block",
+            "items of a block  \\[default: a fiftieth, at least 10]",
+            min=1,
+            metavar="ITEMS",
+            rich_help_panel=_RUN_PANEL,
+        ),
+    ] = None
+    seed: Annotated[
+        str | None,
+        option(
+            "--seed", "seed of the committed order  \\[default: random, kept in the folder]", rich_help_panel=_RUN_PANEL
+        ),
+    ] = None
+
+
 def gate(
     paths: Paths,
     declared: DeclareOptions,
     logs: ScoreOptions,
     question: MarginOptions,
+    evaluation: RunOptions,
     pair: Annotated[
         tuple[str, str] | None, option("--pair", "the two models: candidate and baseline", metavar="A B")
     ] = None,
@@ -150,7 +195,13 @@ def gate(
         _check_without_margin(question, pair, benchmark, form)
     elif (pair is None) == (question.baseline is None) or (pair and question.candidate):
         stop("--margin: name the models with --pair A B, or with --baseline B and, if you like, --candidate A", USAGE)
+    if evaluation.run is not None and (
+        question.margin is None or question.price or question.prices or len(question.candidate or ()) > 1
+    ):
+        stop("--run: evaluates one candidate; give --margin and --pair A B, without prices", USAGE)
     partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
+    if evaluation.run is not None:
+        _run(partition, pair, benchmark or [], form, question, evaluation, logs, declared, max_rejected)
     if question.margin is None:
         assert pair is not None
         _better(partition, pair, benchmark[0] if benchmark else None, form)
@@ -221,6 +272,44 @@ def _not_worse(
     comparisons = compare(partition, candidates, baseline, benchmarks, margin)
     check_prices(prices, comparisons)
     report = gate_report(comparisons, margin, question.on_undecided.value, prices)
+    print_gate(report, form, outputs)
+    raise SystemExit(report.exit_code)
+
+
+def _run(
+    partition: "Partition",
+    pair: tuple[str, str] | None,
+    benchmarks: list[str],
+    form: GateFormat,
+    question: MarginOptions,
+    evaluation: RunOptions,
+    logs: ScoreOptions,
+    declared: DeclareOptions,
+    max_rejected: float,
+) -> None:
+    from monitor.cli.shared.declarations import parse_flags
+    from monitor.cli.shared.errors import USAGE, stop
+    from monitor.cli.shared.gated import RunCall, evaluate_gate
+    from monitor.cli.shared.margins import parse_margin, parse_outputs
+    from monitor.report.gate import gate_report
+    from schemas.events import Spec
+
+    if pair is None:
+        if not question.candidate:
+            stop("--run: name the candidate that it evaluates, with --pair A B or --candidate A", USAGE)
+        pair = question.candidate[0], question.baseline or ""
+    if len(benchmarks) > 1:
+        stop("--run: evaluates one benchmark; give --benchmark once", USAGE)
+    margin = parse_margin(question.margin or "")
+    outputs = parse_outputs(question.write or (), [each.value for each in GateFormat])
+    flags = parse_flags(declared)
+    if others := sorted(set(flags.values) - {"alpha"}):
+        stop(f"--run: commits to an order of its own; omit --{others[0]}", USAGE)
+    alpha = flags.of(benchmarks[0] if benchmarks else "").get("alpha", Spec().alpha)
+    call = RunCall(evaluation.run or "", evaluation.folder, evaluation.budget, evaluation.block, evaluation.seed)
+    name = benchmarks[0] if benchmarks else None
+    comparison, saved = evaluate_gate(partition, pair, name, margin, call, logs, alpha, max_rejected)
+    report = gate_report([comparison], margin, question.on_undecided.value, evaluation=saved)
     print_gate(report, form, outputs)
     raise SystemExit(report.exit_code)
 

@@ -43,7 +43,10 @@ def _evidence(c: GateComparison) -> list[str]:
     counts = ""
     if c.only_candidate is not None:
         counts = f"; only the candidate right on {c.only_candidate:,}, only the baseline on {c.only_baseline:,}"
-    lines = [f"{c.n:,} shared items{counts}" + (f"; {c.missing:,} missing" if c.missing else "")]
+    lines = [
+        f"{c.n:,} shared items{counts}"
+        + (f"; {c.missing:,} {'missing' if c.policy == 'completion' else 'left'}" if c.missing else "")
+    ]
     if c.gap is not None:
         low = "" if c.gap_low is None else f", above {points(c.gap_low)} (one-sided, alpha = {c.alpha:g})"
         means = f"{percent(c.mean_candidate)} % against {percent(c.mean_baseline)} %"

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.codes import ONE
+from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED
 from monitor.engine.state.repeats import Repeats
 from monitor.engine.state.restore import sums_of_items
 from schemas.report import RepeatsReport
@@ -50,6 +50,18 @@ def repeats_of(benchmark: Benchmark, contestants: Any) -> RepeatCounts | None:  
     count = benchmark.repeats.count[: len(benchmark.item_keys), contestants]
     count = count[count > 0]
     return RepeatCounts(int(count.min()), float(count.mean()), int(count.max())) if count.size else None
+
+
+def scores_by_item(benchmark: Benchmark, model: str) -> dict[str, float | None]:
+    """Return the score of each item that the newest epoch of a model has, the mean of its repeats; None for a skipped one."""
+    view = described(benchmark)
+    contestant = view.epoch_contestant_of[model, view.latest_epoch[model]]
+    codes, values = view.item_codes()[:, contestant], view.item_values
+    return {
+        key.item: None if code == SKIPPED else float(values[code]) / SCORE_UNIT
+        for key, code in zip(view.item_keys, codes.tolist(), strict=True)
+        if code != ABSENT
+    }
 
 
 def has_repeats(benchmark: Benchmark) -> bool:

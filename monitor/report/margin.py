@@ -12,6 +12,7 @@ from monitor.report.pair_table import PairTable
 from schemas.gate import GateComparison, GateVerdict
 from schemas.report import PairReport
 from schemas.sentences import assumption
+from stats.eprocess import log_e_halves
 from stats.graded import LAMBDAS
 from stats.margin import (
     excess_log_e,
@@ -23,6 +24,9 @@ from stats.margin import (
     graded_excess_low,
     items_to_excess,
 )
+
+MIXTURE: Final = "beta(1,1)"
+"""Of the bets of `gate --run`."""
 
 _LARGEST: Final = 700.0
 """exp() of more overflows."""
@@ -231,8 +235,129 @@ def _in_order(table: PairTable, one: int, other: int, margin: Margin) -> _Eviden
     )
 
 
-def evidence_path(differences: Floats, margin: Margin, mixture: str, *, binary: bool) -> Floats:
-    """Return ln e of the claim "not worse by more than the margin" after each item.
+@dataclass(frozen=True)
+class Question:
+    """What `gate --run` asks.
+
+    Attributes
+    ----------
+    benchmark, candidate, baseline : str
+    margin : Margin
+    alpha : float
+    """
+
+    benchmark: str
+    candidate: str
+    baseline: str
+    margin: Margin
+    alpha: float = 0.05
+
+
+def first_decision(
+    candidate: Floats, baseline: Floats, question: Question, since: int = 0
+) -> tuple[GateVerdict, int] | None:
+    """Return the first claim that holds along a committed order, and the number of items at which it does; None if none holds.
+
+    Parameters
+    ----------
+    candidate, baseline : ndarray
+        Scores of the items in the committed order; nan where there is none, which counts as the worst.
+    question : Question
+    since : int
+        Items at which no claim held: only those after them are judged.
+    """
+    need = -np.log(question.alpha)
+    passed = _first(_not_worse_path(candidate, baseline, question.margin, since) >= need)
+    worse = _first(_worse_path(candidate, baseline, since) >= need)
+    if passed is None and worse is None:
+        return None
+    if worse is None or (passed is not None and passed <= worse):
+        assert passed is not None
+        return "pass", since + passed
+    return "fail", since + worse
+
+
+def _first(reached: Flags) -> int | None:
+    return int(reached.argmax()) + 1 if reached.any() else None
+
+
+def _not_worse_path(candidate: Floats, baseline: Floats, margin: Margin, since: int = 0) -> Floats:
+    d = np.nan_to_num(margin.differences(candidate, baseline), nan=margin.worst)
+    return evidence_path(d, margin, MIXTURE, binary=_binary(candidate, baseline), since=since)
+
+
+def _worse_path(candidate: Floats, baseline: Floats, since: int = 0) -> Floats:
+    """Return the two-sided evidence after each item, where it is against the candidate; minus infinity elsewhere.
+
+    An item without a score counts for the candidate here: either claim takes it at its worst.
+    """
+    d = np.nan_to_num(baseline - candidate, nan=-1.0)
+    if _binary(candidate, baseline):
+        log_e = log_e_halves(np.cumsum(d > 0)[since:], np.cumsum(d < 0)[since:], MIXTURE)[0]
+    else:
+        log_e = graded_excess_log_e(d, 0.0, path=True)[since:]
+    # Half of the two-sided evidence: the other half only adds to it.
+    return np.where(np.cumsum(d)[since:] > 0, log_e - np.log(2), -np.inf)
+
+
+def _binary(candidate: Floats, baseline: Floats) -> bool:
+    return all(bool((np.isnan(x) | (x == 0) | (x == 1)).all()) for x in (candidate, baseline))
+
+
+def compare_along_order(candidate: Floats, baseline: Floats, items: int, question: Question) -> GateComparison:
+    """Compare two models along the committed order of `gate --run`; the first claim that holds is the verdict.
+
+    Parameters
+    ----------
+    candidate, baseline : ndarray
+        As for `first_decision`: of the items evaluated so far.
+    items : int
+        All items of the order.
+    question : Question
+    """
+    margin, alpha = question.margin, question.alpha
+    decision = first_decision(candidate, baseline, question)
+    shared = ~(np.isnan(candidate) | np.isnan(baseline))
+    x, y, n = candidate[shared], baseline[shared], candidate.size
+    binary = _binary(candidate, baseline)
+    d = np.nan_to_num(margin.differences(candidate, baseline), nan=margin.worst)
+    path, against = _not_worse_path(candidate, baseline, margin), _worse_path(candidate, baseline)
+    low = None
+    if n and not margin.relative:
+        b, c = int((d == 1).sum()), int((d == -1).sum())
+        low = float(excess_low_anytime(n, b, c, alpha)) if binary else graded_excess_low(d, alpha)
+    verdict: GateVerdict = "undecided" if decision is None else decision[0]
+    needed = items_to_margin(d, margin, MIXTURE, alpha, binary=binary) if verdict == "undecided" else inf
+    comparison = GateComparison(
+        benchmark=question.benchmark,
+        candidate=question.candidate,
+        baseline=question.baseline,
+        verdict=verdict,
+        n=n,
+        only_candidate=int((x > y).sum()) if binary else None,
+        only_baseline=int((x < y).sum()) if binary else None,
+        missing=items - n,
+        mean_candidate=float(x.mean()) if x.size else None,
+        mean_baseline=float(y.mean()) if x.size else None,
+        gap=float(x.mean() - y.mean()) if x.size else None,
+        gap_low=None if low is None else _agreeing(low, margin, verdict),
+        margin=margin.size,
+        relative=margin.relative,
+        alpha=alpha,
+        policy="committed",
+        rule="bets",
+        p_not_worse=exp(-max(float(path.max(initial=0)), 0.0)),
+        p_worse=exp(-max(float(against.max(initial=0)), 0.0)),
+        decided_at_n=None if decision is None else decision[1],
+        items_needed=needed if isfinite(needed) else None,
+        assumption=assumption("committed"),
+        reason="",
+    )
+    return comparison.model_copy(update={"reason": _reason(comparison, margin, None)})
+
+
+def evidence_path(differences: Floats, margin: Margin, mixture: str, *, binary: bool, since: int = 0) -> Floats:
+    """Return ln e of the claim "not worse by more than the margin" after each item, the first `since` omitted.
 
     Parameters
     ----------
@@ -242,11 +367,13 @@ def evidence_path(differences: Floats, margin: Margin, mixture: str, *, binary: 
     mixture : str
         Of 0/1 scores with an absolute margin; other scores use the fixed grid.
     binary : bool
+    since : int
     """
     if not binary or margin.relative:
-        return graded_excess_log_e(differences, margin.bound, path=True)
-    n = np.arange(1, differences.size + 1)
-    return excess_log_e(n, np.cumsum(differences > 0), np.cumsum(differences < 0), margin.bound, mixture)
+        return graded_excess_log_e(differences, margin.bound, path=True)[since:]
+    n = np.arange(since + 1, differences.size + 1)
+    b, c = (np.cumsum(differences * sign > 0)[since:] for sign in (1, -1))
+    return excess_log_e(n, b, c, margin.bound, mixture)
 
 
 def items_to_margin(differences: Floats, margin: Margin, mixture: str, alpha: float, *, binary: bool) -> float:

@@ -33,8 +33,12 @@ def read_results(
     epoch: int | str | None = None,
     *,
     inherit: bool = False,
+    part: bool = False,
 ) -> Partition:
-    """Fold the results in `paths` under what the flags, the files next to them and they themselves declare; an error ends the command."""
+    """Fold the results in `paths` under what the flags, the files next to them and they themselves declare; an error ends the command.
+
+    With `part` they are known to be a part of a benchmark: nothing is printed about its published size.
+    """
     gc.disable()  # folding creates no cycles, and the process ends with the report
     declarations = make_declarations(declared or DeclareOptions(), paths)
     importer = make_importer(logs or LogOptions())
@@ -66,7 +70,8 @@ def read_results(
     declarations.stop_unused(partition.benchmarks)
     if texts := [*unmatched_choices(importer), *_unmatched_aliases(declarations.aliases, files, importer)]:
         stop("\nrankwatch: ".join(texts), USAGE)
-    declarations.note_published(partition)
+    if not part:
+        declarations.note_published(partition)
     declarations.note_models(partition.benchmarks)
     return partition
 

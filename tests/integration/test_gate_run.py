@@ -1,0 +1,173 @@
+"""`rankwatch gate --run`: evaluate until decided, in a folder that survives a kill."""
+
+import json
+import os
+import random
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.commands import environment, rankwatch, write
+from tests.forked import RANKWATCH
+
+HARNESS = """
+import json, pathlib, sys
+ids = pathlib.Path(sys.argv[1]).read_text("utf-8").splitlines()
+with open(sys.argv[2], "a", encoding="utf-8") as calls:
+    calls.write(str(len(ids)) + chr(10))
+{extra}
+for item in ids:
+    print(json.dumps({{"benchmark": "bench", "item_id": item, "model": "new", "score": {score}}}))
+"""
+IDS = [f"item {k}; touch /tmp/rankwatch-injected; $(touch /tmp/rankwatch-injected) `x` \"'" for k in range(600)]
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A folder with the baseline's results."""
+    rng = random.Random(3)
+    baseline = [
+        {"benchmark": "bench", "item_id": item, "model": "old", "score": int(rng.random() < 0.8)} for item in IDS
+    ]
+    write(tmp_path / "base.jsonl", baseline)
+    return tmp_path
+
+
+def harness(place, score="1", extra=""):
+    """The command line of a harness that gives each item a score, and counts its calls."""
+    script = place / "harness.py"
+    script.write_text(HARNESS.format(score=score, extra=extra))
+    return f"{shlex.quote(sys.executable)} {shlex.quote(str(script))} {{items}} {shlex.quote(str(place / 'calls'))}"
+
+
+def gate(place, command, *more):
+    return (
+        "gate",
+        place / "base.jsonl",
+        "--pair",
+        "new",
+        "old",
+        "--margin",
+        "0.03",
+        "--run",
+        command,
+        "--folder",
+        place / "folder",
+        *more,
+    )
+
+
+def calls(place):
+    return [int(line) for line in (place / "calls").read_text().split()]
+
+
+def test_it_stops_as_soon_as_the_gate_is_decided_and_asks_nothing_again(place):
+    command = harness(place, extra="import time")
+    call = gate(place, command, "--seed", "s", "--block", 25)
+    report = json.loads(rankwatch(*call, "--format", "json", code=0).stdout)
+    (row,) = report["comparisons"]
+    assert row["policy"] == "committed"
+    assert row["n"] == sum(calls(place)) < 200
+    assert row["n"] - 25 < row["decided_at_n"] <= row["n"]
+    assert f"evaluated {row['n']} of 600 items; {600 - row['n']} items" in report["evaluation"]
+    before = calls(place)
+    assert "pass: new is not worse" in rankwatch(*call, code=0).stdout
+    assert calls(place) == before
+    assert not Path("/tmp/rankwatch-injected").exists()
+
+
+def test_the_verdict_does_not_depend_on_the_size_of_the_blocks(place):
+    command = harness(place)
+    rows = []
+    for block in (10, 40, 600):
+        call = [*gate(place, command, "--seed", "s", "--block", block)]
+        call[call.index("--folder") + 1] = place / f"folder-{block}"
+        rows.append(json.loads(rankwatch(*call, "--format", "json", code=0).stdout)["comparisons"][0])
+    assert len({(row["verdict"], row["decided_at_n"]) for row in rows}) == 1
+
+
+def test_a_worse_candidate_fails_early_and_a_budget_leaves_the_gate_open(place):
+    worse = harness(place, score="0")
+    printed = rankwatch(*gate(place, worse, "--budget", 5, "--block", 10), code=3).stdout
+    assert "evaluated 5 of 600 items, the budget" in printed
+    assert calls(place) == [5]
+    printed = rankwatch(*gate(place, worse, "--block", 10), code=4).stdout
+    assert printed.startswith("fail: new is worse than old on bench")
+    assert sum(calls(place)) <= 35
+
+
+def test_a_killed_run_goes_on_where_it_was(place):
+    slow = harness(place, extra="import time; time.sleep(0.3)")
+    call = [str(each) for each in gate(place, slow, "--block", 4)]
+    process = subprocess.Popen(
+        [RANKWATCH, *call],
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while not list((place / "folder").glob("block-0002/scores.json")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    done = len(list((place / "folder").glob("block-*/scores.json")))
+    assert done >= 2
+    (place / "calls").unlink()
+    report = json.loads(rankwatch(*call, "--format", "json", code=0).stdout)
+    assert report["comparisons"][0]["n"] == 4 * done + sum(calls(place))
+
+
+def test_a_failing_command_keeps_what_is_done(place):
+    command = harness(place, extra="if len(open(sys.argv[2]).read().split()) == 3: sys.exit(7)")
+    call = gate(place, command, "--block", 5)
+    assert "block 3: the command ended with exit code 7" in rankwatch(*call, code=1).stderr
+    assert len(calls(place)) == 3
+    rankwatch(*call, code=0)
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "code", "words"),
+    [
+        ("run.py --all", (), 1, "the command does not take the items; add {items}"),
+        ("run.py --ids={ids}", (), 1, "{ids} has to be an argument of its own"),
+        ("run.py '{items}", (), 1, "close its quotes"),
+        ("/nonexistent {items}", (), 1, "check the command"),
+        ("true {items}", (), 1, "no results"),
+        ("true {items} {output}", (), 1, "wrote nothing to {output}"),
+        ("true {items}", ("--items", "600"), 2, "commits to an order of its own; omit --items"),
+    ],
+)
+def test_a_command_that_cannot_be_right(place, command, more, code, words):
+    assert words in rankwatch(*gate(place, command, *more), code=code).stderr
+
+
+def test_another_question_in_the_same_folder_is_refused(place):
+    command = harness(place)
+    rankwatch(*gate(place, command), code=0)
+    other = [str(each) for each in gate(place, command)]
+    other[other.index("0.03")] = "0.04"
+    assert "holds an evaluation with another margin" in rankwatch(*other, code=1).stderr
+    base = (place / "base.jsonl").read_text()
+    (place / "base.jsonl").write_text(base.replace('"score": 1', '"score": 0', 1))
+    assert "another baseline scores" in rankwatch(*gate(place, command), code=1).stderr
+
+
+def test_items_without_a_score_count_at_their_worst_and_this_is_printed(place):
+    command = harness(place, score="1 if item != ids[0] else None")
+    ended = rankwatch(*gate(place, command, "--block", 50, "--seed", "s"), code=0)
+    assert "1 item of 50 without a score: at the worst, for example item" in ended.stderr
+
+
+def test_graded_scores_and_repeats_are_units_of_their_items(place):
+    graded = [{**json.loads(line), "score": 0.5} for line in (place / "base.jsonl").read_text().splitlines()]
+    write(place / "base.jsonl", graded)
+    command = harness(place, score="0.5")
+    (row,) = json.loads(rankwatch(*gate(place, command, "--format", "json"), code=0).stdout)["comparisons"]
+    assert row["only_candidate"] is None
+    assert row["gap"] == 0

@@ -19,11 +19,15 @@ from pydantic import (
     model_validator,
 )
 
+from schemas.goals import checked_goal
 from schemas.names import MAX_NAME_LENGTH, Name
 from schemas.text import shorten
 
 MAX_INDEX: Final = 2**31 - 1
 """Largest repeat or epoch."""
+
+MAX_GOAL_LENGTH: Final = 3 * MAX_NAME_LENGTH
+"""Longest goal: it may name two models."""
 
 MAX_LINE_BYTES: Final = 1_000_000
 """Longest record that is read; a longer one is a dead letter."""
@@ -216,6 +220,11 @@ class Spec(BaseModel):
     )
     margin: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         None, description="equivalence margin, in score units: a gap whose interval is inside it is a tie"
+    )
+    goal: Annotated[str, BeforeValidator(checked_goal), Field(max_length=MAX_GOAL_LENGTH)] | None = Field(
+        None,
+        description="the question that the results are to answer: ranking, best, top:K, pair:A,B or model:M, each with an optional "
+        ",margin=X; no verdict depends on it, so it may change at any time",
     )
     aliases: dict[Name, Name] = Field(
         {}, description="other names of models: events of the first name count as the second's; more may be added later"

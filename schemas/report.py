@@ -222,6 +222,27 @@ class ResultReport(StrictModel):
     resolved: ResultLine = Field(description="has the benchmark enough items for gaps of this size?")
 
 
+GoalState = Literal["met", "open", "impossible"]
+
+
+class GoalReport(StrictModel):
+    """The goal of a benchmark, and what is open of it."""
+
+    goal: str = Field(description="as in a declaration: ranking, best, top:K, pair:A,B or model:M, with options")
+    state: GoalState = Field(
+        description="met: the decisions answer the question; impossible: no result that may still come can"
+    )
+    reason: str
+    models: list[str] = Field(
+        description="the answer so far, best first: all models, the best K, the leader of a pair, or the model"
+    )
+    open_pairs: int = Field(description="pairs that the goal rests on and that are undecided")
+    needed: list[str] = Field(description="models whose further results can change the answer")
+    items_run: int = Field(description="scores and skips of all models")
+    items_full: int | None = Field(description="scores of all models on all items; null unless the item count is known")
+    saved_ratio: float | None = Field(description="share of `items_full` that was not run, from 0 to 1")
+
+
 class BenchmarkReport(StrictModel):
     """One benchmark."""
 
@@ -261,6 +282,7 @@ class BenchmarkReport(StrictModel):
     )
     clusters: ClustersReport | None = Field(description="null where no item carries a cluster")
     result: ResultReport | None = Field(description="the result in three lines; null where no models share an item")
+    goal: GoalReport | None = Field(None, description="null where no goal is declared")
     summary: Summary
     pairs: list[PairReport]
 

@@ -83,6 +83,11 @@ if TYPE_CHECKING:
     from stats.families import spending_alpha as spending_alpha
     from stats.forecast import anytime_decision_probability as anytime_decision_probability
     from stats.forecast import completion_decision_probability as completion_decision_probability
+    from stats.goals import GoalState as GoalState
+    from stats.goals import pair_goal as pair_goal
+    from stats.goals import rank_goal as rank_goal
+    from stats.goals import ranking_goal as ranking_goal
+    from stats.goals import top_goal as top_goal
     from stats.graded import graded_log_e as graded_log_e
     from stats.graded import graded_log_e_halves as graded_log_e_halves
     from stats.graded import histogram_capital as histogram_capital
@@ -293,6 +298,7 @@ _EXPORTS = {
     ),
     "pilot": ("PilotEffect",),
     "power": ("exact_power", "items_for_power", "leader_power", "wald_power"),
+    "goals": ("GoalState", "pair_goal", "rank_goal", "ranking_goal", "top_goal"),
     "ranks": ("rank_intervals", "tie_groups"),
     "resolution": (
         "inflation",

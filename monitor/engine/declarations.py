@@ -22,7 +22,7 @@ from schemas.decode import Fault
 from schemas.events import MAX_GRADED_ITEMS, Spec, alias_problem
 from schemas.text import shorten
 
-FREE_TO_CHANGE: Final = ("power", "margin", "aliases")
+FREE_TO_CHANGE: Final = ("power", "margin", "goal", "aliases")
 """Declared fields that no latch depends on."""
 
 _ELSEWHERE: Final = "under another benchmark name or in a new data directory"

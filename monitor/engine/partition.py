@@ -39,7 +39,7 @@ _AT_ONCE: Final = 2_000
 """Records that are decoded and folded at a time: their events are then still in the processor's cache."""
 
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
-_LATER_FIELDS: Final[dict[str, Any]] = {"aliases": {}, "missing": "worst", "version": 1}
+_LATER_FIELDS: Final[dict[str, Any]] = {"goal": None, "aliases": {}, "missing": "worst", "version": 1}
 """Declared fields that are stored only where they are not the default."""
 
 

@@ -29,8 +29,11 @@ def named_flags(report: BenchmarkReport) -> BenchmarkReport:
     if result is not None:
         decided = result.decided.model_copy(update={"text": with_flags(result.decided.text)})
         result = result.model_copy(update={"decided": decided})
+    goal = report.goal
+    if goal is not None:
+        goal = goal.model_copy(update={"reason": with_flags(goal.reason)})
     pairs = [pair_with_flags(pair) for pair in report.pairs]
-    return report.model_copy(update={"order": order, "result": result, "pairs": pairs})
+    return report.model_copy(update={"order": order, "result": result, "goal": goal, "pairs": pairs})
 
 
 def pair_with_flags(pair: PairReport) -> PairReport:

@@ -4,7 +4,7 @@ from math import exp, log
 from typing import Final
 
 from monitor.report.sentences import counted
-from schemas.report import ASSERTED, FILES_COMPLETE, BenchmarkReport, ResultLine
+from schemas.report import ASSERTED, FILES_COMPLETE, BenchmarkReport, GoalReport, ResultLine
 
 NO_RESULTS: Final = "No results: no score was read."
 NO_PAIR: Final = "There is no pair to compare."
@@ -24,11 +24,29 @@ _ORDER: Final = {
 
 
 def result(benchmark: BenchmarkReport) -> list[tuple[str, ResultLine]]:
-    """Return the three lines of the result with their words; none where no models share an item."""
-    lines = benchmark.result
-    return (
-        [] if lines is None else [("settled", lines.settled), ("decided", lines.decided), ("resolved", lines.resolved)]
-    )
+    """Return the three lines of the result with their words, none where no models share an item, and the goal if there is one."""
+    lines, goal = benchmark.result, benchmark.goal
+    return [
+        *(
+            []
+            if lines is None
+            else [("settled", lines.settled), ("decided", lines.decided), ("resolved", lines.resolved)]
+        ),
+        *([] if goal is None else [("goal", _goal(goal))]),
+    ]
+
+
+def _goal(g: GoalReport) -> ResultLine:
+    """Return the goal, whether it is met, and how much was run for it."""
+    state = {"met": "met", "open": "open", "impossible": "out of reach"}[g.state]
+    return ResultLine(yes=g.state == "met", text=f"{g.goal}: {state}. {g.reason} {_spent(g)}")
+
+
+def _spent(g: GoalReport) -> str:
+    """Return how many scores were run, of how many."""
+    if g.items_full is None or g.saved_ratio is None:
+        return f"Run so far: {counted(g.items_run, 'score')}."
+    return f"Run so far: {g.items_run:,} of {counted(g.items_full, 'score')}, {100 * g.saved_ratio:.1f} % saved."
 
 
 def counts(benchmark: BenchmarkReport) -> str:

@@ -12,6 +12,7 @@ from monitor.engine.state.codes import ZERO
 from monitor.report.clusters import cluster_columns, clusters_report
 from monitor.report.conflict_rows import counts_by_model
 from monitor.report.family import family_assumption, family_report, pairs_outside
+from monitor.report.goal import goal_report
 from monitor.report.item_means import described
 from monitor.report.pair_rows import pair_rows, superseded_rows
 from monitor.report.pair_table import PairTable
@@ -98,6 +99,7 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
         shared_items=None if shared is None else shared.items,
         clusters=clusters_report(table, displayed),
         result=result_report(table),
+        goal=goal_report(table),
         summary=Summary(
             pairs=len(rows),
             undecided=count_undecided(table, clusters, displayed),

@@ -17,13 +17,14 @@ from monitor.report.clusters import (
     decisions,
     required_n_by_procedure,
 )
+from monitor.report.goal import goal_report
 from monitor.report.intervals import evidence_columns
 from monitor.report.pair_counts import Flags, Floats
 from monitor.report.pair_rows import STATUSES, status_codes
 from monitor.report.pair_table import PairTable, Sides, resolution_ratio
 from monitor.report.standings import count_undecided, count_unresolved, model_reports
 from schemas.changes import CLAIMS, PROCEDURES, Claim, Kind
-from schemas.report import DECISION_PROCEDURES, ClustersReport, ModelReport, Status
+from schemas.report import DECISION_PROCEDURES, ClustersReport, GoalReport, ModelReport, Status
 
 PAIR_CAP: Final = 300
 """Pairs of a benchmark that have series of their own, at most."""
@@ -81,6 +82,8 @@ class MetricsView:
         q by procedure; not finite where it is not defined.
     clusters : ClustersReport or None
         The clusters of the items; None where no item carries one.
+    goal : GoalReport or None
+        None where no goal is declared.
     """
 
     models: list[ModelReport]
@@ -103,6 +106,7 @@ class MetricsView:
     log_threshold: dict[str, Floats]
     resolution: dict[str, Floats]
     clusters: ClustersReport | None
+    goal: GoalReport | None
 
 
 def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP, table: PairTable | None = None) -> MetricsView:
@@ -152,6 +156,7 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP, table: PairTable | N
         },
         resolution=_resolution(table, clusters, displayed),
         clusters=clusters_report(table, displayed),
+        goal=goal_report(table),
     )
 
 

@@ -20,6 +20,7 @@ from monitor.ingest.importer import named_path
 from schemas.catalogue import published
 from schemas.decode import describe_error
 from schemas.events import Declaration, Spec, alias_problem
+from schemas.goals import GOAL_FORMS, named_goal, parse_goal
 from schemas.sentences import REDECLARED
 from schemas.text import shorten
 
@@ -101,6 +102,8 @@ def parse_flags(options: DeclareOptions) -> Flags:
 
 def _named(field: str, entry: str) -> tuple[str, str, str]:
     """Split VALUE or NAME=VALUE into the name, the equals sign and the value; models in quotes may hold one."""
+    if field == "goal":
+        return named_goal(entry)
     if field != "models":
         return entry.rpartition("=")
     head = re.match(r'[^",]*', entry)
@@ -143,10 +146,15 @@ def _models(text: str) -> Fields:
     return {"policy": "capacity", "models": [name.strip() for name in names]}
 
 
+def _goal(text: str) -> str:
+    return parse_goal(text).text
+
+
 _PARSERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "items": (_whole, "give an item count from 1, as N or NAME=N"),
     "alpha": (float, "give an error rate above 0 and below 0.5, as ALPHA or NAME=ALPHA"),
     "repeats": (_repeats, "give a number of repeats from 1, or all, as R or NAME=R"),
+    "goal": (_goal, f"use {GOAL_FORMS}"),
     "family": (_family, "use spending, or capacity:M for M pairs that share alpha"),
     "models": (
         _models,
@@ -357,13 +365,25 @@ class Declarations:
                 self._begun[name] = _override(self._begun[name], {"aliases": aliases})
                 if problem := alias_problem(self._begun[name]["aliases"]):
                     stop(f"--alias: {shorten(name)}: {problem} (declared so far: {_show_aliases(spec.aliases)})", USAGE)
+        goals = self._new_goals(specs, in_files)
+        for name, goal in goals.items():
+            self._begun[name] = _override(self._begun[name], {"goal": goal})
+            note(f"{shorten(name)}: goal = {goal} (was {specs[name].goal or 'none'}); no verdict depends on it")
         declarations = [
             {"declare": name, **self._begun[name]}
             for name, spec in specs.items()
-            if name in changed or self._begun[name].get("aliases", {}) != spec.aliases
+            if name in changed or name in goals or self._begun[name].get("aliases", {}) != spec.aliases
         ]
         _print_versions(specs, changed, [refusal(fields) for fields in declarations])
         return declarations
+
+    def _new_goals(self, specs: Mapping[str, Spec], in_files: Callable[[], set[str]]) -> dict[str, str]:
+        """Return the goals that flags and tables give benchmarks that have begun, where they are new."""
+        named = {name: self.given(name).get("goal") for name in {*self._tables, *self._flags.named()} & specs.keys()}
+        for_all = self._flags.values.get("goal", {}).get(None)
+        if for_all is not None and specs.keys() - named.keys():
+            named |= dict.fromkeys(in_files() & (specs.keys() - named.keys()), for_all)
+        return {name: goal for name, goal in sorted(named.items()) if goal is not None and goal != specs[name].goal}
 
     def _note_overrides(self, benchmark: str, own: Fields) -> None:
         """Print which declared values a flag or a rankwatch.toml replaces."""

@@ -356,6 +356,15 @@ class DeclareOptions:
             "worst: missing items count against the leader; ignorable: after the end of both runs they do not count  \\[default: worst]",
         ),
     ] = None
+    goal: Annotated[
+        list[str] | None,
+        _declare_option(
+            "--goal",
+            "GOAL",
+            "question that the results are to answer: best, top:K, ranking, pair:A,B or model:M; ,margin=X accepts gaps up to X; may "
+            "change at any time",
+        ),
+    ] = None
     alias: Annotated[
         list[str] | None,
         option(

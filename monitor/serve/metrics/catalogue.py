@@ -126,6 +126,20 @@ ADJACENT_UNRESOLVED = _gauge(
     "Adjacent pairs with q = N/N* below 1, computed from the observed gap.",
     per_label=5,
 )
+GOAL_MET = _gauge("rankwatch_goal_met", (*BENCHMARK, "goal"), "1 if the verdicts answer the declared goal, else 0.")
+GOAL_OPEN_PAIRS = _gauge(
+    "rankwatch_goal_pairs_undecided", BENCHMARK, "Undecided pairs that the declared goal rests on."
+)
+GOAL_MODELS_NEEDED = _gauge(
+    "rankwatch_goal_models_needed",
+    BENCHMARK,
+    "Models whose further results can change the answer to the declared goal.",
+)
+SAVED_RATIO = _gauge(
+    "rankwatch_scores_saved_ratio",
+    BENCHMARK,
+    "Share of the scores of all models on all items that was not run; exported with a declared goal and item count.",
+)
 VERDICTS = _counter(
     "rankwatch_verdict_changes", (*BENCHMARK, "procedure", "kind"), "Latched verdict changes.", per_label=11
 )

@@ -113,6 +113,12 @@ def _add_benchmark(benchmark: Benchmark, view: MetricsView, times: CommitTimes, 
     exposition.add(catalogue.PAIRS_SETTLED, view.settled, name)
     exposition.add(catalogue.PAIRS_EXHAUSTED, view.exhausted, name)
     exposition.add(catalogue.BEYOND_CAPACITY, view.beyond_capacity, name)
+    if view.goal is not None:
+        exposition.add(catalogue.GOAL_MET, view.goal.state == "met", name, view.goal.goal)
+        exposition.add(catalogue.GOAL_OPEN_PAIRS, view.goal.open_pairs, name)
+        exposition.add(catalogue.GOAL_MODELS_NEEDED, len(view.goal.needed), name)
+        if view.goal.saved_ratio is not None:
+            exposition.add(catalogue.SAVED_RATIO, view.goal.saved_ratio, name)
     for (procedure, kind), count in view.changes.items():
         exposition.add(catalogue.VERDICTS, count, name, procedure, kind)
     _add_models(name, view.models, exposition)

@@ -54,7 +54,16 @@ function result(b) {
   if (!b.result) return null;
   const names = b.models.map((m) => m.model);
   const line = (word, yes, no) => [h("dt", { class: b.result[word].yes ? "good" : "" }, `${b.result[word].yes ? yes : no} ${word}`), h("dd", {}, sentence(b.result[word].text, names))];
-  return h("dl", { class: "result" }, line("settled", "◆", "◇"), line("decided", "●", "○"), line("resolved", "●", "○"));
+  return h("dl", { class: "result" }, line("settled", "◆", "◇"), line("decided", "●", "○"), line("resolved", "●", "○"), goal(b.goal, names));
+}
+
+/** Show the goal: whether it is met, and what was run for it. */
+function goal(g, names) {
+  if (!g) return null;
+  const saved = g.saved_ratio === null ? "" : `, ${(100 * g.saved_ratio).toFixed(1)} % saved`;
+  const spent = g.items_full === null ? `Run so far: ${count(g.items_run)} scores.` : `Run so far: ${count(g.items_run)} of ${count(g.items_full)} scores${saved}.`;
+  const met = g.state === "met", state = g.state === "impossible" ? "out of reach" : g.state;
+  return [h("dt", { class: met ? "good" : "" }, `${met ? "●" : "○"} goal`), h("dd", {}, sentence(`${g.goal}: ${state}. ${g.reason} ${spent}`, names))];
 }
 
 /** Report which ranks change on the items that all models have, where these have different items. */

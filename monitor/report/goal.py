@@ -1,0 +1,280 @@
+"""The goal of a benchmark: whether the verdicts answer its question, and which models can still change the answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+import numpy as np
+
+from monitor.engine.state.pairs import Index
+from monitor.report.intervals import family_alpha, gap_bounds
+from monitor.report.pair_counts import Flags
+from monitor.report.pair_table import PairTable
+from monitor.report.sentences import counted
+from monitor.report.standings import decisions_by_rank
+from schemas.goals import Goal, parse_goal
+from schemas.report import GoalReport
+from stats.curtailed import curtailed_log_p
+from stats.eprocess import log_e_value
+from stats.goals import GoalState, pair_goal, rank_goal, ranking_goal, top_goal
+
+_NAMED: Final = 3
+"""Models that a sentence names; of more, the number."""
+
+_LARGE_LEAD: Final = 6
+"""Leads of so many standard deviations are decided."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A goal over the models of a benchmark.
+
+    Attributes
+    ----------
+    table : PairTable
+    goal : Goal
+    absent : tuple of str
+        Models without a score that take part: they follow the ranking.
+    """
+
+    table: PairTable
+    goal: Goal
+    absent: tuple[str, ...] = ()
+
+    @cached_property
+    def models(self) -> list[str]:
+        """The models, by rank; those without a score come last."""
+        contestants = self.table.benchmark.contestants
+        return [*(contestants[k].model for k in self.table.ranking.tolist()), *self.absent]
+
+    @cached_property
+    def unknown(self) -> list[str]:
+        """Models that the goal names and that do not take part yet."""
+        return [model for model in self.named if model not in self.models]
+
+    @property
+    def named(self) -> list[str]:
+        """Models that the goal names, without aliases."""
+        aliases = self.table.benchmark.spec.aliases
+        return [aliases.get(model, model) for model in self.goal.models]
+
+    @cached_property
+    def better(self) -> Flags:
+        """The decisions over the models, closed as for the ranges of ranks."""
+        return self._among_all(decisions_by_rank(self.table))
+
+    @cached_property
+    def state(self) -> GoalState | None:
+        """What is open; None where the goal names a model that does not take part yet."""
+        if self.unknown:
+            return None
+        state = self._ask(None)
+        if self.goal.margin is None or state.met or not self.table.bets or self._held is not None:
+            return state
+        return self._ask(self._not_worse(self.goal.margin, state.open))
+
+    def _ask(self, not_worse: Flags | None) -> GoalState:
+        goal, places = self.goal, [self.models.index(model) for model in self.named]
+        if goal.kind == "ranking":
+            return ranking_goal(self.better, not_worse)
+        if goal.kind == "top":
+            return top_goal(self.better, goal.size, not_worse)
+        if goal.kind == "pair":
+            return pair_goal(self.better, places[0], places[1], not_worse)
+        return rank_goal(self.better, places[0], goal.size, not_worse)
+
+    @cached_property
+    def _held(self) -> str | None:
+        """Why no further verdict is given."""
+        return self.table.hold_reason
+
+    def _among_all(self, ranked: Flags, *, of_absent: bool = False) -> Flags:
+        """Add the models without a score to a matrix over ranks."""
+        size = len(self.models)
+        matrix = np.full((size, size), of_absent)
+        matrix[: ranked.shape[0], : ranked.shape[0]] = ranked
+        return matrix
+
+    @cached_property
+    def _places(self) -> tuple[Index, Index]:
+        """The ranks of each pair of the table, from 0."""
+        return np.triu_indices(self.table.ranking.size, 1)
+
+    def _not_worse(self, margin: float, asked: Flags) -> Flags:
+        """Return which models are shown not to be worse than which by more than a margin, among pairs that are asked for.
+
+        The intervals have the pairs' fixed shares of alpha, so all of them hold together with probability 1 - alpha.
+        """
+        table, (first, second) = self.table, self._places
+        at = np.flatnonzero(asked[first, second] & (table.n > 0) & np.isfinite(table.log_family_threshold))
+        ((low, high),) = gap_bounds(table, at, family_alpha(table, at))
+        matrix = np.zeros((len(self.models), len(self.models)), bool)
+        matrix[first[at], second[at]] = low > -margin
+        matrix[second[at], first[at]] = high < margin
+        return matrix
+
+    @cached_property
+    def possible(self) -> Flags:
+        """Which pairs more items may decide, shape (models, models)."""
+        table, (first, second) = self.table, self._places
+        left = room(table)
+        may = left > 0
+        if self.goal.margin is None and self.state is not None:
+            at = np.flatnonzero(may & self.state.open[first, second])
+            may[at] = _reachable(table, at, left[at])
+        ranked = np.zeros((table.ranking.size, table.ranking.size), bool)
+        ranked[first, second] = ranked[second, first] = may
+        return self._among_all(ranked, of_absent=True)
+
+    @cached_property
+    def needed(self) -> Flags:
+        """Which models can still change the answer."""
+        if self.state is None:
+            return np.isin(np.array(self.models), self.named)
+        return self.state.needed(self.possible)
+
+    @property
+    def outcome(self) -> Literal["met", "open", "impossible"]:
+        """The state of the goal."""
+        if self.state is not None and self.state.met:
+            return "met"
+        return "open" if self.state is None or self._held is not None or self.needed.any() else "impossible"
+
+    @cached_property
+    def answer(self) -> list[str]:
+        """The answer so far; see `GoalReport.models`."""
+        names, state, goal = self.models, self.state, self.goal
+        if state is None:
+            return []
+        order: list[int] = state.order.tolist()
+        if goal.kind == "model":
+            return self.named
+        if goal.kind == "pair":
+            return sorted(self.named, key=lambda model: order.index(names.index(model)))[:1]
+        if goal.kind == "top":
+            # Models that are certain to be in the set come before those that are in it for now.
+            chosen = set(sorted(order, key=lambda k: -state.place[k])[: goal.size])
+            order = [k for k in order if k in chosen]
+        return [names[k] for k in order]
+
+    def report(self) -> GoalReport:
+        """Report the goal."""
+        benchmark, names = self.table.benchmark, self.models
+        items = self.table.assumed_items or benchmark.spec.items
+        # Of an item with several repeats the item counts; an older epoch is another run.
+        run = int(benchmark.scored[self.table.ranking].sum() + benchmark.skipped[self.table.ranking].sum())
+        full = None if items is None else items * len(names)
+        return GoalReport(
+            goal=self.goal.text,
+            state=self.outcome,
+            reason=self._reason(),
+            models=self.answer,
+            open_pairs=0 if self.state is None else self.state.open_pairs,
+            needed=[names[k] for k in np.flatnonzero(self.needed).tolist()],
+            items_run=run,
+            items_full=full,
+            saved_ratio=None if not full else max(0.0, 1 - run / full),
+        )
+
+    def _reason(self) -> str:
+        """Return the state as a sentence."""
+        state = self.state
+        if state is None:
+            return f"{_list(self.unknown)} {'has' if len(self.unknown) == 1 else 'have'} no scores yet."
+        if state.met:
+            return f"{self._met()}."
+        if self._held is not None:
+            return f"No verdict: {self._held}."
+        pairs = counted(state.open_pairs, "undecided pair")
+        if not self.needed.any():
+            them = "it" if state.open_pairs == 1 else "any of them"
+            members = [self.models[k] for k in np.flatnonzero(state.open.any(axis=1)).tolist()]
+            return f"It depends on {pairs} of {_list(members)}, and no item that may still come can decide {them}."
+        needed = [self.models[k] for k in np.flatnonzero(self.needed).tolist()]
+        rest = len(self.models) - len(needed)
+        others = "; no further item of another model can change the answer" if rest else ""
+        return f"It depends on {pairs} of {_list(needed)}{others}."
+
+    def _met(self) -> str:
+        """Return the answer in words."""
+        goal, total, answer = self.goal, len(self.models), self.answer
+        up_to = "" if goal.margin is None else f", up to gaps of {100 * goal.margin:g} points"
+        if goal.kind == "ranking":
+            return f"The order of {counted(total, 'model')} is decided{up_to}"
+        if goal.kind == "pair":
+            return self._met_pair(up_to)
+        if goal.kind == "model":
+            place = self.models.index(answer[0])
+            low, high = 1 + int(self.better[:, place].sum()), total - int(self.better[place].sum())
+            return f"{answer[0]} has rank {low:,}{'' if low == high else f' to {high:,}'} of {total:,}{up_to}"
+        if len(answer) == total:
+            return f"The board has {counted(total, 'model')}"
+        best = "is the best" if len(answer) == 1 else f"are the best {len(answer):,}"
+        return f"{_list(answer)} {best} of {total:,} models{up_to}"
+
+    def _met_pair(self, up_to: str) -> str:
+        (leader,) = self.answer
+        other = next(model for model in self.named if model != leader)
+        if self.better[self.models.index(leader), self.models.index(other)]:
+            return f"{leader} is decided better than {other}"
+        return f"{leader} is not worse than {other}{up_to}"
+
+
+def goal_report(table: PairTable, goal: Goal | None = None) -> GoalReport | None:
+    """Report the goal of a benchmark, or another one; None if there is none, or no model."""
+    declared = table.benchmark.spec.goal
+    if goal is None and declared is not None:
+        goal = parse_goal(declared)
+    return None if goal is None or not table.ranking.size else Standing(table, goal, unscored_models(table)).report()
+
+
+def unscored_models(table: PairTable, expected: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the models that take part and have no score: those of a declared family, then `expected` ones."""
+    spec = table.benchmark.spec
+    present = {table.benchmark.contestants[k].model for k in table.ranking.tolist()}
+    names = (spec.aliases.get(name, name) for name in (*(spec.family.models or ()), *expected))
+    return tuple(dict.fromkeys(name for name in names if name not in present))
+
+
+def room(table: PairTable) -> Index:
+    """Return how many more items each pair may come to share; 1 at least where their number is not known."""
+    benchmark, a, b = table.benchmark, table.a, table.b
+    if table.asserted:
+        return np.zeros(table.size, np.int64)
+    ended = benchmark.ended_flags()
+    if benchmark.committed is not None:
+        most = np.where(ended, benchmark.committed.reached[: ended.size], benchmark.committed.size)
+        return np.asarray(np.minimum(most[a], most[b]) - benchmark.committed.prefix(a, b))
+    if table.missing is None:
+        return np.where(ended[a] | ended[b], 0, 1)
+    most = np.where(ended, benchmark.scored[: ended.size], np.iinfo(np.int64).max)
+    return np.clip(np.minimum(most[a], most[b]) - table.n, 0, table.missing)
+
+
+def _reachable(table: PairTable, at: Index, left: Index) -> Flags:
+    """Return which pairs may be decided if every item that they may still share is won by one of the two."""
+    if not table.benchmark.binary:
+        return np.ones(at.size, bool)
+    limit = table.benchmark.limit
+    n, b, c, c_worst, b_best = (column[at] for column in table.evidence)
+    # ln e is about d^2 / 2m at a lead d in m discordant items: most pairs need no more than this.
+    may = left > np.abs(b - c) + _LARGE_LEAD * np.sqrt(n + left)
+    some = np.flatnonzero(~may)
+    b, c, c_worst, b_best, left = (x[some] for x in (b, c, c_worst, b_best, left))
+    if table.completes:
+        assert table.counted_missing is not None
+        lost = table.counted_missing[at[some]] - left
+        best = np.maximum(-curtailed_log_p(b + left, c, lost)[0], -curtailed_log_p(b, c + left, lost)[1])
+    else:
+        mixture = table.benchmark.spec.mixture
+        best = np.maximum(log_e_value(b_best + left, c, mixture), log_e_value(b, c_worst + left, mixture))
+    may[some] = best >= limit
+    return np.asarray(may, bool)
+
+
+def _list(names: Sequence[str]) -> str:
+    """List the first names, and count the others."""
+    if len(names) > _NAMED + 1:
+        return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED:,} more models"
+    return " and ".join((", ".join(names[:-1]), names[-1]) if len(names) > 1 else names)

@@ -8,6 +8,7 @@ count for it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -106,6 +107,10 @@ class Committed:
     def items(self, one: int, other: int) -> Index:
         """Return the items of the prefix of a pair, in the committed order."""
         return self._item_at[: int(np.minimum(self.reached[one], self.reached[other]))]
+
+    def ids(self, start: int, stop: int) -> list[str]:
+        """Return the ids of the items at some places of the order."""
+        return list(islice(self._rank_of, start, stop))
 
     def in_order(self, scores: Codes) -> Codes:
         """Return the scores of the longest prefix of a contestant, by place in the order, shape (places, contestants)."""

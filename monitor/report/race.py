@@ -1,0 +1,200 @@
+"""A race for a goal: which models run next on which items, and which can no longer change the answer.
+
+The plan is a function of the state, so of the log alone. Why verdicts stay valid although it looks at them: docs/how-to/race.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress
+from math import ceil
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.pairs import Index
+from monitor.report.goal import Standing, unscored_models
+from monitor.report.pair_table import PairTable
+from schemas.goals import Goal, parse_goal
+from schemas.report import GoalReport
+
+FIRST_BLOCK: Final = 10
+"""Items of the first blocks."""
+
+GROWTH: Final = 50
+"""Later blocks are this part of the items that every needed model has: a decision is seen at most so much late."""
+
+Step = Literal["run", "wait", "stop"]
+
+
+class NoRaceError(ValueError):
+    """A benchmark cannot be raced; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """What a model does next.
+
+    Attributes
+    ----------
+    model : str
+    step : {"run", "wait", "stop"}
+        Run `items`; wait, since further results of others come first; or stop: no result of the model can change the answer any more,
+        whichever models join.
+    items_run : int
+        Scores and skips of the model.
+    items : list of str
+        In the order to run them.
+    """
+
+    model: str
+    step: Step
+    items_run: int
+    items: list[str]
+
+
+@dataclass(frozen=True)
+class Race:
+    """A race at one state of a benchmark.
+
+    Attributes
+    ----------
+    standing : Standing
+    block : int or None
+        Items that a model may be ahead of the last needed one; None: more of them as the race goes on.
+    """
+
+    standing: Standing
+    block: int | None = None
+
+    @classmethod
+    def of(
+        cls, table: PairTable, goal: Goal | None = None, expected: Sequence[str] = (), block: int | None = None
+    ) -> "Race":
+        """Return the race for the declared goal, or another one, among the models with scores, a declared family and `expected` ones."""
+        benchmark = table.benchmark
+        if goal is None:
+            if benchmark.spec.goal is None:
+                raise NoRaceError(
+                    f"{benchmark.name!r} has no goal; declare one (goal: best), or ask for one (goal=best)"
+                )
+            goal = parse_goal(benchmark.spec.goal)
+        policy, ids = benchmark.spec.order.policy, benchmark.spec.item_ids
+        if policy not in {"committed", "completion"}:
+            raise NoRaceError(
+                f"{benchmark.name!r} has the order policy {policy}, under which verdicts are not valid where a run stops because of the "
+                "scores of other models; declare a committed order before the first score"
+            )
+        if ids is None:
+            raise NoRaceError(f"{benchmark.name!r} has no list of items, so none can be chosen; declare item_ids")
+        return cls(Standing(table, goal, unscored_models(table, expected)), block)
+
+    @property
+    def _benchmark(self) -> Benchmark:
+        return self.standing.table.benchmark
+
+    @cached_property
+    def goal(self) -> GoalReport:
+        """The goal."""
+        return self.standing.report()
+
+    @property
+    def over(self) -> bool:
+        """Whether no further item can change the answer."""
+        return self.standing.outcome != "open" or not self._active.any()
+
+    @cached_property
+    def _contestants(self) -> Index:
+        """The contestant of each model; -1 for one without a score."""
+        ranking = self.standing.table.ranking
+        return np.concatenate([ranking, np.full(len(self.standing.absent), -1)])
+
+    @cached_property
+    def _reached(self) -> Index:
+        """Items that each model has from the first one of the order on."""
+        benchmark, known = self._benchmark, self._contestants
+        assert benchmark.spec.item_ids is not None
+        reached = np.zeros(known.size, np.int64)
+        for place, k in enumerate(known.tolist()):
+            if k < 0:
+                continue
+            if benchmark.committed is not None:
+                reached[place] = benchmark.committed.reached[k]
+            else:
+                absent = ~self._listed(k)
+                reached[place] = absent.argmax() if absent.any() else absent.size
+        return reached
+
+    def _listed(self, contestant: int) -> NDArray[np.bool_]:
+        """Return for each item of the list whether a contestant has it."""
+        there = np.append(self._benchmark.present(contestant)[: len(self._benchmark.item_keys)], False)
+        return np.asarray(there[self._row_of_listed])
+
+    @cached_property
+    def _row_of_listed(self) -> Index:
+        rows = {key.item: row for row, key in enumerate(self._benchmark.item_keys)}
+        return np.array([rows.get(item, len(rows)) for item in self._benchmark.spec.item_ids or ()], np.int64)
+
+    @cached_property
+    def _size(self) -> int:
+        return len(self._benchmark.spec.item_ids or ())
+
+    @cached_property
+    def _active(self) -> NDArray[np.bool_]:
+        """Which models can change the answer and have items left."""
+        ended = np.append(self._benchmark.ended_flags(), False)[self._contestants]
+        return np.asarray(self.standing.needed & (self._reached < self._size) & ~ended, bool)
+
+    @cached_property
+    def target(self) -> int:
+        """Items up to which models run before the next look."""
+        front = int(self._reached[self._active].min(initial=self._size))
+        return min(self._size, front + (self.block or max(FIRST_BLOCK, ceil(front / GROWTH))))
+
+    @cached_property
+    def _out(self) -> NDArray[np.bool_]:
+        """Which models can never change the answer again, whichever models join."""
+        standing, state = self.standing, self.standing.state
+        models = np.array(standing.models)
+        if standing.goal.kind == "pair":
+            named = np.isin(models, standing.named)
+            return ~named | (standing.outcome == "met")
+        if state is None:
+            return np.zeros(models.size, bool)
+        # A model that joins can only push a model that is out of the best ones further down.
+        closed = self._benchmark.spec.family.models is not None
+        done = closed & ~standing.needed & ((standing.outcome != "open") | ~self._active)
+        return np.asarray((state.place == -1) | done, bool)
+
+    def plan(self) -> list[ModelPlan]:
+        """Return what each model does next, by rank."""
+        standing, over = self.standing, self.over
+        run = self._active & (self._reached < self.target) & (not over)
+        return [
+            ModelPlan(
+                model,
+                "run" if run[place] else "stop" if self._out[place] else "wait",
+                self._items_run(place),
+                self._items(place) if run[place] else [],
+            )
+            for place, model in enumerate(standing.models)
+        ]
+
+    def _items_run(self, place: int) -> int:
+        k = int(self._contestants[place])
+        return 0 if k < 0 else int(self._benchmark.scored[k] + self._benchmark.skipped[k])
+
+    def _items(self, place: int) -> list[str]:
+        """Return the items that a model lacks up to the target."""
+        start, k = int(self._reached[place]), int(self._contestants[place])
+        benchmark = self._benchmark
+        if benchmark.committed is None:
+            listed = list((benchmark.spec.item_ids or ())[start : self.target])
+            return listed if k < 0 else list(compress(listed, ~self._listed(k)[start : self.target]))
+        items = benchmark.committed.ids(start, self.target)
+        if k < 0:
+            return items
+        rows, present = (benchmark.row_of.get(item) for item in items), benchmark.present(k)
+        return [item for item, row in zip(items, rows, strict=True) if row is None or not present[row]]

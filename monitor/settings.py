@@ -121,8 +121,9 @@ class Settings(BaseSettings):
         None, description="retention of the topics that the service creates; by default, that of the brokers"
     )
     webhook_url: SecretStr | None = Field(None, description="web address to post every verdict change to")
-    webhook_format: Literal["alertmanager", "json"] = Field(
-        "json", description="format of the posts: alerts for Alertmanager's /api/v2/alerts, or plain JSON"
+    webhook_format: Literal["alertmanager", "json", "cloudevents", "cloudevents-batch"] = Field(
+        "json",
+        description="format of the posts: alerts for Alertmanager's /api/v2/alerts, plain JSON, or CloudEvents (one a post, or batches)",
     )
     webhook_secret: SecretStr | None = Field(None, description="key that signs the posts (HMAC-SHA256)")
     accept_gap: bool = Field(

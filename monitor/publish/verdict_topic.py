@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from monitor.engine.ownership import owner
+from monitor.publish.cloud_events import attributes
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from schemas.changes import VerdictChange
 
 VERDICTS: Final = "rankwatch.verdicts"
-TYPE_PREFIX: Final = "io.rankwatch.verdict."
 
 
 class VerdictTopic:
@@ -49,10 +49,5 @@ def cloud_event(change: VerdictChange, log: str, partition: int) -> list[tuple[s
 
     See the CloudEvents specification 1.0.2 and its Kafka protocol binding, section 3.2.
     """
-    return [
-        ("ce_specversion", b"1.0"),
-        ("ce_id", f"{log}/{partition}/{change.id}".encode()),
-        ("ce_source", f"/rankwatch/{log}".encode()),
-        ("ce_type", f"{TYPE_PREFIX}{change.kind}".encode()),
-        ("content-type", b"application/json"),
-    ]
+    headers = [(f"ce_{name}", value.encode()) for name, value in attributes(change, f"{log}/{partition}").items()]
+    return [*headers, ("content-type", b"application/json")]

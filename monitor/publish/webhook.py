@@ -8,24 +8,40 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from http.client import HTTPException
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import structlog
 
+from monitor.publish.cloud_events import BATCH_TYPE, EVENT_TYPE, batch_body, event_body
 from monitor.publish.webhook_body import alertmanager_body, json_body
 from monitor.retries import RetryPolicy
 from schemas.changes import VerdictChange
 
 log = structlog.get_logger()
 
-Format = Literal["alertmanager", "json"]
+Format = Literal["alertmanager", "json", "cloudevents", "cloudevents-batch"]
 
 SIGNATURE: Final = "Rankwatch-Signature"
 """``t=<seconds since 1970>,v1=<hex of HMAC-SHA256(secret, "<t>." + body)>``; an old `t` is a replay."""
 
-_BODIES: Final = {"alertmanager": alertmanager_body, "json": json_body}
 _BATCH: Final = 100
+
+
+class _Post(NamedTuple):
+    """How verdict changes are posted: the body, its type, and how many changes a request has at most."""
+
+    body: Callable[[str, Sequence[VerdictChange], float], bytes]
+    content_type: str = "application/json"
+    changes: int = _BATCH
+
+
+_POSTS: Final[dict[Format, _Post]] = {
+    "alertmanager": _Post(alertmanager_body),
+    "json": _Post(json_body),
+    "cloudevents": _Post(event_body, EVENT_TYPE, 1),
+    "cloudevents-batch": _Post(batch_body, BATCH_TYPE),
+}
 _ANSWER_SECONDS: Final = 5.0
 _RETRIES: Final = RetryPolicy(timeout=None, first_wait=1.0, longest_wait=60.0)
 """Retries for ever: nothing is dropped, and the relay remembers where to continue."""
@@ -52,8 +68,8 @@ class Webhook:
     ----------
     url : str
         May hold a secret, so it never appears in a log line or an error.
-    form : "alertmanager" or "json"
-        For `alertmanager` the URL ends in ``/api/v2/alerts``.
+    form : "alertmanager", "json", "cloudevents" or "cloudevents-batch"
+        For `alertmanager` the URL ends in ``/api/v2/alerts``. CloudEvents are posted in structured mode, one a request, or as batches.
     secret : str or None
         Signs each request.
     origin : str
@@ -80,7 +96,7 @@ class Webhook:
         retries: RetryPolicy = _RETRIES,
     ) -> None:
         check_url(url)
-        self._url, self._body, self._secret, self._origin = url, _BODIES[form], secret, origin
+        self._url, self._post_as, self._secret, self._origin = url, _POSTS[form], secret, origin
         self._count_failure, self._retries = count_failure, retries
         self._opener = urllib.request.build_opener(_NoRedirect)
         self._accepted: set[str] = set()
@@ -88,9 +104,9 @@ class Webhook:
     async def publish(self, changes: Sequence[VerdictChange]) -> None:
         """Post changes; return once the receiver has accepted all of them."""
         new = [change for change in changes if change.id not in self._accepted]
-        for start in range(0, len(new), _BATCH):
-            batch = new[start : start + _BATCH]
-            body = self._body(self._origin, batch, time.time())
+        for start in range(0, len(new), self._post_as.changes):
+            batch = new[start : start + self._post_as.changes]
+            body = self._post_as.body(self._origin, batch, time.time())
 
             async def post(body: bytes = body) -> None:
                 await self._post(body)
@@ -109,7 +125,7 @@ class Webhook:
             raise
 
     def _request(self, body: bytes) -> None:
-        headers = {"Content-Type": "application/json", "User-Agent": "rankwatch"}
+        headers = {"Content-Type": self._post_as.content_type, "User-Agent": "rankwatch"}
         if self._secret is not None:
             headers[SIGNATURE] = signature(self._secret, body, int(time.time()))
         request = urllib.request.Request(self._url, body, headers, method="POST")  # noqa: S310 - check_url allows http and https only

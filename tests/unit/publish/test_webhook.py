@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from monitor.publish.verdict_topic import cloud_event
 from monitor.publish.webhook import Webhook
 from monitor.retries import RetryPolicy
 from tests.store_model import verdict
@@ -135,6 +136,30 @@ async def test_alerts_have_the_form_of_the_api_of_alertmanager(server):
         "description": "a is better than b",
     }
     assert first["startsAt"] < first["endsAt"]
+
+
+@pytest.mark.parametrize(("form", "posts"), [("cloudevents", 3), ("cloudevents-batch", 1)])
+async def test_cloud_events_have_the_attributes_of_the_topic(server, form, posts):
+    made, failures = webhook(server.url, form=form, secret="s")
+    server.answers = [503]
+    await made.publish(CHANGES)
+    assert failures == [1]
+    accepted = server.posts[1:]
+    assert len(accepted) == posts
+    kind = "application/cloudevents+json" if form == "cloudevents" else "application/cloudevents-batch+json"
+    assert {headers["Content-Type"] for _, headers, _ in accepted} == {kind}
+    assert all("Rankwatch-Signature" in headers for _, headers, _ in accepted)
+    bodies = [json.loads(body) for *_, body in accepted]
+    events = bodies if form == "cloudevents" else bodies[0]
+    for event, change in zip(events, CHANGES, strict=True):
+        topic = {
+            name.removeprefix("ce_"): value.decode()
+            for name, value in cloud_event(change, "evals", 3)
+            if name[:3] == "ce_"
+        }
+        assert topic.items() <= event.items()
+        assert event["subject"] == change.benchmark
+        assert (event["datacontenttype"], event["data"]) == ("application/json", json.loads(change.model_dump_json()))
 
 
 def test_an_address_that_is_none_is_refused_without_repeating_it():

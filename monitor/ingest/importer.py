@@ -13,6 +13,7 @@ from monitor.ingest.formats.choices import ChoiceError, Choices
 from monitor.ingest.formats.detect import format_of, looks_like_results
 from monitor.ingest.formats.log_file import LogFile, Notices, RunRegistry
 from monitor.ingest.formats.open_format import open_format, open_mapped
+from monitor.ingest.formats.plugins import problems
 from monitor.ingest.formats.registry import COPIES, is_companion
 from schemas.text import mask_url
 
@@ -114,6 +115,8 @@ class Importer:
         """
         log = LogFile(path, self._models.get(path), self.choices, self._runs, self._notices)
         maps = self._maps_of(path)
+        for problem in problems():
+            self._notices(problem)
         stream = open_mapped(maps, log) if maps else open_format(format_of(path), log)
         stream.note = log.note
         if not stream.whole and is_utf16(path):

@@ -9,6 +9,7 @@ from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import TranslatedStream
 from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError, find_battle, flatten
 from monitor.ingest.formats.log_file import LogFile
+from monitor.ingest.formats.registry import Format, match
 from schemas.decode import BOM, Decoded, Fault, decode_message, decode_record, read_object
 from schemas.events import Declaration, Ended, EventFields
 from schemas.lenient import read_name, read_score
@@ -38,7 +39,19 @@ def _choose(first: bytes, log: LogFile) -> Translator | None:
     if not choices.columns and ("declare" in record or all(field in record for field in _EVENT)):
         log.note_unused("events")
         return None if model is None and not choices.scale else _EventTranslator(log)
+    if (found := match(record, lines=True)) is not None:  # the first line was half-written when the file was opened
+        return _choose_tool(found, log)
     return _choose_columns(record, log)
+
+
+def _choose_tool(found: Format, log: LogFile) -> Translator:
+    from monitor.ingest.formats.open_format import load_tool  # noqa: PLC0415 - it imports this module
+    from monitor.ingest.formats.results import translate_lines  # noqa: PLC0415 - start-up: most files are events
+
+    tool = None if found.refusal is not None else load_tool(found)
+    if tool is None or tool.lines is None:
+        return _Refused(found.refusal or "the file was not complete when it was opened; read it again")
+    return translate_lines(tool, log, found.name if found.tool is not None else None)
 
 
 def _choose_columns(record: dict[str, Any], log: LogFile) -> Translator | None:

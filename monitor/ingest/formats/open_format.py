@@ -13,6 +13,7 @@ from monitor.ingest.formats.registry import Format
 
 if TYPE_CHECKING:
     from monitor.ingest.formats.mapping import FileMap
+    from monitor.ingest.formats.results import Tool
 
 _KINDS = {
     Kind.INSPECT: "inspect_log",
@@ -38,8 +39,7 @@ def open_format(kind: Kind | Format, log: LogFile) -> Stream:
         return DocumentStream(log.path, _refusing(Refusal("file", f"a file of {kind.name}", kind.refusal)))
     from monitor.ingest.formats.results import open_tool  # noqa: PLC0415 - start-up: most files are events
 
-    module = import_module(f"monitor.ingest.formats.tools.{kind.module}")
-    return open_tool(getattr(module, kind.attribute), log)
+    return open_tool(load_tool(kind), log, plugin=kind.name if kind.tool is not None else None)
 
 
 def open_mapped(maps: "Sequence[FileMap]", log: LogFile) -> Stream:
@@ -48,6 +48,15 @@ def open_mapped(maps: "Sequence[FileMap]", log: LogFile) -> Stream:
     from monitor.ingest.formats.results import open_tool  # noqa: PLC0415
 
     return open_tool(mapped_tool(maps, log.path), log)
+
+
+def load_tool(kind: Format) -> "Tool":
+    """Return the tool of a format that is read."""
+    if kind.tool is not None:
+        tool: Tool = kind.tool
+        return tool
+    loaded: Tool = getattr(import_module(f"monitor.ingest.formats.tools.{kind.module}"), kind.attribute)
+    return loaded
 
 
 def _refusing(refusal: Refusal):  # type: ignore[no-untyped-def]  # noqa: ANN202

@@ -4,11 +4,12 @@ Paths name fields that the beginning of a document, or its first line, has: ``re
 paths of one alternative must be there. Rows are tried in order, so a row comes ahead of any that its files would match too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from monitor.ingest.formats.outline import has_path
+from monitor.ingest.formats.plugins import plugins
 
 
 class Format(NamedTuple):
@@ -27,6 +28,8 @@ class Format(NamedTuple):
         Why files of this kind have no results of items, and what is needed.
     matches : callable, optional
         A further condition on the beginning of a document.
+    tool : Tool, optional
+        What reads the files, of a plugin.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Format(NamedTuple):
     attribute: str = "TOOL"
     refusal: str | None = None
     matches: Callable[[Any], bool] = lambda _: True
+    tool: Any = None
 
 
 def _verdicts_only(value: object) -> bool:
@@ -156,7 +160,11 @@ def match(value: object, *, lines: bool) -> Format | None:
     'OpenAI evals'
     >>> match({"benchmark": "quiz"}, lines=True)
     """
-    for each in FORMATS:
+    return _first(FORMATS, value, lines=lines) or _first(plugins(), value, lines=lines)
+
+
+def _first(formats: Iterable[Format], value: object, *, lines: bool) -> Format | None:
+    for each in formats:
         paths = each.lines if lines else each.document
         if paths and all(has_path(value, path) for path in paths) and each.matches(value):
             return each

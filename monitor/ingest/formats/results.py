@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from monitor.ingest.files.event_lines import Broken, EventLineWriter, RecordTranslator, Refusal
+from monitor.ingest.files.event_lines import Broken, EventLineWriter, RecordTranslator, Refusal, Translator
 from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import DocumentStream, TranslatedStream
 from monitor.ingest.formats.choices import FAILED_SKIP, FAILED_ZERO, NONE, cluster_of
@@ -112,14 +112,32 @@ class Tool:
     partial: bool = False
 
 
-def open_tool(tool: Tool, log: LogFile) -> Stream:
-    """Open a file of a harness as event lines."""
+def open_tool(tool: Tool, log: LogFile, plugin: str | None = None) -> Stream:
+    """Open a file of a harness as event lines; an error of a plugin refuses the file, and ends nothing else."""
     if tool.lines is not None:
-        lines = tool.lines
-        return TranslatedStream(open_stream(log.path), lambda _: _LineTranslator(tool, log, lines(log)))
+        return TranslatedStream(open_stream(log.path), lambda _: translate_lines(tool, log, plugin))
     assert tool.read is not None, "a tool reads files or their lines"
     read = tool.read
-    return DocumentStream(log.path, lambda: write_results(tool, log, read(log)))
+    return DocumentStream(log.path, lambda: write_results(tool, log, _guarded(read(log), plugin)))
+
+
+def translate_lines(tool: Tool, log: LogFile, plugin: str | None = None) -> Translator:
+    """Return the translator of a file with a record a line."""
+    assert tool.lines is not None, "the caller checks"
+    read = tool.lines(log)
+    return _LineTranslator(tool, log, lambda record: _guarded(read(record), plugin))
+
+
+def _guarded(entries: Iterable[Entry], plugin: str | None) -> Iterator[Entry]:
+    try:
+        yield from entries
+    except (Refusal, Broken):
+        raise
+    except Exception as error:
+        if plugin is None:
+            raise
+        reason = f"the importer {plugin} failed ({type(error).__name__}); report it to its authors, or use --map"
+        raise Refusal("importer", plugin, reason) from error
 
 
 def write_results(tool: Tool, log: LogFile, entries: Iterable[Entry]) -> Iterator[bytes]:

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from monitor.ingest.batches import BatchReader
 from monitor.ingest.formats.choices import ChoiceError, Choices
 from monitor.ingest.formats.registry import FORMATS
+from monitor.ingest.importer import Importer
 from tests.unit.ingest.native_logs import Read
 from tests.unit.ingest.tool_files import (
     ALPACA_EVAL,
@@ -386,3 +388,34 @@ def test_a_table_of_promptfoo_names_the_file_to_give(tmp_path):
     [(_, field, _, reason)] = Read(path).faults
     assert field == "columns"
     assert "promptfoo eval -o results.json" in reason
+
+
+async def follow(path, states):
+    """Read a file as `watch` does, in each of its states; return the events of each reading."""
+    reader, read = BatchReader({}, opener=Importer().open), []
+    for state in states:
+        path.write_bytes(state)
+        parts = [part async for batch in reader.read([path], final=False) for part in batch.parts]
+        read.append([event for part in parts for event in part.segment.events])
+    reader.close()
+    return read
+
+
+@pytest.mark.parametrize("name", [name for name, made in TOOLS.items() if made.lines])
+async def test_a_log_that_grows_is_read_once(tmp_path, name):
+    path = TOOLS[name].write(tmp_path)
+    data = path.read_bytes()
+    cuts = [len(data) * k // 7 for k in range(1, 7)]
+    read = await follow(path, [data[:cut] for cut in cuts] + [data])
+    events = [(e.item_id, e.model, e.repeat, e.score) for each in read for e in each]
+    assert sorted(events, key=str) == sorted(((r[1], r[2], r[5], r[3]) for r in TOOLS[name].events), key=str)
+    assert len([each for each in read if each]) > 1 or len(events) < 4, "what is there is read before the rest comes"
+
+
+async def test_a_document_that_is_rewritten_during_a_run_continues(tmp_path):
+    path = TERMINAL_BENCH.write(tmp_path)
+    document = json.loads(path.read_bytes())
+    trials = document["results"]
+    states = [doc(document | {"results": trials[:k]}) for k in (1, 2, 3)]
+    read = await follow(path, [states[0], states[1][:-20], states[1], states[2]])
+    assert [[(e.item_id, e.score) for e in each] for each in read] == [[("t1", True)], [], [("t1", 0)], [("t2", False)]]

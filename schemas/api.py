@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.changes import VerdictChange
 from schemas.events import Spec
-from schemas.report import Conflict, OrderReport, PairReport, Status
+from schemas.report import BenchmarkReport, Conflict, OrderReport, PairReport, Status
 
 
 class _Answer(BaseModel):
@@ -99,6 +99,96 @@ class Matrix(_Answer):
     )
     statuses: list[Status] = Field(description="meaning of the codes in `status`")
     status: list[list[int]] = Field(description="index into `statuses`; -1 on the diagonal")
+
+
+class Band(_Answer):
+    """A largest set of models none of which is decided against another."""
+
+    members: list[int] = Field(description="ranks")
+    lane: int = Field(description="lane from the left, from 0, in which no two bands overlap")
+
+
+class LackingModel(_Answer):
+    """A model with low coverage: it is in no band."""
+
+    rank: int
+    tied: list[int] = Field(description="ranks of the models that it may be tied with")
+
+
+class Ties(_Answer):
+    """The ties of a ranking by the family-wise decisions and what follows from them. Ties overlap, so they are no tiers."""
+
+    bands: list[Band] | None = Field(
+        description="two models share a band exactly when they are undecided; null where the bands are too many to draw"
+    )
+    lanes: int
+    rules: list[int] = Field(
+        description="ranks below which no tie crosses: all models down to this rank are decided over all below it"
+    )
+    lacking: list[LackingModel]
+
+
+class Board(_Answer):
+    """The report of a benchmark with its neighbours in rank, and the ties, of one moment."""
+
+    report: BenchmarkReport
+    ties: Ties
+
+
+class ItemRow(_Answer):
+    """One item, over all models."""
+
+    item_id: str
+    cluster: str | None
+    scored: int = Field(description="models with a score")
+    right: int = Field(description="models with the full score")
+    mean: float | None
+    correlation: float | None = Field(
+        description="correlation of the scores with the mean scores of the models; null for fewer than 8 models or equal scores"
+    )
+    suspicious: bool = Field(
+        description="the correlation is below -0.3, or every model has the full score except the best one: a reason to check the item, "
+        "no finding"
+    )
+    scores: list[float | None] = Field(description="by rank")
+
+
+class Group(_Answer):
+    """Items on which one of two models scores higher than the other, by a property of the item."""
+
+    name: str
+    items: int = Field(description="items that both models have")
+    only_a: int
+    only_b: int
+
+
+class TwoModelItems(_Answer):
+    """Where two models differ."""
+
+    model_a: str
+    model_b: str
+    both_right: int
+    only_a: int = Field(description="items on which model_a scores higher")
+    only_b: int
+    both_wrong: int
+    equal: int = Field(description="items with equal scores between 0 and 1")
+    by_cluster: list[Group] = Field(description="largest net difference first; empty without clusters")
+    by_right: list[Group] = Field(
+        description="by the number of other models with the full score, 0 first; at most 15 groups"
+    )
+
+
+class ItemPage(_Answer):
+    """One page of the items of a benchmark."""
+
+    benchmark: str
+    models: list[str] = Field(description="by rank, as in `scores`")
+    counts: dict[str, int] = Field(description="items of each filter")
+    clusters: list[str]
+    two: TwoModelItems | None
+    items: list[ItemRow]
+    total: int = Field(description="items that match the filters")
+    next_cursor: str | None = Field(description="`cursor` of the next page; null on the last page")
 
 
 class ChangePage(_Answer):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
 from monitor.report.clusters import ClusterColumns, cluster_columns
+from monitor.report.items import ItemColumns, item_columns
 from monitor.report.pair_counts import Flags, Floats
 from monitor.report.pair_rows import STATUSES, pair_rows, status_codes, superseded_rows
 from monitor.report.pair_table import PairTable, Sides
@@ -46,6 +47,11 @@ class LivePairs:
     def clusters(self) -> ClusterColumns | None:
         """Cluster statistics of every pair."""
         return cluster_columns(self.table, np.arange(self.table.size))
+
+    @cached_property
+    def items(self) -> ItemColumns:
+        """Every item, over all models."""
+        return item_columns(self.table.benchmark, self.table.ranking)
 
     @cached_property
     def statuses(self) -> NDArray[np.int8]:

@@ -20,6 +20,7 @@ from monitor.serve.api.problems import add_problems
 from monitor.serve.api.read_routes import read_routes
 from monitor.serve.api.run_routes import run_routes
 from monitor.serve.api.state_watcher import StateWatcher
+from monitor.serve.api.view_routes import view_routes
 from monitor.serve.api.write_routes import write_routes
 from monitor.serve.api.writing import WriteRules
 from monitor.serve.metrics.collector import program_version
@@ -96,6 +97,7 @@ def make_application(
     web.include_router(caller_routes(access))
     web.include_router(page_routes(low_coverage))
     web.include_router(read_routes(readable))
+    web.include_router(view_routes(readable, low_coverage))
     web.include_router(run_routes(readable))
     web.include_router(change_routes(readable, watcher))
     web.include_router(

@@ -16,6 +16,7 @@ from monitor.engine.state.pairs import pair_count, pair_members
 from monitor.report.build import Which, order_report, table_view
 from monitor.report.live_pairs import LivePairs
 from monitor.report.metrics_view import MetricsView, metrics_view
+from monitor.report.tie_bands import TieBands, tie_bands
 from monitor.store.commit_times import CommitTimes
 from schemas.api import BenchmarkSummary
 from schemas.report import BenchmarkReport, Report
@@ -153,6 +154,18 @@ class ReportCache:
             _REPORT_COOLDOWN,
             _MAX_REPORTS,
         )
+
+    def board(self, name: str, low_coverage: float) -> tuple[BenchmarkReport, TieBands] | None:
+        """Return the report of a benchmark with its neighbours, and its ties, or None if there is no such benchmark."""
+        benchmark = self.benchmarks().get(name)
+        if benchmark is None:
+            return None
+
+        def compute() -> tuple[BenchmarkReport, TieBands]:
+            table = self._live_pairs(benchmark).table
+            return table_view(table, "adjacent").report, tie_bands(table, low_coverage)
+
+        return self._keep(self._reports, (name, "board"), benchmark, compute, _REPORT_COOLDOWN, _MAX_REPORTS)
 
     def report(self, pairs: Which = "adjacent") -> Report:
         """Return the report of every benchmark, by name."""

@@ -49,7 +49,8 @@ def check_pairs(benchmarks: Iterable[Benchmark], pairs: Which) -> None:
         )
 
 
-def _json(text: str) -> Response:
+def json_response(text: str) -> Response:
+    """Return JSON text as a response."""
     return Response(text, media_type="application/json")  # FastAPI would encode it on the event loop
 
 
@@ -92,7 +93,7 @@ def _add_reports(routes: APIRouter, reports: ReportCache) -> None:
     async def benchmarks(pairs: Which = "adjacent") -> Response:
         """Report every benchmark, in the structure of `rankwatch report --format json`."""
         check_pairs(reports.benchmarks().values(), pairs)
-        return _json(await reports.read(lambda: reports.report(pairs).model_dump_json()))
+        return json_response(await reports.read(lambda: reports.report(pairs).model_dump_json()))
 
     @routes.get("/benchmarks/{name:path}/conflicts")
     async def conflicts(
@@ -130,7 +131,7 @@ def _add_reports(routes: APIRouter, reports: ReportCache) -> None:
                 raise unknown_benchmark(name)
             return Report(benchmarks=[found]).model_dump_json()
 
-        return _json(await reports.read(report, [name]))
+        return json_response(await reports.read(report, [name]))
 
     @routes.get("/summaries")
     async def summaries() -> list[BenchmarkSummary]:
@@ -217,7 +218,7 @@ def _add_path_and_matrix(routes: APIRouter, reports: ReportCache) -> None:
                 status=live.status_matrix().tolist(),
             ).model_dump_json()
 
-        return _json(await reports.read(cells, [benchmark]))
+        return json_response(await reports.read(cells, [benchmark]))
 
 
 def _with_models(live: LivePairs, *models: str | None) -> NDArray[np.bool_]:

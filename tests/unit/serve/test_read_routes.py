@@ -10,6 +10,7 @@ from monitor.report.build import benchmark_report
 from monitor.report.evidence_path import AS_STORED
 from monitor.report.live_pairs import LivePairs
 from monitor.report.pair_rows import STATUSES
+from monitor.report.tie_bands import tie_bands
 from monitor.send.http import newest_epochs
 from schemas.report import DECISION_PROCEDURES
 from stats.confidence import gap_interval
@@ -130,6 +131,20 @@ def test_the_matrix_is_the_report(served):
         assert matrix["statuses"][matrix["status"][a][b]] == matrix["statuses"][matrix["status"][b][a]]
         assert matrix["statuses"][matrix["status"][a][b]] == pair["status"]
     assert all(row[k] == 0 for k, row in enumerate(matrix["decided"]))
+
+
+def test_the_board_is_the_report_with_its_ties(served):
+    board, state = served.get(f"board?{query()}").json, served.partitions[0].benchmarks[NAME]
+    assert rounded(board["report"]) == rounded(benchmark_report(state).model_dump(mode="json"))
+    ties = tie_bands(LivePairs(state).table, 0.9)
+    assert [[k - 1 for k in band["members"]] for band in board["ties"]["bands"]] == [
+        list(band.members) for band in ties.bands
+    ]
+    assert [band["lane"] for band in board["ties"]["bands"]] == [band.lane for band in ties.bands]
+    assert [k - 1 for k in board["ties"]["rules"]] == list(ties.rules)
+    assert {m["rank"] - 1: [k - 1 for k in m["tied"]] for m in board["ties"]["lacking"]} == {
+        k: list(tied) for k, tied in ties.lacking.items()
+    }
 
 
 def test_the_summary_counts_what_the_report_lists(served):

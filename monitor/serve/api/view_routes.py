@@ -1,0 +1,82 @@
+"""Routes of the views of the page that need more than the report: the board with its ties, and the items."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from monitor.report.items import ItemSort, Show
+from monitor.report.tie_bands import TieBands
+from monitor.serve.api.item_page import TWO_MODEL_FILTERS, ItemChoice, item_page
+from monitor.serve.api.problems import ProblemError
+from monitor.serve.api.read_routes import (
+    TOO_MANY_PAIRS,
+    Cursor,
+    Name,
+    check_pairs,
+    json_response,
+    live_pairs,
+    unknown_benchmark,
+)
+from monitor.serve.report_cache import ReportCache
+from schemas.api import Band, Board, ItemPage, LackingModel, Ties
+
+
+def view_routes(reports: ReportCache, low_coverage: float) -> APIRouter:
+    """Make the routes of the views; a model with less than the share `low_coverage` of the items is in no band."""
+    routes = APIRouter(prefix="/api/v1")
+
+    @routes.get("/board", response_model=Board, responses=TOO_MANY_PAIRS)
+    async def board(benchmark: Name) -> Response:
+        """Report one benchmark with its neighbours in rank, and its ties by the family-wise decisions."""
+        state = reports.benchmarks().get(benchmark)
+        if state is None:
+            raise unknown_benchmark(benchmark)
+        check_pairs([state], "adjacent")
+
+        def report() -> str:
+            found = reports.board(benchmark, low_coverage)
+            if found is None:
+                raise unknown_benchmark(benchmark)
+            return Board(report=found[0], ties=_ties(found[1])).model_dump_json()
+
+        return json_response(await reports.read(report, [benchmark]))
+
+    _add_items(routes, reports)
+    return routes
+
+
+def _add_items(routes: APIRouter, reports: ReportCache) -> None:
+    @routes.get("/items", response_model=ItemPage)
+    async def items(
+        benchmark: Name,
+        model_a: Annotated[Name | None, Query(description="compare this model with model_b on each item")] = None,
+        model_b: Name | None = None,
+        show: Show = "all",
+        cluster: Annotated[str | None, Query(description="only items of this cluster")] = None,
+        find: Annotated[str | None, Query(max_length=200, description="part of the item's id or cluster")] = None,
+        sort: ItemSort = "item",
+        limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
+        cursor: Cursor = None,
+    ) -> Response:
+        """List the items of a benchmark, page by page, with the score of every model: exact, from the rows of the state."""
+        start = int(cursor or 0)
+        chosen = ItemChoice(model_a, model_b, show, cluster, find, sort, start, start + limit)
+        if (model_a is None) != (model_b is None) or (model_a is not None and model_a == model_b):
+            raise ProblemError(422, "Name two different models, model_a and model_b, or none.")
+        if model_a is None and show in TWO_MODEL_FILTERS:
+            raise ProblemError(422, f"show={show} compares two models. Name them: model_a and model_b.")
+        return json_response(
+            await reports.read(lambda: item_page(live_pairs(reports, benchmark), chosen).model_dump_json(), [benchmark])
+        )
+
+
+def _ties(ties: TieBands) -> Ties:
+    """Return the ties with ranks from 1 in place of positions."""
+    return Ties(
+        bands=None
+        if ties.bands is None
+        else [Band(members=[k + 1 for k in band.members], lane=band.lane) for band in ties.bands],
+        lanes=ties.lanes,
+        rules=[k + 1 for k in ties.rules],
+        lacking=[LackingModel(rank=k + 1, tied=[j + 1 for j in tied]) for k, tied in ties.lacking.items()],
+    )

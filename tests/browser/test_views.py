@@ -11,6 +11,7 @@ from tests.commands import get, until
 pytestmark = pytest.mark.browser
 
 PAIR = ("pair", "alpha", "bravo")
+MODEL = ("model", "bravo")
 DECISIONS = (
     "anytime_family",
     "anytime",
@@ -35,7 +36,11 @@ def cells(page, column):
     return [text.strip() for text in page.locator(f"main tbody .{column}").all_inner_texts()]
 
 
-def test_the_ranking_is_that_of_the_report(page, monitor):
+def names(page):
+    return page.locator(".board tbody .model .name").all_inner_texts()
+
+
+def test_the_board_is_that_of_the_report(page, monitor):
     expected = report(monitor, "ordinary")
     open_view(page, monitor, "ordinary")
     ranks = [
@@ -43,33 +48,105 @@ def test_the_ranking_is_that_of_the_report(page, monitor):
         for m in expected["models"]
     ]
     assert cells(page, "rank") == ranks
-    assert page.locator(".board .model .name").all_inner_texts() == [m["model"] for m in expected["models"]]
+    assert names(page) == [m["model"] for m in expected["models"]]
     assert cells(page, "score") == [f"{100 * m['mean']:.2f}" for m in expected["models"]]
-    groups = [m["tie_group"] for m in expected["models"]]
-    tied = sum(groups.count(g) > 1 for g in set(groups))
-    assert page.locator("tbody.tie").count() == tied
-    assert tied, "the benchmark has a tie to show"
-    decided = sum(p["status"] == "decided" for p in expected["pairs"])
-    assert f"{decided} of 3 neighbouring pairs decided" in page.locator(".answer").inner_text()
+    lines = page.locator(".result .line dd:nth-of-type(1)").all_inner_texts()
+    assert lines == [expected["result"][question]["text"] for question in ("settled", "decided", "resolved")]
+    tally = [int(text.split()[0]) for text in page.locator(".result .tally").all_inner_texts()]
+    assert tally == [
+        sum(p["settled"] is not None for p in expected["pairs"]),
+        sum(p["decided"]["anytime_family"] is not None for p in expected["pairs"]),
+        sum(p["resolved"]["fixed_n"] for p in expected["pairs"]),
+    ]
     low = [m["model"] for m in expected["models"] if m["coverage"] < 0.9]
     assert low == ["charlie"]
     assert page.locator(".board tr:has(.low.aside) .name").all_inner_texts() == low
+
+
+def test_ties_and_rules_are_drawn_as_the_api_has_them(page, monitor):
+    ties = json.loads(get(f"{monitor}/api/v1/board?benchmark=ordinary")[1])["ties"]
+    open_view(page, monitor, "ordinary")
+    rows = page.locator(".board tbody tr")
+    members = [k for band in ties["bands"] for k in band["members"]]
+    assert page.locator(".board circle.band, .board circle.ring").count() == len(members)
+    assert page.locator(".board tr.ruled").count() == len(ties["rules"]) > 0
+    for rank in ties["rules"]:
+        assert "ruled" in rows.nth(rank - 1).get_attribute("class")
+    assert [rows.nth(lacking["rank"] - 1).locator("circle.thread.own").count() for lacking in ties["lacking"]] == [1]
+    # In another order a rule would separate nothing.
+    page.get_by_label("Sort", exact=True).select_option("name")
+    until(lambda: names(page) == sorted(names(page)), "the order by name")
+    assert page.locator(".board tr.ruled").count() == 0
+
+
+def test_every_choice_is_in_the_address_and_comes_back_with_it(page, monitor):
+    open_view(page, monitor, "ordinary")
+    page.get_by_label("Find a model").fill("HA")
+    until(lambda: names(page) == ["alpha", "charlie"], "the models with these letters")
+    assert page.url.endswith("?q=HA")
+    page.get_by_role("button", name="≥ 90 % of items").click()
+    until(lambda: names(page) == ["alpha"], "the model with all items")
+    page.reload()
+    page.wait_for_selector(".board")
+    assert names(page) == ["alpha"]
+    assert page.get_by_label("Find a model").input_value() == "HA"
+    page.get_by_role("button", name="All 4").click()
+    until(lambda: len(names(page)) == 4, "all models")
+    page.get_by_role("button", name="Choose models").click()
+    for model in ("bravo", "delta"):
+        page.get_by_label(f"Show {model}").check()
+    page.get_by_role("button", name="Done").click()
+    until(lambda: names(page) == ["bravo", "delta"], "the chosen models")
+    page.get_by_label("Find a model").fill("nobody")
+    page.wait_for_selector("text=No model matches.")
+    page.get_by_role("button", name="Show all").click()
+    until(lambda: len(names(page)) == 4, "all models")
+
+
+def test_all_models_are_compared_with_a_baseline(page, monitor):
+    pairs = json.loads(get(f"{monitor}/api/v1/pairs?benchmark=ordinary&model=bravo")[1])["pairs"]
+    gaps = {
+        (p["model_a"] if p["model_b"] == "bravo" else p["model_b"]): p["gap"] * (1 if p["model_b"] == "bravo" else -1)
+        for p in pairs
+    }
+    open_view(page, monitor, "ordinary")
+    page.get_by_label("Compare all with").select_option("bravo")
+    page.wait_for_selector(".board tr.own")
+    shown = {
+        row.locator(".model .name").inner_text(): row.locator(".points").inner_text()
+        for row in page.locator(".board tbody tr:not(.own)").all()
+    }
+    assert shown == {model: f"{100 * gap:+.2f}".replace("-", "−") for model, gap in gaps.items()}
+    assert page.url.endswith("?to=bravo")
+
+
+def test_a_model_has_its_gaps_to_every_other(page, monitor):
+    own = next(m for m in report(monitor, "ordinary")["models"] if m["model"] == "bravo")
+    pairs = json.loads(get(f"{monitor}/api/v1/pairs?benchmark=ordinary&model=bravo")[1])["pairs"]
+    open_view(page, monitor, "ordinary")
+    page.get_by_role("link", name="bravo", exact=True).click()
+    page.wait_for_selector(".gaps")
+    assert f"rank {own['rank_low']}–{own['rank_high']} of 4" in page.locator("h1").inner_text()
+    sides = {p["model_b"] if p["model_a"] == "bravo" else p["model_a"]: p["decided"]["anytime_family"] for p in pairs}
+    assert sorted(page.locator(".gaps tbody tr.tied .name").all_inner_texts()) == sorted(
+        m for m, s in sides.items() if s is None
+    )
+    assert page.locator(".gaps tbody tr").count() == len(pairs) + 1
+    page.goto(address(monitor, "ordinary", "model", "nobody"))
+    page.wait_for_selector("h1:text('No such model')")
 
 
 def test_repeats_aliases_and_ended_runs_are_shown_where_there_are_any(page, monitor):
     models = {m["model"]: m for m in report(monitor, "repeated")["models"]}
     assert [models[name]["run_ended"] for name in ("alpha", "bravo", "charlie")] == [True, True, False]
     open_view(page, monitor, "repeated")
-    found = dict(zip(page.locator(".board .model > .name").all_inner_texts(), cells(page, "model"), strict=True))
+    rows = {row.locator("a .name").inner_text(): row for row in page.locator(".board tbody .model").all()}
     for model, expected in {
-        "alpha": ["◔ 75.0 %", "run ended"],
-        "bravo": ["includes bravo-0325", "◔ 75.0 %", "run ended"],
+        "alpha": ["◔ 75.0 % low coverage of items", "run ended"],
+        "bravo": ["includes bravo-0325", "◔ 75.0 % low coverage of items", "run ended"],
         "charlie": ["counts when its run ends"],
     }.items():
-        assert [
-            line for line in found[model].splitlines()[1:] if "of the items" not in line and "low" not in line
-        ] == expected
-    assert "Some models count when their runs end." in page.locator(".answer").inner_text()
+        assert rows[model].locator(".aside").all_text_contents() == expected
     open_view(page, monitor, "repeated", "data")
     facts = page.locator("dl.list").first.inner_text()
     assert "1 to 3 an item" in facts
@@ -146,21 +223,48 @@ def test_the_matrix_is_that_of_the_api_and_has_a_table(page, monitor):
     assert page.locator("h1").inner_text() == f"{matrix['models'][0]} v. {matrix['models'][-1]}"
 
 
-def test_200_models_show_their_neighbours_alone(page, monitor):
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
+def test_the_items_on_which_two_models_differ(page, monitor):
+    pair = next(p for p in report(monitor, "ordinary")["pairs"] if p["model_a"] == "alpha")
+    open_view(page, monitor, "ordinary", "items")
+    assert page.locator(".items tbody tr").count() == 50
+    page.get_by_label("Where do").select_option("alpha")
+    page.get_by_label("and", exact=True).select_option("bravo")
+    page.wait_for_selector("h1:text('alpha and bravo')")
+    assert f"They differ on {pair['b'] + pair['c']} of {pair['n']} shared items" in page.locator("main").inner_text()
+    page.get_by_role("button", name="Both wrong").click()
+    url = "show=both_wrong&model_a=alpha&model_b=bravo&benchmark=ordinary&limit=1000&sort=hardest"
+    page.get_by_label("Sort").select_option("hardest")
+    wrong = [item["item_id"] for item in json.loads(get(f"{monitor}/api/v1/items?{url}")[1])["items"]]
+    until(lambda: page.locator(".items .item .name").all_inner_texts() == wrong[:50], "the items that both get wrong")
+    page.keyboard.press("Escape")
+    until(lambda: "show" not in page.url, "the choice to be dropped")
+
+
+def test_of_200_models_the_rows_in_view_are_drawn(page, monitor):
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
     open_view(page, monitor, "large")
-    assert page.locator(".board .model .name").count() == 200
+    assert 20 < page.locator(".board tbody tr[data-rank]").count() < 150
+    assert page.locator(".overview").count() == 1
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    page.wait_for_selector(".board tr[data-rank='200']")
+    page.get_by_label("Find a model").fill("model-19")
+    until(lambda: len(names(page)) == 10, "the models found")
     open_view(page, monitor, "large", "pairs")
     assert page.locator(".verdicts tbody tr").count() == 199
-    assert not any("pairs=all" in url for url in asked)
-    assert all(url.startswith(monitor) for url in asked)
+    assert not any("pairs=all" in url for url in requests)
+    assert all(url.startswith(monitor) for url in requests)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(page, monitor, scheme):
     page.emulate_media(color_scheme=scheme)
-    places = [(), *((name, view) for name in ("ordinary", "repeated") for view in VIEWS), ("ordinary", *PAIR)]
+    places = [
+        (),
+        *((name, view) for name in ("ordinary", "repeated") for view in VIEWS),
+        ("ordinary", *PAIR),
+        ("ordinary", *MODEL),
+    ]
     for place in places:
         open_view(page, monitor, *place)
         for summary in page.locator("main summary").all():
@@ -172,8 +276,13 @@ def test_axe_finds_nothing(page, monitor, scheme):
 @pytest.mark.parametrize("benchmark", ["ordinary", "repeated", EVIL])
 def test_a_phone_does_not_scroll_sideways(page, monitor, benchmark):
     page.set_viewport_size({"width": 360, "height": 740})
-    names = HOSTILE[:2] if benchmark == EVIL else PAIR[1:]
-    for place in [(), *((benchmark, view) for view in VIEWS), (benchmark, "pair", *names)]:
+    pair = HOSTILE[:2] if benchmark == EVIL else PAIR[1:]
+    for place in [
+        (),
+        *((benchmark, view) for view in VIEWS),
+        (benchmark, "pair", *pair),
+        (benchmark, "model", pair[0]),
+    ]:
         open_view(page, monitor, *place)
         for summary in page.locator("main summary").all():
             summary.click()
@@ -183,13 +292,16 @@ def test_a_phone_does_not_scroll_sideways(page, monitor, benchmark):
 def test_hostile_names_are_text(page, monitor):
     open_view(page, monitor, EVIL)
     assert page.locator("h1").inner_text() == EVIL
-    assert sorted(page.locator(".board .model .name").all_inner_texts()) == sorted(HOSTILE)
+    assert sorted(page.locator(".board tbody .model .name").all_inner_texts()) == sorted(HOSTILE)
     for view in VIEWS:
         open_view(page, monitor, EVIL, view)
         assert page.locator("main img, main script, main b b").count() == 0
     for place in ((HOSTILE[0], HOSTILE[1]), ("..", "a/b?c=d#e&f%2F")):
         open_view(page, monitor, EVIL, "pair", *place)
         assert set(page.locator("h1 .name").all_inner_texts()) == set(place)
+    for model in HOSTILE:
+        open_view(page, monitor, EVIL, "model", model)
+        assert page.locator("h1 .name").inner_text() == model
     assert page.evaluate("window.pwned") is None
 
 
@@ -212,6 +324,31 @@ def test_the_keyboard_is_enough(page, monitor):
     page.keyboard.press("Enter")
     until(lambda: page.evaluate("document.activeElement.className") == "versus", "the pair to have the focus")
     assert page.title().startswith("alpha v. ")
+
+
+def test_keys_move_choose_and_go_back(page, monitor):
+    open_view(page, monitor, "ordinary")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "find"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    second = names(page)[1]
+    assert page.evaluate("document.activeElement.textContent") == second
+    page.keyboard.press("b")
+    page.wait_for_selector(".board tr.own")
+    assert page.url.endswith(f"?to={second}")
+    page.keyboard.press("x")
+    until(lambda: f"m={second}" in page.url, "the chosen model in the address")
+    page.keyboard.press("Escape")
+    until(lambda: "?" not in page.url, "an address without choices")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".gaps")
+    page.keyboard.press("?")
+    page.wait_for_selector("#keys[open]")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#keys:not([open])", state="attached")
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".board")
 
 
 def test_the_theme_can_be_chosen_and_stays(page, monitor):

@@ -81,6 +81,18 @@ export async function report(name, signal) {
   return benchmark;
 }
 
+/** Read every pair of a model, page by page. */
+export async function allPairs(benchmark, model, signal) {
+  const pairs = [];
+  let cursor = null;
+  do {
+    const page = await get("/pairs", { benchmark, model, limit: 1000, cursor }, signal);
+    pairs.push(...page.pairs);
+    cursor = page.next_cursor;
+  } while (cursor);
+  return pairs;
+}
+
 /** Read server-sent events until the stream ends. EventSource cannot send the token header. */
 export async function stream(path, parameters, { lastId, onOpen, onEvent, signal }) {
   const headers = { Accept: "text/event-stream" };

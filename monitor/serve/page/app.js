@@ -4,19 +4,24 @@ import { ApiError, caller, clearToken, hasToken, setToken, summaries } from "./a
 import { h, morph } from "./dom.js";
 import { isolated } from "./format.js";
 import { follow, poll } from "./live.js";
+import * as keys from "./keys.js";
+import { onOptions } from "./options.js";
 import { link } from "./parts.js";
+import * as board from "./views/board.js";
 import * as changes from "./views/changes.js";
 import * as data from "./views/data.js";
 import * as home from "./views/home.js";
+import * as items from "./views/items.js";
 import * as matrix from "./views/matrix.js";
+import * as model from "./views/model.js";
 import * as neighbours from "./views/neighbours.js";
 import * as pair from "./views/pair.js";
-import * as ranking from "./views/ranking.js";
 
 const VIEWS = [
-  ["", ranking, "Ranking"],
+  ["", board, "Board"],
   ["pairs", neighbours, "Neighbours"],
   ["matrix", matrix, "All pairs"],
+  ["items", items, "Items"],
   ["changes", changes, "Changes"],
   ["data", data, "Data"],
 ];
@@ -34,18 +39,21 @@ const status = { reachable: true, by: "polling" };
 
 /** Return the view and the names in an address; null for an unknown address. */
 function parse(hash) {
+  const [path, query = ""] = hash.split("?");
+  const options = new URLSearchParams(query);
   let parts;
   try {
-    parts = hash.replace(/^#?\/?/, "").split("/").map(decodeURIComponent);
+    parts = path.replace(/^#?\/?/, "").split("/").map(decodeURIComponent);
   } catch {
     return null;
   }
-  if (parts.length === 1 && parts[0] === "") return { view: home };
+  if (parts.length === 1 && parts[0] === "") return { view: home, path, options };
   const [root, benchmark, name = "", a, b] = parts;
   if (root !== "b" || !benchmark) return null;
-  if (name === "pair" && a && b && parts.length === 5) return { view: pair, benchmark, a, b };
+  if (name === "pair" && a && b && parts.length === 5) return { view: pair, path, options, benchmark, a, b };
+  if (name === "model" && a && parts.length === 4) return { view: model, path, options, benchmark, model: a };
   const known = VIEWS.find(([key]) => key === name);
-  return known && parts.length <= 3 ? { view: known[1], benchmark, key: name } : null;
+  return known && parts.length <= 3 ? { view: known[1], path, options, benchmark, key: name } : null;
 }
 
 function tabs() {
@@ -68,10 +76,11 @@ function showError(error) {
 /** Load the current view and show it; without a response, keep what the page shows. */
 async function load() {
   const current = route;
+  const { options } = route;
   try {
     const data = await current.view.load(current, leaving.signal);
-    if (current !== route) return;
-    remember(location.hash, data);
+    if (current !== route || options !== route.options) return;
+    remember(current.path, data);
     show(current.view.render(data, current));
     if (current.view === home) offerBenchmarks(data);
     connection({ reachable: true });
@@ -93,9 +102,9 @@ async function refresh() {
   refreshing = false;
 }
 
-function remember(hash, data) {
-  lastData.delete(hash);
-  lastData.set(hash, data);
+function remember(path, data) {
+  lastData.delete(path);
+  lastData.set(path, data);
   if (lastData.size > 12) lastData.delete(lastData.keys().next().value);
 }
 
@@ -103,7 +112,7 @@ function failed(error) {
   if (!(error instanceof ApiError)) console.error(error);
   if (error.status === 0) connection({ reachable: false });
   if (error.status === 401) askForToken(true);
-  else if (error.status !== 0 || !lastData.has(location.hash)) showError(error);
+  else if (error.status !== 0 || !lastData.has(route?.path)) showError(error);
 }
 
 async function navigate(first) {
@@ -117,7 +126,7 @@ async function navigate(first) {
     return;
   }
   document.title = `${route.view.title(route)} · rankwatch`;
-  const before = lastData.get(location.hash);
+  const before = lastData.get(route.path);
   if (before) show(route.view.render(before, route));
   else show(h("p", { class: "loading", "data-key": "loading" }, "Loading…"));
   main.setAttribute("aria-busy", String(!before));
@@ -130,6 +139,25 @@ async function navigate(first) {
     main.querySelector("h1")?.focus({ preventScroll: true });
   }
   if (route.benchmark) offerBenchmarks(await summaries().catch(() => []));
+}
+
+/** Show the current view with the choices in its address; load what these need besides. */
+function optionsChanged() {
+  const { options } = parse(location.hash);
+  route.options = options;
+  redraw();
+  load();
+}
+
+/** Show the current view again, from what it was last shown from. */
+function redraw() {
+  const data = route && lastData.get(route.path);
+  if (data) show(route.view.render(data, route));
+}
+
+/** Draw the rows that scrolling has brought into view. */
+function scrolled() {
+  if (route?.view.scrolled?.()) redraw();
 }
 
 /** Fill the benchmark menu at the top; a single benchmark opens directly. */
@@ -148,19 +176,19 @@ function onChange(change) {
   if (change.procedure === "anytime_family") at("announce").textContent = change.sentence;
 }
 
-const CONNECTIONS = {
-  live: ["Live", ""],
-  polling: ["Updating", ""],
-  lost: ["Disconnected", "The monitor does not respond. The page shows the last data it received and keeps retrying."],
-};
+const CONNECTIONS = { live: "Live", polling: "Updating", lost: "Disconnected" };
+let answered = null; // when the last response arrived
 
 /** Show the state of the connection: `live` with an open stream, `polling` without one, `lost` without responses. */
 function connection(change) {
   Object.assign(status, change);
+  if (change.reachable) answered = new Date();
   const state = status.reachable ? status.by : "lost";
   if (at("connection").dataset.state === state) return;
   at("connection").dataset.state = state;
-  [at("connection-text").textContent, at("banner").textContent] = CONNECTIONS[state];
+  at("connection-text").textContent = CONNECTIONS[state];
+  const since = answered ? `The page shows the answer of ${answered.toLocaleTimeString()} and retries.` : "The page retries.";
+  at("banner").textContent = state === "lost" ? `The monitor does not respond. ${since}` : "";
 }
 
 const onStream = (open) => connection({ by: open ? "live" : "polling" });
@@ -213,8 +241,16 @@ function wire() {
     if (event.target.value) location.hash = link.benchmark(event.target.value);
   });
   at("theme").addEventListener("click", toggleTheme);
+  at("help").addEventListener("click", () => at("keys").showModal());
+  at("keys-close").addEventListener("click", () => at("keys").close());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-  addEventListener("resize", repaint);
+  addEventListener("resize", () => {
+    repaint();
+    scrolled();
+  });
+  addEventListener("scroll", () => requestAnimationFrame(scrolled), { passive: true });
+  document.addEventListener("keydown", (event) => keys.pressed(event, route));
+  onOptions(optionsChanged);
   addEventListener("hashchange", () => navigate(false));
   document.addEventListener("visibilitychange", refresh);
 }

@@ -2,7 +2,7 @@
 // selection, open details and the scroll position survive.
 
 const SVG = "http://www.w3.org/2000/svg";
-const HANDLERS = ["onclick", "onchange", "oninput", "onkeydown", "onpointermove", "onpointerleave", "onsubmit", "onfocus", "onblur"];
+const HANDLERS = ["onclick", "onchange", "oninput", "onkeydown", "onpointermove", "onpointerleave", "onpointerover", "onsubmit", "onfocus", "onblur"];
 
 function build(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {

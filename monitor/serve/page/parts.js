@@ -1,7 +1,7 @@
 // Parts that several views share: names, sentences, chips, verdict cells, links, tables.
 
-import { h } from "./dom.js";
-import { count, fixed, more, share } from "./format.js";
+import { h, s } from "./dom.js";
+import { count, fixed, more, plural, share } from "./format.js";
 
 /** The setting `low_coverage`: the page marks a model with a smaller share of the items. */
 export const LOW_COVERAGE = Number(document.documentElement.dataset.lowCoverage);
@@ -29,6 +29,8 @@ const TONES = { decided: "good", held: "warn", invalidated: "warn" };
 export const link = {
   home: () => "#/",
   benchmark: (name, view = "") => `#/b/${encodeURIComponent(name)}${view && `/${view}`}`,
+  model: (name, model) => `#/b/${encodeURIComponent(name)}/model/${encodeURIComponent(model)}`,
+  items: (name, a, b) => `#/b/${encodeURIComponent(name)}/items?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`,
   pair: (name, a, b) => `#/b/${encodeURIComponent(name)}/pair/${encodeURIComponent(a)}/${encodeURIComponent(b)}`,
 };
 
@@ -118,6 +120,17 @@ export function prospect(pair, benchmark) {
   return `${needed}, ${left ? `${count(left)} left` : "none left"}${chance}`;
 }
 
+/** Return how many items a tie would still take, and how many are left. */
+export function need(pair, b) {
+  if (pair.n === 0) return "no shared item";
+  if (pair.status === "equivalent") return "equivalent";
+  if (pair.items_to_decision === null) return pair.b === null ? "undecided" : "no number of items";
+  if (pair.items_to_decision < 1) return "undecided";
+  const left = itemsLeft(pair, b);
+  const needed = more(pair.items_to_decision).replace("about ", "").replace("more than a", "> 1");
+  return left === null ? needed : `${needed}, ${left ? `${count(left)} left` : "none left"}`;
+}
+
 export const lowCoverage = (model) => model.coverage < LOW_COVERAGE;
 
 export const coverage = (model) =>
@@ -158,6 +171,55 @@ export const notice = (text, names = []) => h("p", { class: "notice" }, sentence
 
 /** Show the heading of a view: the benchmark, the title and an introduction. */
 export const heading = (benchmark, title, about) => [h("h1", { tabindex: "-1" }, name(benchmark)), h("h2", {}, title), h("p", { class: "about" }, about)];
+
+/** Show where a view belongs: a link to the board. */
+export const crumb = (b, words) => h("p", { class: "crumb" }, h("a", { href: link.benchmark(b.benchmark) }, name(b.benchmark)), ` / ${words}`);
+
+const POLICIES = {
+  completion: "Order policy completion: a pair is decided once the missing items can no longer change the decision; any arrival order is valid. Assumes that the declared items are the whole benchmark",
+  committed: "Order policy committed: the items follow a permutation that was fixed before the first score",
+  trusted: "Order policy trusted: assumes that neither the arrival order nor what is skipped depends on outcomes or clusters",
+  none: "No order is declared, so there are no anytime verdicts",
+};
+
+/** Return what the verdicts of a benchmark assume. */
+export const assumption = (b) => `${POLICIES[b.order.policy]}${b.family_assumption ? `, and that ${b.family_assumption}` : ""}.`;
+
+/** Report which ranks change on the items that all models have, where these have different items. */
+export function sharedItems(b) {
+  if (b.shared_items === null) return null;
+  if (!b.shared_items) return h("p", { class: "about" }, "No item has a score of every model, so the means do not compare.");
+  const moved = b.models.filter((m) => m.shared_rank !== null && m.shared_rank !== m.rank);
+  const ranks = moved.slice(0, 3).flatMap((m, k) => [k ? ", " : "", name(m.model), ` (${m.rank} to ${m.shared_rank})`]);
+  const rest = moved.length > 3 ? ` and ${count(moved.length - 3)} more` : "";
+  return h("p", { class: "about" }, `Means are over different items; on the ${plural(b.shared_items, "item")} that all models have `, moved.length ? ["these ranks change: ", ranks, rest] : "no rank changes", ".");
+}
+
+// --- plots of one row; places are percentages of the width, so they need no measuring --------------------------------------------------
+
+/** Return a scale from values to percentages of the width, with round ticks. */
+export function scaleOf(low, high, format) {
+  const span = Math.max(high - low, 1e-6);
+  const [from, to] = [low - 0.03 * span, high + 0.03 * span];
+  const rough = span / 5;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((k) => k * power).find((k) => k >= rough);
+  const x = (value) => (2 + (96 * (value - from)) / (to - from)).toFixed(2);
+  const ticks = [];
+  for (let k = Math.ceil(from / step); k * step <= to; k += 1) ticks.push(k * step || 0);
+  return Object.assign(x, { ticks, format });
+}
+
+/** Draw the numbers of a scale. */
+export const axis = (x) => s("svg", { class: "axis", height: 14, "aria-hidden": "true" }, x.ticks.map((tick) => s("text", { x: `${x(tick)}%`, y: 12, "text-anchor": "middle" }, x.format(tick))));
+
+/** Draw a value with its interval. */
+export function whisker(low, high, value, x, kind, words) {
+  return s("svg", { class: "line-plot", role: "img", "aria-label": words },
+    x.ticks.map((tick) => s("line", { class: tick === 0 && x.signed ? "zero" : "grid", x1: `${x(tick)}%`, x2: `${x(tick)}%`, y1: 0, y2: "100%" })),
+    low !== null && [s("line", { class: `whisk ${kind}`, x1: `${x(low)}%`, x2: `${x(high)}%`, y1: "50%", y2: "50%" }), [low, high].map((end) => s("svg", { x: `${x(end)}%`, y: "50%", overflow: "visible" }, s("line", { class: `whisk ${kind}`, x1: 0, x2: 0, y1: -5, y2: 5 })))],
+    s("circle", { class: `dot ${kind}`, cx: `${x(value)}%`, cy: "50%", r: 2.8 }));
+}
 
 /**
  * Make a table that turns into blocks on a phone. It sets the ARIA roles, which `display` on rows and cells removes.

@@ -33,7 +33,7 @@ export function render(b) {
 const fact = (label, value, note, tone) => [h("dt", {}, label), h("dd", {}, h("span", { class: tone }, value), note && h("span", { class: "note" }, note))];
 
 function counts(b) {
-  const odd = (n) => (n ? "low" : "");
+  const odd = (n) => (n ? "odd" : "");
   return h("dl", { class: "list" },
     fact("Items", count(b.items), size(b) > b.items && `of ${count(size(b))}`),
     fact("Results", count(b.events)),
@@ -90,7 +90,7 @@ function declared(b) {
     b.family_outside > 0 && `${plural(b.family_outside, "pair")} outside it, without family-wise verdicts`].filter(Boolean).join("; ");
   return h("dl", { class: "list" },
     fact("Order policy", POLICIES[b.order.policy]),
-    fact("Arrival order", b.order.suspect ? "suspect" : "no problem detected", b.order.suspect && b.order.reason, b.order.suspect ? "low" : ""),
+    fact("Arrival order", b.order.suspect ? "suspect" : "no problem detected", b.order.suspect && b.order.reason, b.order.suspect ? "odd" : ""),
     fact("Family", b.family.size === null ? "–" : plural(b.family.size, "pair"), family),
     fact("Error rate", `${percent(b.alpha, 1)} %`, "upper bound on the chance of any false family-wise decision"),
     fact("Power", `${percent(b.power, 0)} %`, "that “resolved” requires"),

@@ -47,5 +47,5 @@ function state({ order, conflicts, rejected, partial }) {
     conflicts && plural(conflicts, "conflict"),
     rejected && `${count(rejected)} rejected`,
   ].filter(Boolean);
-  return trouble.length ? h("span", { class: "low" }, trouble.join(", ")) : "no problems";
+  return trouble.length ? h("span", { class: "odd" }, trouble.join(", ")) : "no problems";
 }

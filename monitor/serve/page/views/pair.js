@@ -25,6 +25,7 @@ export function render({ board, pair, path }, route) {
   return [
     h("p", { class: "crumb" }, h("a", { href: link.benchmark(board.benchmark) }, "← ", name(board.benchmark))),
     h("h1", { tabindex: "-1", class: "versus" }, name(pair.model_a), h("span", { class: "v" }, " v. "), name(pair.model_b)),
+    pair.n > 0 && h("p", { class: "actions" }, h("a", { class: "button", href: link.items(board.benchmark, pair.model_a, pair.model_b) }, "Items on which they differ")),
     h("div", { class: "verdict-line" }, chip(pair), h("p", {}, sentence(pair.reason, names))),
     board.partial && notice(partial(board)),
     trouble && notice(trouble),
@@ -96,7 +97,7 @@ function checklist(p, b) {
     [b.conflicts === 0, "Are the scores free of conflicts?", b.conflicts ? `${plural(b.conflicts, "conflict")} on this benchmark; the first score counts.` : "No conflicts."],
     [p.gap === null ? null : p.gap >= 0, "Do the shared items agree with the ranking?", p.gap < 0 ? "No: the models were scored on different items." : "Yes."],
   ];
-  const marks = new Map([[true, ["✓", "good", "yes: "]], [false, ["✗", "warn", "no: "]], [null, ["·", "open", "unknown: "]]]);
+  const marks = new Map([[true, ["✓", "good", "yes: "]], [false, ["✗", "odd", "no: "]], [null, ["·", "open", "unknown: "]]]);
   return h("section", { "aria-labelledby": "checks" }, h("h2", { id: "checks" }, "Before you quote it"),
     h("ul", { class: "checks" }, questions.map(([yes, question, answer]) => h("li", {}, sign(marks.get(yes ?? null)), h("span", {}, question), h("span", { class: "note" }, sentence(answer, [x?.model, y?.model]))))));
 }

@@ -1,0 +1,81 @@
+// Tie bands of the models on display: vertical lines in lanes, with a dot for each member.
+
+import { s } from "./dom.js";
+
+export const MAX_LANES = 8;
+const MAX_THREADS = 3;
+
+/** Return the ranks that each model is tied with, by rank; null where the bands are too many to list. */
+export function tiedRanks({ bands, lacking }) {
+  if (bands === null) return null;
+  const tied = new Map();
+  const add = (rank, other) => {
+    if (!tied.has(rank)) tied.set(rank, new Set());
+    if (rank !== other) tied.get(rank).add(other);
+  };
+  for (const { members } of bands) for (const rank of members) for (const other of members) add(rank, other);
+  for (const { rank, tied: others } of lacking) for (const other of others) [add(rank, other), add(other, rank)];
+  return tied;
+}
+
+/** Place lines in the first lane that is free from their first to their last row. */
+function inLanes(lines) {
+  const ends = [];
+  for (const line of lines) {
+    let lane = ends.findIndex((end) => end < line.rows[0]);
+    if (lane < 0) lane = ends.length;
+    ends[lane] = line.rows.at(-1);
+    line.lane = lane;
+  }
+  return ends.length;
+}
+
+/**
+ * Arrange bands and threads over rows of the board, in the order of display.
+ *
+ * ranks: the rank in each row. whole: whether every model is on display; else only those are drawn of a band.
+ */
+export function arrange({ bands, lacking }, ranks, whole) {
+  const rowOf = new Map(ranks.map((rank, row) => [rank, row]));
+  const rowsOf = (members) => members.flatMap((rank) => rowOf.get(rank) ?? []).sort((x, y) => x - y);
+  const threads = lacking.filter(({ rank }) => rowOf.has(rank)).map(({ rank, tied }) => ({ kind: "thread", own: rowOf.get(rank), rows: rowsOf([rank, ...tied]) }));
+  const drawn = threads.length <= MAX_THREADS ? threads : [];
+  const threadLanes = inLanes(drawn.sort((x, y) => x.rows[0] - y.rows[0]));
+  let lines = (bands ?? []).map(({ members }) => ({ kind: members.length === 1 ? "ring" : "band", members, rows: rowsOf(members) })).filter(({ rows }) => rows.length);
+  if (!whole) lines = largest(lines);
+  lines.sort((x, y) => x.rows[0] - y.rows[0] || y.rows.length - x.rows.length);
+  const bandLanes = inLanes(lines);
+  const fits = bandLanes <= MAX_LANES;
+  if (!fits) lines = [];
+  for (const line of lines) line.lane += threadLanes;
+  const byRow = ranks.map(() => []);
+  for (const line of [...drawn, ...lines]) {
+    const members = new Set(line.rows);
+    for (let row = line.rows[0]; row <= line.rows.at(-1); row += 1) byRow[row].push({ line, members });
+  }
+  return { byRow, lanes: threadLanes + (fits ? bandLanes : 0), omitted: bands === null || !fits, threadsOmitted: threads.length - drawn.length };
+}
+
+/** Drop the lines that others contain, once only some models are on display. */
+function largest(lines) {
+  const kept = [];
+  for (const line of [...lines].sort((x, y) => y.rows.length - x.rows.length)) {
+    const covers = ({ set }) => line.rows.every((row) => set.has(row));
+    if (!kept.some(covers)) kept.push({ ...line, set: new Set(line.rows) });
+  }
+  return kept;
+}
+
+/** Draw the part of every line that passes a row. */
+export function tieCell(arranged, row, onBand) {
+  const pitch = Math.min(14.4, 96 / Math.max(arranged.lanes, 1));
+  return s("svg", { class: "ties", "aria-hidden": "true" }, arranged.byRow[row].map(({ line, members }) => {
+    const x = `${(line.lane + 0.5) * pitch}%`;
+    const [first, last] = [line.rows[0], line.rows.at(-1)];
+    const here = members.has(row);
+    const stretch = (y1, y2, whole) => s("line", { class: whole ? line.kind : `${line.kind} passes`, x1: x, x2: x, y1, y2 });
+    const dot = here && s("circle", { class: `${line.kind} ${line.own === row ? "own" : ""}`, cx: x, cy: "50%", r: line.kind === "ring" || line.own === row ? 3.4 : 2.8 });
+    const parts = [row > first && stretch("0%", "50%", here && members.has(row - 1)), row < last && stretch("50%", "100%", here && members.has(row + 1)), dot];
+    return s("g", line.kind === "band" && onBand ? { class: "pick", onclick: () => onBand(line.members) } : {}, parts);
+  }));
+}

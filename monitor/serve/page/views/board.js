@@ -1,0 +1,357 @@
+// Show the leaderboard as a forest plot: tie bands, possible ranks, scores, and the step from each model to the next.
+
+import { allPairs, get } from "../api.js";
+import { h, s } from "../dom.js";
+import { count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
+import { QUESTIONS, glyph, signs, states, ticks } from "../glyph.js";
+import { choose } from "../options.js";
+import { LOW_COVERAGE, aliases, assumption, axis, coverage, isHeld, link, lowCoverage, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, waits, whisker } from "../parts.js";
+import { MAX_LANES, arrange, tieCell, tiedRanks } from "../ties.js";
+
+export const title = ({ benchmark }) => benchmark;
+
+export async function load({ benchmark, options }, signal) {
+  const board = await get("/board", { benchmark }, signal);
+  const known = (model) => board.report.models.some((m) => m.model === model);
+  const [to, tie] = [options.get("to"), options.get("tie")];
+  const against = known(to) ? { to, pairs: await allPairs(benchmark, to, signal) } : null;
+  const open = known(tie) && board.ties.bands === null ? { tie, pairs: await allPairs(benchmark, tie, signal) } : null;
+  return { ...board, against, open };
+}
+
+const SORTS = {
+  score: ["Score", (x, y) => x.rank - y.rank],
+  range: ["Possible ranks", (x, y) => x.rank_low - y.rank_low || x.rank_high - y.rank_high || x.rank - y.rank],
+  items: ["Items", (x, y) => y.items - x.items || x.rank - y.rank],
+  name: ["Name", (x, y) => x.model.localeCompare(y.model)],
+};
+
+/** Rows from which only those in view are drawn. */
+const WINDOWED = 150;
+const BEYOND = 40; // rows drawn above and below the window
+
+export function render(data, route) {
+  const { report: b, ties } = data;
+  const trouble = orderTrouble(b);
+  return [
+    h("h1", { tabindex: "-1" }, name(b.benchmark)),
+    h("p", { class: "about" }, facts(b)),
+    b.partial && notice(partial(b)),
+    trouble && notice(trouble),
+    result(b),
+    b.models.length ? board(data, route) : h("p", { class: "about" }, "No model has a score yet. Results appear here as they arrive."),
+    b.models.length > 1 && key(b, ties),
+    sharedItems(b),
+    orderNote(b) && h("p", { class: "about" }, orderNote(b)),
+    b.clusters?.warning && h("p", { class: "about" }, `Clusters: ${b.clusters.warning}`),
+    h("p", { class: "about assumes" }, assumption(b), " ", h("a", { href: link.benchmark(b.benchmark, "data") }, "Data quality")),
+  ];
+}
+
+function facts(b) {
+  const all = size(b);
+  const items = all > b.items ? `${count(b.items)} of ${plural(all, "item")}` : plural(b.items, "item");
+  return `${plural(b.models.length, "model")} · ${items} · ${plural(b.events, "score")}`;
+}
+
+// --- the three lines ---------------------------------------------------------------------------------------------------------------
+
+const steps = (b) => b.pairs.filter((p) => p.adjacent);
+
+/** Show the answers to the three questions, each with one tick for each step down the ranking. */
+function result(b) {
+  if (!b.result) return h("p", { class: "about" }, b.models.length === 1 ? "Only one model: there is no pair to compare yet." : "No two models share an item yet.");
+  const names = b.models.map((m) => m.model);
+  const all = steps(b).map(states);
+  const held = steps(b).some(isHeld);
+  const line = (question) => {
+    const values = all.map((state) => state[question]);
+    const yes = values.filter((v) => v === "yes" || v === "against").length;
+    const state = b.result[question].yes ? "yes" : question === "decided" && held ? "held" : "no";
+    return h("div", { class: `line ${state}` },
+      h("dt", {}, glyph(question, state), ` ${state === "no" ? "Not " : ""}${state === "no" ? question : question[0].toUpperCase() + question.slice(1)}`),
+      h("dd", {}, sentence(b.result[question].text, names)),
+      h("dd", { class: "tally" }, h("b", {}, count(yes)), ` of ${plural(values.length, "step")}`, h("span", { class: "sr" }, ` ${question}`)),
+      h("dd", { class: "drawn", "aria-hidden": "true" }, ticks(values)));
+  };
+  return h("dl", { class: "result" }, QUESTIONS.map(line), goal(b.goal, names));
+}
+
+/** Show the goal: whether it is met, and what was run for it. */
+function goal(g, names) {
+  if (!g) return null;
+  const saved = g.saved_ratio === null ? "" : `, ${(100 * g.saved_ratio).toFixed(1)} % saved`;
+  const spent = g.items_full === null ? `Run so far: ${count(g.items_run)} scores.` : `Run so far: ${count(g.items_run)} of ${count(g.items_full)} scores${saved}.`;
+  const state = g.state === "impossible" ? "out of reach" : g.state;
+  return h("div", { class: "line" }, h("dt", {}, glyph("decided", g.state === "met" ? "yes" : "no"), " Goal"), h("dd", {}, sentence(`${g.goal}: ${state}. ${g.reason} ${spent}`, names)));
+}
+
+// --- what is on display ------------------------------------------------------------------------------------------------------------
+
+/** Return the models that the choices in the address leave, in their order. */
+function displayed({ report: b, ties, open }, options) {
+  const tied = tiedRanks(ties);
+  const chosen = new Set(options.getAll("m"));
+  const text = (options.get("q") ?? "").toLowerCase();
+  const tie = b.models.find((m) => m.model === options.get("tie"));
+  const withTie = tie && (tied?.get(tie.rank) ?? (open && undecided(open)));
+  const kept = b.models.filter((m) =>
+    (!text || [m.model, ...m.aliases].some((word) => word.toLowerCase().includes(text)))
+    && (!withTie || m === tie || withTie.has(m.rank) || withTie.has(m.model))
+    && (!options.get("full") || !lowCoverage(m))
+    && (!chosen.size || options.get("pick") || chosen.has(m.model)));
+  const [, compare] = SORTS[options.get("sort")] ?? SORTS.score;
+  return kept.sort(compare);
+}
+
+const undecided = ({ tie, pairs }) => new Set(pairs.filter((p) => p.decided.anytime_family === null).map((p) => (p.model_a === tie ? p.model_b : p.model_a)));
+
+/** Keep the rows in place while the reader points at one or has the focus in one. */
+const kept = { place: null, order: [] };
+
+function inPlace(models, place) {
+  const table = document.querySelector(".board");
+  const busy = table && (table.matches(":hover") || table.contains(document.activeElement));
+  const order = models.map((m) => m.model);
+  const same = kept.place === place && kept.order.length === order.length && kept.order.every((model) => order.includes(model));
+  if (!busy || !same) {
+    Object.assign(kept, { place, order });
+    return [models, 0];
+  }
+  const byName = new Map(models.map((m) => [m.model, m]));
+  return [kept.order.map((model) => byName.get(model)), order.filter((model, k) => model !== kept.order[k]).length];
+}
+
+// --- search, filters, order --------------------------------------------------------------------------------------------------------
+
+function tools(b, shown, options) {
+  const model = (m) => h("option", { value: m.model, "data-key": m.model }, isolated(m.model));
+  const value = (now) => (select) => { if (select.value !== now) select.value = now; };
+  const select = (label, name_, first, choices) => h("select", { "aria-label": label, onchange: (event) => choose({ [name_]: event.target.value }), paint: value(options.get(name_) ?? "") },
+    h("option", { value: "" }, first), choices);
+  const toggle = (label, pressed, change) => h("button", { type: "button", class: "chip-button", "aria-pressed": String(pressed), onclick: () => choose(change) }, label);
+  const full = b.models.filter((m) => !lowCoverage(m)).length;
+  const picked = options.getAll("m");
+  const every = !["q", "tie", "full", "m"].some((key_) => options.has(key_));
+  return h("div", { class: "tools", role: "group", "aria-label": "Choose what the board shows" },
+    h("input", { type: "search", id: "find", placeholder: "Find a model", "aria-label": "Find a model", "aria-keyshortcuts": "/", spellcheck: "false", oninput: (event) => choose({ q: event.target.value }),
+      paint: (field) => { if (field !== document.activeElement) field.value = options.get("q") ?? ""; } }),
+    toggle(`All ${count(b.models.length)}`, every, { q: null, tie: null, full: null, m: null, pick: null }),
+    full < b.models.length && toggle(`≥ ${percent(LOW_COVERAGE, 0)} % of items ${count(full)}`, options.has("full"), { full: options.has("full") ? null : "1" }),
+    toggle(options.has("pick") ? "Done" : picked.length ? `Chosen ${count(picked.length)}` : "Choose models", options.has("pick"), { pick: options.has("pick") ? null : "1" }),
+    select("Show the models in a tie with", "tie", "In a tie with…", b.models.map(model)),
+    h("span", { class: "spacer" }),
+    h("label", {}, "Sort ", select("Sort", "sort", SORTS.score[0], Object.entries(SORTS).slice(1).map(([key_, [label]]) => h("option", { value: key_ }, label)))),
+    h("label", {}, "Compare all with ", select("Compare all with", "to", "nobody", b.models.map(model))),
+    h("p", { class: "sr", role: "status" }, `${plural(shown.length, "model")} on display`));
+}
+
+// --- the table ---------------------------------------------------------------------------------------------------------------------
+
+function board(data, route) {
+  const { report: b, ties, against } = data;
+  const { options } = route;
+  const [shown, moved] = inPlace(displayed(data, options), location.hash);
+  const byScore = !SORTS[options.get("sort")] || options.get("sort") === "score";
+  const baseline = against && options.get("to") === against.to ? compared(against) : null;
+  const context = {
+    b, options, baseline, byScore,
+    arranged: arrange(ties, shown.map((m) => m.rank), shown.length === b.models.length),
+    next: new Map(steps(b).map((p) => [p.model_a, p])),
+    ruled: new Set(byScore && !moved ? ties.rules : []),
+    x: baseline ? gapScale(baseline, shown) : scoreScale(shown),
+    tied: tiedRanks(ties),
+  };
+  const { from, to } = windowOf(shown.length);
+  const rows = shown.slice(from, to).map((m, k) => row(m, from + k, shown, context));
+  const gap = (rows_) => rows_ > 0 && h("tr", { class: "gap", "aria-hidden": "true", "data-key": `gap ${rows_ === from ? "above" : "below"}`, paint: (node) => { node.style.height = `${rows_ * rowHeight()}px`; } }, h("td", { colspan: 7 }));
+  return [
+    tools(b, shown, options),
+    shown.length > WINDOWED && overview(shown, b, ties, byScore),
+    h("p", { class: "about moved", role: "status" }, moved > 0 && `The ranking has changed: ${plural(moved, "row")} will move when pointer and focus leave the board.`),
+    shown.length === 0 ? h("p", { class: "about" }, "No model matches. ", h("button", { type: "button", class: "quiet", onclick: () => choose({ q: null, tie: null, full: null, m: null }) }, "Show all")) :
+      h("table", { role: "table", class: `board${options.has("pick") ? " picking" : ""}`, "aria-rowcount": shown.length + 1 },
+        h("caption", { class: "sr" }, baseline ? `Ranking, with the gap of each model to ${against.to}` : "Ranking with tie bands"),
+        head(context),
+        h("tbody", { role: "rowgroup", onpointerover: (event) => dim(event, context.tied), onpointerleave: undim },
+          from > 0 && gap(from), rows, to < shown.length && gap(shown.length - to))),
+    context.arranged.omitted && h("p", { class: "about" }, `More than ${MAX_LANES} bands overlap here, so the ties are shown as possible ranks only. Choose a model under “In a tie with” to see its ties.`),
+    context.arranged.threadsOmitted > 0 && h("p", { class: "about" }, `${plural(context.arranged.threadsOmitted, "model")} with low coverage: choose one under “In a tie with” to see its ties.`),
+  ];
+}
+
+const rowHeight = () => (innerWidth < 600 ? 43 : 25);
+
+/** Return which rows to draw. */
+function windowOf(length) {
+  if (length <= WINDOWED) return { from: 0, to: length };
+  const body = document.querySelector(".board tbody");
+  const above = body ? Math.max(0, -body.getBoundingClientRect().top) : 0;
+  const step = BEYOND / 2; // the window moves in steps, so that not every movement draws again
+  const first = Math.min(Math.floor(above / rowHeight() / step) * step, length);
+  return { from: Math.max(0, first - BEYOND), to: Math.min(length, first + Math.ceil(innerHeight / rowHeight()) + BEYOND + step) };
+}
+
+/** Return what to draw again after scrolling; null where the drawn rows still suffice. */
+export function scrolled() {
+  const table = document.querySelector(".board");
+  const length = Number(table?.getAttribute("aria-rowcount") ?? 0) - 1;
+  if (length <= WINDOWED) return false;
+  const first = Number(table.querySelector("tbody [aria-rowindex]")?.getAttribute("aria-rowindex") ?? 2) - 2;
+  return windowOf(length).from !== first;
+}
+
+function head({ b, baseline, x }) {
+  const column = (kind, label, more_, about) => h("th", { role: "columnheader", scope: "col", class: kind, title: about }, label, more_);
+  const edge = (rank) => s("text", { x: `${rankX(rank, b.models.length)}%`, y: 12, "text-anchor": rank === 1 ? "start" : "end" }, count(rank));
+  return h("thead", { role: "rowgroup" }, h("tr", { role: "row" },
+    column("lanes", "Ties"),
+    column("rank", "Rank"),
+    column("strip", "could be", s("svg", { class: "axis", height: 14, "aria-hidden": "true" }, edge(1), b.models.length > 1 && edge(b.models.length)), "the ranks that the decisions allow"),
+    column("model", "Model"),
+    column("plot", baseline ? `Gap to ${isolated(baseline.to)}, points, with family-wise interval` : `Score, % of items, with ${percent(1 - b.alpha, 0)} % interval`, axis(x)),
+    column("score", "Score"),
+    column("step", baseline ? "Against the baseline" : "Step to the next rank ↓", h("span", { class: "legend-line" }, h("span", { "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))), h("span", {}, "points · items it would still take")))));
+}
+
+const rankX = (rank, size_) => 2 + (96 * (rank - 0.5)) / size_;
+
+function row(m, place, shown, context) {
+  const { b, options, baseline, arranged, ruled, byScore, tied, x } = context;
+  const below = shown[place + 1];
+  const pair = baseline ? baseline.pairs.get(m.model) : context.next.get(m.model);
+  const next = baseline ? null : byScore && below?.rank === m.rank + 1 && pair;
+  const rule = byScore && below && [...Array(below.rank - m.rank).keys()].some((k) => ruled.has(m.rank + k));
+  const others = tied?.get(m.rank)?.size;
+  const ownRow = baseline?.to === m.model;
+  return h("tr", { role: "row", "data-key": m.model, "aria-rowindex": place + 2, "data-rank": m.rank, class: [rule && "ruled", ownRow && "own"].filter(Boolean).join(" ") },
+    h("td", { role: "cell", class: "lanes" }, tieCell(arranged, place, (members) => keepOnly(members, b)), h("span", { class: "sr" }, others === undefined ? "" : others ? `tied with ${count(others)}` : "tied with none")),
+    h("td", { role: "cell", class: "rank" }, ranks(m.rank_low, m.rank_high)),
+    h("td", { role: "cell", class: "strip" }, strip(m, b.models.length)),
+    h("th", { role: "rowheader", scope: "row", class: "model" }, modelName(m, b, options)),
+    h("td", { role: "cell", class: "plot" }, baseline ? gapPlot(pair, x, ownRow) : scorePlot(m, x)),
+    h("td", { role: "cell", class: "score" }, percent(m.mean)),
+    h("td", { role: "cell", class: `step${next ? " between" : ""}` }, ownRow ? h("span", { class: "note" }, "the baseline") : (baseline ? pair : next) && step(pair, b)));
+}
+
+function pick(m, options) {
+  const chosen = options.getAll("m");
+  const has = chosen.includes(m.model);
+  return h("input", { type: "checkbox", "aria-label": `Show ${m.model}`, paint: (box) => { box.checked = has; }, onchange: () => choose({ m: has ? chosen.filter((other) => other !== m.model) : [...chosen, m.model] }) });
+}
+
+function modelName(m, b, options) {
+  const asides = [
+    aliases(m),
+    waits(m) && h("span", { class: "aside" }, "counts when its run ends"),
+    lowCoverage(m) && !waits(m) && h("span", { class: "low aside" }, coverage(m), " of items"),
+    m.run_ended && someEnded(b) && h("span", { class: "aside" }, "run ended"),
+  ];
+  return h("span", { class: "who" }, options.has("pick") && pick(m, options), h("a", { href: link.model(b.benchmark, m.model), title: m.model }, name(m.model)), asides);
+}
+
+function keepOnly(members, b) {
+  const inBand = new Set(members);
+  choose({ m: b.models.filter((m) => inBand.has(m.rank)).map((m) => m.model), pick: null });
+}
+
+/** Dim the models that the one under the pointer is decided against. */
+function dim(event, tied) {
+  const at = event.target.closest("tr[data-rank]");
+  const with_ = at && tied?.get(Number(at.dataset.rank));
+  for (const other of event.currentTarget.querySelectorAll("tr[data-rank]")) {
+    other.classList.toggle("dim", Boolean(with_) && other !== at && !with_.has(Number(other.dataset.rank)));
+  }
+}
+
+const undim = (event) => {
+  for (const row_ of event.currentTarget.querySelectorAll(".dim")) row_.classList.remove("dim");
+};
+
+/** Draw the possible ranks as a bar over all ranks, with the current rank as a dot. */
+function strip(m, size_) {
+  const half = 48 / size_;
+  return s("svg", { class: "line-plot", role: "img", "aria-label": `could be ${ranks(m.rank_low, m.rank_high)} of ${size_}` },
+    s("line", { class: m.rank_low === m.rank_high ? "range sure" : "range", x1: `${rankX(m.rank_low, size_) - half * 0.6}%`, x2: `${rankX(m.rank_high, size_) + half * 0.6}%`, y1: "50%", y2: "50%" }),
+    s("circle", { class: "dot", cx: `${rankX(m.rank, size_)}%`, cy: "50%", r: 2 }));
+}
+
+function scoreScale(models) {
+  const lows = models.flatMap((m) => (m.mean_low === null ? [] : [100 * m.mean_low]));
+  const highs = models.flatMap((m) => (m.mean_high === null ? [] : [100 * m.mean_high]));
+  return scaleOf(Math.min(...lows, 100), Math.max(...highs, 0), (v) => fixed(v, 0));
+}
+
+function scorePlot(m, x) {
+  if (m.mean === null) return null;
+  const kind = lowCoverage(m) ? "lacks" : "";
+  const words = m.mean_low === null ? percent(m.mean) : `${percent(m.mean)}, from ${percent(m.mean_low)} to ${percent(m.mean_high)}`;
+  return whisker(m.mean_low === null ? null : 100 * m.mean_low, m.mean_low === null ? null : 100 * m.mean_high, 100 * m.mean, x, kind, words);
+}
+
+// --- one step, and all models against one ------------------------------------------------------------------------------------------
+
+/** Show a pair in one line: its three signs, its gap, and what it would still take. */
+function step(pair, b) {
+  const state = states(pair);
+  const words = state.decided === "yes" ? "decided" : state.decided === "against" ? "decided against" : state.decided === "held" ? "held" : need(pair, b);
+  const tone = { yes: "good", against: "warn", held: "warn" }[state.decided] ?? "";
+  const turned = pair.gap < 0 && pair.oriented === undefined;
+  return h("a", { class: `step-link ${tone}`, href: link.pair(b.benchmark, pair.model_a, pair.model_b) },
+    h("span", { class: "sr" }, `${pair.model_a} against ${pair.model_b}: `), signs(pair),
+    h("span", { class: `points${turned ? " warn" : ""}` }, turned && h("span", { class: "sr" }, "the shared items are against the rank: "), turned && h("span", { "aria-hidden": "true" }, "▼ "), points(pair.oriented ?? pair.gap)),
+    h("span", { class: "need", title: pair.reason }, words));
+}
+
+/** Return the pairs of a baseline by the other model, with the gap of that model to the baseline. */
+function compared({ to, pairs }) {
+  const byModel = new Map(pairs.map((p) => {
+    const first = p.model_a === to;
+    const turn = (low, high) => (low === null ? [null, null] : first ? [-high, -low] : [low, high]);
+    const [low, high] = turn(p.gap_family_low, p.gap_family_high);
+    return [first ? p.model_b : p.model_a, { ...p, oriented: first && p.gap !== null ? -p.gap : p.gap, low, high }];
+  }));
+  return { to, pairs: byModel };
+}
+
+function gapScale({ pairs }, shown) {
+  const seen = shown.flatMap((m) => pairs.get(m.model) ?? []);
+  const values = seen.flatMap((p) => [p.low, p.high, p.oriented]).filter((v) => v !== null).map((v) => 100 * v);
+  const x = scaleOf(Math.min(...values, -1), Math.max(...values, 1), (v) => (v > 0 ? `+${fixed(v, 0)}` : fixed(v, 0)));
+  return Object.assign(x, { signed: true });
+}
+
+function gapPlot(pair, x, own) {
+  if (own) return whisker(null, null, 0, x, "", "the baseline");
+  if (!pair || pair.gap === null) return null;
+  const decided = pair.decided.anytime_family !== null;
+  return whisker(pair.low === null ? null : 100 * pair.low, pair.low === null ? null : 100 * pair.high, 100 * pair.oriented, x, decided ? "sure" : "open",
+    `${points(pair.oriented)} points${pair.low === null ? "" : `, from ${points(pair.low)} to ${points(pair.high)}`}, ${decided ? "decided" : "undecided"}`);
+}
+
+// --- many models, and how to read it ------------------------------------------------------------------------------------------------
+
+/** Draw every model as a bar of its possible ranks, with the blue rules; a click goes to the row. */
+function overview(shown, b, ties, byScore) {
+  const at = (place) => (1000 * place) / shown.length;
+  const bars = shown.map((m, place) => `M${(at(place) + 500 / shown.length).toFixed(1)} ${((60 * (m.rank_low - 1)) / b.models.length).toFixed(1)}V${((60 * m.rank_high) / b.models.length).toFixed(1)}`).join("");
+  const rules = byScore && shown.length === b.models.length ? ties.rules.map((rank) => `M${at(rank).toFixed(1)} 0V60`).join("") : "";
+  const go = (event) => {
+    const box = event.currentTarget.getBoundingClientRect();
+    const place = Math.floor(((event.clientX - box.left) / box.width) * shown.length);
+    scrollTo(0, scrollY + document.querySelector(".board tbody").getBoundingClientRect().top + place * rowHeight() - innerHeight / 3);
+  };
+  return s("svg", { class: "overview", viewBox: "0 0 1000 60", preserveAspectRatio: "none", "aria-hidden": "true", onclick: go },
+    s("path", { class: "ranges", d: bars, "stroke-width": Math.max(1, 800 / shown.length) }), s("path", { class: "rules", d: rules }));
+}
+
+function key(b, ties) {
+  const lacking = ties.lacking.length > 0;
+  return h("div", { class: "reading" },
+    h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, s("line", { class: "band", x1: 7, x2: 7, y1: 6, y2: 24 }), [6, 24].map((y) => s("circle", { class: "band", cx: 7, cy: y, r: 2.8 })), s("circle", { class: "ring", cx: 20, cy: 15, r: 3.4 })),
+      h("span", {}, "Two models share a band exactly when no verdict separates them. Bands overlap: a tie is not a tier. A dashed stretch passes a model that is not in it. A ring is tied with none.")),
+    h("p", {}, s("svg", { width: 26, height: 30, "aria-hidden": "true" }, s("line", { class: "rule-key", x1: 1, x2: 25, y1: 8, y2: 8 }), lacking && [s("line", { class: "thread", x1: 13, x2: 13, y1: 14, y2: 30 }), s("circle", { class: "thread own", cx: 13, cy: 22, r: 3.4 })]),
+      h("span", {}, "No tie crosses a ", h("b", { class: "good" }, "blue line"), ": all above are decided over all below.", lacking && [" A model that ", h("b", { class: "warn" }, "lacks items"), " is in no band and enters no line; its thread marks the models that it may be tied with."])),
+    h("p", {}, h("span", { class: "signs", "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))),
+      h("span", {}, "Each step has three signs: settled, decided, resolved. A filled sign is yes, a hollow one no. The score interval is for one look and enters no verdict.")));
+}

@@ -1,0 +1,150 @@
+// Show the items: where two models differ, the hardest, the most informative, and those to check.
+
+import { get } from "../api.js";
+import { h, s } from "../dom.js";
+import { count, fixed, isolated, percent, plural, points } from "../format.js";
+import { choose } from "../options.js";
+import { crumb, link, name, table } from "../parts.js";
+
+export const title = ({ benchmark }) => `Items, ${benchmark}`;
+
+const PAGE = 50;
+
+export const load = ({ benchmark, options }, signal) => {
+  const [a, b] = [options.get("a"), options.get("b")];
+  const two = a && b && a !== b;
+  const show = options.get("show") ?? (two ? "differ" : "all");
+  return get("/items", {
+    benchmark, model_a: two ? a : null, model_b: two ? b : null, show: two || !TWO[show] ? show : "all", sort: options.get("sort") ?? "suspicious",
+    cluster: options.get("cluster"), find: options.get("q"), limit: PAGE, cursor: options.get("from"),
+  }, signal);
+};
+
+const ANY = { all: "All", suspicious: "To check", all_wrong: "All wrong", all_right: "All right" };
+const TWO = { differ: "Differ", both_right: "Both right", both_wrong: "Both wrong" };
+const SORTS = { suspicious: "To check first", informative: "Most informative", hardest: "Hardest", easiest: "Easiest", item: "Arrival" };
+
+export function render(page, route) {
+  const { options } = route;
+  const from = Number(options.get("from") ?? 0);
+  const move = (place, label, on) => h("button", { type: "button", disabled: !on, onclick: () => choose({ from: place || null }) }, label);
+  return [
+    crumb(page, "items"),
+    h("h1", { tabindex: "-1" }, page.two ? [name(page.two.model_a), " and ", name(page.two.model_b)] : "Items"),
+    models(page, options),
+    page.two && differences(page),
+    filters(page, options),
+    page.items.length ? rows(page) : h("p", { class: "about" }, "No item matches."),
+    h("p", { class: "actions" }, move(from - PAGE, "‹ Previous", from > 0), move(from + PAGE, "Next ›", page.next_cursor !== null),
+      h("span", { class: "about", role: "status" }, page.total ? `${count(from + 1)} to ${count(from + page.items.length)} of ${plural(page.total, "item")}` : "0 items")),
+    h("p", { class: "about assumes" }, "Each bar is a model, the best rank at the left; its height is the score, and a gap is a missing score. r is the correlation, over the models, between the score of the item and the mean score. ",
+      "An item is marked “check the key” if r is below −0.3, or if only the best model fails it. With many items some are marked by chance: this is a reason to look at the item, not a correction."),
+  ];
+}
+
+function models(page, options) {
+  const now = (key) => options.get(key) ?? "";
+  const select = (key, label) => h("label", {}, `${label} `, h("select", { "aria-label": label, onchange: (event) => choose({ [key]: event.target.value, from: null, show: null }), paint: (node) => { node.value = now(key); } },
+    h("option", { value: "" }, "none"), page.models.map((m) => h("option", { value: m, "data-key": m }, isolated(m)))));
+  const { two } = page;
+  return h("div", { class: "tools", role: "group", "aria-label": "Two models" }, select("a", "Where do"), select("b", "and"), h("span", {}, "differ?"),
+    two && h("button", { type: "button", onclick: () => choose({ a: two.model_b, b: two.model_a, from: null }) }, "Swap"),
+    two && h("a", { class: "button", href: link.pair(page.benchmark, two.model_a, two.model_b) }, "Evidence"));
+}
+
+// --- two models --------------------------------------------------------------------------------------------------------------------
+
+function differences({ two }) {
+  const n = two.both_right + two.only_a + two.only_b + two.both_wrong + two.equal;
+  if (!n) return h("p", { class: "about" }, "The two models share no item.");
+  const parts = [["both right", two.both_right, "same"], [["only ", name(two.model_a)], two.only_a, "only-a"], [["only ", name(two.model_b)], two.only_b, "only-b"], ["neither", two.both_wrong, "same"], ["the same score", two.equal, "same"]].filter(([, value]) => value > 0);
+  let x = 0;
+  const bar = s("svg", { class: "four", height: 34, "aria-hidden": "true" }, parts.map(([, value, kind]) => {
+    const rect = s("rect", { class: kind, x: `${(100 * x) / n}%`, y: 0, width: `${(100 * value) / n}%`, height: 34 });
+    x += value;
+    return rect;
+  }));
+  return [
+    h("h2", {}, `They differ on ${count(two.only_a + two.only_b)} of ${plural(n, "shared item")}`),
+    bar,
+    h("ul", { class: "key" }, parts.map(([words, value, kind]) => h("li", {}, s("svg", { width: 12, height: 12, class: "four", "aria-hidden": "true" }, s("rect", { class: kind, width: 12, height: 12 })), " ", words, " ", h("b", {}, count(value)), ` (${percent(value / n, 0)} %)`))),
+    h("div", { class: "columns" },
+      h("section", {}, h("h2", {}, "Easy or hard"), h("p", { class: "about" }, "Items on which they differ, by how many of the other models get them right."), groups(two, two.by_right, "Others right", n)),
+      two.by_cluster.length > 0 && h("section", {}, h("h2", {}, "By category"), h("p", { class: "about" }, "Net difference in points of the category's items. A profile: no verdict."), groups(two, two.by_cluster, "Category", n))),
+  ];
+}
+
+/** Show two bars a group: what only the one and only the other gets right. */
+function groups(two, list, head, n) {
+  const most = Math.max(...list.flatMap((g) => [g.only_a, g.only_b]), 1);
+  const half = (value) => (46 * value) / most;
+  const columns = [
+    { title: head, head: true }, { title: `only ${two.model_a}`, class: "number", mark: ["only ", name(two.model_a)] },
+    { title: "Drawn", mark: h("span", { class: "sr" }, "Drawn"), class: "plot" }, { title: `only ${two.model_b}`, class: "number", mark: ["only ", name(two.model_b)] }, { title: "Net, points", class: "number" },
+  ];
+  const rows_ = list.filter((g) => g.items).map((g) => ({
+    key: g.name,
+    cells: [g.name, count(g.only_a), s("svg", { class: "four", height: 14, width: "100%", "aria-hidden": "true" },
+      s("rect", { class: "only-a", x: `${50 - half(g.only_a)}%`, width: `${half(g.only_a)}%`, y: 1, height: 12 }), s("rect", { class: "only-b", x: "50%", width: `${half(g.only_b)}%`, y: 1, height: 12 })),
+    count(g.only_b), points((g.only_a - g.only_b) / g.items, 1)],
+  }));
+  return table(`${head}: items that only one of two models gets right`, columns, [{ rows: rows_ }], { class: "groups" });
+}
+
+// --- every item --------------------------------------------------------------------------------------------------------------------
+
+function filters(page, options) {
+  const show = options.get("show") ?? (page.two ? "differ" : "all");
+  const button = ([key, label]) => h("button", { type: "button", class: "chip-button", "aria-pressed": String(key === show), onclick: () => choose({ show: key, from: null }) }, `${label} ${count(page.counts[key])}`);
+  const select = (key, label, first, entries) => h("select", { "aria-label": label, onchange: (event) => choose({ [key]: event.target.value, from: null }), paint: (node) => { node.value = options.get(key) ?? first; } }, entries);
+  return h("div", { class: "tools", role: "group", "aria-label": "Choose which items to list" },
+    h("input", { type: "search", id: "find", placeholder: "Item or category", "aria-label": "Find an item or category", "aria-keyshortcuts": "/", spellcheck: "false", oninput: (event) => choose({ q: event.target.value, from: null }),
+      paint: (field) => { if (field !== document.activeElement) field.value = options.get("q") ?? ""; } }),
+    Object.entries(page.two ? { ...TWO, ...ANY } : ANY).map(button),
+    page.clusters.length > 0 && select("cluster", "Category", "", [h("option", { value: "" }, "All categories"), page.clusters.map((c) => h("option", { value: c, "data-key": c }, isolated(c)))]),
+    h("label", {}, "Sort ", select("sort", "Sort", "suspicious", Object.entries(SORTS).map(([key, label]) => h("option", { value: key }, label)))));
+}
+
+function rows(page) {
+  const place = new Map(page.models.map((m, k) => [m, k]));
+  const [a, b] = page.two ? [place.get(page.two.model_a), place.get(page.two.model_b)] : [];
+  const better = (item) => (item.scores[a] > item.scores[b] ? page.two.model_a : item.scores[b] > item.scores[a] ? page.two.model_b : null);
+  const columns = [
+    { title: "Item", head: true, class: "item" },
+    page.clusters.length > 0 && { title: "Category", class: "category" },
+    page.two && { title: "Better", class: "category" },
+    { title: "Right", class: "number" },
+    { title: `Scores, rank 1 to ${page.models.length}`, class: "bars" },
+    { title: "r", class: "number" },
+    { title: "Note", class: "why" },
+  ].filter(Boolean);
+  const list = page.items.map((item) => ({
+    key: item.item_id,
+    cells: [
+      h("span", { class: "who", title: item.item_id }, name(item.item_id)),
+      ...(page.clusters.length ? [h("span", { class: "who", title: item.cluster }, item.cluster ?? "–")] : []),
+      ...(page.two ? [better(item) ? h("span", { class: "who" }, name(better(item))) : "–"] : []),
+      `${count(item.right)} of ${count(item.scored)}`,
+      bars(item, a, b),
+      item.correlation === null ? "–" : fixed(item.correlation, 2),
+      item.suspicious ? h("b", {}, "check the key") : item.scored && item.mean === 0 ? "no model gets it right" : item.scored && item.right === item.scored ? "every model gets it right" : "",
+    ],
+  }));
+  return table("Items with the score of every model", columns, [{ rows: list }], { class: "items" });
+}
+
+/** Draw one bar a model in rank order; models beyond one pixel each are averaged. */
+function bars(item, a, b) {
+  const size = Math.min(item.scores.length, 200);
+  const step = item.scores.length / size;
+  const cell = 100 / size;
+  const path = [];
+  for (let k = 0; k < size; k += 1) {
+    const part = item.scores.slice(Math.floor(k * step), Math.floor((k + 1) * step)).filter((v) => v !== null);
+    if (!part.length) continue;
+    const height = 2 + (12 * part.reduce((x, y) => x + y, 0)) / part.length;
+    const own = k === Math.floor(a / step) ? "only-a" : k === Math.floor(b / step) ? "own-b" : "other";
+    path.push(s("rect", { class: own, x: `${(k + 0.1) * cell}%`, width: `${0.8 * cell}%`, y: 15 - height, height }));
+  }
+  return s("svg", { class: "four", height: 16, width: "100%", "aria-hidden": "true" }, path);
+}

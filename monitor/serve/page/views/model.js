@@ -1,0 +1,113 @@
+// Show one model: the ranks it may have, and its gap to every other model with the family-wise interval.
+
+import { ApiError, allPairs, report } from "../api.js";
+import { h } from "../dom.js";
+import { count, fixed, percent, plural, points, ranks } from "../format.js";
+import { QUESTIONS, glyph, signs, states } from "../glyph.js";
+import { aliases, axis, coverage, crumb, link, lowCoverage, name, need, notice, orderTrouble, scaleOf, size, table, waits, whisker } from "../parts.js";
+
+export const title = ({ model, benchmark }) => `${model}, ${benchmark}`;
+
+export async function load({ benchmark, model }, signal) {
+  const b = await report(benchmark, signal);
+  if (!b.models.some((m) => m.model === model)) throw new ApiError(404, "No such model", `${benchmark} has no model ${model}.`);
+  return { b, pairs: b.models.length > 1 ? await allPairs(benchmark, model, signal) : [] };
+}
+
+/** Return a pair seen from one of its models: gap, interval, and who is better. */
+export function seenFrom(model, p) {
+  const first = p.model_a === model;
+  const own = first ? "a" : "b";
+  const turned = (value) => (value === null ? null : -value);
+  const side = (value) => (value === null || value === "tie" ? value : value === own ? "own" : "other");
+  return {
+    pair: p, other: first ? p.model_b : p.model_a,
+    gap: first ? p.gap : turned(p.gap),
+    low: first ? p.gap_family_low : turned(p.gap_family_high),
+    high: first ? p.gap_family_high : turned(p.gap_family_low),
+    decided: side(p.decided.anytime_family), settled: side(p.settled),
+  };
+}
+
+export function render({ b, pairs }, { model }) {
+  const own = b.models.find((m) => m.model === model);
+  const rows = pairs.map((p) => seenFrom(model, p));
+  const neighbour = (rank, words) => {
+    const m = b.models.find((other) => other.rank === rank);
+    return m && h("a", { class: "button", href: link.model(b.benchmark, m.model), title: m.model }, words);
+  };
+  const trouble = orderTrouble(b);
+  return [
+    crumb(b, "models"),
+    h("h1", { tabindex: "-1", class: "with-badge" }, name(model), " ", h("span", { class: "badge" }, `rank ${ranks(own.rank_low, own.rank_high)} of ${count(b.models.length)}`)),
+    h("p", { class: "actions" }, neighbour(own.rank - 1, `‹ rank ${own.rank - 1}`), neighbour(own.rank + 1, `rank ${own.rank + 1} ›`),
+      h("a", { class: "button", href: `${link.benchmark(b.benchmark)}?to=${encodeURIComponent(model)}` }, "Compare all with it")),
+    h("p", { class: "about" }, facts(own, b), aliases(own)),
+    trouble && notice(trouble),
+    rows.length > 0 && result(own, rows, b),
+    rows.length > 0 && [
+      h("h2", {}, "Against every other model"),
+      h("p", { class: "about" }, "Gap on the shared items in points, with its family-wise interval. Hollow: undecided. Right of the line this model is better."),
+      against(own, rows, b),
+    ],
+  ];
+}
+
+function facts(m, b) {
+  if (waits(m)) return "Its scores count when its run ends.";
+  return [m.mean === null ? "No score" : `Score ${percent(m.mean)} %`, m.mean_low === null ? "" : `, from ${percent(m.mean_low)} to ${percent(m.mean_high)} for one look`,
+    ` · ${count(m.items)} of ${plural(size(b), "item")}`, lowCoverage(m) && [" · ", coverage(m)], m.run_ended && " · run ended"];
+}
+
+/** Answer the three questions for one model. */
+function result(own, rows, b) {
+  const of = (test) => rows.filter(test).length;
+  const models = (n) => plural(n, "model");
+  const [ahead, behind, level] = [of((r) => r.settled === "own"), of((r) => r.settled === "other"), of((r) => r.settled === "tie")];
+  const open = rows.length - ahead - behind - level;
+  const [better, worse] = [of((r) => r.decided === "own"), of((r) => r.decided === "other")];
+  const held = of((r) => states(r.pair).decided === "held");
+  const tied = rows.length - better - worse - held;
+  const resolved = of((r) => r.pair.resolved.fixed_n);
+  const possible = own.rank_low === own.rank_high ? `No other rank than ${own.rank_low} is left.` : `The decisions leave ranks ${own.rank_low} to ${own.rank_high}.`;
+  const closest = rows.filter((r) => r.decided === null && r.pair.items_to_decision >= 1).sort((x, y) => x.pair.items_to_decision - y.pair.items_to_decision)[0];
+  const line = (question, state, words, n) => h("div", { class: `line ${state}` },
+    h("dt", {}, glyph(question, state), ` ${state === "no" ? `Not ${question}` : question[0].toUpperCase() + question.slice(1)}`),
+    h("dd", {}, words), h("dd", { class: "tally" }, h("b", {}, count(n)), ` of ${plural(rows.length, "other")}`));
+  const yes = (n) => (n > 0 ? "yes" : "no");
+  return h("dl", { class: "result" },
+    line("settled", yes(rows.length - open), [h("b", {}, `Ahead of ${models(ahead)} on these items, below ${count(behind)}`), level > 0 && `, level with ${count(level)}`, open > 0 && `; ${count(open)} may still change`, "."], rows.length - open),
+    line("decided", held === rows.length ? "held" : yes(better + worse), [h("b", {}, `Better than ${models(better)}, worse than ${count(worse)}, tied with ${count(tied)}`), held > 0 && `, held ${count(held)}`, `. ${possible}`], better + worse),
+    line("resolved", yes(resolved), [h("b", {}, `Enough items for ${count(resolved)} of its ${plural(rows.length, "gap")}`), ", in a planned test.", closest && [" Closest tie: ", name(closest.other), `, items it would still take: ${need(closest.pair, b)}.`]], resolved));
+}
+
+function against(own, rows, b) {
+  const numbers = rows.flatMap((r) => [r.low, r.high, r.gap]).filter((v) => v !== null).map((v) => 100 * v);
+  const x = scaleOf(Math.min(...numbers, -1), Math.max(...numbers, 1), (v) => (v > 0 ? `+${fixed(v, 0)}` : fixed(v, 0)));
+  x.signed = true;
+  const rankOf = new Map(b.models.map((m) => [m.model, m]));
+  const columns = [
+    { title: "Rank", class: "number rank" },
+    { title: "Other model", head: true, class: "model" },
+    { title: "Gap with family-wise interval", mark: ["Gap with family-wise interval", axis(x)], class: "plot" },
+    { title: "Points", class: "number" },
+    { title: "Settled, decided, resolved", mark: [h("span", { class: "sr" }, "Settled, decided, resolved"), h("span", { class: "signs", "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes")))], class: "verdict" },
+  ];
+  const cells = (r) => {
+    const m = rankOf.get(r.other);
+    const tone = r.decided ? "sure" : "open";
+    const words = r.gap === null ? "no shared item" : `${points(r.gap)} points${r.low === null ? "" : `, from ${points(r.low)} to ${points(r.high)}`}`;
+    return [
+      count(m?.rank),
+      h("span", { class: "who" }, h("a", { href: link.pair(b.benchmark, r.pair.model_a, r.pair.model_b), title: r.other }, name(r.other)), m && lowCoverage(m) && h("span", { class: "low aside" }, coverage(m))),
+      r.gap !== null && whisker(r.low === null ? null : 100 * r.low, r.low === null ? null : 100 * r.high, 100 * r.gap, x, tone, words),
+      points(r.gap),
+      signs(r.pair),
+    ];
+  };
+  const row = (r) => ({ key: r.other, attributes: { class: r.decided === null ? "tied" : "" }, cells: cells(r) });
+  const above = rows.filter((r) => (rankOf.get(r.other)?.rank ?? 0) < own.rank).sort((p, q) => rankOf.get(p.other).rank - rankOf.get(q.other).rank);
+  const below = rows.filter((r) => !above.includes(r)).sort((p, q) => rankOf.get(p.other).rank - rankOf.get(q.other).rank);
+  const self = { key: "own", attributes: { class: "own" }, cells: [count(own.rank), h("span", { class: "who" }, name(own.model)), whisker(null, null, 0, x, "", "this model"), percent(own.mean), ""] };
+  return table(`Gaps of ${own.model} to every other model`, columns, [{ rows: [...above.map(row), self, ...below.map(row)] }], { class: "gaps" });
+}

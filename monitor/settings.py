@@ -47,7 +47,7 @@ class Settings(BaseSettings):
     )
     host: str = Field(
         "127.0.0.1",
-        description="address to serve on; beyond loopback set `token`, `access_file` or `anonymous_read`",
+        description="address to serve on; beyond loopback it needs access rules, such as `token` or `access_file`",
     )
     port: Annotated[int, Field(ge=0, le=65535)] = Field(8642, description="port to serve on; 0 picks a free one")
     token: Annotated[SecretStr | None, Field(min_length=1)] = Field(
@@ -58,6 +58,14 @@ class Settings(BaseSettings):
     )
     anonymous_read: str | None = Field(
         None, description="benchmarks that may be read without a token: names separated by commas, * for any characters"
+    )
+    trusted_proxies: str | None = Field(
+        None,
+        description="addresses or networks, separated by commas, of the proxies that sign users in and name them in headers",
+    )
+    proxy_user_header: Name = Field("X-Forwarded-User", description="header in which a trusted proxy names the user")
+    proxy_groups_header: Name = Field(
+        "X-Forwarded-Groups", description="header in which a trusted proxy names the user's groups, separated by commas"
     )
     client_events_per_second: Annotated[float | None, Field(gt=0)] = Field(
         None, description="events that a token, or an address without one, may send over HTTP; without it, no limit"
@@ -144,7 +152,9 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _token_beyond_loopback(self) -> "Settings":
-        if self.host not in LOOPBACK and not (self.token or self.access_file or self.anonymous_read):
+        if self.host not in LOOPBACK and not (
+            self.token or self.access_file or self.anonymous_read or self.trusted_proxies
+        ):
             raise ValueError(
                 f"host {self.host} accepts requests from other machines; set a token (RANKWATCH_TOKEN) or a file of tokens "
                 "(RANKWATCH_ACCESS_FILE), or serve on 127.0.0.1"

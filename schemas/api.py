@@ -275,7 +275,9 @@ Problem.model_rebuild()
 class CallerReport(_Answer):
     """Who sent a request, and what it may do."""
 
-    name: str = Field(description="name of the token; `local` without access rules, `anonymous` without a token")
+    name: str = Field(
+        description="name of the token; user:NAME behind a proxy; `local` without access rules, `anonymous` without a token"
+    )
     scopes: list[str] = Field(description="read, read:GLOB, write:GLOB, declare:GLOB or admin")
     expires: datetime | None = Field(description="when the token expires")
     signed_in: bool = Field(description="whether the request carried a token")

@@ -53,8 +53,8 @@ def _check(name: str) -> str:
     return name
 
 
-PRODUCER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
-"""The name of a producer: it needs no escape in JSON, headers and labels."""
+PRODUCER: Final = re.compile(r"(user:)?[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
+"""The name of a producer, a token or a user: it needs no escape in JSON, headers and labels."""
 
 Name = Annotated[
     str,

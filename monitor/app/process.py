@@ -208,7 +208,14 @@ def access_rules(settings: Settings) -> AccessRules:
         If the file of the tokens cannot be used, or a pattern is wrong.
     """
     token = settings.token.get_secret_value() if settings.token else None
-    return AccessRules(token, settings.access_file, settings.anonymous_read)
+    return AccessRules(
+        token,
+        settings.access_file,
+        settings.anonymous_read,
+        settings.trusted_proxies,
+        settings.proxy_user_header,
+        settings.proxy_groups_header,
+    )
 
 
 async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:

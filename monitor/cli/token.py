@@ -76,12 +76,14 @@ def show(options: AccessOptions, form: TableFormatOption = TableFormat.table) ->
 
     now = datetime.now(UTC)
     with _reported(_file(options)) as file:
-        tokens = file.tokens()
+        tokens, groups = file.tokens(), file.groups()
     if form is TableFormat.json:
         rows = [each.row() | {"state": _state(each, now)} for each in tokens]
-        print(json.dumps({"tokens": [{k: v for k, v in row.items() if k != "sha256"} for row in rows]}, indent=2))
+        shown = [{k: v for k, v in row.items() if k != "sha256"} for row in rows]
+        members = [{"name": name, "scopes": list(grants.scopes)} for name, grants in groups.items()]
+        print(json.dumps({"tokens": shown, "groups": members}, indent=2))
         return
-    if not tokens:
+    if not tokens and not groups:
         print("no tokens")
         return
     from rich.markup import escape
@@ -95,6 +97,8 @@ def show(options: AccessOptions, form: TableFormatOption = TableFormat.table) ->
     for each in tokens:
         scopes = escape(", ".join(each.grants.scopes))
         table.add_row(each.name, scopes, _minute(each.created), _minute(each.expires), _state(each, now))
+    for name, grants in groups.items():
+        table.add_row(f"group {escape(name)}", escape(", ".join(grants.scopes)), "", "", "")
     output_console().print(table)
 
 
@@ -137,6 +141,34 @@ def revoke(name: NameArgument, options: AccessOptions) -> None:
         _named(tokens, name)
         tokens[:] = [each for each in tokens if each.name != name]
     note(f"{name} is revoked")
+
+
+def group(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="GROUP", help="a group of the proxy, or * for each of its users", show_default=False),
+    ],
+    options: AccessOptions,
+    scope: ScopeOption = None,
+) -> None:
+    """Set what the members of a group may do, whom a trusted proxy signs in; without --scope, nothing.
+
+    Example: rankwatch token group evaluation --scope read --scope 'write:mmlu*'
+    """
+    from monitor.serve.access.scopes import Grants
+
+    if not name.strip() or "," in name or not name.isprintable():
+        stop(f"{name!r} is no name of a group; a header lists groups, separated by commas", USAGE)
+    try:
+        grants = Grants.of(scope or [])
+    except ValueError as error:
+        stop(str(error), USAGE)
+    with _reported(_file(options)) as file, file.edit_groups() as groups:
+        if grants.scopes:
+            groups[name] = grants
+        else:
+            groups.pop(name, None)
+    note(f"members of {name} may do: {', '.join(grants.scopes) or 'nothing'}")
 
 
 def _named(tokens: "list[Token]", name: str) -> "list[Token]":
@@ -216,3 +248,4 @@ add_command(token, create, "create")
 add_command(token, show, "list")
 add_command(token, rotate, "rotate")
 add_command(token, revoke, "revoke")
+add_command(token, group, "group")

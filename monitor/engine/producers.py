@@ -30,7 +30,7 @@ def in_packed_record(chunk: Chunk, number: int) -> str | None:
     record = chunk.records[number]
     if not record.startswith(_BEGIN):
         return None
-    name = record[len(_BEGIN) : len(_BEGIN) + 101].partition(b'"')[0].decode("utf-8", "replace")
+    name = record[len(_BEGIN) : len(_BEGIN) + 106].partition(b'"')[0].decode("utf-8", "replace")
     return name if PRODUCER.fullmatch(name) else None
 
 

@@ -78,5 +78,22 @@ def test_a_name_has_one_token(file):
     assert "open to other users (mode 0644)" in refused.stderr
 
 
+def test_groups_are_set_listed_and_taken_away(file):
+    assert "members of * may do: read" in token(file, "group", "*", "--scope", "read").stderr
+    token(file, "group", "evaluation", "--scope", "write:mmlu*", "--scope", "declare:mmlu*")
+    token(file, "create", "ci", "--scope", "read")
+    listed = json.loads(token(file, "list", "--format", "json").stdout)
+    assert listed["groups"] == [
+        {"name": "*", "scopes": ["read"]},
+        {"name": "evaluation", "scopes": ["write:mmlu*", "declare:mmlu*"]},
+    ]
+    assert "group evaluation" in token(file, "list").stdout
+    token(file, "group", "evaluation")
+    assert [each["name"] for each in json.loads(token(file, "list", "--format", "json").stdout)["groups"]] == ["*"]
+    for name in ("a,b", " ", "a\nb"):
+        assert "is no name of a group" in token(file, "group", name, "--scope", "read", code=2).stderr
+    assert "is not a scope" in token(file, "group", "a", "--scope", "all", code=2).stderr
+
+
 def test_a_file_has_to_be_named():
     assert "RANKWATCH_ACCESS_FILE" in rankwatch("token", "list", code=2).stderr

@@ -1,4 +1,4 @@
-"""Tokens in a file: what each may do and until when, with a hash in place of the secret.
+"""Tokens and groups in a file: what each may do and until when, with a hash in place of a secret.
 
 A secret has 256 random bits, so one SHA-256 is enough: a slow hash protects secrets that can be guessed, and nobody guesses this one.
 """
@@ -117,6 +117,7 @@ class AccessFile:
         self.path, self._now = path, now
         self._signature: object = None
         self._tokens: Mapping[str, Token] = {}
+        self._groups: Mapping[str, Grants] = {}
         self._error: AccessFileError | None = None
 
     def tokens(self) -> list[Token]:
@@ -129,6 +130,17 @@ class AccessFile:
         """
         self._refresh()
         return list(self._tokens.values())
+
+    def groups(self) -> dict[str, Grants]:
+        """Return what the members of each group may do.
+
+        Raises
+        ------
+        AccessFileError
+            As `tokens`.
+        """
+        self._refresh()
+        return dict(self._groups)
 
     def find(self, secret: bytes) -> Token | None:
         """Return the token of a secret, unless it is unknown or has expired.
@@ -150,14 +162,29 @@ class AccessFile:
     @contextmanager
     def edit(self) -> Iterator[list[Token]]:
         """Give the tokens as a list to change, and replace the file with it; one process at a time."""
+        with self._edit() as (tokens, _):
+            yield tokens
+
+    @contextmanager
+    def edit_groups(self) -> Iterator[dict[str, Grants]]:
+        """Give the groups to change, as `edit` does with the tokens."""
+        with self._edit() as (_, groups):
+            yield groups
+
+    @contextmanager
+    def _edit(self) -> Iterator[tuple[list[Token], dict[str, Grants]]]:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self.path.is_symlink():
             raise AccessFileError(f"{self.path} is a link; change the file or the secret that it leads to")
         lock = self._lock()
         try:
-            tokens = self.tokens() if self.path.exists() else []
-            yield tokens
-            text = json.dumps({"version": _VERSION, "tokens": [token.row() for token in tokens]}, indent=1)
+            known = self.path.exists()
+            tokens, groups = (self.tokens(), self.groups()) if known else ([], {})
+            yield tokens, groups
+            document: dict[str, Any] = {"version": _VERSION, "tokens": [token.row() for token in tokens]}
+            if groups:
+                document["groups"] = {name: list(grants.scopes) for name, grants in groups.items()}
+            text = json.dumps(document, indent=1)
             replace_file(self.path, text.encode() + b"\n")
         finally:
             os.close(lock)
@@ -175,9 +202,10 @@ class AccessFile:
         """Read the file if it has changed; raise the error of the last reading otherwise, if there was one."""
         signature = self._current_signature()
         if signature is None or signature != self._signature:
-            self._signature, self._tokens, self._error = signature, {}, None
+            self._signature, self._tokens, self._groups, self._error = signature, {}, {}, None
             try:
-                self._tokens = {token.sha256: token for token in _read(self.path)}
+                tokens, groups = _read(self.path)
+                self._tokens, self._groups = {token.sha256: token for token in tokens}, groups
             except AccessFileError as error:
                 self._error = error
         if self._error is not None:
@@ -192,7 +220,7 @@ class AccessFile:
         return link.st_ino, link.st_mode, file.st_ino, file.st_mode, file.st_uid, file.st_mtime_ns, file.st_ctime_ns
 
 
-def _read(path: Path) -> list[Token]:
+def _read(path: Path) -> tuple[list[Token], dict[str, Grants]]:
     try:
         text = _checked_bytes(path)
     except FileNotFoundError as error:
@@ -230,11 +258,14 @@ def _checked_bytes(path: Path) -> bytes:
     return contents
 
 
-def _parse(text: bytes) -> list[Token]:
+def _parse(text: bytes) -> tuple[list[Token], dict[str, Grants]]:
     document = json.loads(text)
     if not isinstance(document, dict) or document.get("version") != _VERSION:
         raise ValueError(f"it has no version {_VERSION}")
-    return [_token(row) for row in document["tokens"]]
+    groups = document.get("groups", {})
+    if not isinstance(groups, dict) or not all(isinstance(scopes, list) for scopes in groups.values()):
+        raise ValueError("the groups are not lists of scopes by name")
+    return [_token(row) for row in document["tokens"]], {name: Grants.of(scopes) for name, scopes in groups.items()}
 
 
 def _token(row: Mapping[str, Any]) -> Token:

@@ -21,12 +21,15 @@ class Caller:
         When its token expires.
     signed_in : bool
         Whether it sent credentials.
+    by_proxy : bool
+        Whether a trusted proxy named it: then a browser may send its credentials on its own.
     """
 
     name: str
     grants: Grants
     expires: datetime | None = None
     signed_in: bool = True
+    by_proxy: bool = False
 
 
 LOCAL: Final = Caller("local", EVERYTHING, signed_in=False)
@@ -50,7 +53,7 @@ def caller_name_fault(name: str) -> str | None:
     >>> caller_name_fault("ci@example.org"), caller_name_fault("a b")
     (None, "'a b' is not a name; use 1 to 100 characters of A-Z a-z 0-9 . _ @ + -, a letter or digit first")
     """
-    if PRODUCER.fullmatch(name):
+    if PRODUCER.fullmatch(name) and ":" not in name:
         return None
     return f"{name[:100]!r} is not a name; use 1 to 100 characters of A-Z a-z 0-9 . _ @ + -, a letter or digit first"
 

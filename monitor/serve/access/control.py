@@ -81,8 +81,7 @@ class AccessControl:
             caller = self._admit(scope)
         except ProblemError as refusal:
             if refusal.problem.status in {400, 401}:
-                client = scope.get("client")
-                self._audit.refused(client[0] if client else "", scope["path"], refusal.problem.status)
+                self._audit.refused(_address(scope), scope["path"], refusal.problem.status)
             await refusal.response()(scope, receive, send_checked)
             return
         with suppress(_Withdrawn):
@@ -91,7 +90,7 @@ class AccessControl:
     def _still(self, caller: Caller, scope: Scope) -> bool:
         """Return whether a request that was admitted would be from the same caller, with the same rights, now."""
         try:
-            return self._rules.identify(Headers(scope=scope)) == caller
+            return self._rules.identify(Headers(scope=scope), _address(scope)) == caller
         except ProblemError:
             return False
 
@@ -103,14 +102,25 @@ class AccessControl:
             raise ProblemError(400, f"Host {host[:80]!r} is not this server. Use 127.0.0.1 or localhost.")
         caller = None
         if scope["path"] not in self._public:
-            caller = self._rules.identify(headers)
+            caller = self._rules.identify(headers, _address(scope))
             set_caller(caller)
         writes = scope["method"] not in _SAFE_METHODS
         if self._loopback and writes and origin is not None and _netloc(origin) != host:
             raise ProblemError(
                 403, f"Origin {origin[:80]!r} may not write. Send the request from this server's own page."
             )
+        site = headers.get("sec-fetch-site", "same-origin")
+        if writes and caller is not None and caller.by_proxy and site not in {"same-origin", "none"}:
+            # A browser adds the cookies of the proxy to the requests of any page.
+            raise ProblemError(
+                403, "A page of another site may not write. Send the request from this server's own page."
+            )
         return caller
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else ""
 
 
 def _is_loopback(host: str) -> bool:

@@ -1,6 +1,7 @@
 """Find out who sends a request, and check what they may do."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hmac import compare_digest
 from pathlib import Path
 
@@ -9,11 +10,15 @@ from starlette.datastructures import Headers
 
 from monitor.serve.access.access_file import AccessFile, AccessFileError
 from monitor.serve.access.caller import ANONYMOUS_NAME, LOCAL, OPERATOR, Caller, current_caller
+from monitor.serve.access.proxy import TrustedProxy
 from monitor.serve.access.scopes import NOTHING, Grants
 from monitor.serve.api.problems import ProblemError
 from schemas.text import shorten
 
 _log = structlog.get_logger()
+
+USER_HEADER, GROUPS_HEADER = "X-Forwarded-User", "X-Forwarded-Groups"
+"""As oauth2-proxy names them."""
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
@@ -29,6 +34,8 @@ class AccessRules:
         File of tokens with scopes.
     anonymous_read : str, optional
         Patterns of the benchmarks that callers without a token may read, separated by commas.
+    trusted_proxies, proxy_user_header, proxy_groups_header : str, optional
+        See `monitor.serve.access.proxy.TrustedProxy`; what groups may do is in the file.
 
     Raises
     ------
@@ -37,7 +44,13 @@ class AccessRules:
     """
 
     def __init__(
-        self, token: str | None = None, access_file: Path | None = None, anonymous_read: str | None = None
+        self,
+        token: str | None = None,
+        access_file: Path | None = None,
+        anonymous_read: str | None = None,
+        trusted_proxies: str | None = None,
+        proxy_user_header: str = USER_HEADER,
+        proxy_groups_header: str = GROUPS_HEADER,
     ) -> None:
         self._token = None if token is None else token.encode()
         self._file = None if access_file is None else AccessFile(access_file.absolute())
@@ -52,8 +65,11 @@ class AccessRules:
                     f"anonymous_read: {error}; give names of benchmarks, with * for any characters"
                 ) from error
             self._anonymous = Caller(ANONYMOUS_NAME, grants, signed_in=False)
-        elif token is None and access_file is None:
+        elif token is None and access_file is None and trusted_proxies is None:
             self._anonymous = LOCAL
+        self._proxy = None
+        if trusted_proxies is not None:
+            self._proxy = TrustedProxy(trusted_proxies, proxy_user_header, proxy_groups_header, self._groups)
         if self._file is not None:
             self._file.tokens()
 
@@ -62,8 +78,8 @@ class AccessRules:
         """Whether a token gives rights that callers without one lack."""
         return self._anonymous is not LOCAL
 
-    def identify(self, headers: Headers) -> Caller:
-        """Return the caller of a request.
+    def identify(self, headers: Headers, address: str = "") -> Caller:
+        """Return the caller of a request from an address.
 
         Raises
         ------
@@ -76,6 +92,9 @@ class AccessRules:
         if not self.restricted:
             return LOCAL
         if not given:
+            user = None if self._proxy is None else self._proxy.user(headers, address)
+            if user is not None:
+                return user
             if self._anonymous.grants.scopes:
                 return self._anonymous
             raise ProblemError(
@@ -96,11 +115,25 @@ class AccessRules:
             return OPERATOR
         if self._file is None:
             return None
-        try:
+        with self._readable():
             token = self._file.find(secret)
+        return None if token is None else Caller(token.name, token.grants, token.expires)
+
+    def _groups(self) -> Mapping[str, Grants]:
+        """Return what groups may do; without a file, none may do anything."""
+        if self._file is None:
+            return {}
+        with self._readable():
+            return self._file.groups()
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Raise the 503, and log the reason once, if the file cannot be used."""
+        try:
+            yield
         except AccessFileError as error:
             if str(error) != self._reported:
-                _log.error("the tokens cannot be read, so no token of the file is accepted", reason=str(error))
+                _log.error("the access file cannot be used, so nothing in it is accepted", reason=str(error))
                 self._reported = str(error)
             raise ProblemError(
                 503,
@@ -108,7 +141,6 @@ class AccessRules:
                 headers={"Retry-After": "5"},
             ) from error
         self._reported = None
-        return None if token is None else Caller(token.name, token.grants, token.expires)
 
 
 def require(verb: str, benchmarks: Iterable[str]) -> None:

@@ -217,7 +217,7 @@ function enter(token) {
 /** Offer to sign in where tokens give rights, and show who has signed in. */
 async function showCaller() {
   const found = await caller().catch(() => null);
-  at("account").hidden = !found?.tokens;
+  at("account").hidden = !found?.tokens || found.name.startsWith("user:"); // a proxy signs its users in and out
   at("account").dataset.signedIn = String(Boolean(found?.signed_in));
   at("account").textContent = found?.signed_in ? "Sign out" : "Sign in";
   at("account").title = found?.signed_in ? `Signed in as ${found.name}` : "";

@@ -33,6 +33,7 @@ PARTS = (
     ("explanation/calibration.md", "breaking", calibration.breaking),
     ("explanation/calibration.md", "close pair", calibration.close_pair),
     ("how-to/gate-in-ci.md", "gate runs", calibration.gate_runs),
+    ("../README.md", "output report", outputs.report),
     ("../README.md", "output reject", outputs.reject),
 )
 """Page, name of its markers, and the function that returns the text between them."""

@@ -8,6 +8,7 @@ import typer
 from monitor.cli.config import config
 from monitor.cli.demo import demo
 from monitor.cli.doctor import doctor
+from monitor.cli.export import export
 from monitor.cli.gate import gate
 from monitor.cli.map import map_file
 from monitor.cli.order import order
@@ -24,7 +25,7 @@ from monitor.cli.token import token
 from monitor.cli.watch import watch
 
 PANELS: Final[dict[str, dict[str, Any]]] = {
-    "Start here": {"demo": demo, "report": report, "watch": watch, "gate": gate},
+    "Start here": {"demo": demo, "report": report, "watch": watch, "gate": gate, "export": export},
     "Plan": {"plan": plan, "order": order},
     "Read": {"map": map_file},
     "Serve": {"run": run, "send": send, "doctor": doctor, "quarantine": quarantine, "state": state, "token": token},

@@ -59,6 +59,14 @@ def tie_bands(table: PairTable, low_coverage: float) -> TieBands:
     return bands_of(decisions_by_rank(table), scored < low_coverage * scored.max(initial=0))
 
 
+def tied_with(table: PairTable) -> list[tuple[int, ...]]:
+    """Return for each model by rank the positions of all models that it is not decided against, also of those that lack items."""
+    better = decisions_by_rank(table)
+    tied = ~(better | better.T)
+    np.fill_diagonal(tied, val=False)
+    return [_positions(row) for row in tied]
+
+
 def bands_of(better: Flags, lacking: Flags) -> TieBands:
     """Return the ties of a ranking.
 

@@ -315,8 +315,9 @@ class _Screen:
             if any(not set(range(b.members[0], b.members[-1])) <= set(b.members) for b in ties.bands or ()):
                 text.append(f" ({marks.passed} is not)")
             text.append(f"; {marks.alone} is tied with none")
+            but = f" but {marks.with_lacking}" if ties.lacking else ""
             if self.rules:
-                text.append(f"; no tie crosses {marks.rule * 3}" if with_rules else "")
+                text.append(f"; no tie{but} crosses {marks.rule * 3}" if with_rules else "")
             lines.append(text.append("."))
             if ties.lacking:
                 names = [

@@ -1,0 +1,67 @@
+"""`rankwatch export`: write a site of files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from monitor.cli.shared.options import (
+    DeclareOptions,
+    EpochOption,
+    InheritOption,
+    LogOptions,
+    MaxRejectedOption,
+    PairsOption,
+    Paths,
+)
+
+
+def export(
+    site: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SITE",
+            help="folder to write: a new one, an empty one, or that of an earlier export",
+            show_default=False,
+        ),
+    ],
+    paths: Paths,
+    declared: DeclareOptions,
+    logs: LogOptions,
+    pairs: PairsOption = None,
+    epoch: EpochOption = None,
+    inherit: InheritOption = False,
+    max_rejected: MaxRejectedOption = 0.1,
+) -> None:
+    """Write a site of files: reports, tables with ties, badges, and what to quote.
+
+    It needs no server and no script. Each benchmark has a folder with its report (index.html), the ranking with its ties (ties.csv,
+    ties.json, ties.md, table.tex for LaTeX, embed.html for a frame) and SVG badges of each model. Takes the items in the files as the
+    whole benchmark, as report does.
+
+    Example: rankwatch export site/ results/
+    """
+    from monitor.cli.shared.boards import boards_of, write_site
+    from monitor.cli.shared.epochs import parse_epoch
+    from monitor.cli.shared.errors import note
+    from monitor.cli.shared.files import read_results
+    from monitor.cli.shared.options import Pairs
+    from monitor.report.sentences import counted
+
+    earlier = _check(site)
+    partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
+    count = write_site(site, earlier, boards_of([partition], pairs or Pairs.adjacent))
+    note(f"{counted(count, 'file')} written; open {site / 'index.html'}")
+
+
+def _check(site: Path) -> list[str]:
+    """Return the files of an earlier export; end the command if the folder holds anything else."""
+    from monitor.cli.shared.boards import earlier_files
+    from monitor.cli.shared.errors import USAGE, stop
+
+    if site.exists() and not site.is_dir():
+        stop(f"{site}: this is no folder; give a new or an empty one", USAGE)
+    files = earlier_files(site)
+    if files is None:
+        stop(f"{site}: the folder holds files that no export wrote; give a new or an empty one", USAGE)
+    return files

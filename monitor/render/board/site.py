@@ -1,0 +1,94 @@
+"""A site of files: the report, the tables and the badges of every benchmark, read without a server and without scripts."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Final, NamedTuple
+
+from monitor.render import header
+from monitor.render.board import badges, tables
+from monitor.render.board.standings import Standing
+from monitor.render.document import ReportDocument
+from monitor.render.html import render_html
+from monitor.render.numbers import safe
+
+MANIFEST: Final = "export.json"
+"""The list of the files of an export, which the next one replaces."""
+
+_TABLES: Final = {
+    "ties.csv": tables.as_csv,
+    "ties.json": tables.as_json,
+    "ties.md": tables.as_markdown,
+    "table.tex": tables.as_latex,
+    "embed.html": tables.as_html,
+}
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST: Final = 80
+_TAKEN: Final = ("index.html", MANIFEST)
+
+
+class Board(NamedTuple):
+    """A benchmark: its report, and the places of its models."""
+
+    document: ReportDocument
+    standings: Sequence[Standing]
+
+
+def file_name(name: str) -> str:
+    """Return a name of a file or folder for any name; two names never share one, also where upper and lower case are alike.
+
+    Examples
+    --------
+    >>> file_name("mmlu-pro"), file_name("../a")[:3], file_name("A") != file_name("a")
+    ('mmlu-pro', 'a-1', True)
+    """
+    plain = _UNSAFE.sub("-", name).strip(".-")[:_LONGEST].lower()
+    return (
+        plain
+        if plain and plain == name and plain not in _TAKEN
+        else f"{plain or 'x'}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+    )
+
+
+def site(boards: Iterable[Board]) -> dict[str, str]:
+    """Return the text of each file by its path."""
+    files: dict[str, str] = {}
+    entries = []
+    for board in boards:
+        report = board.document.report
+        folder = file_name(report.benchmark)
+        files[f"{folder}/index.html"] = render_html([board.document])
+        for name, write in _TABLES.items():
+            files[f"{folder}/{name}"] = write(report, board.standings)
+        files[f"{folder}/badges/board.svg"] = badges.board_badge(report)
+        for each in board.standings:
+            model = file_name(each.model.model)
+            files[f"{folder}/badges/{model}.rank.svg"] = badges.rank_badge(report, each)
+            files[f"{folder}/badges/{model}.ties.svg"] = badges.tie_badge(report, each)
+        entries.append(_entry(board, folder))
+    files["index.html"] = tables.page("Which ranks are real", "<h1>Which ranks are real</h1>" + "".join(entries))
+    files[MANIFEST] = json.dumps({"files": sorted(files)}, indent=1) + "\n"
+    return files
+
+
+def _entry(board: Board, folder: str) -> str:
+    """Build the part of a benchmark on the first page: the result, links, and what to quote with each model's badges."""
+    report = board.document.report
+    result = "".join(f"<li><b>{word}</b>: {escape(safe(line.text))}</li>" for word, line in header.result(report))
+    links = " · ".join(f'<a href="{folder}/{name}">{name}</a>' for name in ("index.html", *_TABLES))
+    rows = "".join(
+        f"<tr><td>{_image(folder, each, 'rank')}</td><td>{_image(folder, each, 'ties')}</td><td>{escape(each.sentence)}</td></tr>"
+        for each in board.standings
+    )
+    return (
+        f'<section><h2><a href="{folder}/index.html">{escape(safe(report.benchmark))}</a></h2><ul>{result}</ul><p>{links}</p>'
+        f"<details><summary>Badges, and what to quote</summary><table><tbody>{rows}</tbody></table></details></section>"
+    )
+
+
+def _image(folder: str, standing: Standing, kind: str) -> str:
+    path = f"{folder}/badges/{file_name(standing.model.model)}.{kind}.svg"
+    text = standing.place if kind == "rank" else standing.tie
+    return f'<a href="{path}"><img src="{path}" alt="{escape(safe(standing.model.model))}: {text}" height="22"></a>'

@@ -1,0 +1,201 @@
+"""Badges, tables with ties, and the site of files: hostile names in every format."""
+
+import csv
+import io
+import json
+import re
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from monitor.render.board import tables
+from monitor.render.board.badges import badge, board_badge, rank_badge, tie_badge
+from monitor.render.board.site import MANIFEST, Board, file_name, site
+from monitor.render.board.standings import standings
+from monitor.render.document import ReportDocument
+from monitor.render.flags import named_flags
+from monitor.report.build import report_view
+from monitor.report.evidence_path import chart_data
+from monitor.report.tie_bands import tie_bands, tied_with
+from tests.fold_log import FoldLog, packed
+from tests.html_tree import read_html
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "a|b*c_d`e`",
+    "\\input{/etc/passwd} & $x^2$ 50% #1 ~ {}",
+    '=HYPERLINK("http://x")',
+    "@everyone [x](javascript:y)",
+    "../../etc/passwd",
+    "a\x1b[2Jb\nc\u202ed",
+    "模型 é",
+    "]]></svg>",
+]
+
+PRINTABLE = [name for name in HOSTILE if "\x1b" not in name]
+"""Names that events may have; one with control characters is refused on input."""
+
+
+def board(names, *, right=None, benchmark="bench", **spec):
+    """A board of complete files; the first of three models by default is better than the others."""
+    log = FoldLog(*([{"declare": benchmark, **spec}] if spec else []))
+    scores = np.zeros((200, len(names)))
+    for k, share in enumerate(right or [0.95, *np.linspace(0.5, 0.45, len(names) - 1)]):
+        scores[: int(200 * share), k] = 1
+    log.send(packed(np.random.default_rng(0).permuted(scores, axis=0), names, benchmark=benchmark))
+    view = report_view(log[benchmark], assert_complete=not spec)
+    report = named_flags(view.report)
+    places = standings(report, tied_with(view.table), tie_bands(view.table, 0.9))
+    return Board(ReportDocument(report, chart_data(view.table), 0.9), places)
+
+
+def of(shown):
+    return shown.document.report, shown.standings
+
+
+def test_ranks_and_ties_are_those_of_the_report():
+    report, places = of(board(["best", "x", "y"]))
+    assert [(each.place, each.tie, each.ties) for each in places] == [
+        ("rank 1 of 3", "tied with none", ()),
+        ("rank 2–3 of 3", "ties with 1 other", ("y",)),
+        ("rank 2–3 of 3", "ties with 1 other", ("x",)),
+    ]
+    assert [each.ruled for each in places] == [True, False, False]
+    assert places[1].sentence == (
+        "x: 50.00 % on bench, rank 2 to 3 of 3; tied with y. Assumes that the 200 items read are the whole benchmark. At most 5 % chance "
+        "of a false verdict among all 3 pairs, however often you look."
+    )
+    assert report.result.decided.yes
+
+
+def test_lines_are_explained_where_a_model_lacks_items():
+    log = FoldLog()
+    scores = np.zeros((400, 3))
+    scores[:300, 0], scores[:150, 1], scores[:140, 2] = 1, 1, 1
+    scores[200:, 1] = np.nan
+    log.send(packed(scores, ["a", "b_", "c"]))
+    view = report_view(log.bench, assert_complete=True)
+    places = standings(view.report, tied_with(view.table), tie_bands(view.table, 0.9))
+    assert [each.lacks_items for each in places] == [False, True, False]
+    note = "No tie crosses a line between two rows, but those of b_ (50% of the items)."
+    assert note in tables.as_html(view.report, places)
+    assert note in tables.as_latex(view.report, places)
+    assert "No tie crosses" not in tables.as_html(view.report, [])
+    assert rank_badge(view.report, places[2]).count("yes-t") == 3  # in the two styles, and drawn
+
+
+def test_many_ties_are_counted_in_the_sentence():
+    _, places = of(board([f"m{k}" for k in range(8)], right=[0.5] * 8))
+    assert "tied with m1, m2, m3 and 4 more models" in places[0].sentence
+    assert places[0].tie == "ties with 7 others"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("kind", ["yes", "no", "held"])
+def test_badges_are_xml_that_shows_names_and_runs_nothing(name, kind):
+    tree = ET.fromstring(badge(name, name, kind))
+    assert {each.tag.rpartition("}")[2] for each in tree.iter()} == {"svg", "title", "style", "rect", "path", "text"}
+    assert not [key for each in tree.iter() for key in each.attrib if key.startswith("on") or "href" in key]
+    texts = [each.text for each in tree.iter() if each.tag.endswith("text")]
+    assert len(texts) == 2
+    assert all("\n" not in text and "\x1b" not in text for text in texts)
+    if name.isprintable():
+        assert texts[0] == name
+
+
+def test_badges_follow_the_verdict():
+    report, places = of(board(["best", "x", "y"]))
+    assert "● rank 1 of 3" in rank_badge(report, places[0])
+    assert "○ ties with 1 other" in tie_badge(report, places[1])
+    assert "● 1 of 2 steps decided" in board_badge(report)
+    live = FoldLog()
+    live.send(packed(np.eye(20)[:, :3], "abc"))
+    held = report_view(live.bench).report
+    assert "! held: no order policy is declared" in board_badge(held)
+    assert "! held" in rank_badge(held, places[0])
+    assert "! held" in tie_badge(held, places[0])
+
+
+def test_csv_has_each_name_and_no_formula():
+    report, places = of(board(PRINTABLE))
+    rows = list(csv.DictReader(io.StringIO(tables.as_csv(report, places))))
+    assert {row["model"].lstrip("'") for row in rows} == set(PRINTABLE)
+    assert not [value for row in rows for value in row.values() if value.lstrip().startswith(("=", "+", "@"))]
+    assert all(len(row["ties"].split("\n")) == int(row["ties_with"]) for row in rows if int(row["ties_with"]))
+
+
+def test_json_holds_names_unchanged():
+    report, places = of(board(PRINTABLE))
+    answer = json.loads(tables.as_json(report, places))
+    assert {row["model"] for row in answer["models"]} == set(PRINTABLE)
+    assert set(answer["result"]) == {"settled", "decided", "resolved"}
+    assert {name for row in answer["models"] for name in row["ties"]} <= set(PRINTABLE)
+
+
+def test_markdown_has_one_row_a_model_and_no_markup_of_names():
+    report, places = of(board(PRINTABLE))
+    text = tables.as_markdown(report, places)
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert len(rows) == 1 + len(PRINTABLE)
+    assert all(len(re.findall(r"(?<!\\)\|", row)) == 6 for row in rows)
+    assert not re.search(r"(?<!\\)<script|(?<!\\)\[x\]|(?<!\\)`|@everyone", text)
+
+
+def test_latex_has_no_command_of_names():
+    report, places = of(board(PRINTABLE))
+    text = tables.as_latex(report, places)
+    lines = [line for line in text.splitlines() if not line.startswith("%")]
+    written = "begin end hline textbackslash textasciitilde textasciicircum textless textgreater textbar textquotedbl textasciigrave"
+    assert set(re.findall(r"\\([A-Za-z]+)", "\n".join(lines))) <= {*written.split(), "textquotesingle"}
+    rows = [line for line in lines if line.endswith(r"\\")]
+    assert len(rows) == 1 + len(PRINTABLE)
+    assert all(len(re.findall(r"(?<!\\)&", row)) == 4 for row in rows)
+    assert not re.search(r"(?<!\\)[%$#]", "\n".join(rows))
+    assert lines.count(r"\hline") >= 3
+
+
+def test_a_page_to_embed_shows_names_as_text():
+    report, places = of(board(PRINTABLE))
+    tree = read_html(tables.as_html(report, places))
+    assert not list(tree.all("script"))
+    assert not list(tree.all("img"))
+    assert len(list(tree.all("tr"))) == 1 + len(PRINTABLE)
+
+
+def test_two_names_never_share_a_file_and_none_leaves_its_folder():
+    names = [
+        *HOSTILE,
+        "A",
+        "a",
+        "a.",
+        "..",
+        ".",
+        "",
+        "/",
+        "index.html",
+        "export.json",
+        "x" * 300,
+        "x" * 301,
+        "CON",
+        "é",
+        "e",
+    ]
+    files = [file_name(name) for name in names]
+    assert len({name.lower() for name in files}) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9_][a-z0-9._-]*", name) and len(name) < 120 for name in files)
+    assert not {"index.html", MANIFEST} & set(files)
+
+
+def test_a_site_lists_its_files_and_links_only_to_them():
+    boards = [board(PRINTABLE, benchmark="<b>"), board(["best", "x", "y"])]
+    files = site(boards)
+    assert sorted(json.loads(files[MANIFEST])["files"]) == sorted(files.keys() - {MANIFEST})
+    first = files["index.html"]
+    assert set(re.findall(r'(?:href|src)="([^"]+)"', first)) <= files.keys()
+    assert "<script" not in "".join(text for name, text in files.items() if name.endswith(".html"))
+    assert not re.search(r"(?:src|href)=[\"']?(?:https?:)?//", first)
+    assert {name for name in files if name.startswith("bench/") and "badges" not in name} == {
+        f"bench/{name}" for name in ("index.html", "ties.csv", "ties.json", "ties.md", "table.tex", "embed.html")
+    }

@@ -75,6 +75,9 @@ READS = [
     "/api/v1/changes/stream?benchmark={}",
     "/api/v1/declarations?benchmark={}",
     "/api/v1/order?benchmark={}",
+    "/api/v1/board?benchmark={}",
+    "/api/v1/items?benchmark={}",
+    "/api/v1/items?benchmark={}&model_a=c&model_b=d&show=differ",
     "/api/v1/early-stop?benchmark={}&model=c",
 ]
 LISTS = [

@@ -15,7 +15,19 @@ import structlog
 from benchmarks.harness import Options, Table, environment, load
 from benchmarks.tables import markdown, write_page
 
-NAMES = ("peers", "ingest", "start_up", "fold", "verdicts", "evaluation", "latency", "recovery", "store", "scale")
+NAMES = (
+    "peers",
+    "ingest",
+    "start_up",
+    "fold",
+    "verdicts",
+    "evaluation",
+    "latency",
+    "recovery",
+    "store",
+    "scale",
+    "race",
+)
 """The benchmarks: each is a module with a function `measure`, whose docstring describes it."""
 
 RESULTS = Path(__file__).with_name("results")

@@ -1,12 +1,13 @@
 """Responses of the HTTP API besides the report: summaries, pages, paths, matrices and problems."""
 
 from datetime import datetime
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.changes import VerdictChange
 from schemas.events import Spec
-from schemas.report import BenchmarkReport, Conflict, OrderReport, PairReport, Status
+from schemas.report import BenchmarkReport, Conflict, GoalReport, OrderReport, PairReport, Status
 
 
 class _Answer(BaseModel):
@@ -267,6 +268,27 @@ class EarlyStop(_Answer):
     reason: str
     decided: list[str] = Field(description="the other models of its pairs that are decided family-wise")
     undecided: list[OpenPair] = Field(description="every other pair, with its status")
+
+
+class NextRun(_Answer):
+    """What a model does next in a race."""
+
+    model: str
+    step: Literal["run", "wait", "stop"] = Field(
+        description="run `items`; wait, since results of other models come first or the answer is known; stop: no result of the model can "
+        "change the answer any more, also if models join"
+    )
+    items_run: int = Field(description="scores and skips of the model so far")
+    items: list[str] = Field(description="ids of the items to run, in order")
+
+
+class Next(_Answer):
+    """Which models run next on which items, for a goal."""
+
+    benchmark: str
+    goal: GoalReport
+    over: bool = Field(description="true if the goal is met, or no item that is left can change the answer")
+    models: list[NextRun] = Field(description="by rank; models without a score come last")
 
 
 Problem.model_rebuild()

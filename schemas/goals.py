@@ -50,7 +50,7 @@ class Goal:
 
 
 def parse_goal(text: str) -> Goal:
-    """Parse a goal; ValueError says what is wrong and what to write.
+    """Parse a goal; a ValueError names what is wrong and what to write.
 
     Examples
     --------

@@ -83,7 +83,7 @@ def test_from_the_first_event_to_the_last_alert(tmp_path):
         "RANKWATCH_WEBHOOK_URL": f"{receiver.url}/verdicts",
         "RANKWATCH_WEBHOOK_SECRET": SECRET,
     }
-    with Watch(tmp_path / "data", results, "--items", f"bench={ITEMS}", **settings) as watch:
+    with Watch(tmp_path / "data", results, "--items", f"bench={ITEMS}", "--goal", "bench=best", **settings) as watch:
         url = watch.url
         with running(tmp_path / "monitoring", url.removeprefix("http://"), receiver) as prometheus:
             # A quiet run: items come, nothing is wrong, nothing is decided.

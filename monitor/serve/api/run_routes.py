@@ -1,19 +1,41 @@
-"""Routes for an evaluation that runs: the committed order of its items, and whether it may stop."""
+"""Routes for an evaluation that runs: the committed order of its items, which of them run next, and whether a run may stop."""
 
-from typing import Final
+from typing import Annotated, Any, Final
 
 import numpy as np
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse
 
 from monitor.report.live_pairs import LivePairs
+from monitor.report.race import NoRaceError, Race
 from monitor.report.sentences import counted
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.read_routes import Name, live_pairs, rank_of, unknown_benchmark
 from monitor.serve.report_cache import ReportCache
-from schemas.api import EarlyStop, OpenPair
+from schemas.api import EarlyStop, Next, NextRun, OpenPair
+from schemas.events import MAX_GOAL_LENGTH
+from schemas.goals import parse_goal
 from schemas.report import PairReport
 from stats.order import committed_order
+
+MAX_BLOCK: Final = 1_000
+"""Items of a block, at most: an answer lists them for every model."""
+
+MAX_MODELS: Final = 1_000
+"""Models without a score that a request may name."""
+
+_NO_RACE: Final[dict[int | str, dict[str, Any]]] = {
+    409: {"description": "The benchmark has no goal, no list of items, or another order policy."}
+}
+
+Goal = Annotated[str | None, Query(max_length=MAX_GOAL_LENGTH, description="in place of the declared goal")]
+Models = Annotated[
+    list[Name] | None, Query(description="a model that takes part before its first score; may be repeated")
+]
+Block = Annotated[
+    int | None,
+    Query(ge=1, le=MAX_BLOCK, description="items that a model may be ahead; default: 10, later 2 % of the items run"),
+]
 
 _CLOSED: Final = frozenset({"decided", "equivalent", "exhausted"})
 
@@ -63,7 +85,42 @@ def run_routes(reports: ReportCache) -> APIRouter:
         indices = committed_order(spec.order.seed, ids).tolist()
         return PlainTextResponse("".join(f"{ids[index]}\n" for index in indices))
 
+    _add_next(routes, reports)
     return routes
+
+
+def _add_next(routes: APIRouter, reports: ReportCache) -> None:
+    @routes.get("/next", responses=_NO_RACE)
+    async def next_runs(
+        benchmark: Name,
+        goal: Goal = None,
+        model: Models = None,
+        block: Block = None,
+    ) -> Next:
+        """Report which models run next on which items until the goal is met, and which can no longer change the answer.
+
+        Poll it: run the items, post their scores, and ask again. The answer depends on the log alone. It needs the order policy
+        `committed`, or `completion` with a list of items: their verdicts stay valid wherever runs stop.
+        """
+        return await reports.read(lambda: _next(reports, benchmark, goal, model or [], block), [benchmark])
+
+
+def _next(reports: ReportCache, benchmark: str, goal: str | None, expected: list[str], block: int | None) -> Next:
+    """Return the next runs of a benchmark, or raise the problem."""
+    if len(expected) > MAX_MODELS:
+        raise ProblemError(422, f"model: found {len(expected):,} models; name at most {MAX_MODELS:,}, or declare them.")
+    try:
+        asked = None if goal is None else parse_goal(goal)
+    except ValueError as error:
+        raise ProblemError(422, f"goal: {error}.") from error
+    try:
+        race = Race.of(live_pairs(reports, benchmark).table, asked, expected, block)
+    except NoRaceError as error:
+        raise ProblemError(409, f"Benchmark {error}.") from error
+    runs = [
+        NextRun(model=each.model, step=each.step, items_run=each.items_run, items=each.items) for each in race.plan()
+    ]
+    return Next(benchmark=benchmark, goal=race.goal, over=race.over, models=runs)
 
 
 def _opponent(row: PairReport, model: str) -> str:

@@ -292,6 +292,41 @@ def test_the_committed_order_is_listed(server):
     assert listed != items
 
 
+def raced(**spec):
+    items = [f"item {k}" for k in range(50)]
+    declared = {"order": {"policy": "committed", "seed": "s"}, "item_ids": items, "goal": "best"} | spec
+    return [items[k] for k in committed_order("s", items)], folded(records(31, 5, {"a": 0.5, "b": 0.5}), **declared)
+
+
+def test_the_next_runs_follow_the_order(server):
+    order, partition = raced()
+    server.hold(partition)
+    scored = {event["item_id"] for event in records(31, 5, {"a": 0.5})}
+    answer = server.get(f"next?{query(block=20)}&model=new").json
+    assert (answer["over"], answer["goal"]["state"], answer["goal"]["goal"]) == (False, "open", "best")
+    runs = {run["model"]: run for run in answer["models"]}
+    assert runs["new"] == {"model": "new", "step": "run", "items_run": 0, "items": order[:20]}
+    assert runs["a"]["items"] == [item for item in order[:20] if item not in scored]
+    assert server.get(f"next?{query(goal='pair:a,b')}&model=new").json["models"][-1]["step"] == "stop"
+
+
+@pytest.mark.parametrize(
+    ("spec", "parameters", "status", "detail"),
+    [
+        ({"goal": None}, {}, 409, "has no goal; declare one"),
+        ({"order": "trusted"}, {}, 409, "declare a committed order before the first score"),
+        ({}, {"goal": "top:none"}, 422, "top:K needs a number of models"),
+        ({}, {"block": 0}, 422, "block"),
+        ({}, {"benchmark": "none"}, 404, "GET /api/v1/summaries"),
+    ],
+)
+def test_what_cannot_be_raced_is_a_problem(server, spec, parameters, status, detail):
+    server.hold(raced(**spec)[1])
+    answer = server.get(f"next?{query(**parameters)}")
+    assert answer.status == status
+    assert detail in answer.json["detail"]
+
+
 def test_a_page_beyond_the_end_is_empty(server):
     served = server.hold(SITUATIONS["completion"])
     assert served.get(f"pairs?{query(cursor='999')}").json == {"pairs": [], "total": 10, "next_cursor": None}

@@ -79,6 +79,7 @@ READS = [
     "/api/v1/items?benchmark={}",
     "/api/v1/items?benchmark={}&model_a=c&model_b=d&show=differ",
     "/api/v1/early-stop?benchmark={}&model=c",
+    "/api/v1/next?benchmark={}",
 ]
 LISTS = [
     "/api/v1/benchmarks",

@@ -1,12 +1,17 @@
 """`rankwatch token`, and a `watch` that uses its file."""
 
+import asyncio
 import json
 import random
 import stat
+from urllib.request import Request, urlopen
 
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from tests.commands import Watch, events, get, rankwatch, until, write
+from tests.kafka.run_worker import Workers
+from tests.redis_server import RedisServer
 
 
 @pytest.fixture
@@ -97,3 +102,41 @@ def test_groups_are_set_listed_and_taken_away(file):
 
 def test_a_file_has_to_be_named():
     assert "RANKWATCH_ACCESS_FILE" in rankwatch("token", "list", code=2).stderr
+
+
+@pytest.mark.kafka
+def test_the_service_names_who_sent_a_conflict(kafka, topic, tmp_path, file):
+    """Through a real topic: a name that the worker signed, and one that another writer of the topic made up."""
+    asyncio.run(kafka.create_topic(topic, 1))
+    secret = token(file, "create", "second", "--scope", "write").stdout.strip()
+    env = {
+        "RANKWATCH_GROUP": topic,
+        "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts",
+        "RANKWATCH_ACCESS_FILE": str(file),
+        "RANKWATCH_TOKEN": "s3cret",
+    }
+    score = {"benchmark": "b", "item_id": "1", "model": "m", "score": 1}
+    with RedisServer(tmp_path) as redis, Workers(kafka.url(topic), redis.url, tmp_path, **env) as workers:
+        worker = workers.start()
+        until(lambda: workers.shares() == [{0}], "the partition")
+
+        def post(key, **changed):
+            headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/x-ndjson"}
+            request = Request(f"{worker.url()}/api/v1/events", json.dumps(score | changed).encode(), headers)
+            with urlopen(request, timeout=60) as answer:
+                assert json.load(answer)["accepted"] == 1
+
+        async def write(headers):
+            async with AIOKafkaProducer(bootstrap_servers=kafka.addresses) as producer:
+                await producer.send_and_wait(topic, json.dumps(score | {"score": 0}).encode(), b"b", headers=headers)
+
+        def conflicts():
+            text = get(f"{worker.url()}/metrics", Authorization="Bearer s3cret")[1]
+            lines = [line for line in text.splitlines() if line.startswith("rankwatch_conflicts_by_producer_total{")]
+            return {line.split('"')[1]: float(line.split()[1]) for line in lines}
+
+        post("s3cret")
+        post(secret, score=0)
+        asyncio.run(write([("rankwatch-producer", b"operator:" + b"0" * 32)]))
+        asyncio.run(write([]))
+        until(lambda: conflicts() == {"second": 1, "claimed:operator": 1, "": 1}, "the conflicts")

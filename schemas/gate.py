@@ -40,6 +40,9 @@ class GateComparison(StrictModel):
         description="items in all that an undecided comparison takes if the scores go on like this; null: no number of items, or decided"
     )
     assumption: str | None
+    noise: str | None = Field(
+        None, description="of repeats: what share of the variance comes from them, and what would help"
+    )
     reason: str
 
 

@@ -112,6 +112,9 @@ if TYPE_CHECKING:
     from stats.means import mean_interval as mean_interval
     from stats.mixtures import Mixture as Mixture
     from stats.mixtures import parse_mixture as parse_mixture
+    from stats.noise import NoiseSplit as NoiseSplit
+    from stats.noise import noise_split as noise_split
+    from stats.noise import rerun_p as rerun_p
     from stats.order import OrderFinding as OrderFinding
     from stats.order import OrderState as OrderState
     from stats.order import arrival_correlation as arrival_correlation
@@ -270,6 +273,7 @@ _EXPORTS = {
     "mcnemar": ("chi2_p", "corrected_p", "exact_p", "mid_p"),
     "means": ("mean_interval",),
     "mixtures": ("Mixture", "parse_mixture"),
+    "noise": ("NoiseSplit", "noise_split", "rerun_p"),
     "order": (
         "OrderFinding",
         "OrderState",

@@ -75,6 +75,15 @@ class MarginOptions:
             rich_help_panel=_PANEL,
         ),
     ] = None
+    rerun: Annotated[
+        str | None,
+        option(
+            "--rerun",
+            "a second run of the baseline: if the two differ by more than the noise of repeats, the gate is held",
+            metavar="B2",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
     on_undecided: Annotated[
         OnUndecided,
         typer.Option("--on-undecided", help="exit code of an undecided gate: 0, 4 or 3", rich_help_panel=_PANEL),
@@ -196,9 +205,13 @@ def gate(
     elif (pair is None) == (question.baseline is None) or (pair and question.candidate):
         stop("--margin: name the models with --pair A B, or with --baseline B and, if you like, --candidate A", USAGE)
     if evaluation.run is not None and (
-        question.margin is None or question.price or question.prices or len(question.candidate or ()) > 1
+        question.margin is None
+        or question.rerun
+        or question.price
+        or question.prices
+        or len(question.candidate or ()) > 1
     ):
-        stop("--run: evaluates one candidate; give --margin and --pair A B, without prices", USAGE)
+        stop("--run: evaluates one candidate; give --margin and --pair A B, without prices or --rerun", USAGE)
     partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
     if evaluation.run is not None:
         _run(partition, pair, benchmark or [], form, question, evaluation, logs, declared, max_rejected)
@@ -217,6 +230,7 @@ def _check_without_margin(
     given = {
         "--baseline": question.baseline,
         "--candidate": question.candidate,
+        "--rerun": question.rerun,
         "--price": question.price,
         "--prices": question.prices,
         "--write": question.write,
@@ -262,7 +276,14 @@ def _not_worse(
     form: GateFormat,
     question: MarginOptions,
 ) -> None:
-    from monitor.cli.shared.margins import check_prices, compare, parse_margin, parse_outputs, parse_prices
+    from monitor.cli.shared.margins import (
+        check_prices,
+        compare,
+        hold_for_rerun,
+        parse_margin,
+        parse_outputs,
+        parse_prices,
+    )
     from monitor.report.gate import gate_report
 
     margin = parse_margin(question.margin or "")
@@ -270,6 +291,9 @@ def _not_worse(
     prices = parse_prices(question.price or (), question.prices)
     candidates, baseline = ([pair[0]], pair[1]) if pair else (question.candidate or [], question.baseline or "")
     comparisons = compare(partition, candidates, baseline, benchmarks, margin)
+    if question.rerun is not None:
+        comparisons = [each for each in comparisons if each.candidate != question.rerun] or comparisons
+        comparisons = hold_for_rerun(comparisons, partition, question.rerun)
     check_prices(prices, comparisons)
     report = gate_report(comparisons, margin, question.on_undecided.value, prices)
     print_gate(report, form, outputs)

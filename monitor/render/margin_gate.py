@@ -54,6 +54,8 @@ def _evidence(c: GateComparison) -> list[str]:
     if c.rule != "none":
         what = "score test, missing items at their worst" if c.rule == "score test" else "bets: 1 / the e-value"
         lines.append(f"p = {p_value(c.p_not_worse)} of the {what}; order: {c.policy}")
+    if c.noise:
+        lines.append(f"noise: {c.noise}")
     return lines
 
 
@@ -168,6 +170,7 @@ def as_markdown(report: GateReport) -> str:
         # Names stay out of the block, which cannot be escaped; the rows are those of the table.
         drawn = [f"{k + 1:3d} {_line(c, reach)}" for k, c in enumerate(report.comparisons)]
         parts.append("\n".join(["```text", *drawn, f"    {_LEGEND}", "```"]))
+    noise = [f"- Noise on {escape(c.benchmark)}: {escape(c.noise)}." for c in report.comparisons if c.noise]
     reasons = [f"- {escape(c.candidate)} on {escape(c.benchmark)}: {escape(c.reason)}" for c in report.comparisons]
     notes = [
         f"- Family: {escape(report.family)}.",
@@ -175,7 +178,7 @@ def as_markdown(report: GateReport) -> str:
     ]
     if report.evaluation:
         notes.append(f"- {escape(report.evaluation)}.")
-    parts.append("\n".join([*reasons, *notes]))
+    parts.append("\n".join([*reasons, *noise, *notes]))
     return "\n\n".join(parts) + "\n"
 
 

@@ -7,6 +7,7 @@ from typing import Final, Literal
 import numpy as np
 
 from monitor.engine.state.codes import SCORE_UNIT, SKIPPED, ZERO, Codes
+from monitor.report.noise import noise_of_pair, noise_sentence
 from monitor.report.pair_counts import Flags, Floats
 from monitor.report.pair_table import PairTable
 from schemas.gate import GateComparison, GateVerdict
@@ -115,6 +116,7 @@ def compare_with_margin(
     only = (pair.b, pair.c) if sign > 0 else (pair.c, pair.b)
     verdict = _verdict(evidence.log_p, p_worse, spec.alpha, held=held is not None)
     gap = None if x.size == 0 else float(x.mean() - y.mean())
+    split = None if benchmark.repeats is None else noise_of_pair(benchmark, candidate, baseline)
     comparison = GateComparison(
         benchmark=benchmark.name,
         candidate=candidate,
@@ -146,6 +148,7 @@ def compare_with_margin(
             redeclared=benchmark.redeclared,
             ignored=bool(table.ignored[at] > 0),
         ),
+        noise=None if split is None else noise_sentence(split),
         reason="",
     )
     return comparison.model_copy(update={"reason": _reason(comparison, margin, held)})

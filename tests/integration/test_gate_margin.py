@@ -224,3 +224,38 @@ def test_names_from_outside_stay_names_in_every_format(tmp_path):
 def test_a_call_that_cannot_be_right_is_refused_with_the_remedy(tmp_path, arguments, words):
     path = write(tmp_path / "r.jsonl", paired(30, 3, 3))
     assert words in rankwatch("gate", path, *arguments, code=2).stderr
+
+
+def repeated(rng, models, items=400, repeats=3):
+    """Scores of repeats: items have their own probabilities, and `broken` loses a tenth of the right answers of an item."""
+    records = []
+    for item in range(items):
+        p = rng.random()
+        for model in models:
+            lost = model == "broken" and rng.random() < 0.2
+            records += [
+                {
+                    "benchmark": "bench",
+                    "item_id": f"i{item}",
+                    "repeat": r,
+                    "model": model,
+                    "score": int(rng.random() < p and not lost),
+                }
+                for r in range(repeats)
+            ]
+    return records
+
+
+def test_the_noise_of_repeats_is_split_and_a_flaky_baseline_holds_the_gate(tmp_path):
+    path = write(tmp_path / "r.jsonl", repeated(random.Random(6), ["new", "old", "again", "broken"]))
+    call = (path, "--pair", "new", "old", "--margin", "0.1", "--rerun")
+    report = answer(*call, "again", code=0)
+    (row,) = report["comparisons"]
+    assert "of the variance of the gap comes from repeats (3 an item): twice the repeats leave" in row["noise"]
+    share = int(row["noise"].split(" %")[0])
+    assert 80 <= share <= 100  # equal models: the items of their difference have no variance
+    assert "differ by no more than theirs" in row["reason"]
+    held = rankwatch("gate", *call, "broken", code=3).stdout
+    assert held.startswith("held: ")
+    assert "two runs of the baseline (old and broken) differ by more than the noise of repeats" in held
+    assert "name another run of the baseline; the files have" in rankwatch("gate", *call, "other", code=2).stderr

@@ -13,6 +13,7 @@ from monitor.engine.partition import Partition
 from monitor.ingest.files.paths import show
 from monitor.report.build import ReportView, report_views
 from monitor.report.margin import Margin, compare_with_margin
+from monitor.report.noise import rerun_difference
 from schemas.gate import GateComparison
 from schemas.text import shorten
 
@@ -136,6 +137,36 @@ def _compare(view: ReportView, candidates: Sequence[str], baseline: str, margin:
         for model in candidates
         if model in here
     ]
+
+
+def hold_for_rerun(comparisons: Sequence[GateComparison], partition: Partition, rerun: str) -> list[GateComparison]:
+    """Hold the comparisons on benchmarks where a second run of the baseline differs from the first by more than the noise of repeats."""
+    checked = []
+    models = {
+        contestant.model for each in comparisons for contestant in partition.benchmarks[each.benchmark].contestants
+    }
+    if rerun not in models or rerun == comparisons[0].baseline:
+        stop(f"--rerun {show(rerun)}: name another run of the baseline; the files have {_join(sorted(models))}", USAGE)
+    for each in comparisons:
+        benchmark = partition.benchmarks[each.benchmark]
+        if not any(contestant.model == rerun for contestant in benchmark.contestants):
+            note(
+                f"{shorten(each.benchmark)}: no results of the second run {show(rerun)}: its noise is not checked there"
+            )
+            checked.append(each)
+            continue
+        p = rerun_difference(benchmark, each.baseline, rerun)
+        runs = f"two runs of the baseline ({shorten(each.baseline)} and {shorten(rerun)})"
+        if p > each.alpha:
+            checked.append(
+                each.model_copy(
+                    update={"reason": f"{each.reason} Noise: {runs} differ by no more than theirs (p = {p:.3g})."}
+                )
+            )
+            continue
+        reason = f"Held: {runs} differ by more than the noise of repeats (p = {p:.3g}); find out why, then compare."
+        checked.append(each.model_copy(update={"verdict": "held", "reason": reason}))
+    return checked
 
 
 def check_prices(prices: Mapping[str, float] | None, comparisons: Sequence[GateComparison]) -> None:

@@ -145,6 +145,9 @@ class Settings(BaseSettings):
     stall_seconds: Annotated[float, Field(gt=0)] = Field(
         60.0, description="how long a lagging worker may make no progress before it ends"
     )
+    max_stale_seconds: Annotated[float, Field(gt=0)] = Field(
+        60.0, description="age of the state at which `serve` refuses to show it"
+    )
     drain_seconds: Annotated[float, Field(gt=0)] = Field(20.0, description="how long an orderly stop may take")
     start_seconds: Annotated[float, Field(gt=0)] = Field(
         30.0, description="how long to retry a store or broker that does not answer"

@@ -59,7 +59,7 @@ class Served:
     def __init__(self, *partitions, port=0, **options):
         self.partitions = list(partitions) or [Partition()]
         self.log = FoldingLog(self.partitions[0])
-        self.reports = ReportCache(lambda: self.partitions)
+        self.reports = ReportCache(lambda: self.partitions, **options.pop("reports", {}))
         intake = FileIntake(self.log, self.reports.benchmarks().__contains__, folded=lambda: self.log.partition.off)
         access = AccessRules(options.pop("token", None), **options.pop("rules", {}))
         options = {"access": access, "loopback": True, "low_coverage": 0.9, "intake": intake} | options

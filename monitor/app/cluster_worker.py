@@ -12,12 +12,13 @@ from aiokafka.errors import KafkaError
 from faust.types import TP
 
 from monitor.app.intake import KafkaIntake
+from monitor.app.kafka_failure import linger
 from monitor.app.partition_worker import PartitionWorker
 from monitor.app.process import MonitorProcess, end_tasks, freeze_heap
-from monitor.app.source_topic import SourceGap, SourceTopic
+from monitor.app.source_topic import SourceTopic
 from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
-from monitor.logs.errors import LogError, OffsetOutOfRange, TopicChanged
+from monitor.logs.errors import LogError
 from monitor.logs.faust_app import make_app
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.publish.dead_letter_topic import DeadLetterTopic
@@ -26,6 +27,7 @@ from monitor.publish.kafka_producer import KafkaProducer
 from monitor.publish.republisher import Republisher
 from monitor.publish.verdict_topic import VerdictTopic
 from monitor.retries import RetryPolicy
+from monitor.serve.metrics.catalogue import Mode
 from monitor.settings import Settings
 from monitor.store.redis_store import RedisStore
 
@@ -53,7 +55,7 @@ class ClusterWorker(MonitorProcess):
         How to reach the brokers.
     """
 
-    mode = "run"
+    mode: Mode = "run"
 
     def __init__(self, settings: Settings, kafka: KafkaSettings) -> None:
         super().__init__(settings)
@@ -223,18 +225,10 @@ class ClusterWorker(MonitorProcess):
 
     async def failed(self) -> None:
         """Wait until a needed part fails, and raise its error; a gap in the log stays in the metrics for `linger_seconds` first."""
-        try:
-            await super().failed()
-        except (SourceGap, OffsetOutOfRange, TopicChanged) as error:
-            self.process_metrics.source_gap.set(1)
-            log.error("the log cannot be read", reason=str(error), ends_in_seconds=self.settings.linger_seconds)  # noqa: TRY400
-            await asyncio.sleep(self.settings.linger_seconds)
-            raise
-        except KafkaError as error:
-            raise broker_error(error, self._kafka.addresses) from error
+        await linger(super().failed(), self.process_metrics, self.settings.linger_seconds, self._kafka.addresses)
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
-        return [asyncio.create_task(self._watch())]
+        return [*super()._watchers(), asyncio.create_task(self._watch())]
 
     async def _watch(self) -> None:
         """Raise if a relay fails, if there are records to fold but none is folded, or if the topic is another one."""

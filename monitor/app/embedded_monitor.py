@@ -24,6 +24,7 @@ from monitor.logs.faust_app import FaustApp, make_app
 from monitor.logs.file_log import FileLog
 from monitor.publish.feed_file import FeedFile
 from monitor.retries import RetryPolicy
+from monitor.serve.metrics.catalogue import Mode
 from monitor.settings import LOG_NAME, Settings
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
@@ -51,7 +52,7 @@ class EmbeddedMonitor(MonitorProcess):
         Returns the declaration of a benchmark that begins with posted events and has none.
     """
 
-    mode = "watch"
+    mode: Mode = "watch"
     log: FileLog
 
     def __init__(
@@ -228,7 +229,7 @@ class EmbeddedMonitor(MonitorProcess):
         await worker.relay.drain()
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
-        return [asyncio.create_task(self._watch_valkey())]
+        return [*super()._watchers(), asyncio.create_task(self._watch_valkey())]
 
     async def _watch_valkey(self) -> None:
         while True:

@@ -15,6 +15,7 @@ from monitor.logs.file_log import FileLog
 from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.serve.api.intake import IntakeError, Submission
+from monitor.serve.log_position import format_offsets
 from schemas.events import Ended, EventFields
 
 _log = structlog.get_logger()
@@ -65,7 +66,7 @@ class FileIntake:
                 "The log is closed, and nothing of the request was kept. Start the server again, after fixing its disk if that failed, "
                 "then send the request again."
             ) from error
-        return f"0:{end}"
+        return format_offsets({0: end})
 
     def _defaults(self, submission: Submission) -> Iterator[dict[str, Any]]:
         if self._declare is None:
@@ -101,7 +102,7 @@ class KafkaIntake:
         folded: Callable[[int], bool],
         key: OriginKey | None = None,
     ) -> None:
-        self._key = key
+        self.key = key
         self._producer, self._topic, self._partitions, self._folded = producer, topic, partitions, folded
 
     def is_folded(self, benchmark: str) -> bool:
@@ -109,25 +110,25 @@ class KafkaIntake:
         return self._folded(owner(benchmark, self._partitions))
 
     async def append(self, submission: Submission) -> str:
-        """Publish the request; return the partitions that got it."""
+        """Publish the request; return the end of the partitions that got it."""
         messages = [
             self._message(owner(name, self._partitions), name, value, submission.producer)
             for name, value in _messages(submission)
         ]
         try:
-            await self._producer.deliver(self._topic, messages)
+            ends = await self._producer.deliver(self._topic, messages)
         except BrokerError as error:
             _log.error("the topic accepted no events", reason=str(error))
             raise IntakeError(
                 f"Topic {self._topic} cannot be written. Some of the request may have arrived. Send the request again: the first "
                 "score of a key counts."
             ) from error
-        return ",".join(map(str, sorted({message.partition for message in messages})))
+        return format_offsets(ends)
 
     def _message(self, partition: int, benchmark: str, value: bytes, producer: str | None) -> Message:
-        if producer is None or self._key is None:
+        if producer is None or self.key is None:
             return Message(partition, benchmark.encode(), value)
-        signed = self._key.sign_producer(producer, partition, value)
+        signed = self.key.sign_producer(producer, partition, value)
         return Message(partition, benchmark.encode(), value, [(PRODUCER_HEADER, signed)])
 
 

@@ -3,28 +3,23 @@
 import asyncio
 import shlex
 import time
-import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from math import inf
 from typing import Final
 
 import structlog
 
+from monitor.app.folded_partition import FoldCrashed, FoldedPartition
 from monitor.app.source_topic import SourceGap
-from monitor.app.turns import in_turns
-from monitor.background import in_background
 from monitor.engine.chunk import Chunk
 from monitor.engine.limits import SNAPSHOT_PAIRS, Limits
-from monitor.engine.partition import Partition
 from monitor.engine.producers import ProducerOf, at_offset, in_header
-from monitor.engine.slices import Pace
-from monitor.engine.state.delta import DeadLetter, Delta, Misrouted, StoredState, Suspect
-from monitor.engine.state.pairs import pair_count
+from monitor.engine.state.delta import DeadLetter, Delta, Misrouted, Suspect
 from monitor.publish.relay import Publisher, Relay
 from monitor.serve.metrics.process_metrics import ProcessMetrics
-from monitor.store.commit_times import CommitTimes, record_commit
+from monitor.state_lock import StateLock
+from monitor.store.commit_times import record_commit
 from monitor.store.errors import StaleState
 from monitor.store.redis_store import RedisStore
 from schemas.changes import VerdictChange
@@ -33,9 +28,6 @@ log = structlog.get_logger()
 
 OUTBOX_LIMIT = 50_000
 """Verdict changes that may wait for the publisher; beyond it the fold waits too, because none may be dropped."""
-
-_LARGE: Final = 100_000
-"""Pairs of a state; a benchmark counts as a hundred."""
 
 _SAVE_SECONDS: Final = 3.0
 """How long saving may take when a partition is released: what is not saved is computed again."""
@@ -53,16 +45,7 @@ Republish = Callable[[int, Sequence[Misrouted]], Awaitable[None]]
 """Publishes records of a partition to their owners, in order; returns once all are durable."""
 
 
-class _FoldCrashed(Exception):  # noqa: N818 - what happened
-    """The engine raised an error that is its own: not of the store, the brokers or the machine."""
-
-
-def _is_large(stored: StoredState) -> bool:
-    """Return whether restoring a state takes long enough for others to wait."""
-    return sum(100 + pair_count(len(benchmark.contestants)) for benchmark in stored.benchmarks) > _LARGE
-
-
-class PartitionWorker:
+class PartitionWorker(FoldedPartition):
     """Owns the state of one partition, and every step from a chunk to its relayed changes.
 
     Parameters
@@ -83,13 +66,11 @@ class PartitionWorker:
         Publishes misrouted records; needed with `owner`.
     listener : callable, optional
         Called with each verdict change after it was published.
-    state : asyncio.Lock, optional
+    state : StateLock, optional
         Held while the state changes; who holds it may read the state in a thread.
     producer_of : callable, optional
         Returns who sent a record, for its dead letters and conflicts.
     """
-
-    partition: Partition
 
     def __init__(
         self,
@@ -106,24 +87,15 @@ class PartitionWorker:
         listener: Callable[[VerdictChange], None] | None = None,
         limits: Limits | None = None,
         process_metrics: ProcessMetrics | None = None,
-        state: asyncio.Lock | None = None,
+        state: StateLock | None = None,
         producer_of: ProducerOf = in_header,
     ) -> None:
-        self.number = number
-        self._state, self._pace = state or asyncio.Lock(), Pace()
-        self._torn = False
-        """Whether a fold has ended within a chunk: the state in memory is then between two offsets, and is never stored."""
-        self._process_metrics = process_metrics or ProcessMetrics()
+        super().__init__(number, owner=owner, limits=limits, process_metrics=process_metrics, state=state)
         self.committed = first_offset
-        """The log is folded, and the fold stored, up to this offset."""
-        self.last: tuple[int, str] | None = None
-        """Offset and digest of the last folded record."""
         self.dead_letters_kept = 0
-        self.commit_times: dict[str, CommitTimes] = {}
-        """By benchmark, for the metrics."""
         self._store, self._keep_dead_letters, self._republish = store, keep_dead_letters, republish
         self._producer_of = producer_of
-        self._first_offset, self._owner, self._limits = first_offset, owner, limits
+        self._first_offset = first_offset
         self._earliest, self._accept_gap = first_offset if earliest is None else earliest, accept_gap
         self._relays = [
             Relay(store, number, publisher, listener if place == 0 else None, self._relayed_counter(publisher.name))
@@ -146,11 +118,7 @@ class PartitionWorker:
         stored = await self._store.load(self.number)
         for relay in self._relays:  # after the load: a refused state stays unchanged
             await relay.join()
-        self.last = stored.last
-        restore = partial(Partition.restore, stored, self._limits, self._owner)
-        # The sums of large benchmarks take seconds, in which probes are answered.
-        self.partition = await in_background(restore) if _is_large(stored) else restore()
-        self._torn = False
+        await self._restore(stored)
         self._count_quarantine()
         if self.partition.off == 0:
             self.partition.off = self._first_offset
@@ -197,14 +165,13 @@ class PartitionWorker:
         async with self.folding:
             if chunk.start != self.partition.off:
                 return chunk.start < self.partition.off  # read before a seek
-            self._process_metrics.chunk_records.observe(len(chunk.records))
             parts, changes = [chunk], 0
             try:
                 while parts:
                     part = parts.pop()
                     try:
                         delta = await self._fold(part)
-                    except _FoldCrashed as crash:
+                    except FoldCrashed as crash:
                         parts += await self._contain(part, crash)
                         continue
                     await self._store_in_turn(delta, part, wait=bool(parts) or not follows())
@@ -230,7 +197,7 @@ class PartitionWorker:
         if delta.is_large or wait:
             await self._wait_for_commit()
 
-    async def _contain(self, chunk: Chunk, crash: _FoldCrashed) -> list[Chunk]:
+    async def _contain(self, chunk: Chunk, crash: FoldCrashed) -> list[Chunk]:
         """Load the state of before a chunk that crashes the fold; return the smaller chunks to fold instead, the first one last.
 
         A chunk of one record cannot be smaller: its benchmarks are set aside, or, if they were already, the record is rejected.
@@ -252,28 +219,6 @@ class PartitionWorker:
             return self.partition.set_aside(chunk, cause)
         except Exception:  # noqa: BLE001 - what crashes the fold may crash this too
             return False
-
-    async def _fold(self, chunk: Chunk) -> Delta:
-        """Fold a chunk in memory; between its slices others have their turns."""
-        self._torn = True
-        with self._process_metrics.fold_seconds.time():
-            try:
-                delta = await in_turns(self.partition.fold_in_slices(chunk, self._pace), self._pace, self._state)
-            except MemoryError:
-                raise  # of the machine, not of a record
-            except Exception as error:
-                log.error(  # noqa: TRY400 - the locals of a traceback are questions of an evaluation
-                    "a chunk crashes the fold",
-                    partition=self.number,
-                    offset=chunk.start,
-                    end=chunk.end,
-                    error=repr(error)[:200],
-                    place="".join(traceback.format_tb(error.__traceback__)[-2:]),
-                )
-                raise _FoldCrashed from error
-        self._torn = False
-        self.last = delta.last or self.last
-        return delta
 
     async def _wait_for_commit(self) -> None:
         """Wait for the running commit, if any, and raise its error."""

@@ -1,14 +1,15 @@
-"""Run partitions with their background tasks and the web server: the parts that `watch` and `run` share."""
+"""Run partitions with their background tasks and the web server: the parts that `watch`, `run` and `serve` share."""
 
 import asyncio
 import contextlib
 import gc
 from abc import abstractmethod
 from collections import ChainMap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Self
 
 from monitor.app import systemd
+from monitor.app.folded_partition import FoldedPartition
 from monitor.app.partition_worker import PartitionWorker
 from monitor.ingest.reject_limit import TooManyRejected
 from monitor.logs.errors import LogError
@@ -20,13 +21,17 @@ from monitor.serve.access.limits import ClientLimits
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.api.intake import Intake
 from monitor.serve.application import make_application
+from monitor.serve.log_position import FoldedLog, WholeLog
+from monitor.serve.metrics.catalogue import Mode
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.serve.report_cache import ReportCache
 from monitor.serve.server import WebServer
 from monitor.settings import LOOPBACK, Settings
+from monitor.state_lock import StateLock
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
+from monitor.store.state_reader import StateReader
 
 _PROBE_SECONDS: Final = 2.0
 """How often the store and the brokers are probed."""
@@ -41,39 +46,42 @@ def startup_errors() -> tuple[type[Exception], ...]:
     return (LogError, StoreError, TooManyRejected, OSError, ValueError)
 
 
-class MonitorProcess:
-    """A process that owns partitions; use it as an async context manager.
+class ServedProcess:
+    """A process that serves the fold of partitions; use it as an async context manager.
 
     Attributes
     ----------
     reports : ReportCache
         Reports of the benchmarks of the current partitions.
-    partitions : dict of int to PartitionWorker
-        The current partitions.
     web : WebServer or None
         None until it serves.
     """
 
-    mode: str
-    store: RedisStore
+    mode: Mode
+    group = ""
+    store: StateReader
     _access: AccessRules
-    _faust: FaustApp
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, shown: Callable[[str], bool] | None = None) -> None:
         self.settings = settings
-        self.partitions: dict[int, PartitionWorker] = {}
-        self._state = asyncio.Lock()
+        self._state = StateLock()
         """Held while the state of a partition changes."""
         self.reports = ReportCache(
-            lambda: [worker.partition for worker in list(self.partitions.values())],
-            lambda: ChainMap(*(worker.commit_times for worker in list(self.partitions.values()))),
+            lambda: [folded.partition for folded in self._folded()],
+            lambda: ChainMap(*(folded.commit_times for folded in self._folded())),
             self._state,
+            lambda: {folded.number: folded.committed for folded in self._folded()},
+            shown,
         )
         self.web: WebServer | None = None
         self.process_metrics = ProcessMetrics()
         self._store_answers = True
         self._cleanup = contextlib.AsyncExitStack()
         self._tasks: list[asyncio.Task[Any]] = []
+
+    @abstractmethod
+    def _folded(self) -> Sequence[FoldedPartition]:
+        """Return the current partitions."""
 
     async def __aenter__(self) -> Self:
         self._cleanup.callback(gc.unfreeze)
@@ -113,22 +121,93 @@ class MonitorProcess:
     def _log_partitions(self) -> int:
         """Return the partition count of the log."""
 
+    def _folded_log(self) -> FoldedLog:
+        """Return how far the log is folded."""
+        return WholeLog(lambda: {folded.number: folded.partition.off for folded in self._folded()})
+
     async def _probe(self) -> None:
         """Probe the servers that this process depends on."""
-        answers = self._store_answers = await self.store.answers()
-        self.process_metrics.store_up.set(answers)
-        if not answers:
-            return
-        # For the metrics only: a store that goes away meanwhile must not fail or delay the probes.
-        with contextlib.suppress(StoreError, TimeoutError):
-            async with asyncio.timeout(_PROBE_SECONDS):
-                for worker in list(self.partitions.values()):
-                    await worker.outbox_length()
+        self._store_answers = await self.store.answers()
+        self.process_metrics.store_up.set(self._store_answers)
 
     async def _probe_repeatedly(self) -> None:
         while True:
             await self._probe()
             await asyncio.sleep(_PROBE_SECONDS)
+
+    async def _start_web(self) -> None:
+        settings = self.settings
+        worker = WorkerInfo(
+            mode=self.mode,
+            topic=settings.topic,
+            group=self.group,
+            webhook=settings.webhook_url is not None,
+            partitions=self._log_partitions,
+            log_end=self._log_ends,
+            ready=lambda: self._waiting_for() is None,
+        )
+        web = make_application(
+            self.reports,
+            MetricsCollector(self.reports, worker, self.process_metrics.registry).scrape,
+            self._waiting_for,
+            self._folded_log(),
+            access=self._access,
+            loopback=settings.host in LOOPBACK,
+            low_coverage=settings.low_coverage,
+            intake=self._intake(),
+            body_bytes=settings.max_body_bytes,
+            limits=ClientLimits(settings.client_events_per_second, settings.client_bytes_per_second),
+            audit=Audit(settings.audit_file, settings.audit_bytes),
+        )
+        self.web = WebServer(web, settings.host, settings.port)
+        self._cleanup.push_async_callback(self.web.stop)
+        await self.web.start()
+
+    def _watchers(self) -> list[asyncio.Task[Any]]:
+        """Return tasks that watch other parts; a task ends only by raising."""
+        return []
+
+    async def failed(self) -> None:
+        """Wait until the fold, a relay or another needed part fails, and raise its error."""
+        own = self._watchers()
+        try:
+            done, _ = await asyncio.wait([*own, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in own:
+                task.cancel()
+        for task in done:
+            task.result()
+
+
+class MonitorProcess(ServedProcess):
+    """A process that owns partitions: it folds their log, and stores and publishes the result.
+
+    Attributes
+    ----------
+    partitions : dict of int to PartitionWorker
+        The current partitions.
+    """
+
+    store: RedisStore
+    _faust: FaustApp
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.group = settings.group
+        self.partitions: dict[int, PartitionWorker] = {}
+
+    def _folded(self) -> Sequence[PartitionWorker]:
+        return list(self.partitions.values())
+
+    async def _probe(self) -> None:
+        await super()._probe()
+        if not self._store_answers:
+            return
+        # For the metrics only: a store that goes away meanwhile must not fail or delay the probes.
+        with contextlib.suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(_PROBE_SECONDS):
+                for worker in self._folded():
+                    await worker.outbox_length()
 
     async def _publishers(self, first: Publisher, partition: int) -> list[Publisher]:
         """Return the publishers of a partition: `first`, and the webhook if one is set."""
@@ -145,33 +224,6 @@ class MonitorProcess:
         )
         return [first, webhook]
 
-    async def _start_web(self) -> None:
-        settings = self.settings
-        worker = WorkerInfo(
-            mode=self.mode,
-            topic=settings.topic,
-            group=settings.group,
-            webhook=settings.webhook_url is not None,
-            partitions=self._log_partitions,
-            log_end=self._log_ends,
-            ready=lambda: self._waiting_for() is None,
-        )
-        web = make_application(
-            self.reports,
-            MetricsCollector(self.reports, worker, self.process_metrics.registry).scrape,
-            self._waiting_for,
-            access=self._access,
-            loopback=settings.host in LOOPBACK,
-            low_coverage=settings.low_coverage,
-            intake=self._intake(),
-            body_bytes=settings.max_body_bytes,
-            limits=ClientLimits(settings.client_events_per_second, settings.client_bytes_per_second),
-            audit=Audit(settings.audit_file, settings.audit_bytes),
-        )
-        self.web = WebServer(web, settings.host, settings.port)
-        self._cleanup.push_async_callback(self.web.stop)
-        await self.web.start()
-
     async def _snapshots(self) -> None:
         while True:
             await asyncio.sleep(self.settings.snapshot_seconds)
@@ -179,19 +231,7 @@ class MonitorProcess:
                 await worker.save_pairs()
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
-        """Return tasks that watch other parts; a task ends only by raising."""
-        return []
-
-    async def failed(self) -> None:
-        """Wait until the fold, a relay or another needed part fails, and raise its error."""
-        own = [asyncio.create_task(self._faust.wait_failed()), *self._watchers()]
-        try:
-            done, _ = await asyncio.wait([*own, *self._tasks], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in own:
-                task.cancel()
-        for task in done:
-            task.result()
+        return [asyncio.create_task(self._faust.wait_failed())]
 
     @property
     def rejected(self) -> int:

@@ -16,12 +16,12 @@ class SourceGap(LogError):  # noqa: N818 - the state of the log is its name
 
 
 class SourceTopic:
-    """The topic that a worker folds.
+    """The topic that a worker or a reader folds.
 
     Attributes
     ----------
     partitions : int
-        Its partition count, after `provide`.
+        Its partition count, after `provide` or `require`.
     topic : TopicIdentity
         Its id and partition count.
     identity : str
@@ -56,8 +56,22 @@ class SourceTopic:
                 events = await topics.require(self._name)
             for name in (settings.verdict_topic, self._name + SUFFIX):
                 await topics.provide(name, events, create=settings.create_topics != "none", retention_seconds=retention)
-            self.partitions = events.partitions
-            self.identity_without_id = f"kafka:{await topics.cluster()}:{self._name}:{events.partitions} partitions"
+            await self._identify(topics, events)
+
+    async def require(self) -> None:
+        """Require the topic of the events, and create nothing.
+
+        Raises
+        ------
+        TopicMissing
+            If it does not exist.
+        """
+        async with Topics(self._kafka.client_options()) as topics:
+            await self._identify(topics, await topics.require(self._name))
+
+    async def _identify(self, topics: Topics, events: Topic) -> None:
+        self.partitions = events.partitions
+        self.identity_without_id = f"kafka:{await topics.cluster()}:{self._name}:{events.partitions} partitions"
         self.topic = TopicIdentity((await self._ask()).id, events.partitions)
         self.identity = f"{self.identity_without_id}, id {self.topic.id}" if self.topic.id else self.identity_without_id
 

@@ -4,6 +4,7 @@ import asyncio
 from typing import Final, TypeVar
 
 from monitor.engine.slices import Pace, Slices
+from monitor.state_lock import StateLock
 
 _Result = TypeVar("_Result")
 
@@ -14,26 +15,22 @@ _TURNS: Final = 8
 """Passes of the event loop in a turn: a request needs a few from its connection to its answer."""
 
 
-async def in_turns(work: Slices[_Result], pace: Pace, state: asyncio.Lock) -> _Result:
-    """Run all slices at their pace and return the result; `state` is free only in turns in which it can be read."""
+async def in_turns(work: Slices[_Result], pace: Pace, state: StateLock) -> _Result:
+    """Run all slices at their pace and return the result; hold `state` until the last, so that only the fold of whole chunks is read."""
     clock = asyncio.get_running_loop().time
-    while True:
-        async with state:
-            end, readable = clock() + _SECONDS, False
-            while not readable:
-                start = clock()
-                try:
-                    readable = next(work)
-                except StopIteration as stop:
-                    return stop.value  # type: ignore[no-any-return]
-                now = clock()
-                pace.took(now - start)
-                if now < end:
-                    readable = False
-                elif not readable:
-                    await _turn()
-                    end = clock() + _SECONDS
-        await _turn()
+    async with state.change():
+        end = clock() + _SECONDS
+        while True:
+            start = clock()
+            try:
+                next(work)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            now = clock()
+            pace.took(now - start)
+            if now >= end:
+                await _turn()
+                end = clock() + _SECONDS
 
 
 async def _turn() -> None:

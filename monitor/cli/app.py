@@ -19,6 +19,7 @@ from monitor.cli.reproduce import reproduce
 from monitor.cli.run import run
 from monitor.cli.schema import schema
 from monitor.cli.send import send
+from monitor.cli.serve import serve
 from monitor.cli.shared.options import Group, add_command
 from monitor.cli.state import state
 from monitor.cli.token import token
@@ -28,7 +29,15 @@ PANELS: Final[dict[str, dict[str, Any]]] = {
     "Start here": {"demo": demo, "report": report, "watch": watch, "gate": gate, "export": export},
     "Plan": {"plan": plan, "order": order},
     "Read": {"map": map_file},
-    "Serve": {"run": run, "send": send, "doctor": doctor, "quarantine": quarantine, "state": state, "token": token},
+    "Serve": {
+        "run": run,
+        "serve": serve,
+        "send": send,
+        "doctor": doctor,
+        "quarantine": quarantine,
+        "state": state,
+        "token": token,
+    },
     "Reference": {"config": config, "schema": schema, "reproduce": reproduce},
 }
 

@@ -31,7 +31,6 @@ from monitor.retries import while_metadata_lags
 
 POLL_SECONDS: Final = 0.2
 COMMIT_SECONDS: Final = 2.0
-CONFIRM_SECONDS: Final = 0.1
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -128,8 +127,8 @@ class Consumer(KafkaConnection):
         self.app.progress.done.clear()
         self._committed.clear()
         self._readable.clear()
-        self._connections.clear()  # `on_assigned` compares what was folded
-        self._reconnected.clear()
+        if self._started_kafka is not None:
+            self._senders.forget_connections()  # `on_assigned` compares what was folded
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
         """Let the application load its state, then seek to its stored offsets, or to the beginning of a partition without one.
@@ -211,8 +210,10 @@ class Consumer(KafkaConnection):
                 timeout_ms=round(1000 * timeout),
                 max_records=1,  # slice
             )
-            if fetched and self.app.topic_folded is not None:
-                await self._confirm_senders(generation)
+            if fetched:
+                await self._senders.confirm(
+                    lambda: generation == self.app.consumer_generation_id, self.app.on_reconnected
+                )
         except (FetchedOutOfRange, NoOffsetForPartitionError) as error:
             # A partition that returns during the wait has no offset, or the committed one, until the seek.
             if generation == self.app.consumer_generation_id:
@@ -224,28 +225,6 @@ class Consumer(KafkaConnection):
         return {
             TP(*tp): self._cut(TP(*tp), records, await self._kafka.position(tp)) for tp, (records,) in fetched.items()
         }
-
-    async def _confirm_senders(self, generation: int) -> None:
-        """Make sure that fetched records are of the topic that the state was folded from.
-
-        Records are fetched by the name of the topic. A broker that sent some is asked for the topic's id afterwards: if it is the right
-        one, they cannot be of a topic that was created later, however long this process or the network was paused before the fetch.
-        After a reconnect `FaustApp.on_reconnected` compares the last folded record too, because a new leader may lack records.
-        """
-        senders, asked = list(self._senders), None
-        self._senders.clear()
-        for sender in senders:
-            asked = sender
-            # One that has gone away since cannot answer; another one then can.
-            while generation == self.app.consumer_generation_id and not await self._check_topic(asked):
-                await asyncio.sleep(CONFIRM_SECONDS)
-                asked = None
-        while self._reconnected and generation == self.app.consumer_generation_id:
-            tp = next(iter(self._reconnected))
-            if await self.app.on_reconnected(tp):
-                self._reconnected.discard(tp)
-            else:
-                await asyncio.sleep(CONFIRM_SECONDS)
 
     def _cut(self, tp: TP, records: list[Record], end: int) -> list[Chunk]:
         start, self._position[tp] = self._position[tp], end

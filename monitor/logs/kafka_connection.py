@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.client import ConnectionGroup
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from faust.exceptions import ConsumerNotStarted
 from faust.types import TP
@@ -15,7 +14,7 @@ from faust.types import TP
 from monitor.logs.chunk_consumer import ChunkConsumer
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.logs.kafka_slices import read_in_slices
-from monitor.logs.topic_identity import ask_identity, check_identity
+from monitor.logs.sender_check import SenderCheck
 
 STOP_SECONDS: Final = 5.0
 # A paused worker stays in its group. The watchdog handles one that makes no progress; one that hangs sends no heartbeats.
@@ -26,15 +25,7 @@ class KafkaConnection(ChunkConsumer):
     """A consumer's connection to the brokers."""
 
     _started_kafka: AIOKafkaConsumer | None = None
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)
-        self._senders: set[int] = set()
-        """Brokers that have sent records since they were last asked for the identity of the topic."""
-        self._connections: dict[TP, object] = {}
-        """The connection over which each partition was read last."""
-        self._reconnected: set[TP] = set()
-        """Partitions that were read over another connection since their last folded record was compared."""
+    _senders: SenderCheck
 
     @property
     def _settings(self) -> KafkaSettings:
@@ -72,7 +63,8 @@ class KafkaConnection(ChunkConsumer):
         except BaseException:
             await kafka.stop()
             raise
-        read_in_slices(kafka, self.app.chunk_records, self._note_sender)
+        self._senders = SenderCheck(kafka, self.app.topic_name, self.app.topic_folded)
+        read_in_slices(kafka, self.app.chunk_records, self._senders.note)
         self._started_kafka = kafka
 
     async def on_stop(self) -> None:
@@ -107,24 +99,9 @@ class KafkaConnection(ChunkConsumer):
         offsets = await self._kafka.beginning_offsets([TopicPartition(*tp) for tp in partitions]) if partitions else {}
         return {TP(*tp): offset for tp, offset in offsets.items()}
 
-    def _note_sender(self, partition: TopicPartition, node: int) -> None:
-        self._senders.add(node)
-        tp, connection = TP(*partition), self._kafka._client._conns.get((node, ConnectionGroup.DEFAULT))  # noqa: SLF001
-        if self._connections.setdefault(tp, connection) is not connection:
-            self._connections[tp] = connection
-            self._reconnected.add(tp)
-
     async def check_topic(self) -> None:
         """Raise `TopicChanged` if a broker knows another topic under the name than the application's; do nothing if none answers."""
-        await self._check_topic(None)
-
-    async def _check_topic(self, node: int | None) -> bool:
-        """Compare the topic as one broker knows it, by default any; return whether it has answered."""
-        folded = self.app.topic_folded
-        now = await ask_identity(self._kafka._client, self.app.topic_name, node)  # noqa: SLF001 - it has the connections
-        if now is not None and folded is not None:
-            check_identity(self.app.topic_name, folded, now)
-        return now is not None
+        await self._senders.check()
 
     def topic_partitions(self, topic: str) -> int | None:
         """Return the partition count of the topic, or None while it is unknown."""

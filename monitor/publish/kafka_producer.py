@@ -107,8 +107,13 @@ class KafkaProducer:
             return False
         return True
 
-    async def deliver(self, topic: str, messages: Iterable[Message]) -> None:
+    async def deliver(self, topic: str, messages: Iterable[Message]) -> dict[int, int]:
         """Deliver messages to all in-sync replicas; those of one partition in the given order.
+
+        Returns
+        -------
+        dict of int to int
+            The offset after the last message, by partition; 0 where the brokers did not name it after a repeated attempt.
 
         Raises
         ------
@@ -121,7 +126,7 @@ class KafkaProducer:
         for message in messages:
             by_partition.setdefault(message.partition, []).append(message)
         if not by_partition:
-            return
+            return {}
         count = await self.partitions(topic)
         if max(by_partition) >= count:
             raise ValueError(
@@ -130,21 +135,26 @@ class KafkaProducer:
         results = await asyncio.gather(
             *(self._deliver_partition(topic, *item) for item in by_partition.items()), return_exceptions=True
         )
-        for error in results:
-            if error is not None:
-                raise error
+        ends: dict[int, int] = {}
+        for partition, result in zip(by_partition, results, strict=True):
+            if isinstance(result, BaseException):
+                raise result
+            ends[partition] = result
+        return ends
 
-    async def _deliver_partition(self, topic: str, partition: int, messages: Sequence[Message]) -> None:
-        done = 0
+    async def _deliver_partition(self, topic: str, partition: int, messages: Sequence[Message]) -> int:
+        done = end = 0
 
-        async def deliver_batch() -> int:
+        async def deliver_batch() -> tuple[int, int]:
             return await self._deliver_batch(topic, partition, islice(messages, done, None))
 
         while done < len(messages):
-            done += await self._retry(deliver_batch)
+            count, end = await self._retry(deliver_batch)
+            done += count
+        return end
 
-    async def _deliver_batch(self, topic: str, partition: int, messages: Iterable[Message]) -> int:
-        """Deliver as many messages as fit in one batch; return their number."""
+    async def _deliver_batch(self, topic: str, partition: int, messages: Iterable[Message]) -> tuple[int, int]:
+        """Deliver as many messages as fit in one batch; return their number, and the offset after them."""
         client = await self._connected()
         batch, count = client.create_batch(), 0
         for _, key, value, headers in messages:
@@ -152,13 +162,13 @@ class KafkaProducer:
                 break
             count += 1
         try:
-            await (await client.send_batch(batch, topic, partition=partition))
+            sent = await (await client.send_batch(batch, topic, partition=partition))
         except kafka.KafkaError:
             # This client's batch numbers now have a gap, and the broker would refuse all later batches.
             if self._client is client:
                 await self._disconnect()
             raise
-        return count
+        return count, sent.offset + count if sent.offset >= 0 else 0
 
     async def _connected(self) -> AIOKafkaProducer:
         async with self._starting:

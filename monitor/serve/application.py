@@ -23,6 +23,7 @@ from monitor.serve.api.state_watcher import StateWatcher
 from monitor.serve.api.view_routes import view_routes
 from monitor.serve.api.write_routes import write_routes
 from monitor.serve.api.writing import WriteRules
+from monitor.serve.log_position import FoldedLog, LogPosition, WholeLog
 from monitor.serve.metrics.collector import program_version
 from monitor.serve.page_files import page_routes
 from monitor.serve.report_cache import ReportCache
@@ -34,18 +35,21 @@ BODY_BYTES: Final = 16_000_000
 class _Application(FastAPI):
     """An application inside the access control, so that its error responses carry the security headers too."""
 
+    log: FoldedLog
     access: AccessRules
     audit: Audit
     loopback: bool = True
 
     def build_middleware_stack(self) -> ASGIApp:
-        return AccessControl(super().build_middleware_stack(), self.access, self.audit, loopback=self.loopback)
+        positioned = LogPosition(super().build_middleware_stack(), self.log)
+        return AccessControl(positioned, self.access, self.audit, loopback=self.loopback)
 
 
 def make_application(
     reports: ReportCache,
     scrape: Callable[[str], tuple[bytes, str]],
     waiting_for: Callable[[], str | None],
+    log: FoldedLog | None = None,
     *,
     access: AccessRules,
     loopback: bool,
@@ -64,6 +68,8 @@ def make_application(
         Takes an Accept header; returns the metrics and their content type.
     waiting_for : callable
         Returns what the monitor waits for, or None when it is ready.
+    log : FoldedLog, optional
+        How far the log is folded; default: as far as the partitions of `reports`, and never too old.
     access : AccessRules
         Who may read, write and declare.
     loopback : bool
@@ -89,6 +95,7 @@ def make_application(
         redirect_slashes=False,
     )
     web.access, web.loopback, web.audit = access, loopback, audit
+    web.log = log or WholeLog(lambda: {partition.number: partition.off for partition in reports.partitions})
     watcher = web.state.watcher = StateWatcher(reports)
     readable = reports.readable_by(may_read)
     add_problems(web)

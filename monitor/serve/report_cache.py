@@ -17,6 +17,8 @@ from monitor.report.build import Which, order_report, table_view
 from monitor.report.live_pairs import LivePairs
 from monitor.report.metrics_view import MetricsView, metrics_view
 from monitor.report.tie_bands import TieBands, tie_bands
+from monitor.serve.log_position import note_older, note_position
+from monitor.state_lock import StateLock
 from monitor.store.commit_times import CommitTimes
 from schemas.api import BenchmarkSummary
 from schemas.report import BenchmarkReport, Report
@@ -57,6 +59,8 @@ class _Kept(NamedTuple):
 
     benchmark: Benchmark
     version: tuple[object, ...]
+    offset: tuple[int, int] | None
+    """The partition, and the offset up to which it was folded."""
     result: Any
     until: float
 
@@ -70,18 +74,25 @@ class ReportCache:
         Returns the current partitions.
     commit_times : callable, optional
         Returns the commit times by benchmark.
-    state : asyncio.Lock, optional
+    state : StateLock, optional
         Held while the state changes.
+    committed : callable, optional
+        Returns the offset up to which the store holds each partition, where the state may be ahead of it.
+    shown : callable, optional
+        Returns whether a benchmark is shown, by name; default: all are.
     """
 
     def __init__(
         self,
         partitions: Callable[[], Sequence[Partition]],
         commit_times: Callable[[], Mapping[str, CommitTimes]] = dict,
-        state: asyncio.Lock | None = None,
+        state: StateLock | None = None,
+        committed: Callable[[], Mapping[int, int]] = dict,
+        shown: Callable[[str], bool] | None = None,
     ) -> None:
         self._partitions, self._commit_times = partitions, commit_times
-        self._state = state or asyncio.Lock()
+        self._committed, self._shown = committed, shown
+        self._state = state or StateLock()
         self._bookkeeping = Lock()
         """Held while the results below are looked up or dropped: a thread and the event loop may do so at once."""
         self._reports: dict[object, _Kept] = {}
@@ -99,21 +110,41 @@ class ReportCache:
 
     async def read(self, work: Callable[[], _Result], names: Iterable[str] | None = None) -> _Result:
         """Run work that reads some benchmarks (None: all): at once if they are small, else in a thread while the state does not change."""
+        wanted = None if names is None else list(names)
         benchmarks = self.benchmarks()
-        read = benchmarks.values() if names is None else [benchmarks[name] for name in names if name in benchmarks]
-        if sum(map(_cost, read)) <= _QUICK_PAIRS:
-            return work()
-        # The thread goes on where its request is cancelled, and the state must not change under it.
-        return await asyncio.shield(asyncio.create_task(self._read_in_thread(work)))
-
-    async def _read_in_thread(self, work: Callable[[], _Result]) -> _Result:
+        read = benchmarks.values() if wanted is None else [benchmarks[name] for name in wanted if name in benchmarks]
+        if sum(map(_cost, read)) > _QUICK_PAIRS:
+            # The thread goes on where its request is cancelled, and the state must not change under it.
+            return await asyncio.shield(asyncio.create_task(self._read_in_thread(work, wanted)))
+        if not self._state.changing:
+            return self._read(work, wanted)
         async with self._state:
+            return self._read(work, wanted)
+
+    async def _read_in_thread(self, work: Callable[[], _Result], names: list[str] | None) -> _Result:
+        async with self._state:
+            self._note_position(names)
             return await in_background(work)
+
+    def _read(self, work: Callable[[], _Result], names: list[str] | None) -> _Result:
+        self._note_position(names)
+        return work()
+
+    def _note_position(self, names: list[str] | None) -> None:
+        """Record the offsets of the partitions that are read as those of the current request."""
+        partitions = self._partitions()
+        if names is not None:
+            partitions = [each for each in partitions if any(map(each.is_ours, names))]
+        note_position({each.number: each.off for each in partitions}, self._committed())
 
     @property
     def partitions(self) -> Sequence[Partition]:
         """The current partitions."""
         return self._partitions()
+
+    def committed(self, partition: int) -> int:
+        """Return the offset up to which the store holds a partition, as far as this process knows."""
+        return self._committed().get(partition, 0)
 
     def commit_times(self, name: str) -> CommitTimes:
         """Return the commit times of a benchmark; empty if none is recorded."""
@@ -136,7 +167,13 @@ class ReportCache:
 
     def benchmarks(self) -> dict[str, Benchmark]:
         """Return the benchmarks that may be read, by name."""
-        benchmarks = {name: benchmark for p in self._partitions() for name, benchmark in p.benchmarks.items()}
+        shown = self._shown
+        benchmarks = {
+            name: benchmark
+            for partition in self._partitions()
+            for name, benchmark in partition.benchmarks.items()
+            if shown is None or shown(name)
+        }
         if self.may_read is _everything:
             return benchmarks
         return {name: benchmark for name, benchmark in benchmarks.items() if self.may_read(name)}
@@ -217,12 +254,24 @@ class ReportCache:
             entry = None  # two tables of a large benchmark do not fit
             result = compute()
             end = monotonic()
-            entry = _Kept(benchmark, version, result, end + cooldown * max(0.0, end - start - QUICK_SECONDS))
+            entry = _Kept(
+                benchmark,
+                version,
+                self._offset(benchmark),
+                result,
+                end + cooldown * max(0.0, end - start - QUICK_SECONDS),
+            )
+        elif entry.version != version and entry.offset is not None:
+            note_older(*entry.offset)
         with self._bookkeeping:
             kept[key] = entry
             if most is not None and len(kept) > most:
                 del kept[next(iter(kept))]
         return entry.result  # type: ignore[no-any-return]
+
+    def _offset(self, benchmark: Benchmark) -> tuple[int, int] | None:
+        partition = self.partition_of(benchmark.name)
+        return None if partition is None else (partition.number, partition.off)
 
     def summaries(self) -> list[BenchmarkSummary]:
         """Return a summary of each benchmark, by name."""

@@ -1,7 +1,7 @@
 """Load a partition's state in a bounded number of round trips per benchmark, without copying its columns."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -107,10 +107,57 @@ async def load_state(fetch: Fetch, keys: Keys, partition: int) -> LoadedState | 
     """
     meta, names = await fetch([("HGETALL", keys.meta), ("HGETALL", keys.benchmarks)])
     try:
-        return await _load_state(fetch, keys, partition, meta, names)
+        seal = _begin_seal(partition, meta, names)
+        benchmarks: list[_Replies] = []
+        born = _born(names)
+        for start in range(0, len(born), _BENCHMARKS_AT_ONCE):
+            part = born[start : start + _BENCHMARKS_AT_ONCE]
+            benchmarks += _read_heads(keys, part, await fetch(_head_calls(keys, part)))
+        _check_offsets(benchmarks, _offset(meta))
+        for columns in _slices(benchmarks):
+            (values,) = await fetch([("MGET", *(keys.score(replies.key, k) for replies, k in columns))])
+            for (replies, _), value in zip(columns, values, strict=True):
+                replies.columns.append(value)
+        if await changed_since(fetch, keys, meta):
+            return None
+        return _decode_state(seal, partition, meta, benchmarks)
     except _Damaged as damage:
         if await changed_since(fetch, keys, meta):
             return None
+        raise _refusal(keys, str(damage)) from damage
+
+
+async def load_state_at_once(fetch: Fetch, transact: Fetch, keys: Keys, partition: int) -> LoadedState | None:
+    """Load a partition's state in one transaction, for which its writer waits; return None if benchmarks or models were added before it.
+
+    Raises
+    ------
+    StateRefused
+        If what is stored does not match its digests.
+    """
+    (names,) = await fetch([("HGETALL", keys.benchmarks)])
+    born = _born(names)
+    models = await fetch([("GET", keys.of("models", key)) for key, _ in born]) if born else []
+    sizes = [len(unpack_contestants(value or b"")) for value in models]
+    columns = [
+        ("MGET", *(keys.score(key, k) for k in range(size))) for (key, _), size in zip(born, sizes, strict=True) if size
+    ]
+    meta, now, *replies = await transact(
+        [("HGETALL", keys.meta), ("HGETALL", keys.benchmarks), *_head_calls(keys, born), *columns]
+    )
+    if now != names:
+        return None
+    try:
+        seal = _begin_seal(partition, meta, names)
+        heads = len(replies) - len(columns)
+        benchmarks = _read_heads(keys, born, replies[:heads])
+        if [len(each.contestants) for each in benchmarks] != sizes:
+            return None
+        for each, values in zip((each for each in benchmarks if each.contestants), replies[heads:], strict=True):
+            each.columns += values
+        _check_offsets(benchmarks, _offset(meta))
+        return _decode_state(seal, partition, meta, benchmarks)
+    except _Damaged as damage:
         raise _refusal(keys, str(damage)) from damage
 
 
@@ -121,26 +168,25 @@ def _refusal(keys: Keys, damage: str) -> StateRefused:
     )
 
 
-async def _load_state(
-    fetch: Fetch, keys: Keys, partition: int, meta: dict[bytes, bytes], names: dict[bytes, bytes]
-) -> LoadedState | None:
+def _begin_seal(partition: int, meta: dict[bytes, bytes], names: dict[bytes, bytes]) -> PartitionSeal:
+    """Return the digests of the partition itself; raise `_Damaged` unless they match the stored ones."""
     seal = PartitionSeal()
     seal.fields.set(meta)
     seal.names.set(names)
     if b"off" in meta or names:
         _compare(meta.get(FIELD.encode()), seal.digests(_offset(meta)), f"partition {partition}")
+    return seal
+
+
+def _born(names: Mapping[bytes, bytes]) -> list[tuple[str, str]]:
+    """Return key and name of each benchmark, in the order in which they began."""
     born = sorted((*json.loads(value), key.decode()) for key, value in names.items())
-    benchmarks: list[_Replies] = []
-    for start in range(0, len(born), _BENCHMARKS_AT_ONCE):
-        part = born[start : start + _BENCHMARKS_AT_ONCE]
-        benchmarks += await _fetch_heads(fetch, keys, [(key, name) for _, _, name, key in part])
-    _check_offsets(benchmarks, _offset(meta))
-    for columns in _slices(benchmarks):
-        (values,) = await fetch([("MGET", *(keys.score(replies.key, k) for replies, k in columns))])
-        for (replies, _), value in zip(columns, values, strict=True):
-            replies.columns.append(value)
-    if await changed_since(fetch, keys, meta):
-        return None
+    return [(key, name) for _, _, name, key in born]
+
+
+def _decode_state(
+    seal: PartitionSeal, partition: int, meta: dict[bytes, bytes], benchmarks: list[_Replies]
+) -> LoadedState:
     sources, origins = {}, {}
     for name, value in meta.items():
         if name.startswith(b"origin:"):
@@ -156,8 +202,8 @@ async def _load_state(
         benchmarks=[_decode(replies, replies.check_scores()) for replies in benchmarks],
         sources=sources,
         origins=origins,
-        last=tuple(json.loads(meta[b"last"])) if b"last" in meta else None,
-        gaps=_gaps(meta),
+        last=parse_last(meta.get(b"last")),
+        gaps=parse_gaps(meta.get(b"gaps")),
         suspects=read_suspects(meta),
         counters=json.loads(meta.get(b"counters", b"{}")),
     )
@@ -185,16 +231,18 @@ async def changed_since(fetch: Fetch, keys: Keys, meta: Mapping[bytes, bytes]) -
     return bool(now != [meta.get(name.encode()) for name in _GUARD])
 
 
-async def load_times(fetch: Fetch, keys: Keys) -> dict[str, CommitTimes]:
-    """Load the commit times of a partition's benchmarks, by name; they have no digest, so what is no number is all that is noticed.
+async def load_times(fetch: Fetch, keys: Keys, names: Iterable[str] | None = None) -> dict[str, CommitTimes]:
+    """Load the commit times of some benchmarks, by default all, by name; they have no digest, so only what is no number is noticed.
 
     Raises
     ------
     StateRefused
         If a time is not a number.
     """
-    (entries,) = await fetch([("HVALS", keys.benchmarks)])
-    names = [json.loads(entry)[-1] for entry in entries]
+    if names is None:
+        (entries,) = await fetch([("HVALS", keys.benchmarks)])
+        names = [json.loads(entry)[-1] for entry in entries]
+    names = list(names)
     times: dict[str, CommitTimes] = {}
     for start in range(0, len(names), _BENCHMARKS_AT_ONCE):
         part = names[start : start + _BENCHMARKS_AT_ONCE]
@@ -212,13 +260,17 @@ async def load_times(fetch: Fetch, keys: Keys) -> dict[str, CommitTimes]:
     return times
 
 
-async def _fetch_heads(fetch: Fetch, keys: Keys, names: list[tuple[str, str]]) -> list[_Replies]:
-    calls: list[tuple[str | int, ...]] = []
+def _head_calls(keys: Keys, names: list[tuple[str, str]]) -> list[tuple[str | int | bytes, ...]]:
+    """Return the commands that read everything of some benchmarks but their scores."""
+    calls: list[tuple[str | int | bytes, ...]] = []
     for key, _ in names:
         calls += [("HGETALL", keys.of(kind, key)) for kind in ("spec", "verdicts")]
         calls += [("GET", keys.of(kind, key)) for kind in _STRINGS]
-    replies = iter(await fetch(calls))
-    heads = []
+    return calls
+
+
+def _read_heads(keys: Keys, names: list[tuple[str, str]], values: Iterable[Any]) -> list[_Replies]:
+    replies, heads = iter(values), []
     for key, name in names:
         spec, verdicts = next(replies), next(replies)
         strings = {kind: next(replies) or b"" for kind in _STRINGS}
@@ -268,7 +320,7 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         undeclared=undeclared,
         mixed=mixed,
         ended=json.loads(replies.spec.get(b"ended", b"[]")),
-        gaps=_gaps(replies.spec),
+        gaps=parse_gaps(replies.spec.get(b"gaps")),
         redeclared=json.loads(replies.spec.get(b"redeclared", b"false")),
         finding=OrderFinding(*json.loads(replies.spec[b"finding"])) if b"finding" in replies.spec else None,
     )
@@ -280,8 +332,17 @@ def read_suspects(meta: Mapping[bytes, bytes]) -> list[Suspect]:
     return [Suspect(*json.loads(value)) for _, value in entries]
 
 
-def _gaps(fields: Mapping[bytes, bytes]) -> list[Gap]:
-    return [Gap(*gap) for gap in json.loads(fields.get(b"gaps", b"[]"))]
+def parse_gaps(value: bytes | None) -> list[Gap]:
+    """Parse the field ``gaps``; it may be missing."""
+    return [Gap(*gap) for gap in json.loads(value or b"[]")]
+
+
+def parse_last(value: bytes | None) -> tuple[int, str] | None:
+    """Parse the field ``last`` of ``:meta``; it may be missing."""
+    if value is None:
+        return None
+    offset, digest = json.loads(value)
+    return int(offset), str(digest)
 
 
 def _snapshot(data: bytes, off: int) -> PairSnapshot | None:

@@ -11,30 +11,28 @@ from monitor.background import in_background
 from monitor.crash_points import crash_point
 from monitor.engine.state.delta import Delta, PairSnapshot, StoredState
 from monitor.retries import RetryPolicy
-from monitor.store.commit_times import CommitTimes
-from monitor.store.errors import StaleState, StateRefused, StoreError
-from monitor.store.layout import check_topic, origin_secret_key, pack_snapshot
-from monitor.store.load import load_state, load_times
+from monitor.store.errors import StaleState
+from monitor.store.layout import origin_secret_key, pack_snapshot
 from monitor.store.outbox import StoredOutbox
 from monitor.store.script_call import ScriptCall, commit_call
 from monitor.store.seal import PartitionSeal
 from monitor.store.server.connection import Connection
-from monitor.store.versions import VERSIONS, check_meta
+from monitor.store.state_reader import StateReader
 
 _SCRIPT: Final = files(__package__).joinpath("commit.lua").read_text("utf-8")
-_LOAD_ATTEMPTS: Final = 10
 
 
-class RedisStore(StoredOutbox):
+class RedisStore(StateReader, StoredOutbox):
     """The stored state of one topic, for one writer; open it with `RedisStore.open`.
 
     A delta is written whole or not at all, and only at the offset it was made for. A writer with an older state (a worker that was taken
     for dead, or any worker after the server lost its last writes) gets `StaleState` and loads again: the log is the truth.
     """
 
-    def __init__(self, connection: Connection, topic: str, writer: str) -> None:
+    def __init__(self, connection: Connection, topic: str) -> None:
         super().__init__(connection, topic)
-        self.writer = writer
+        self.writer = uuid.uuid4().hex
+        """Names this writer in the state; never used again, not even by a restart of the same worker."""
         self._script = connection.client.register_script(_SCRIPT)
         self._sequence = count(1)
         self._with_offset: set[int] = set()
@@ -51,48 +49,10 @@ class RedisStore(StoredOutbox):
         *,
         retries: RetryPolicy | None = None,
     ) -> Self:
-        """Connect to a server and check that it can hold a state.
-
-        Parameters
-        ----------
-        target : str or mapping
-            A URL (redis://, rediss://, unix://, redis+sentinel://, redis+cluster://), or keyword arguments of `redis.asyncio.Redis`.
-        topic : str
-            Name of the topic: 1-249 of A-Z a-z 0-9 . _ -.
-        writer_id : str, optional
-            Names this writer in the state. Never reuse one, not even for a restart of the same worker; default: a random one.
-
-        Raises
-        ------
-        StoreUnavailable
-            If the server does not answer within the timeout.
-        StateRefused
-            If it evicts keys, is too old, or refuses the login.
-        ValueError
-            If the topic or the URL cannot be used.
-        """
-        check_topic(topic)
-        connection = Connection(target, retries or RetryPolicy())
-        try:
-            await connection.check_server()
-        except BaseException:
-            await connection.close()
-            raise
-        return cls(connection, topic, writer_id or uuid.uuid4().hex)
-
-    async def answers(self) -> bool:
-        """Return whether the server answers now; there is no retry."""
-        return await self._connection.answers(self._keys(0).meta)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the connections; committed state stays."""
-        await self._connection.close()
+        """Connect to a server as `StateReader.open`; `writer_id` names this writer in the state, by default a random one."""
+        store = await super().open(target, topic, retries=retries)
+        store.writer = writer_id or store.writer
+        return store
 
     async def bind_log(self, partition: int, identity: str, *, earlier: str | None = None) -> None:
         """Bind a partition's state to its log the first time, and check that it is the same log from then on.
@@ -117,11 +77,7 @@ class RedisStore(StoredOutbox):
             await self._connection.fetch([("HSET", keys.meta, "log", identity)])
             return
         if (bound := reply.decode()) != identity:
-            raise StateRefused(
-                f"the state {keys.tag} at {self._connection.address} belongs to another log ({bound}), not to this one ({identity}); use "
-                "that log, or another topic name or data directory for this one. If the other log is permanently gone, "
-                f"delete the keys {keys.tag}:*; this log is then folded from its start"
-            )
+            raise self._other_log(partition, bound, identity)
 
     async def origin_secret(self) -> bytes:
         """Return the key with which the workers of this topic sign origins; the first worker draws it."""
@@ -130,31 +86,11 @@ class RedisStore(StoredOutbox):
         return bytes(secret)
 
     async def load(self, partition: int) -> StoredState:
-        """Load the state of a partition; one that was never written has offset 0.
-
-        Raises
-        ------
-        StateRefused
-            If another version of this program wrote it, or it does not match its digests.
-        """
-        keys = self._keys(partition)
-        (values,) = await self._connection.fetch([("HMGET", keys.meta, "off", *VERSIONS)])
-        fields = zip((b"off", *map(str.encode, VERSIONS)), values, strict=True)
-        check_meta({name: value for name, value in fields if value is not None}, keys.tag, self._connection.address)
-        for _ in range(_LOAD_ATTEMPTS):
-            loaded = await load_state(self._connection.fetch, keys, partition)
-            if loaded is not None:
-                (self._with_offset.add if loaded.state.off else self._with_offset.discard)(partition)
-                self._seals[partition] = loaded.state.off, loaded.seal
-                return loaded.state
-        raise StoreError(
-            f"the state of partition {partition} changed in each of {_LOAD_ATTEMPTS} attempts to load it; stop the other worker that "
-            "writes to it"
-        )
-
-    async def commit_times(self, partition: int) -> dict[str, CommitTimes]:
-        """Return the stored commit times, by benchmark."""
-        return await load_times(self._connection.fetch, self._keys(partition))
+        """Load the state of a partition as `StateReader.load`, to continue writing from there."""
+        loaded = await self._load(partition)
+        (self._with_offset.add if loaded.state.off else self._with_offset.discard)(partition)
+        self._seals[partition] = loaded.state.off, loaded.seal
+        return loaded.state
 
     async def commit(self, delta: Delta, at: float = 0.0) -> None:
         """Write the changes of a chunk, all or none.

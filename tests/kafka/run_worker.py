@@ -1,8 +1,11 @@
 """A `rankwatch run` in a process of its own, and what it has logged."""
 
 import contextlib
+import http.client
 import json
 import signal
+import urllib.error
+import urllib.request
 
 from tests import forked
 from tests.commands import PATIENCE, RANKWATCH, environment, until
@@ -12,11 +15,13 @@ from tests.redis_server import RedisServer
 class RunWorker:
     """One worker of the service; `number` is for messages of tests."""
 
+    verb = "run"
+
     def __init__(self, broker_url, redis_url, path, number=0, *, fresh=False, **env):
         self.number = number
         self.path = path
-        command = [RANKWATCH, "run", "--broker", broker_url, "--redis-url", redis_url, "--port", "0"]
-        quick = {"RANKWATCH_SNAPSHOT_SECONDS": "0.3"} | env
+        command = [RANKWATCH, self.verb, "--broker", broker_url, "--redis-url", redis_url]
+        quick = {"RANKWATCH_SNAPSHOT_SECONDS": "0.3", "RANKWATCH_PORT": "0"} | env
         with self.path.open("w") as log:
             self.process = forked.start(command, fresh=fresh, env=environment(**quick), stdout=log, stderr=log)
 
@@ -55,6 +60,32 @@ class RunWorker:
     def signal(self, number):
         """Send a signal."""
         self.process.send_signal(number)
+
+
+class RunReader(RunWorker):
+    """One reader of the service."""
+
+    verb = "serve"
+
+    def get(self, path):
+        """Status, headers and body of an answer."""
+        return get(self.url() + path)
+
+    def ready(self):
+        """Whether it shows its state."""
+        return self.code is None and self.lines("started") and self.get("/readyz")[0] == 200
+
+
+def get(url, timeout=30):
+    """Status, headers (lower case) and body of an answer; status 0 where there is none."""
+    try:
+        with urllib.request.urlopen(url, timeout=timeout) as answer:
+            return answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, {k.lower(): v for k, v in error.headers.items()}, error.read().decode()
+    except (OSError, http.client.HTTPException) as error:
+        return 0, {}, repr(error)
 
 
 @contextlib.contextmanager

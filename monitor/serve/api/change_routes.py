@@ -50,12 +50,17 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
         newest: Newest = False,  # noqa: FBT002 - a query parameter
     ) -> ChangePage:
         """List verdict changes in log order. Pages are stable: new changes only come after the last one."""
-        history = history_of(benchmark)
-        if newest:
-            latest = history.latest(limit, reports.may_read)
-            return ChangePage(changes=latest, next=latest[0].id if latest else after)
-        page = history.after(_position(after), limit, reports.may_read)
-        return ChangePage(changes=page, next=page[-1].id if page else after)
+        start = _position(after)
+
+        def page() -> ChangePage:
+            history = history_of(benchmark)
+            if newest:
+                latest = history.latest(limit, reports.may_read)
+                return ChangePage(changes=latest, next=latest[0].id if latest else after)
+            changes = history.after(start, limit, reports.may_read)
+            return ChangePage(changes=changes, next=changes[-1].id if changes else after)
+
+        return await reports.read(page, None if benchmark is None else [benchmark])
 
     @routes.get(
         "/stream",
@@ -96,11 +101,12 @@ async def _server_sent_events(
 ) -> AsyncIterator[bytes]:
     """Yield changes after a position as they come, the benchmarks that moved, and heartbeats in between."""
     seen: dict[str, int] = {}
+    names = None if benchmark is None else [benchmark]
     yield b"retry: 2000\n\n"
     async with watcher.subscribe():
         while not watcher.stopped:
             version = watcher.version
-            while batch := history.after(position, _BATCH, reports.may_read):
+            while batch := await reports.read(lambda: history.after(position, _BATCH, reports.may_read), names):  # noqa: B023 - it runs now
                 yield b"".join(_frame("change", change.model_dump_json(), change.id) for change in batch)
                 position = parse_change_id(batch[-1].id)
             updates = _updates(reports, benchmark, seen)

@@ -45,7 +45,9 @@ class Intake(Protocol):
     """Appends requests to the log."""
 
     async def append(self, submission: Submission) -> str:
-        """Append the declarations, then the events and the ends of runs; return their position once all of it is durable.
+        """Append the declarations, then the events and the ends of runs; return the offsets after them once all of it is durable.
+
+        The offsets are as `monitor.serve.log_position.format_offsets` writes them.
 
         Raises
         ------

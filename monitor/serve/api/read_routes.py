@@ -103,19 +103,23 @@ def _add_reports(routes: APIRouter, reports: ReportCache) -> None:
         cursor: Cursor = None,
     ) -> ConflictPage:
         """List the scores that contradict an earlier one, page by page: item, model, the score that counts and the refused one."""
-        benchmark = reports.benchmarks().get(name)
-        if benchmark is None:
-            raise unknown_benchmark(name)
-        start, listed = int(cursor or 0), listed_conflicts(benchmark, model)
-        end = start + limit
-        _, by_model = counts_by_model(benchmark)
-        return ConflictPage(
-            benchmark=name,
-            conflicts=list(conflict_rows(benchmark, model, start, end)),
-            total=benchmark.counters["conflicts"] if model is None else by_model.get(model, 0),
-            listed=listed,
-            next_cursor=str(end) if end < listed else None,
-        )
+
+        def page() -> ConflictPage:
+            benchmark = reports.benchmarks().get(name)
+            if benchmark is None:
+                raise unknown_benchmark(name)
+            start, listed = int(cursor or 0), listed_conflicts(benchmark, model)
+            end = start + limit
+            _, by_model = counts_by_model(benchmark)
+            return ConflictPage(
+                benchmark=name,
+                conflicts=list(conflict_rows(benchmark, model, start, end)),
+                total=benchmark.counters["conflicts"] if model is None else by_model.get(model, 0),
+                listed=listed,
+                next_cursor=str(end) if end < listed else None,
+            )
+
+        return await reports.read(page, [name])
 
     @routes.get("/benchmarks/{name:path}", response_model=Report, responses=TOO_MANY_PAIRS)
     async def benchmark(name: str, pairs: Which = "adjacent") -> Response:

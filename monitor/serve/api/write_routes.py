@@ -21,6 +21,7 @@ from monitor.serve.api.problems import ProblemError, fault_detail, validation_pr
 from monitor.serve.api.read_routes import unknown_benchmark
 from monitor.serve.api.refusals import refuse
 from monitor.serve.api.writing import WriteRules, Writing
+from monitor.serve.log_position import note_position, parse_offsets
 from monitor.serve.report_cache import ReportCache
 from schemas.api import Accepted, DeclarationTaken, EndTaken, RunName
 from schemas.decode import Fault, validate_body
@@ -261,9 +262,11 @@ def _check(reports: ReportCache, intake: Intake, declaration: Declaration) -> No
 async def _append(intake: Intake, submission: Submission) -> str:
     try:
         caller = current_caller()
-        return await intake.append(submission._replace(producer=caller.name if caller.signed_in else None))
+        place = await intake.append(submission._replace(producer=caller.name if caller.signed_in else None))
     except IntakeError as error:
         raise ProblemError(503, str(error), headers={"Retry-After": "5"}) from error
+    note_position(parse_offsets(place))
+    return place
 
 
 async def _until(condition: Callable[[], bool]) -> bool:

@@ -1,9 +1,10 @@
 """Define every metric once: name, kind, unit, labels and help. docs/reference/metrics.md is generated from this table."""
 
 from functools import partial
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 Kind = Literal["counter", "gauge", "histogram", "info"]
+Mode = Literal["watch", "run", "serve"]
 
 BENCHMARK: Final = ("benchmark",)
 PAIR: Final = ("benchmark", "model_a", "model_b")
@@ -27,8 +28,8 @@ class Metric(NamedTuple):
     buckets: tuple[float, ...] = ()
     of_process: bool = False
     """Whether it is a metric of the process, not computed from the state."""
-    service_only: bool = False
-    """Whether only `rankwatch run` exports it."""
+    modes: tuple[Mode, ...] = get_args(Mode)
+    """The commands that export it."""
 
     @property
     def exposed(self) -> str:
@@ -74,7 +75,10 @@ BENCHMARK_INFO = _info(
     "Declared order policy, family policy and mixture.",
 )
 OWNED = _gauge(
-    "rankwatch_benchmark_owned", BENCHMARK, "1 for a benchmark of this worker; the sum over all workers is 1."
+    "rankwatch_benchmark_owned",
+    BENCHMARK,
+    "1 for a benchmark of this worker; the sum over all workers is 1.",
+    modes=("watch", "run"),
 )
 ITEMS = _gauge("rankwatch_items", BENCHMARK, "Items seen.")
 EFFECTIVE_CLUSTERS = _gauge(
@@ -215,7 +219,9 @@ QUARANTINED = _gauge(
     "Benchmarks that are set aside; `rankwatch quarantine list` names them.",
     of_process=True,
 )
-PARTITION_OWNED = _gauge("rankwatch_partition_owned", PARTITION, "1 for a partition of this worker.")
+PARTITION_OWNED = _gauge(
+    "rankwatch_partition_owned", PARTITION, "1 for a partition of this worker.", modes=("watch", "run")
+)
 PARTITIONS = _gauge("rankwatch_partitions", (), "Partitions of the log.")
 RECORDS = _counter("rankwatch_records", PARTITION, "Records of the log folded.")
 DEAD_LETTERS = _counter("rankwatch_dead_letters", PARTITION, "Records that were rejected, kept as dead letters.")
@@ -239,7 +245,24 @@ STALE_COMMITS = _counter(
 READY = _gauge("rankwatch_ready", (), "1 if /readyz reports ready.")
 STORE_UP = _gauge("rankwatch_store_up", (), "1 if Redis or Valkey answered the last check.", of_process=True)
 BROKER_UP = _gauge(
-    "rankwatch_broker_up", (), "1 if the brokers answered the last check.", of_process=True, service_only=True
+    "rankwatch_broker_up", (), "1 if the brokers answered the last check.", of_process=True, modes=("run", "serve")
+)
+STALENESS = _gauge(
+    "rankwatch_staleness_seconds",
+    (),
+    "Age of the state shown: time since the end of the log was seen that it has reached.",
+    of_process=True,
+    modes=("serve",),
+)
+UNCONFIRMED = _gauge(
+    "rankwatch_unconfirmed_records", PARTITION, "Offsets that are folded and not stored yet.", modes=("serve",)
+)
+RELOADS = _counter(
+    "rankwatch_reloads",
+    (),
+    "Partitions that a reader loaded again: its records had left the log, or differed from those of the store.",
+    of_process=True,
+    modes=("serve",),
 )
 OUTBOX = _gauge("rankwatch_outbox_entries", PARTITION, "Verdict changes that wait for a publisher.", of_process=True)
 RELAYED = _counter(

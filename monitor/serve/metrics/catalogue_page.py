@@ -1,10 +1,10 @@
 """Generate docs/reference/metrics.md from the catalogue: `python -m monitor.serve.metrics.catalogue_page`."""
 
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 from monitor.report.metrics_view import PAIR_CAP
-from monitor.serve.metrics.catalogue import CATALOGUE
+from monitor.serve.metrics.catalogue import CATALOGUE, Metric, Mode
 from monitor.serve.metrics.collector import MODEL_CAP
 from monitor.serve.report_cache import COOLDOWN, QUICK_SECONDS
 
@@ -40,11 +40,18 @@ Procedures: `fixed_n`, `bonferroni`, `holm`, `benjamini_hochberg` and `clustered
 """
 
 
+def _exported_by(metric: Metric) -> str:
+    """Return the sentence on a metric that not every command exports."""
+    if metric.modes == get_args(Mode):
+        return ""
+    commands = " and ".join(f"`{mode}`" for mode in metric.modes)
+    return f" Only {commands} {'exports' if len(metric.modes) == 1 else 'export'} it."
+
+
 def render() -> str:
     """Return docs/reference/metrics.md."""
     rows = [
-        f"| `{m.exposed}` | {m.kind} | {', '.join(m.labels)} | {m.series} | {m.help}"
-        f"{' Only `rankwatch run` exports it.' if m.service_only else ''} |\n"
+        f"| `{m.exposed}` | {m.kind} | {', '.join(m.labels)} | {m.series} | {m.help}{_exported_by(m)} |\n"
         for m in CATALOGUE
     ]
     return _HEAD + "".join(rows)

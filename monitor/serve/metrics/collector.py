@@ -28,7 +28,7 @@ MODEL_CAP: Final = 500
 class WorkerInfo(NamedTuple):
     """Facts about the worker that its metrics export."""
 
-    mode: str
+    mode: catalogue.Mode
     topic: str
     group: str
     webhook: bool
@@ -53,16 +53,25 @@ class MetricsCollector:
         return self._collect().text(openmetrics=openmetrics) + encode(self._registry), content_type
 
     def _collect(self) -> Exposition:
-        exposition = Exposition(metric for metric in catalogue.CATALOGUE if not metric.of_process)
+        exposition = Exposition(
+            metric for metric in catalogue.CATALOGUE if not metric.of_process and self._worker.mode in metric.modes
+        )
         worker = self._worker
         ends = worker.log_end()
         for partition in self._reports.partitions:
             _add_partition(partition, ends.get(partition.number), exposition)
+            if worker.mode != "serve":
+                exposition.add(catalogue.PARTITION_OWNED, 1, str(partition.number))
+            else:
+                ahead = partition.off - self._reports.committed(partition.number)
+                exposition.add(catalogue.UNCONFIRMED, max(0, ahead), str(partition.number))
         exposition.add(catalogue.REJECTED, sum(p.counters["rejected"] for p in self._reports.partitions), "")
         exposition.add(catalogue.PARTITIONS, worker.partitions())
         exposition.add(catalogue.READY, worker.ready())
         for name, benchmark in sorted(self._reports.benchmarks().items()):
             _add_benchmark(benchmark, self._reports.metrics_view(name), self._reports.commit_times(name), exposition)
+            if worker.mode != "serve":
+                exposition.add(catalogue.OWNED, 1, name)
         exposition.add(catalogue.BUILD, 1, program_version(), str(STATISTICS_VERSION), str(STATE_VERSION))
         webhook = "yes" if worker.webhook else "no"
         exposition.add(catalogue.CONFIGURATION, 1, worker.mode, worker.topic, worker.group, str(PAIR_CAP), webhook)
@@ -72,7 +81,6 @@ class MetricsCollector:
 def _add_partition(partition: Partition, end: int | None, exposition: Exposition) -> None:
     number = str(partition.number)
     counters = partition.counters
-    exposition.add(catalogue.PARTITION_OWNED, 1, number)
     exposition.add(catalogue.LOG_POSITION, partition.off, number)
     if end is not None:
         exposition.add(catalogue.LOG_END, end, number)
@@ -89,7 +97,6 @@ def _add_benchmark(benchmark: Benchmark, view: MetricsView, times: CommitTimes, 
     for counter in (catalogue.EVENTS, catalogue.DUPLICATES, catalogue.CONFLICTS, catalogue.REJECTED):
         exposition.add(counter, benchmark.counters[counter.name.removeprefix("rankwatch_")], name)
     exposition.add(catalogue.BENCHMARK_INFO, 1, name, spec.order.policy, spec.family.policy, spec.mixture)
-    exposition.add(catalogue.OWNED, 1, name)
     if times.last:
         exposition.add(catalogue.LAST_EVENT, times.last, name)
     exposition.add(catalogue.ITEMS, benchmark.items, name)

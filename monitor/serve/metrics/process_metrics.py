@@ -1,5 +1,6 @@
 """Metrics of this process. Unlike the others they are not part of the state, so they restart at 0."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -30,7 +31,7 @@ class ProcessMetrics:
         self.source_gap = self._make(Gauge, catalogue.SOURCE_GAP)
 
     def add_broker(self) -> Gauge:
-        """Return the gauge for the brokers; only `rankwatch run` has brokers."""
+        """Return the gauge for the brokers; `rankwatch watch` has none."""
         gauge: Gauge = self._make(Gauge, catalogue.BROKER_UP)
         return gauge
 
@@ -42,6 +43,12 @@ class ProcessMetrics:
                 name = "other"
             self._producers.add(name)
         self.conflicts.labels(name).inc(count)
+
+    def add_reader(self, age: Callable[[], float]) -> Counter:
+        """Export the age of the state of a reader; return the counter of its reloads."""
+        self._make(Gauge, catalogue.STALENESS).set_function(age)
+        reloads: Counter = self._make(Counter, catalogue.RELOADS)
+        return reloads
 
     def add_partition(self, partition: int) -> None:
         """Start the series of a partition."""

@@ -73,9 +73,15 @@ class Connection:
 
     async def fetch(self, calls: Calls) -> list[Any]:
         """Run commands in one round trip; after a lost connection all of them run again, so each must be idempotent."""
+        return await self._pipeline(calls, transaction=False)
 
+    async def transact(self, calls: Calls) -> list[Any]:
+        """Run commands as `fetch`, with no other client's command between them; their keys must share a slot."""
+        return await self._pipeline(calls, transaction=True)
+
+    async def _pipeline(self, calls: Calls, *, transaction: bool) -> list[Any]:
         async def once() -> list[Any]:
-            async with self.client.pipeline(transaction=False) as pipeline:
+            async with self.client.pipeline(transaction=transaction) as pipeline:
                 for call in calls:
                     pipeline.execute_command(*call)
                 return list(await pipeline.execute())

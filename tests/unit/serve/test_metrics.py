@@ -42,10 +42,12 @@ def scored(skills, items, seed=1):
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
-def metrics(made, kept=None):
-    worker = WorkerInfo("run", "evals", "group", False, lambda: 8, lambda: {4: made.off + 7}, lambda: True)
+def metrics(made, kept=None, mode="run"):
+    worker = WorkerInfo(mode, "evals", "group", False, lambda: 8, lambda: {4: made.off + 7}, lambda: True)
     process_metrics = ProcessMetrics()
     process_metrics.add_broker()
+    if mode == "serve":
+        process_metrics.add_reader(lambda: 0.5)
     return MetricsCollector(kept or ReportCache(lambda: [made]), worker, process_metrics.registry)
 
 
@@ -172,18 +174,19 @@ def test_a_pair_that_shares_everything_and_is_undecided_is_exhausted():
     assert value(values, "pair_status", benchmark="bench", model_a="a", model_b="b", status="exhausted") == 1
 
 
-def test_both_formats_have_the_same_value_of_every_metric_of_the_catalogue():
+@pytest.mark.parametrize("mode", ["run", "serve"])
+def test_both_formats_have_the_same_value_of_every_metric_of_the_catalogue(mode):
     made = partition(scored(SKILLS, 40), items=60)
     read = {}
     for accept, parse in ((OPENMETRICS, text_string_to_metric_families), ("", families_of_plain_text)):
-        text, content_type = metrics(made).scrape(accept)
+        text, content_type = metrics(made, mode=mode).scrape(accept)
         assert content_type.startswith("application/openmetrics-text" if accept else "text/plain; version=0.0.4")
         families = list(parse(text.decode()))
         read[accept] = {
             key: number for key, number in by_name_and_labels(families).items() if not key[0].endswith("_created")
         }
         described = {family.name: (family.type, family.documentation) for family in families}
-        for metric in CATALOGUE:
+        for metric in (metric for metric in CATALOGUE if mode in metric.modes):
             name = metric.name if metric.kind == "counter" or accept else metric.exposed
             kind = "gauge" if metric.kind == "info" and not accept else metric.kind
             assert described[name] == (kind, metric.help)

@@ -1,0 +1,116 @@
+"""Load one partition from the store, and fold chunks of its log: what a worker and a reader share."""
+
+import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+import structlog
+
+from monitor.app.turns import in_turns
+from monitor.background import in_background
+from monitor.engine.chunk import Chunk
+from monitor.engine.limits import Limits
+from monitor.engine.partition import Partition
+from monitor.engine.slices import Pace
+from monitor.engine.state.delta import Delta, StoredState
+from monitor.engine.state.pairs import pair_count
+from monitor.serve.metrics.process_metrics import ProcessMetrics
+from monitor.state_lock import StateLock
+from monitor.store.commit_times import CommitTimes
+
+log = structlog.get_logger()
+
+_LARGE: Final = 100_000
+"""Pairs of a state; a benchmark counts as a hundred."""
+
+
+def _is_large(stored: StoredState) -> bool:
+    """Return whether restoring a state takes long enough for others to wait."""
+    return sum(100 + pair_count(len(benchmark.contestants)) for benchmark in stored.benchmarks) > _LARGE
+
+
+class FoldCrashed(Exception):  # noqa: N818 - what happened
+    """The engine raised an error that is its own: not of the store, the brokers or the machine."""
+
+
+class FoldedPartition:
+    """The fold of one partition in memory.
+
+    Parameters
+    ----------
+    number : int
+        The partition.
+    owner : callable, optional
+        Maps the name of a benchmark to its partition; None: this partition owns all.
+    state : StateLock, optional
+        Held while the state changes; who holds it may read the state in a thread.
+
+    Attributes
+    ----------
+    partition : Partition
+        The state; another object after each load.
+    committed : int
+        The log is folded, and the fold stored, up to this offset.
+    last : tuple of int and str, or None
+        Offset and digest of the last folded record.
+    commit_times : dict of str to CommitTimes
+        By benchmark, for the metrics.
+    """
+
+    partition: Partition
+
+    def __init__(
+        self,
+        number: int,
+        *,
+        owner: Callable[[str], int] | None = None,
+        limits: Limits | None = None,
+        process_metrics: ProcessMetrics | None = None,
+        state: StateLock | None = None,
+    ) -> None:
+        self.number = number
+        self._owner, self._limits = owner, limits
+        self._state, self._pace = state or StateLock(), Pace()
+        self._process_metrics = process_metrics or ProcessMetrics()
+        self._torn = False
+        """Whether a fold has ended within a chunk: the state in memory is then between two offsets, and is never stored."""
+        self.committed = 0
+        self.last: tuple[int, str] | None = None
+        self.commit_times: dict[str, CommitTimes] = {}
+
+    async def _restore(self, stored: StoredState) -> None:
+        """Replace the state in memory by a stored one."""
+        self.last = stored.last
+        restore = partial(Partition.restore, stored, self._limits, self._owner)
+        # The sums of large benchmarks take seconds, in which probes are answered.
+        self.partition = await in_background(restore) if _is_large(stored) else restore()
+        self._torn = False
+
+    async def _fold(self, chunk: Chunk) -> Delta:
+        """Fold a chunk in memory; between its slices others have their turns.
+
+        Raises
+        ------
+        FoldCrashed
+            If a record of it crashes the fold.
+        """
+        self._torn = True
+        with self._process_metrics.fold_seconds.time():
+            try:
+                delta = await in_turns(self.partition.fold_in_slices(chunk, self._pace), self._pace, self._state)
+            except MemoryError:
+                raise  # of the machine, not of a record
+            except Exception as error:
+                log.error(  # noqa: TRY400 - the locals of a traceback are questions of an evaluation
+                    "a chunk crashes the fold",
+                    partition=self.number,
+                    offset=chunk.start,
+                    end=chunk.end,
+                    error=repr(error)[:200],
+                    place="".join(traceback.format_tb(error.__traceback__)[-2:]),
+                )
+                raise FoldCrashed from error
+        self._torn = False
+        self.last = delta.last or self.last
+        return delta

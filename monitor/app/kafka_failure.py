@@ -1,0 +1,27 @@
+"""End a process over Kafka: a log that cannot be read stays in the metrics for a while, and errors of the client get our words."""
+
+import asyncio
+from collections.abc import Awaitable
+
+import structlog
+from aiokafka.errors import KafkaError
+
+from monitor.app.source_topic import SourceGap
+from monitor.logs.errors import OffsetOutOfRange, TopicChanged
+from monitor.publish.kafka_errors import broker_error
+from monitor.serve.metrics.process_metrics import ProcessMetrics
+
+log = structlog.get_logger()
+
+
+async def linger(failed: Awaitable[None], process_metrics: ProcessMetrics, seconds: float, addresses: str) -> None:
+    """Await a failure and raise it; a gap in the log stays in the metrics for some seconds first."""
+    try:
+        await failed
+    except (SourceGap, OffsetOutOfRange, TopicChanged) as error:
+        process_metrics.source_gap.set(1)
+        log.error("the log cannot be read", reason=str(error), ends_in_seconds=seconds)  # noqa: TRY400
+        await asyncio.sleep(seconds)
+        raise
+    except KafkaError as error:
+        raise broker_error(error, addresses) from error

@@ -1,0 +1,37 @@
+"""`rankwatch serve`: the read side of the service over Kafka and Redis."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from monitor.cli.shared.options import HostOption, PortOption, TopicOption, option
+from monitor.cli.shared.service import BrokerOption, RedisOption, run_service
+
+if TYPE_CHECKING:
+    from monitor.app.reader import Reader
+    from monitor.logs.kafka_settings import KafkaSettings
+    from monitor.settings import Settings
+
+
+def serve(
+    broker: BrokerOption = None,
+    redis_url: RedisOption = None,
+    topic: TopicOption = None,
+    benchmarks: Annotated[
+        str | None, option("--benchmarks", "show only benchmarks whose names match, as in 'mmlu*'", metavar="GLOB")
+    ] = None,
+    host: HostOption = None,
+    port: PortOption = None,
+) -> None:
+    """Serve the page, API and metrics of all benchmarks that the workers fold.
+
+    A reader loads the state from Redis, follows the topic from there, and writes neither to Redis nor to the consumer group. Run any number
+    behind a load balancer: at the same offset of the log all of them give the same answer.
+
+    Example: rankwatch serve --broker kafka://localhost:9092 --redis-url redis://localhost:6379
+    """
+
+    def make(settings: "Settings", kafka: "KafkaSettings") -> "Reader":
+        from monitor.app.reader import Reader
+
+        return Reader(settings, kafka, benchmarks)
+
+    run_service(make, broker_url=broker, redis_url=redis_url, topic=topic, host=host, port=port)

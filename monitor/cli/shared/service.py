@@ -1,0 +1,66 @@
+"""What `run` and `serve` share: the settings that they need, and how they run to their end."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from monitor.cli.shared.errors import USAGE, end_at_once, stop
+from monitor.cli.shared.options import option
+
+if TYPE_CHECKING:
+    from monitor.app.process import ServedProcess
+    from monitor.logs.kafka_settings import KafkaSettings
+    from monitor.settings import Settings
+
+BrokerOption = Annotated[str | None, option("--broker", "kafka://host:port\\[,host:port]\\[/topic]", metavar="URL")]
+RedisOption = Annotated[str | None, option("--redis-url", "redis://host:port of the state", metavar="URL")]
+
+Make = Callable[["Settings", "KafkaSettings"], "ServedProcess"]
+"""Makes the process for its settings."""
+
+
+def run_service(make: Make, **flags: Any) -> None:  # noqa: ANN401 - the values of flags, None where one is not given
+    """Run a process over Kafka and Redis until a signal or an error ends it."""
+    end_at_once()
+    from monitor.cli.shared.process import log_json, run_to_end
+    from monitor.cli.shared.settings import read_settings
+    from monitor.logs.kafka_settings import split_url
+
+    settings = read_settings(**flags)
+    log_json()
+    if settings.broker_url is None:
+        stop("no broker is set; give --broker kafka://host:port (or RANKWATCH_BROKER_URL)", USAGE)
+    if settings.redis_url is None:
+        stop("no Redis is set; give --redis-url redis://host:port (or RANKWATCH_REDIS_URL)", USAGE)
+    try:
+        addresses, url_topic = split_url(settings.broker_url)
+    except ValueError as error:
+        stop(f"--broker: {error}", USAGE)
+    if url_topic:
+        settings = settings.model_copy(update={"topic": url_topic})
+    run_to_end(_serve(make, settings, addresses))
+
+
+async def _serve(make: Make, settings: "Settings", addresses: str) -> None:
+    from contextlib import AsyncExitStack
+
+    import structlog
+
+    from monitor.cli.shared.kafka import kafka_settings
+    from monitor.cli.shared.stopping import Stopping
+
+    stopping = Stopping(settings.drain_seconds)
+    log = structlog.get_logger()
+    service = make(settings, kafka_settings(addresses, settings))
+    try:
+        async with AsyncExitStack() as stack:
+            await stopping.unless_requested(stack.enter_async_context(service))
+            if not stopping.requested:
+                url = service.web.url if service.web else None
+                log.info("started", url=url, topic=settings.topic, group=settings.group)
+                await stopping.unless_requested(service.failed())
+            log.info("stopping")
+    except TimeoutError:
+        stop(
+            f"the brokers at {addresses} did not answer within {settings.start_seconds:g} s; check that they run and the address"
+        )
+    log.info("stopped")

@@ -1,0 +1,75 @@
+"""What a report of each prefix of a topic shows: every answer of a reader has to be one of them, at the offset that it names."""
+
+import asyncio
+import json
+
+from monitor.engine.chunk import ORIGIN_HEADER, Chunk
+from monitor.engine.origins import OriginKey
+from monitor.engine.ownership import owner
+from monitor.engine.partition import Partition
+from monitor.serve.log_position import parse_offsets
+from monitor.serve.report_cache import ReportCache
+from tests.kafka.records import read_all
+
+
+class Prefixes:
+    """Folds the records of a topic once, and compares the answers that were given at each offset.
+
+    Parameters
+    ----------
+    secret, log
+        Of the origins of republished records, and the identity of the log.
+    """
+
+    def __init__(self, cluster, topic, partitions, secret, log):
+        self.count = partitions
+        key = OriginKey(secret, log)
+        self.logs = {number: [] for number in range(partitions)}
+        for record in asyncio.run(read_all(cluster, topic)):
+            origin = dict(record.headers).get(ORIGIN_HEADER)
+            verified = None if origin is None else key.verify(origin, record.partition, record.value or b"")
+            self.logs[record.partition].append((record.offset, record.value or b"", verified, record.key))
+
+    def check(self, answers):
+        """Check answers to GET /api/v1/summaries and /api/v1/benchmarks/<name>?pairs=all: (name or None, header, body)."""
+        wanted = {number: set() for number in range(self.count)}
+        for _, header, _ in answers:
+            for number, offset in parse_offsets(header).items():
+                wanted[number].add(offset)
+        summaries, reports = {}, {}
+        for number, offsets in wanted.items():
+            named = {
+                (parse_offsets(header)[number], name)
+                for name, header, _ in answers
+                if name is not None and number in parse_offsets(header)
+            }
+            for offset, cache in self._prefixes(number, sorted(offsets)):
+                summaries[number, offset] = [json.loads(each.model_dump_json()) for each in cache.summaries()]
+                for name in {name for at, name in named if at == offset}:
+                    report = cache.benchmark_report(name, "all")
+                    reports[name, offset] = None if report is None else json.loads(report.model_dump_json())
+        for name, header, body in answers:
+            offsets = parse_offsets(header)
+            if name is None:
+                expected = [each for item in offsets.items() for each in summaries[item]]
+                assert json.loads(body) == sorted(expected, key=lambda each: each["benchmark"]), header
+                assert len(offsets) == self.count
+            else:
+                (offset,) = offsets.values()
+                assert json.loads(body)["benchmarks"] == [reports[name, offset]], (name, header)
+
+    def _prefixes(self, number, offsets):
+        """Yield each offset, and the reports of the fold of the log up to there."""
+        partition = Partition(number, owner=lambda name: owner(name, self.count))
+        cache = ReportCache(lambda: [partition])
+        log, done = self.logs[number], 0
+        for offset in offsets:
+            part = []
+            while done < len(log) and log[done][0] < offset:
+                part.append(log[done])
+                done += 1
+            if offset > partition.off:
+                places, values, origins, keys = zip(*part, strict=True) if part else ((), (), (), ())
+                chunk = Chunk(number, partition.off, offset, places, values, origins if any(origins) else None, keys)
+                partition.fold(chunk)
+            yield offset, cache

@@ -19,6 +19,7 @@ NAMES = (
     "peers",
     "ingest",
     "start_up",
+    "formats",
     "fold",
     "verdicts",
     "evaluation",

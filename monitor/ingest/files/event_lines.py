@@ -7,8 +7,9 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from monitor.ingest.files.streams import is_record
-from schemas.decode import BOM, Checker, Fault, check_object
+from schemas.decode import BOM, Checker, Fault, check_object, plain_text
 from schemas.events import EventFields
+from schemas.names import MAX_NAME_LENGTH
 
 REJECT_START: Final = b'{"rejected":'
 """How an event line begins that names a record which cannot be read."""
@@ -37,6 +38,19 @@ class EventLineWriter:
 
     def event(self, event: EventFields, number: int, raw: bytes = b"") -> bytes:
         """Write the event of line (or sample, row) `number` of the log."""
+        if (
+            _fits(event.item_id)
+            and _fits(event.model)
+            and _fits(event.benchmark)
+            and _fits(event.cluster or event.model)
+        ):
+            try:
+                line = _encode(event)
+            except UnicodeEncodeError:  # a lone surrogate: the check below reports it
+                pass
+            else:
+                if plain_text(line):
+                    return line + b"\n"
         if self._checker.bad([event]):
             fault = check_object(msgspec.structs.asdict(event))
             if isinstance(fault, Fault):
@@ -52,6 +66,14 @@ class EventLineWriter:
         text = raw[:RAW_BYTES].decode("utf-8", "replace")
         fields = {name: _replace_surrogates(value) for name, value in fault._asdict().items()}
         return REJECT_START + msgspec.json.encode({"line": number, "raw": text, **fields}) + b"}\n"
+
+
+def _fits(name: str) -> bool:
+    """Return whether a name has a length that needs no closer look."""
+    return 0 < len(name) <= MAX_NAME_LENGTH
+
+
+_encode: Final = msgspec.json.Encoder().encode
 
 
 def _replace_surrogates(text: str | None) -> str | None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from monitor.ingest.files.event_lines import Broken, EventLineWriter, RecordTranslator, Refusal, Translator
 from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import DocumentStream, TranslatedStream
@@ -151,12 +153,12 @@ class _LineTranslator(RecordTranslator):
     def __init__(self, tool: Tool, log: LogFile, read: Callable[[Any], Iterable[Entry]]) -> None:
         super().__init__()
         self._tool, self._results, self._read = tool, _ResultWriter(tool, log), read
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(tool.record)
 
     def events(self, line: bytes) -> Iterator[EventFields | Fault | bytes]:
         """Return the events of a line."""
-        record: Any
         try:
-            record = decode_document(line, self._tool.record, self._tool.name)
+            record = self._decode(line)
         except Broken:
             found = shorten(line.decode("utf-8", "replace"))
             yield Fault("record", found, "the line is not a JSON object; check that the file was not cut or edited")
@@ -165,6 +167,12 @@ class _LineTranslator(RecordTranslator):
         else:
             for entry in self._read(record):
                 yield from self._results.events(entry)
+
+    def _decode(self, line: bytes) -> Any:  # noqa: ANN401 - an instance of the tool's record
+        try:
+            return self._decoder.decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return decode_document(line, self._tool.record, self._tool.name)
 
     def end(self) -> Fault | None:
         """Note what failed; a file that ends has no fault of its own."""
@@ -176,6 +184,13 @@ class _Metric(NamedTuple):
     name: str
     lower: bool
     largest: float
+
+
+class _Known(NamedTuple):
+    """What is settled of a model on a benchmark after its first result."""
+
+    metric: str
+    cluster: str | None
 
 
 class _ResultWriter:
@@ -191,12 +206,18 @@ class _ResultWriter:
         self._clusters: dict[str, str | None] = {}
         self._failures: Counter[str] = Counter()
         self._results = 0
+        choices = log.choices
+        self._plain = choices.benchmark is None and log.model is None and not choices.scale and not tool.partial
+        self._known: dict[tuple[str, str], _Known] = {}
         log.note_unused(tool.name, "metric", "cluster", "benchmark", "failed")
 
     def document(self, entries: Iterable[Entry]) -> Iterator[bytes]:
         """Write the event lines of a whole file."""
         number = 1
         for entry in entries:
+            if isinstance(entry, Result) and (quick := self._quick(entry)) is not None:
+                yield self._writer.event(quick, entry.number)
+                continue
             number = entry.number if isinstance(entry, Result) else number
             for event in self.events(entry):
                 if isinstance(event, EventFields):
@@ -231,7 +252,9 @@ class _ResultWriter:
             yield entry
         elif isinstance(entry, Run):
             self._given[entry.benchmark, entry.model] = entry
-        elif isinstance(entry, Result):
+        elif (quick := self._quick(entry)) is not None:
+            yield quick
+        else:
             named = self._named(entry)
             if isinstance(named, Fault):
                 self._results += 1
@@ -242,6 +265,26 @@ class _ResultWriter:
             if (event := self._event(named)) is not None:
                 self._results += 1
                 yield event
+                if self._plain:
+                    self._remember(named)
+
+    def _remember(self, result: Result) -> None:
+        """Remember what the next results of a model need, where nothing is to be converted."""
+        metric, cluster = self._metrics.get(result.benchmark), self._clusters.get(result.benchmark)
+        if metric is not None and metric.largest == 1 and not metric.lower and cluster != _PART:
+            self._known[result.benchmark, result.model] = _Known(metric.name, cluster)
+
+    def _quick(self, result: Result) -> EventFields | None:
+        """Return the event of a result like the ones before it; None if it needs a closer look."""
+        known = self._known.get((result.benchmark, result.model))
+        if known is None or result.failure is not None or result.part is not None:
+            return None
+        value = result.values.get(known.metric)
+        if value is not True and value is not False and not (isinstance(value, float | int) and 0 <= value <= 1):
+            return None
+        self._results += 1
+        cluster = None if known.cluster is None else cluster_of(result.tags, known.cluster)
+        return EventFields(result.benchmark, result.item, result.model, value, cluster, result.repeat, result.epoch)
 
     def _named(self, result: Result) -> Result | Fault:
         """Apply the names on the command line, and place the item in its part."""

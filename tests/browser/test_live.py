@@ -19,6 +19,7 @@ def test_a_verdict_flips_without_a_reload(page, tmp_path):
     with Watch(tmp_path / "data", path, "--items", ITEMS, RANKWATCH_POLL_SECONDS="0.05") as watch:
         page.goto(f"{watch.url}/")
         page.wait_for_selector("h1:text('No results yet')")
+        assert page.locator("main code").inner_text() == f"rankwatch send results.jsonl --to {watch.url}"
         page.evaluate("window.same = true")
         write(path, records[:30], mode="a")
         # The only benchmark is shown without being chosen.

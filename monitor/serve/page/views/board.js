@@ -37,7 +37,7 @@ export function render(data, route) {
     h("h1", { tabindex: "-1" }, name(b.benchmark)),
     h("p", { class: "about" }, facts(b)),
     b.partial && notice(partial(b)),
-    trouble && notice(trouble),
+    trouble && !b.result && notice(trouble), // else the line "Decided" gives the reason
     result(b),
     b.models.length ? board(data, route) : h("p", { class: "about" }, "No model has a score yet. Results appear here as they arrive."),
     b.models.length > 1 && key(b, ties),

@@ -13,7 +13,8 @@ export function render(benchmarks) {
   if (!benchmarks.length) {
     return [
       h("h1", { tabindex: "-1" }, "No results yet"),
-      h("p", { class: "about" }, "The ranking appears here as soon as the first results arrive. You need not reload."),
+      h("p", { class: "about" }, "The ranking appears here as soon as the first results arrive. You need not reload. To send some:"),
+      h("p", {}, h("code", {}, `rankwatch send results.jsonl --to ${location.origin}`)),
     ];
   }
   const columns = [

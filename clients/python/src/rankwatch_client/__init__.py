@@ -8,3 +8,6 @@
 from rankwatch_client.client import Client as Client
 from rankwatch_client.client import EarlyStop as EarlyStop
 from rankwatch_client.client import Stats as Stats
+from rankwatch_client.races import RaceResult as RaceResult
+from rankwatch_client.races import async_race as async_race
+from rankwatch_client.races import race as race

@@ -77,6 +77,7 @@ GOOD = [int(k % 5 > 0) for k in range(200)]
 WORSE = [0 if k % 4 == 0 else s for k, s in enumerate(GOOD)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_a_baseline_is_accepted_and_a_worse_suite_fails(suite, tmp_path, workers):
     assert "no baseline in" in suite(GOOD, "-rs", *workers)
@@ -102,6 +103,7 @@ def test_a_baseline_is_accepted_and_a_worse_suite_fails(suite, tmp_path, workers
     assert gate.stdout.startswith("pass")
 
 
+@pytest.mark.full
 def test_a_failed_assertion_is_a_score_and_a_crash_is_not(suite):
     suite(GOOD, "--rankwatch-update", give=ASSERT)
     printed = suite(GOOD, give=ASSERT)
@@ -113,6 +115,7 @@ def test_a_failed_assertion_is_a_score_and_a_crash_is_not(suite):
     assert "RuntimeError: the harness is broken" in printed
 
 
+@pytest.mark.full
 def test_a_selection_new_items_and_undecided_suites_are_reported(suite):
     suite(GOOD[:100], "--rankwatch-update")
     assert "1 not in the baseline (--rankwatch-update adds them)" in suite(GOOD[:101])
@@ -124,6 +127,7 @@ def test_a_selection_new_items_and_undecided_suites_are_reported(suite):
     suite(GOOD[:20], more=", on_undecided='pass'", code=0)
 
 
+@pytest.mark.full
 def test_wrong_use_is_refused_with_the_remedy(suite, tmp_path):
     assert "use a margin between 0 and 1" in suite(GOOD[:3], more=", alpha=2", code=4)
     (tmp_path / "rankwatch-baseline.jsonl").write_text("{}\n")

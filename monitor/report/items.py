@@ -18,7 +18,7 @@ SUSPICIOUS: Final = -0.3
 """Correlation with the mean scores of the models below which an item is suspicious: the better models fail it."""
 
 FEW_MODELS: Final = 8
-"""Models with a score of an item below which its correlation says nothing."""
+"""Models with a score of an item below which its correlation is not computed."""
 
 _SLICE_CELLS: Final = 2_000_000
 

@@ -30,7 +30,7 @@ Step = Literal["run", "wait", "stop"]
 
 
 class NoRaceError(ValueError):
-    """A benchmark cannot be raced; the message says why and what to do."""
+    """A benchmark cannot be raced; the message names the reason and what to do."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class ModelPlan:
     model : str
     step : {"run", "wait", "stop"}
         Run `items`; wait, since further results of others come first; or stop: no result of the model can change the answer any more,
-        whichever models join.
+        for any models that join.
     items_run : int
         Scores and skips of the model.
     items : list of str
@@ -155,7 +155,7 @@ class Race:
 
     @cached_property
     def _out(self) -> NDArray[np.bool_]:
-        """Which models can never change the answer again, whichever models join."""
+        """Which models can never change the answer again, for any models that join."""
         standing, state = self.standing, self.standing.state
         models = np.array(standing.models)
         if standing.goal.kind == "pair":

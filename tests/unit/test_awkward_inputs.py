@@ -11,8 +11,7 @@ import pytest
 from rankwatch_client import Client
 
 from monitor.engine.chunk import Chunk, EventBatch
-from monitor.engine.state.delta import DeadLetter
-from monitor.engine.steps import Declared, Decoder, RunEnded
+from monitor.engine.steps import Declared, Decoder, RunEnded, Unreadable
 from monitor.ingest.batches import BatchReader
 from monitor.ingest.files.read import read_files
 from monitor.ingest.importer import Importer
@@ -147,8 +146,8 @@ def _decoded(records):
         elif isinstance(step, RunEnded):
             others.append(given(step.ended))
         else:
-            assert isinstance(step, DeadLetter)
-            letters.append((step.field, step.reason))
+            assert isinstance(step, Unreadable)
+            letters.append((step.letter.field, step.letter.reason))
     return Outcome(events, others, letters, None)
 
 

@@ -396,7 +396,7 @@ def _others(mapping: FileMap, root: object, log: LogFile, seen: Mapping[tuple[st
         raise Refusal("items", show(mapping.items), reason) from None
     items = list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))[:_MOST_ITEMS]
     runs = dict(seen)
-    if not runs:  # nothing is listed: everything passed, if the file's name says of which model
+    if not runs:  # nothing is listed: everything passed, if the file's name names the model
         names = [
             mapping.sources[name].read((root, None, {}), log.path) if name in mapping.sources else None
             for name in ("benchmark", "model")

@@ -16,7 +16,7 @@ _problems: dict[str, str] = {}
 
 @cache
 def plugins() -> tuple["Format", ...]:
-    """Return the formats of all plugins, in the order of their names; one that cannot be loaded is left out, with a problem."""
+    """Return the formats of all plugins, in the order of their names; one that cannot be loaded is omitted, with a problem."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - start-up: most files are in a known format
 
     from monitor.ingest.formats.registry import Format  # noqa: PLC0415 - it imports this module
@@ -36,7 +36,7 @@ def plugins() -> tuple["Format", ...]:
 
 
 def problems() -> list[str]:
-    """Return a sentence for each plugin that was left out."""
+    """Return a sentence for each omitted plugin."""
     return [
         f"the importer {name} is not used: {problem}; update or uninstall its package"
         for name, problem in _problems.items()

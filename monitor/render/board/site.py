@@ -41,8 +41,8 @@ def file_name(name: str) -> str:
 
     Examples
     --------
-    >>> file_name("mmlu-pro"), file_name("../a")[:3], file_name("A") != file_name("a")
-    ('mmlu-pro', 'a-1', True)
+    >>> file_name("mmlu-pro"), file_name("../a")[:2], file_name("A") != file_name("a")
+    ('mmlu-pro', 'a-', True)
     """
     plain = _UNSAFE.sub("-", name).strip(".-")[:_LONGEST].lower()
     return (
@@ -88,7 +88,7 @@ def _entry(board: Board, folder: str) -> str:
     )
 
 
-def _image(folder: str, standing: Standing, kind: str) -> str:
-    path = f"{folder}/badges/{file_name(standing.model.model)}.{kind}.svg"
-    text = standing.place if kind == "rank" else standing.tie
-    return f'<a href="{path}"><img src="{path}" alt="{escape(safe(standing.model.model))}: {text}" height="22"></a>'
+def _image(folder: str, ranked: Standing, kind: str) -> str:
+    path = f"{folder}/badges/{file_name(ranked.model.model)}.{kind}.svg"
+    text = ranked.place if kind == "rank" else ranked.tie
+    return f'<a href="{path}"><img src="{path}" alt="{escape(safe(ranked.model.model))}: {text}" height="22"></a>'

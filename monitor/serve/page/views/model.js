@@ -63,8 +63,8 @@ function facts(m, b) {
 function result(own, rows, b) {
   const of = (test) => rows.filter(test).length;
   const models = (n) => plural(n, "model");
-  const [ahead, behind, level] = [of((r) => r.settled === "own"), of((r) => r.settled === "other"), of((r) => r.settled === "tie")];
-  const open = rows.length - ahead - behind - level;
+  const [ahead, trailing, level] = [of((r) => r.settled === "own"), of((r) => r.settled === "other"), of((r) => r.settled === "tie")];
+  const open = rows.length - ahead - trailing - level;
   const [better, worse] = [of((r) => r.decided === "own"), of((r) => r.decided === "other")];
   const held = of((r) => states(r.pair).decided === "held");
   const tied = rows.length - better - worse - held;
@@ -76,7 +76,7 @@ function result(own, rows, b) {
     h("dd", {}, words), h("dd", { class: "tally" }, h("b", {}, count(n)), ` of ${plural(rows.length, "other")}`));
   const yes = (n) => (n > 0 ? "yes" : "no");
   return h("dl", { class: "result" },
-    line("settled", yes(rows.length - open), [h("b", {}, `Ahead of ${models(ahead)} on these items, below ${count(behind)}`), level > 0 && `, level with ${count(level)}`, open > 0 && `; ${count(open)} may still change`, "."], rows.length - open),
+    line("settled", yes(rows.length - open), [h("b", {}, `Ahead of ${models(ahead)} on these items, below ${count(trailing)}`), level > 0 && `, level with ${count(level)}`, open > 0 && `; ${count(open)} may still change`, "."], rows.length - open),
     line("decided", held === rows.length ? "held" : yes(better + worse), [h("b", {}, `Better than ${models(better)}, worse than ${count(worse)}, tied with ${count(tied)}`), held > 0 && `, held ${count(held)}`, `. ${possible}`], better + worse),
     line("resolved", yes(resolved), [h("b", {}, `Enough items for ${count(resolved)} of its ${plural(rows.length, "gap")}`), ", in a planned test.", closest && [" Closest tie: ", name(closest.other), `, items it would still take: ${need(closest.pair, b)}.`]], resolved));
 }

@@ -202,6 +202,7 @@ def test_a_pair_is_shown_with_its_counts_and_thresholds(page, monitor):
     assert page.locator(".chart .threshold.alone").count() == 1
     assert page.locator(".chart .band").count() == 1
     assert pair["reason"] in page.locator(".verdict-line").inner_text()
+    assert "= =" not in page.locator("main").inner_text()
     # Named the other way round it is the same pair.
     open_view(page, monitor, "ordinary", "pair", "bravo", "alpha")
     assert page.locator("h1").inner_text() == "alpha v. bravo"

@@ -46,7 +46,7 @@ function facts(p, b) {
     line("Scores", `${percent(p.p_a)} and ${percent(p.p_b)}`, `ranks ${model(p.model_a)?.rank} and ${model(p.model_b)?.rank}`),
     line("Shared items", count(p.n), p.b !== null && `${count(p.b + p.c)} of them discordant`),
     line("Evidence", `e = ${evalue(p.log_e)}`, `ln e ${fixed(p.log_e, 2)}`),
-    line("Verdicts rest on", `p = ${pvalue(p.p_anytime)}`, p.family_threshold !== null && `decided in the family at ${pvalue(p.family_threshold)} or less`),
+    line("Verdicts rest on", `p ${pvalue(p.p_anytime)}`, p.family_threshold !== null && `decided in the family at p ${pvalue(p.family_threshold).replace("=", "≤")}`),
     line("On these items", { a: [name(p.model_a), " leads"], b: [name(p.model_b), " leads"], tie: "equal" }[p.settled] ?? "open", p.settled ? "settled: the missing items cannot change it" : "not settled"),
     line("Items for this gap", `q = ${ratio(p.resolution_ratio)}`, p.required_n !== null && `a gap of this size needs ${count(Math.ceil(p.required_n))} items at fixed n; q is computed from the observed gap, so it adds no evidence`),
     line("Detectable gap", p.mde === null ? "–" : `${fixed(100 * p.mde, 2)} points`, `with ${percent(b.power, 0)} % power at fixed n`),

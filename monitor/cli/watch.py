@@ -108,7 +108,10 @@ def watch(
     if once:
         run_to_end(_read_once(files, settings, output, conflicts))
     else:
-        run_to_end(_follow(files, settings, conflicts))
+        try:
+            run_to_end(_follow(files, settings, conflicts))
+        except BrokenPipeError:  # it follows no longer, and nobody asked it to end
+            raise SystemExit(FAULT) from None
 
 
 class _Files(NamedTuple):

@@ -58,8 +58,11 @@ def test_flags_of_groups_are_shown_without_a_type(path):
         (["watch", "--port", "abc"], "--port abc: use a whole number; see `rankwatch watch --help`"),
         (["plan", "--gap", "2"], "--gap 2: use 1 or less; see `rankwatch plan --help`"),
         (["order", "x"], "missing option --seed; see `rankwatch order --help`"),
-        (["reprt"], "no such command reprt; did you mean report or order? See `rankwatch --help`"),
-        (["report", "--fromat"], "no such option: --fromat; did you mean --format? See `rankwatch report --help`"),
+        (["reprt"], "no such command reprt; did you mean report or export or order? See `rankwatch --help`"),
+        (
+            ["report", "--fromat"],
+            "no such option: --fromat; did you mean --format or --map? See `rankwatch report --help`",
+        ),
         (["gate", ".", "--pair", "a"], "--pair needs 2 values; see `rankwatch gate --help`"),
         (["state", "show", "--topic"], "--topic needs a value; see `rankwatch state show --help`"),
         (["state", "shw"], "no such command shw; did you mean show? See `rankwatch state --help`"),
@@ -76,7 +79,7 @@ def test_a_call_without_a_command_prints_the_help():
 def test_the_commands_to_start_with_come_first_and_nothing_comes_twice():
     lines = rankwatch("--help").stdout.splitlines()
     titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
-    assert titles == ["Start here:", "Plan:", "Serve:", "Reference:", "Options:"]
+    assert titles == ["Start here:", "Plan:", "Read:", "Serve:", "Reference:", "Options:"]
     names = [line.split()[0] for line in lines if re.match(r"  [a-z]", line)]
     assert len(names) == len(set(names))
     assert names[:4] == ["demo", "report", "watch", "gate"]

@@ -1,0 +1,141 @@
+"""Report on a table of results in a notebook, by the installed command `rankwatch`."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from html import escape
+from pathlib import Path
+from typing import Any
+
+_TITLES = ("rank", "ranks", "model", "score %")
+
+
+class Report:
+    """A report of the results; a notebook shows it as tables.
+
+    Attributes
+    ----------
+    json : dict
+        The report, as `rankwatch report --format json` writes it.
+    models, pairs
+        A row a model and a row a pair, with the name of the benchmark: frames of the kind that was given, or lists of dictionaries.
+    result : dict of str to dict
+        The three lines of each benchmark: settled, decided, resolved.
+    """
+
+    def __init__(self, report: "dict[str, Any]", make_frame: Any) -> None:  # noqa: ANN401 - a class of frames
+        self.json = report
+        self.models = make_frame(_rows(report, "models"))
+        self.pairs = make_frame(_rows(report, "pairs"))
+        self.result = {
+            each["benchmark"]: {word: line["text"] for word, line in (each["result"] or {}).items()}
+            for each in report["benchmarks"]
+        }
+
+    def _repr_html_(self) -> str:
+        """Return the result and the ranking of each benchmark."""
+        return "".join(_show(each, self.result[each["benchmark"]]) for each in self.json["benchmarks"])
+
+
+def report(
+    data: Any,  # noqa: ANN401 - a frame of a library that may not be installed
+    *flags: str,
+    columns: "dict[str, str] | None" = None,
+    command: "str | os.PathLike[str] | None" = None,
+) -> Report:
+    """Report on results that are complete.
+
+    Parameters
+    ----------
+    data : DataFrame or path
+        A pandas or polars frame with the columns benchmark, item_id, model and score, and if you like cluster and repeat; or a file or
+        folder of results.
+    *flags : str
+        Flags of `rankwatch report`, for example "--alpha", "0.01".
+    columns : dict, optional
+        Names of your columns, for example ``{"score": "correct", "model": "run"}``.
+    command : str or path, optional
+        The command; by default `rankwatch` of this environment or of the path.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the command is not installed.
+    ValueError
+        If the results cannot be read: the message is that of the command.
+    """
+    call = _command(command)
+    if columns:
+        flags = (*flags, "--columns", ",".join(f"{field}={column}" for field, column in columns.items()))
+    if isinstance(data, (str, os.PathLike)):
+        return Report(_run([*call, "report", os.fspath(data), *flags, "--format", "json"]), list)
+    with tempfile.TemporaryDirectory(prefix="rankwatch-") as folder:
+        path = Path(folder) / "frame.csv"
+        if hasattr(data, "write_csv"):
+            data.write_csv(path)
+        elif hasattr(data, "to_csv"):
+            data.to_csv(path, index=False)
+        else:
+            raise TypeError(f"data: give a pandas or polars frame, or a path, not {type(data).__name__}")
+        return Report(_run([*call, "report", str(path), *flags, "--format", "json"]), type(data))
+
+
+def _command(given: "str | os.PathLike[str] | None") -> "list[str]":
+    if given is not None:
+        return [os.fspath(given)]
+    beside = Path(sys.executable).with_name("rankwatch")
+    found = str(beside) if beside.exists() else shutil.which("rankwatch")
+    if found is None:
+        raise FileNotFoundError("the command rankwatch is not installed; install it, or give its path as command=")
+    return [found]
+
+
+def _run(call: "list[str]") -> "dict[str, Any]":
+    ended = subprocess.run(call, capture_output=True, text=True, encoding="utf-8", check=False)  # noqa: S603 - a list, no shell
+    if ended.returncode:
+        raise ValueError(ended.stderr.strip() or f"rankwatch ended with exit code {ended.returncode}")
+    if ended.stderr:
+        print(ended.stderr, end="", file=sys.stderr)  # noqa: T201 - what the command skipped or guessed
+    answer: dict[str, Any] = json.loads(ended.stdout)
+    return answer
+
+
+def _rows(report: "dict[str, Any]", kind: str) -> "list[dict[str, Any]]":
+    """Return the rows of all benchmarks; a field that holds fields becomes one column each."""
+    rows = []
+    for benchmark in report["benchmarks"]:
+        for row in benchmark[kind]:
+            flat = {"benchmark": benchmark["benchmark"]}
+            for name, value in row.items():
+                if isinstance(value, dict):
+                    flat.update({f"{name}_{inner}": each for inner, each in value.items()})
+                elif isinstance(value, list):
+                    flat[name] = ", ".join(value)
+                else:
+                    flat[name] = value
+            rows.append(flat)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return [{name: row.get(name) for name in names} for row in rows]
+
+
+def _show(benchmark: "dict[str, Any]", result: "dict[str, str]") -> str:
+    lines = "".join(f"<li><b>{escape(word)}</b>: {escape(text)}</li>" for word, text in result.items())
+    head = "".join(f"<th>{title}</th>" for title in _TITLES)
+    rows = "".join(
+        f"<tr><td>{m['rank']}</td><td>{_range(m)}</td><td>{escape(m['model'])}</td><td>{_percent(m['mean'])}</td></tr>"
+        for m in benchmark["models"]
+    )
+    name = escape(benchmark["benchmark"])
+    return f"<h3>{name}</h3><ul>{lines}</ul><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _range(model: "dict[str, Any]") -> str:
+    low, high = model["rank_low"], model["rank_high"]
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _percent(mean: "float | None") -> str:
+    return "-" if mean is None else f"{100 * mean:.2f}"

@@ -1,0 +1,93 @@
+"""Reports on frames, and the notebook of the documentation."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from rankwatch_client import report
+
+from tests.commands import rankwatch
+from tests.html_tree import read_html
+
+pytestmark = pytest.mark.full
+
+NOTEBOOK = Path(__file__).parents[2] / "docs/tutorials/notebook.ipynb"
+ROWS = [
+    {"benchmark": "bench", "item_id": f"q{i}", "model": model, "score": int(i % 10 < right)}
+    for i in range(60)
+    for model, right in (("<b>best</b>", 9), ("worst", 2))
+]
+
+
+class Frame:
+    """A frame with the method of pandas, where pandas is missing."""
+
+    def __init__(self, rows):
+        self.rows = list(rows)
+
+    def to_csv(self, path, index):
+        assert index is False
+        titles = list(self.rows[0])
+        lines = [titles, *([str(row[title]) for title in titles] for row in self.rows)]
+        Path(path).write_text("".join(",".join(line) + "\n" for line in lines))
+
+
+class Polars(Frame):
+    """A frame with the method of polars."""
+
+    def write_csv(self, path):
+        self.to_csv(path, index=False)
+
+
+@pytest.mark.parametrize("kind", [Frame, Polars])
+def test_a_frame_gives_frames_of_its_kind_as_the_command_reports_it(kind, tmp_path):
+    ranking = report(kind(ROWS))
+    assert [row["model"] for row in ranking.models.rows] == ["<b>best</b>", "worst"]
+    (pair,) = ranking.pairs.rows
+    assert (pair["benchmark"], pair["decided_anytime_family"], pair["status"]) == ("bench", "a", "decided")
+    assert set(ranking.result["bench"]) == {"settled", "decided", "resolved"}
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    of_file = report(path)
+    assert of_file.models == ranking.models.rows
+    assert of_file.json == json.loads(rankwatch("report", path, "--format", "json").stdout)
+
+
+def test_columns_and_flags_reach_the_command():
+    rows = [{"b": r["benchmark"], "q": r["item_id"], "run": r["model"], "ok": r["score"]} for r in ROWS]
+    columns = {"benchmark": "b", "item_id": "q", "model": "run", "score": "ok"}
+    assert report(Frame(rows), "--alpha", "1e-30", columns=columns).pairs.rows[0]["decided_anytime_family"] is None
+
+
+def test_a_notebook_shows_names_as_text():
+    shown = report(Frame(ROWS))._repr_html_()
+    assert "<b>best" not in shown
+    assert len(list(read_html(shown).all("tr"))) == 3
+
+
+def test_errors_are_those_of_the_command(tmp_path):
+    with pytest.raises(ValueError, match=r"none\.csv does not exist; check the path"):
+        report(tmp_path / "none.csv")
+    with pytest.raises(TypeError, match="give a pandas or polars frame, or a path, not int"):
+        report(3)
+
+
+def test_a_missing_command_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="the command rankwatch is not installed"):
+        report(tmp_path)
+
+
+def test_the_notebook_of_the_documentation_runs(capsys):
+    pytest.importorskip("pandas", reason="pandas is not installed: pip install pandas")
+    cells = [
+        "".join(each["source"]) for each in json.loads(NOTEBOOK.read_text())["cells"] if each["cell_type"] == "code"
+    ]
+    names = {}
+    for source in cells:
+        exec(compile(source, str(NOTEBOOK), "exec"), names)
+    assert "ash" in names["ranking"]._repr_html_()
+    assert list(names["ranking"].models["model"]) == ["ash", "birch", "cedar"]
+    assert capsys.readouterr().out.count("pairs of neighbours in rank") == 2

@@ -1,11 +1,13 @@
 """Assemble the HTTP application: page, API, metrics and probes."""
 
 from collections.abc import Callable
+from gzip import compress
 from typing import Final
 
 from fastapi import FastAPI, Request, Response
 from starlette.types import ASGIApp
 
+from monitor.background import in_background
 from monitor.serve.access.audit import Audit
 from monitor.serve.access.caller import may_read
 from monitor.serve.access.control import AccessControl
@@ -24,9 +26,12 @@ from monitor.serve.api.view_routes import view_routes
 from monitor.serve.api.write_routes import write_routes
 from monitor.serve.api.writing import WriteRules
 from monitor.serve.log_position import FoldedLog, LogPosition, WholeLog
-from monitor.serve.metrics.collector import program_version
+from monitor.serve.metrics.collector import Collect, program_version
 from monitor.serve.page_files import page_routes
 from monitor.serve.report_cache import ReportCache
+
+_GZIP_LEVEL: Final = 1
+"""Metrics repeat themselves: a higher level takes more time and saves little."""
 
 BODY_BYTES: Final = 16_000_000
 """Default limit of a request body."""
@@ -47,7 +52,7 @@ class _Application(FastAPI):
 
 def make_application(
     reports: ReportCache,
-    scrape: Callable[[str], tuple[bytes, str]],
+    scrape: Callable[[str, Collect], tuple[bytes, str]],
     waiting_for: Callable[[], str | None],
     log: FoldedLog | None = None,
     *,
@@ -65,7 +70,7 @@ def make_application(
     ----------
     reports : ReportCache
     scrape : callable
-        Takes an Accept header; returns the metrics and their content type.
+        Takes an Accept header, and what to collect; returns the metrics and their content type.
     waiting_for : callable
         Returns what the monitor waits for, or None when it is ready.
     log : FoldedLog, optional
@@ -116,7 +121,7 @@ def make_application(
 def _add_probes(
     web: FastAPI,
     reports: ReportCache,
-    scrape: Callable[[str], tuple[bytes, str]],
+    scrape: Callable[[str, Collect], tuple[bytes, str]],
     waiting_for: Callable[[], str | None],
 ) -> None:
     @web.get("/healthz", include_in_schema=False)
@@ -129,8 +134,13 @@ def _add_probes(
         return Response(f"{waiting or 'ok'}\n", 503 if waiting else 200, media_type="text/plain")
 
     @web.get("/metrics", include_in_schema=False)
-    async def metrics(request: Request) -> Response:
+    async def metrics(request: Request, collect: Collect = "all") -> Response:
         require_all("read", "the metrics, which are of every benchmark")
         accept = request.headers.get("accept", "")
-        text, content_type = await reports.read(lambda: scrape(accept))
-        return Response(text, headers={"content-type": content_type})
+        names: list[str] | None = None if collect == "all" else []
+        text, content_type = await reports.read(lambda: scrape(accept, collect), names)
+        headers = {"content-type": content_type, "vary": "Accept, Accept-Encoding"}
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            text = await in_background(lambda: compress(text, _GZIP_LEVEL))
+            headers["content-encoding"] = "gzip"
+        return Response(text, headers=headers)

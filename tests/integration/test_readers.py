@@ -36,8 +36,8 @@ defaults
     mode http
     timeout connect 2s
     timeout client 60s
-    timeout server 3s
-    timeout check 5s
+    timeout server 30s
+    timeout check 30s
     retries 5
     option redispatch 1
     retry-on conn-failure empty-response response-timeout 503
@@ -195,6 +195,6 @@ def test_every_reload_is_complete_while_workers_and_readers_are_killed(kafka, to
         readers.close()
         workers.stop()
         print(f"seed {SEED}: {len(answers):,} answers, {len(failures)} failures, faults: {faults}")
-        assert not failures, failures[:5]
-        assert len(answers) > 10 * SECONDS / 3
         Prefixes(kafka, topic, PARTITIONS, secret, log).check(answers)
+        assert len(answers) > 2 * SECONDS
+        assert not failures, failures[:5]

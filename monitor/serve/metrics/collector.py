@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from math import nan
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
@@ -20,6 +20,9 @@ from monitor.serve.metrics.pair_series import add_pairs
 from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import CommitTimes
 from schemas.report import ModelReport
+
+Collect = Literal["all", "process"]
+"""Whether a scrape gets the boards too, or what the process exports of itself and its partitions."""
 
 MODEL_CAP: Final = 500
 """Models with series of their own, per benchmark."""
@@ -45,14 +48,14 @@ class MetricsCollector:
     def __init__(self, reports: ReportCache, worker: WorkerInfo, registry: CollectorRegistry) -> None:
         self._reports, self._worker, self._registry = reports, worker, registry
 
-    def scrape(self, accept: str) -> tuple[bytes, str]:
+    def scrape(self, accept: str, collect: Collect = "all") -> tuple[bytes, str]:
         """Return the metrics in the format that an Accept header requests, and their content type."""
         encode, content_type = choose_encoder(accept)
         openmetrics = content_type.startswith("application/openmetrics-text")
         # The registry comes last: its text ends with the OpenMetrics end marker.
-        return self._collect().text(openmetrics=openmetrics) + encode(self._registry), content_type
+        return self._collect(collect).text(openmetrics=openmetrics) + encode(self._registry), content_type
 
-    def _collect(self) -> Exposition:
+    def _collect(self, collect: Collect) -> Exposition:
         exposition = Exposition(
             metric for metric in catalogue.CATALOGUE if not metric.of_process and self._worker.mode in metric.modes
         )
@@ -69,7 +72,10 @@ class MetricsCollector:
         exposition.add(catalogue.PARTITIONS, worker.partitions())
         exposition.add(catalogue.READY, worker.ready())
         for name, benchmark in sorted(self._reports.benchmarks().items()):
-            _add_benchmark(benchmark, self._reports.metrics_view(name), self._reports.commit_times(name), exposition)
+            if collect == "all":
+                _add_benchmark(
+                    benchmark, self._reports.metrics_view(name), self._reports.commit_times(name), exposition
+                )
             if worker.mode != "serve":
                 exposition.add(catalogue.OWNED, 1, name)
         exposition.add(catalogue.BUILD, 1, program_version(), str(STATISTICS_VERSION), str(STATE_VERSION))

@@ -268,3 +268,12 @@ def test_what_takes_long_is_kept_a_while_and_the_counters_are_not(monkeypatch):
     assert kept.metrics_view("bench").models[0].items == 60
     made.fold(Chunk(4, made.off, made.off + 1, range(made.off, made.off + 1), [more[0]]))
     assert kept.metrics_view("bench").n[0] == 60
+
+
+def test_a_scrape_of_the_process_has_no_board_and_is_compressed_where_that_is_asked_for():
+    made = partition(scored(SKILLS, 10), items=60)
+    text = metrics(made).scrape("", "process")[0].decode()
+    assert "rankwatch_log_position{" in text
+    assert 'rankwatch_benchmark_owned{benchmark="bench"} 1.0' in text
+    assert "rankwatch_model_rank{" not in text
+    assert "rankwatch_pair_items{" not in text

@@ -15,7 +15,8 @@ from monitor.ingest.files.streams import is_record, open_stream
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.formats.columns import ColumnError, Columns, find_battle, flatten
 from monitor.ingest.formats.outline import outline
-from monitor.ingest.formats.registry import Format, match
+from monitor.ingest.formats.plugins import match
+from monitor.ingest.formats.registry import Format
 from schemas.decode import BOM
 
 TABLE_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")

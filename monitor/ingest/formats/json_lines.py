@@ -9,7 +9,8 @@ from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import TranslatedStream
 from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError, find_battle, flatten
 from monitor.ingest.formats.log_file import LogFile
-from monitor.ingest.formats.registry import Format, match
+from monitor.ingest.formats.plugins import match
+from monitor.ingest.formats.registry import Format
 from schemas.decode import BOM, Decoded, Fault, decode_message, decode_record, read_object
 from schemas.events import Declaration, Ended, EventFields
 from schemas.lenient import read_name, read_score

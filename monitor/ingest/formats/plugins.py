@@ -4,10 +4,10 @@ They come after the formats of `registry`, and are loaded when a file is in none
 """
 
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from monitor.ingest.formats.registry import Format
+from monitor.ingest.formats import registry
+from monitor.ingest.formats.registry import Format
 
 GROUP: Final = "rankwatch.importers"
 
@@ -15,11 +15,9 @@ _problems: dict[str, str] = {}
 
 
 @cache
-def plugins() -> tuple["Format", ...]:
-    """Return the formats of all plugins, in the order of their names; one that cannot be loaded is omitted, with a problem."""
+def plugins() -> tuple[Format, ...]:
+    """Return the formats of all plugins, in the order of their names; one that cannot be loaded is a problem."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - start-up: most files are in a known format
-
-    from monitor.ingest.formats.registry import Format  # noqa: PLC0415 - it imports this module
 
     formats = []
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
@@ -36,8 +34,13 @@ def plugins() -> tuple["Format", ...]:
 
 
 def problems() -> list[str]:
-    """Return a sentence for each omitted plugin."""
+    """Return a sentence for each plugin that is not used."""
     return [
         f"the importer {name} is not used: {problem}; update or uninstall its package"
         for name, problem in _problems.items()
     ]
+
+
+def match(value: object, *, lines: bool) -> Format | None:
+    """Return the format of a document, or of JSON lines, that begins with this value: ours, else that of a plugin."""
+    return registry.match(value, lines=lines) or registry.match(value, lines=lines, formats=plugins())

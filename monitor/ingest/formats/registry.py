@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from monitor.ingest.formats.outline import has_path
-from monitor.ingest.formats.plugins import plugins
 
 
 class Format(NamedTuple):
@@ -151,7 +150,7 @@ def is_companion(path: Path) -> bool:
     return any(folder.glob(beside.removeprefix("../")))
 
 
-def match(value: object, *, lines: bool) -> Format | None:
+def match(value: object, *, lines: bool, formats: Iterable[Format] = FORMATS) -> Format | None:
     """Return the format of a document, or of JSON lines, that begins with this value.
 
     Examples
@@ -160,10 +159,6 @@ def match(value: object, *, lines: bool) -> Format | None:
     'OpenAI evals'
     >>> match({"benchmark": "quiz"}, lines=True)
     """
-    return _first(FORMATS, value, lines=lines) or _first(plugins(), value, lines=lines)
-
-
-def _first(formats: Iterable[Format], value: object, *, lines: bool) -> Format | None:
     for each in formats:
         paths = each.lines if lines else each.document
         if paths and all(has_path(value, path) for path in paths) and each.matches(value):

@@ -117,10 +117,10 @@ def race(board: Board, size: int, seed: int) -> Outcome:
             for item in each.items
         ]
         partition.fold_events([], events, [], partition.off + len(events))
-    report, state = look.goal, look.standing.state
+    report, state = look.goal, look.view.state
     assert state is not None
     certain, allowed = board.best(size)
-    place = dict(zip(look.standing.models, state.place.tolist(), strict=True))
+    place = dict(zip(look.view.models, state.place.tolist(), strict=True))
     wrong = any(place[m] == -1 for m in certain) or any(place[m] == 1 for m in place.keys() - allowed)
     found = set(report.models)
     return Outcome(

@@ -27,7 +27,7 @@ _LARGE_LEAD: Final = 6
 
 
 @dataclass(frozen=True)
-class Standing:
+class GoalView:
     """A goal over the models of a benchmark.
 
     Attributes
@@ -226,7 +226,7 @@ def goal_report(table: PairTable, goal: Goal | None = None) -> GoalReport | None
     declared = table.benchmark.spec.goal
     if goal is None and declared is not None:
         goal = parse_goal(declared)
-    return None if goal is None or not table.ranking.size else Standing(table, goal, unscored_models(table)).report()
+    return None if goal is None or not table.ranking.size else GoalView(table, goal, unscored_models(table)).report()
 
 
 def unscored_models(table: PairTable, expected: Sequence[str] = ()) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
-from monitor.report.goal import Standing, unscored_models
+from monitor.report.goal import GoalView, unscored_models
 from monitor.report.pair_table import PairTable
 from schemas.goals import Goal, parse_goal
 from schemas.report import GoalReport
@@ -61,12 +61,12 @@ class Race:
 
     Attributes
     ----------
-    standing : Standing
+    view : GoalView
     block : int or None
         Items that a model may be ahead of the last needed one; None: more of them as the race goes on.
     """
 
-    standing: Standing
+    view: GoalView
     block: int | None = None
 
     @classmethod
@@ -89,27 +89,27 @@ class Race:
             )
         if ids is None:
             raise NoRaceError(f"{benchmark.name!r} has no list of items, so none can be chosen; declare item_ids")
-        return cls(Standing(table, goal, unscored_models(table, expected)), block)
+        return cls(GoalView(table, goal, unscored_models(table, expected)), block)
 
     @property
     def _benchmark(self) -> Benchmark:
-        return self.standing.table.benchmark
+        return self.view.table.benchmark
 
     @cached_property
     def goal(self) -> GoalReport:
         """The goal."""
-        return self.standing.report()
+        return self.view.report()
 
     @property
     def over(self) -> bool:
         """Whether no further item can change the answer."""
-        return self.standing.outcome != "open" or not self._active.any()
+        return self.view.outcome != "open" or not self._active.any()
 
     @cached_property
     def _contestants(self) -> Index:
         """The contestant of each model; -1 for one without a score."""
-        ranking = self.standing.table.ranking
-        return np.concatenate([ranking, np.full(len(self.standing.absent), -1)])
+        ranking = self.view.table.ranking
+        return np.concatenate([ranking, np.full(len(self.view.absent), -1)])
 
     @cached_property
     def _reached(self) -> Index:
@@ -145,7 +145,7 @@ class Race:
     def _active(self) -> NDArray[np.bool_]:
         """Which models can change the answer and have items left."""
         ended = np.append(self._benchmark.ended_flags(), False)[self._contestants]
-        return np.asarray(self.standing.needed & (self._reached < self._size) & ~ended, bool)
+        return np.asarray(self.view.needed & (self._reached < self._size) & ~ended, bool)
 
     @cached_property
     def target(self) -> int:
@@ -156,21 +156,21 @@ class Race:
     @cached_property
     def _out(self) -> NDArray[np.bool_]:
         """Which models can never change the answer again, for any models that join."""
-        standing, state = self.standing, self.standing.state
-        models = np.array(standing.models)
-        if standing.goal.kind == "pair":
-            named = np.isin(models, standing.named)
-            return ~named | (standing.outcome == "met")
+        view, state = self.view, self.view.state
+        models = np.array(view.models)
+        if view.goal.kind == "pair":
+            named = np.isin(models, view.named)
+            return ~named | (view.outcome == "met")
         if state is None:
             return np.zeros(models.size, bool)
         # A model that joins can only push a model that is out of the best ones further down.
         closed = self._benchmark.spec.family.models is not None
-        done = closed & ~standing.needed & ((standing.outcome != "open") | ~self._active)
+        done = closed & ~view.needed & ((view.outcome != "open") | ~self._active)
         return np.asarray((state.place == -1) | done, bool)
 
     def plan(self) -> list[ModelPlan]:
         """Return what each model does next, by rank."""
-        standing, over = self.standing, self.over
+        view, over = self.view, self.over
         run = self._active & (self._reached < self.target) & (not over)
         return [
             ModelPlan(
@@ -179,7 +179,7 @@ class Race:
                 self._items_run(place),
                 self._items(place) if run[place] else [],
             )
-            for place, model in enumerate(standing.models)
+            for place, model in enumerate(view.models)
         ]
 
     def _items_run(self, place: int) -> int:

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from monitor.cli.shared.errors import USAGE, file_error, stop
+from monitor.cli.shared.errors import FAULT, USAGE, file_error, stop
 from monitor.cli.shared.options import (
     DataDirOption,
     Group,
@@ -158,7 +158,7 @@ def _run(options: StateOptions, work: "Callable[[Transfer], Awaitable[T]]", *, m
     try:
         return asyncio.run(run())
     except BrokenPipeError:
-        raise  # the reader of the output has gone: no error to report
+        raise SystemExit(FAULT) from None  # a part of an export is no export
     except OSError as error:
         stop(file_error(error))
     except (StoreError, ValueError) as error:

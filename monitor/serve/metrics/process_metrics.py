@@ -27,6 +27,7 @@ class ProcessMetrics:
         self.relay_failures = self._make(Counter, catalogue.RELAY_FAILURES)
         self.quarantined = self._make(Gauge, catalogue.QUARANTINED)
         self.conflicts = self._make(Counter, catalogue.CONFLICTS_BY_PRODUCER)
+        self.conflicts.labels("")  # a series from the start: a rate needs one
         self._producers: set[str] = set()
         self.source_gap = self._make(Gauge, catalogue.SOURCE_GAP)
 

@@ -282,7 +282,7 @@ class BenchmarkReport(StrictModel):
     )
     clusters: ClustersReport | None = Field(description="null where no item carries a cluster")
     result: ResultReport | None = Field(description="the result in three lines; null where no models share an item")
-    goal: GoalReport | None = Field(None, description="null where no goal is declared")
+    goal: GoalReport | None = Field(description="null where no goal is declared")
     summary: Summary
     pairs: list[PairReport]
 

@@ -118,6 +118,7 @@ def benchmark(pairs=None, models=None, **fields):
             decided=ResultLine(yes=True, text="1 of 2 pairs of neighbours in rank, 1 open."),
             resolved=ResultLine(yes=False, text="Enough items for 0 of 2 gaps between neighbours in a planned test."),
         ),
+        "goal": None,
         "summary": Summary(
             pairs=len(pairs),
             undecided={

@@ -92,7 +92,7 @@ class Prometheus:
 
 @contextmanager
 def running(folder, target, receiver):
-    """Start both for the worker at `target` (host:port)."""
+    """Start both for the process at `target` (host:port), a worker and a reader in one."""
     for name in ("prometheus", "alertmanager"):
         shutil.copytree(DEPLOY / name, folder / name)
     token = folder / "token"
@@ -105,6 +105,7 @@ def running(folder, target, receiver):
             "alertmanager:9093": f"127.0.0.1:{alerts_port}",
             "/run/secrets/rankwatch-token": str(token),
             FINDING: f"    static_configs: [{{targets: ['{target}']}}]\n",
+            "reader:8642": target,
             "localhost:9090": f"127.0.0.1:{port}",
         },
     )

@@ -17,7 +17,7 @@ def documents(tmp_path_factory):
     """What `report` prints of the published counts, by format."""
     path = write_golden_pair(tmp_path_factory.mktemp("golden") / "ranks.jsonl")
     return {
-        form: rankwatch("report", path, "--format", form).stdout
+        form: rankwatch("report", path, "--format", form, *(["--verbose"] if form == "table" else [])).stdout
         for form in ("table", "json", "csv", "markdown", "html")
     }
 

@@ -279,6 +279,9 @@ class KafkaCluster:
         async with self.admin() as admin:
             settings = {key.replace("_", "."): str(value) for key, value in config.items()}
             replicas = min(3, len(self.brokers))
+            while admin._client.cluster.controller is None:  # the client does not wait for it
+                await admin._client.force_metadata_update()
+                await asyncio.sleep(0.02)
             await admin.create_topics([NewTopic(name, partitions, replicas, topic_configs=settings)])
         for broker in self.brokers:
             while broker.pid is not None and await _leaders(broker, name) < partitions:  # noqa: ASYNC110 - there is no event to wait for

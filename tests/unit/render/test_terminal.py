@@ -119,7 +119,8 @@ def test_control_characters_reach_the_terminal_escaped():
     assert r"a\x1b[2Jb ~ c\u202ed" in text
 
 
-def test_a_pipe_gets_no_escape_codes_and_no_trailing_spaces_in_tables(capsys):
+def test_a_pipe_gets_no_escape_codes_and_no_trailing_spaces_in_tables(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
     console = output_console()
     assert console.width == 100
     render_report(report(), console, with_pairs=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import threading
 import urllib.error
 import urllib.request
@@ -118,6 +119,17 @@ class Served:
         body = events if isinstance(events, bytes) else b"".join(json.dumps(e).encode() + b"\n" for e in events)
         headers = {"content_type": "application/x-ndjson"} | headers
         return self.request("POST", "/api/v1/events", body, **headers)
+
+
+def raw_status(served, path, *headers):
+    """The status of a GET of the API with these header lines, as they are."""
+    lines = [f"GET /api/v1/{path} HTTP/1.1", "Host: localhost", "Connection: close", *headers, "", ""]
+    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2])), 60) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        answer = b""
+        while piece := connection.recv(10_000):
+            answer += piece
+    return int(answer.split()[1])
 
 
 def folded(records, **spec):

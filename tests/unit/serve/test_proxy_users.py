@@ -12,7 +12,7 @@ from monitor.serve.access.access_file import AccessFile
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.access.scopes import Grants
 from tests.commands import events, get, until
-from tests.served import Served, folded
+from tests.served import Served, folded, raw_status
 
 BOARD = "open board"
 
@@ -79,16 +79,6 @@ def test_a_user_is_no_token_of_the_same_name(served):
         assert (shown["name"], shown["scopes"]) == (f"user:{name}", ["read:x"])
 
 
-def raw(served, *headers):
-    lines = ["GET /api/v1/caller HTTP/1.1", "Host: localhost", "Connection: close", *headers, "", ""]
-    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2])), 60) as connection:
-        connection.sendall("\r\n".join(lines).encode())
-        answer = b""
-        while piece := connection.recv(10_000):
-            answer += piece
-    return int(answer.split()[1])
-
-
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -103,7 +93,7 @@ def raw(served, *headers):
     ],
 )
 def test_headers_that_are_not_clear_name_nobody(served, headers, status):
-    assert raw(served, *headers) == status
+    assert raw_status(served, "caller", *headers) == status
 
 
 @pytest.mark.parametrize("proxies", ["10.0.0.0/8", "127.0.0.2", "::1", "128.0.0.0/1"])

@@ -1,6 +1,7 @@
 """Cut fetched Kafka records into chunks, and read a single record."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from operator import attrgetter
 from typing import Final, overload
 
@@ -118,14 +119,17 @@ async def earliest_offsets(settings: KafkaSettings, topic: str) -> dict[int, int
         await consumer.stop()
 
 
-async def records_between(
-    settings: KafkaSettings, topic: str, partition: int, first: int, last: int
-) -> AsyncIterator[tuple[int, bytes]]:
-    """Yield the records of a partition with their offsets from `first` to `last`, as far as the partition still holds them."""
-    tp = TopicPartition(topic, partition)
+@asynccontextmanager
+async def _reading(
+    settings: KafkaSettings, tp: TopicPartition, reset: str
+) -> AsyncIterator[tuple[AIOKafkaConsumer, int]]:
+    """Open a consumer of committed records of one partition, without a group; yield it and the end of the partition.
+
+    `reset` is where it goes on if the offset is gone: "earliest", or "none", which is an error.
+    """
     consumer = AIOKafkaConsumer(
         **settings.client_options(),
-        auto_offset_reset="earliest",
+        auto_offset_reset=reset,
         enable_auto_commit=False,
         isolation_level="read_committed",
     )
@@ -133,6 +137,17 @@ async def records_between(
     try:
         consumer.assign([tp])
         (end,) = (await consumer.end_offsets([tp])).values()
+        yield consumer, end
+    finally:
+        await consumer.stop()
+
+
+async def records_between(
+    settings: KafkaSettings, topic: str, partition: int, first: int, last: int
+) -> AsyncIterator[tuple[int, bytes]]:
+    """Yield the records of a partition with their offsets from `first` to `last`, as far as the partition still holds them."""
+    tp = TopicPartition(topic, partition)
+    async with _reading(settings, tp, "earliest") as (consumer, end):
         (begin,) = (await consumer.beginning_offsets([tp])).values()
         stop = min(end, last + 1)
         consumer.seek(tp, max(first, begin))
@@ -140,27 +155,14 @@ async def records_between(
             for record in (await consumer.getmany(tp, timeout_ms=1_000, max_records=1_000)).get(tp, ()):
                 if record.offset < stop:
                     yield record.offset, record.value or b""
-    finally:
-        await consumer.stop()
 
 
 async def read_record(settings: KafkaSettings, topic: str, partition: int, offset: int) -> bytes | None:
     """Return the record at an offset; None if the partition ends before it, or there is a gap at the offset."""
     tp = TopicPartition(topic, partition)
-    consumer = AIOKafkaConsumer(
-        **settings.client_options(),
-        auto_offset_reset="none",
-        enable_auto_commit=False,
-        isolation_level="read_committed",
-    )
-    await consumer.start()
-    try:
-        consumer.assign([tp])
-        (end,) = (await consumer.end_offsets([tp])).values()
+    async with _reading(settings, tp, "none") as (consumer, end):
         if end <= offset:
             return None
         consumer.seek(tp, offset)
         record = await consumer.getone(tp)
         return (record.value or b"") if record.offset == offset else None
-    finally:
-        await consumer.stop()

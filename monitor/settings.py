@@ -15,7 +15,8 @@ LOG_NAME = "log.jsonl"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")]
+NAME_PATTERN: Final = r"^[A-Za-z0-9._-]{1,200}$"
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 
 _NAME: Final = "1 to 200 characters of A-Z a-z 0-9 . _ -"
 _TYPES: Final[dict[Any, str]] = {
@@ -110,6 +111,11 @@ class Settings(BaseSettings):
     )
     kafka_session_seconds: Annotated[float, Field(gt=0)] = Field(
         10.0, description="how long a worker may be silent before its partitions go to other workers"
+    )
+    instance: Annotated[str | None, Field(pattern=NAME_PATTERN)] = Field(
+        None,
+        description="permanent name of this worker in its group, one for each: after a restart within `kafka_session_seconds` it gets its "
+        "partitions back, and no other worker is interrupted",
     )
     kafka_compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = Field(
         "none", description="compression of messages to Kafka"

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -85,13 +85,32 @@ class ClusterWorker(MonitorProcess):
         self._republish = Republisher(self._producer, settings.topic, self._source.partitions, self._origin_key)
 
         self._make_faust()
+        await self._start_web()
+        await self._check_before_joining()
         self._cleanup.push_async_callback(self._stop_folding)
         try:
             await self._faust.start()
         except KafkaError as error:  # the brokers went away after the topics were checked
             raise broker_error(error, self._kafka.addresses) from error
         self._tasks.append(asyncio.create_task(self._snapshots()))
-        await self._start_web()
+
+    async def _check_before_joining(self) -> None:
+        """Check what would be refused after the group was joined: a worker that refuses must not interrupt those that do not.
+
+        It stays up for `linger_seconds` first, so that an alert can fire, and a supervisor does not start it in a tight loop.
+        """
+        source = self._source
+
+        async def check() -> None:
+            numbers = range(source.partitions)
+            await source.check_states(
+                await self.store.check_states(numbers, source.identity, source.identity_without_id)
+            )
+
+        await self._linger(check())
+
+    async def _linger(self, failed: Awaitable[None]) -> None:
+        await linger(failed, self.process_metrics, self.settings.linger_seconds, self._kafka.addresses)
 
     def _make_faust(self) -> None:
         settings = self.settings
@@ -108,7 +127,7 @@ class ClusterWorker(MonitorProcess):
                 if worker is not None and not await worker.fold(chunk, partial(app.consumer.has_read_on, tp)):
                     await app.consumer.seek_wait({tp: worker.partition.off})
 
-        app.on_assigned, app.on_revoked, app.stored_offsets = self._take, self._release, self._offsets
+        app.on_assigned, app.on_revoked, app.stored_offsets = self._take, self._pause, self._offsets
         app.agent(app.chunks, name="fold")(fold)
 
     async def _stop_folding(self) -> None:
@@ -123,11 +142,25 @@ class ClusterWorker(MonitorProcess):
         await end_tasks(self._tasks)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.2 * self.settings.drain_seconds):
-                await self._release(set())
+                await self._release()
 
     async def _take(self, partitions: set[TP]) -> None:
-        """Load the partitions that the group has assigned to this worker."""
-        await self._release(partitions)
+        """Keep the partitions that stay, drop those that have gone, and load those that have come."""
+        numbers = {tp.partition for tp in partitions}
+        kept = {number for number in numbers & self.partitions.keys() if await self.partitions[number].is_current()}
+        gone = self.partitions.keys() - kept
+        moved = [self._drop(number) for number in sorted(gone)]
+        if gone or numbers - kept:
+            self.reports.clear()
+        await asyncio.gather(*(worker.release() for worker in moved))
+        partitions = {tp for tp in partitions if tp.partition not in kept}
+        if partitions or not kept:
+            await self._load(partitions)
+        self._assigned = True
+        log.info("partitions assigned", partitions=sorted(numbers), kept=sorted(kept))
+
+    async def _load(self, partitions: set[TP]) -> None:
+        """Load partitions that have come to this worker."""
         consumer = self._faust.consumer
         if not partitions and consumer.topic_partitions(self.settings.topic) is None:
             # A spare worker waits for partitions, but not of a topic that is gone. A broker that has just started may not know it yet.
@@ -157,8 +190,6 @@ class ClusterWorker(MonitorProcess):
             self.process_metrics.add_partition(number)
             self._relays[number] = asyncio.create_task(worker.run_relays())
         freeze_heap()
-        self._assigned = True
-        log.info("partitions assigned", partitions=sorted(tp.partition for tp in partitions))
 
     async def _compare(self, tp: TP) -> bool:
         """Compare the last folded record with the log; return False if the brokers do not answer, raise `SourceGap` if they differ."""
@@ -176,14 +207,23 @@ class ClusterWorker(MonitorProcess):
     def _owner(self, benchmark: str) -> int:
         return owner(benchmark, self._source.partitions)
 
-    async def _release(self, partitions: set[TP]) -> None:  # noqa: ARG002 - it is always all of them
+    async def _pause(self, partitions: set[TP]) -> None:  # noqa: ARG002 - it is always all of them
+        """Store what is folded ahead of a rebalance; most partitions stay, and are not loaded again."""
+        await asyncio.gather(*(worker.pause() for worker in self.partitions.values()))
+
+    def _drop(self, number: int) -> PartitionWorker:
+        """Give a partition up, and return its worker, which is to be released."""
+        self._relays.pop(number).cancel()
+        self.process_metrics.remove_partition(number)
+        return self.partitions.pop(number)
+
+    async def _release(self) -> None:
         """Release every partition: relay its outbox, save its pair sums, drop it."""
-        relays, self._relays = self._relays, {}
-        await end_tasks(relays.values())
-        workers, self.partitions = self.partitions, {}
+        relays = list(self._relays.values())
+        workers = [self._drop(number) for number in list(self.partitions)]
         self.reports.clear()
-        for worker in workers.values():
-            self.process_metrics.remove_partition(worker.number)
+        await end_tasks(relays)
+        for worker in workers:
             await worker.release()
 
     async def _offsets(self, partitions: set[TP]) -> Mapping[TP, int]:
@@ -219,13 +259,18 @@ class ClusterWorker(MonitorProcess):
         lag = self.lag
         return f"catching up: {lag:,} records are not folded yet" if lag > READY_LAG else None
 
+    def _holds(self) -> str:
+        numbers = ", ".join(map(str, sorted(self.partitions))) or "none"
+        benchmarks = sum(len(worker.partition.benchmarks) for worker in self.partitions.values())
+        return f"ok: partitions {numbers} of {self._source.partitions}; benchmarks {benchmarks:,}"
+
     async def _probe(self) -> None:
         await super()._probe()
         self._broker_up.set(await self._producer.answers())
 
     async def failed(self) -> None:
         """Wait until a needed part fails, and raise its error; a gap in the log stays in the metrics for `linger_seconds` first."""
-        await linger(super().failed(), self.process_metrics, self.settings.linger_seconds, self._kafka.addresses)
+        await self._linger(super().failed())
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
         return [*super()._watchers(), asyncio.create_task(self._watch())]

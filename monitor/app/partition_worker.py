@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 
 from monitor.app.folded_partition import FoldCrashed, FoldedPartition
-from monitor.app.source_topic import SourceGap
+from monitor.app.source_topic import SourceGap, gap_between
 from monitor.engine.chunk import Chunk
 from monitor.engine.limits import SNAPSHOT_PAIRS, Limits
 from monitor.engine.producers import ProducerOf, at_offset, in_header
@@ -31,6 +31,9 @@ OUTBOX_LIMIT = 50_000
 
 _SAVE_SECONDS: Final = 3.0
 """How long saving may take when a partition is released: what is not saved is computed again."""
+
+_PAUSE_SECONDS: Final = 0.2
+"""How long saving may take ahead of a rebalance, for which the whole group waits."""
 
 _OUTBOX_POLL_SECONDS = 0.2
 
@@ -129,18 +132,29 @@ class PartitionWorker(FoldedPartition):
         self._outbox_bound = OUTBOX_LIMIT
         self._saved = {name: benchmark.off for name, benchmark in self.partition.benchmarks.items()}
 
+    async def pause(self) -> None:
+        """Finish the current commit before a rebalance, after which this worker may keep the partition."""
+        async with self.folding:
+            try:
+                await self._wait_for_commit()
+            except StaleState:
+                self._torn = True
+            await self._save_pairs(_PAUSE_SECONDS)
+
+    async def is_current(self) -> bool:
+        """Return whether the state in memory is the stored one: no chunk was interrupted, and no other worker has written since."""
+        idle = not self._torn and self._commit is None and not self.folding.locked()
+        return (
+            idle
+            and self.committed == self.partition.off
+            and await self._store.is_unchanged(self.number, self.committed)
+        )
+
     async def _skip_gap(self) -> None:
         """Continue where the log begins now, if the operator accepts that records before it are lost; raise `SourceGap` if not."""
         partition, topic, earliest = self.partition, self._store.topic, self._earliest
-        lost = (
-            f"partition {self.number} of {topic} begins at offset {earliest:,}, and the state {_reach(partition.off)}"
-        )
         if not self._accept_gap:
-            raise SourceGap(
-                f"{lost}: records {partition.off:,} to {earliest - 1:,} were deleted before they were folded; import a `state export`, "
-                "fold a topic that has them, or start with --accept-gap: every benchmark of this partition then reports permanently that "
-                "it may be partial"
-            )
+            raise SourceGap(gap_between(topic, self.number, partition.off, earliest))
         log.warning(
             "continuing after a gap; every benchmark of this partition may be partial",
             partition=self.number,
@@ -345,7 +359,3 @@ class PartitionWorker(FoldedPartition):
         """Rejected records, over all benchmarks."""
         partition = self.partition
         return partition.counters["rejected"] + sum(b.counters["rejected"] for b in partition.benchmarks.values())
-
-
-def _reach(off: int) -> str:
-    return f"is folded up to offset {off:,}" if off else "is empty"

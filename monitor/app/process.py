@@ -109,6 +109,10 @@ class ServedProcess:
     def _waiting_for(self) -> str | None:
         """Return the reason why it is not ready, or None."""
 
+    def _holds(self) -> str:
+        """Return what `/readyz` answers when it is ready."""
+        return "ok"
+
     @abstractmethod
     def _log_ends(self) -> dict[int, int]:
         """Return the end of the log of each current partition."""
@@ -158,6 +162,7 @@ class ServedProcess:
             body_bytes=settings.max_body_bytes,
             limits=ClientLimits(settings.client_events_per_second, settings.client_bytes_per_second),
             audit=Audit(settings.audit_file, settings.audit_bytes),
+            holds=self._holds,
         )
         self.web = WebServer(web, settings.host, settings.port)
         self._cleanup.push_async_callback(self.web.stop)

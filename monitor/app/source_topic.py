@@ -1,18 +1,31 @@
 """Check that the topic of the events is the one that the state was folded from; create missing topics."""
 
+from collections.abc import Mapping
+
 from monitor.engine.state.keys import record_digest
-from monitor.logs.errors import LogError
-from monitor.logs.kafka_records import read_record
+from monitor.logs.errors import LogError, OffsetOutOfRange, outside
+from monitor.logs.kafka_records import partition_bounds, read_record, reader, record_at
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.logs.topic_identity import TopicIdentity, topic_identity
 from monitor.publish.dead_letter_topic import SUFFIX
 from monitor.publish.topics import Topic, Topics
 from monitor.retries import while_metadata_lags
 from monitor.settings import Settings
+from monitor.store.state_reader import StoredPosition
 
 
 class SourceGap(LogError):  # noqa: N818 - the state of the log is its name
     """The log is not the one that the state was folded from, or no longer holds the next record."""
+
+
+def gap_between(topic: str, partition: int, off: int, earliest: int) -> str:
+    """Return why a state that is folded up to `off` cannot go on with a partition that begins at `earliest`."""
+    reach = f"is folded up to offset {off:,}" if off else "is empty"
+    return (
+        f"partition {partition} of {topic} begins at offset {earliest:,}, and the state {reach}: records {off:,} to {earliest - 1:,} were "
+        "deleted before they were folded; import a `state export`, fold a topic that has them, or start with --accept-gap: every benchmark "
+        "of this partition then reports permanently that it may be partial"
+    )
 
 
 class SourceTopic:
@@ -113,11 +126,35 @@ class SourceTopic:
         """
         if last is None or last[0] < first_offset:
             return
+        self._compare(partition, last, await read_record(self._kafka, self._name, partition, last[0]))
+
+    def _compare(self, partition: int, last: tuple[int, str], record: bytes | None) -> None:
+        """Raise `SourceGap` unless a record is the last folded one."""
         offset, digest = last
-        record = await read_record(self._kafka, self._name, partition, offset)
         if record is None or record_digest(record) != digest:
             content = "nothing" if record is None else "another record"
             raise SourceGap(
                 f"partition {partition} of {self._name} holds {content} at offset {offset}, where the last record was folded, because the "
                 "topic was created again or truncated; use another topic name, or delete the state and fold the log from its beginning"
             )
+
+    async def check_states(self, states: Mapping[int, StoredPosition]) -> None:
+        """Check that the topic continues every state, before the group is joined.
+
+        Raises
+        ------
+        SourceGap
+            If a partition no longer holds the next record of its state, or holds another one where the last was folded.
+        OffsetOutOfRange
+            If a state is ahead of its partition.
+        """
+        async with reader(self._kafka) as consumer:
+            bounds = await partition_bounds(consumer, self._name, states)
+            for number, state in states.items():
+                first, end = bounds[number]
+                if state.off < first and not self._settings.accept_gap:
+                    raise SourceGap(gap_between(self._name, number, state.off, first))
+                if state.off > end:
+                    raise OffsetOutOfRange(outside(self._name, number, state.off, f"which holds {first} to {end}"))
+                if state.last is not None and first <= state.last[0]:
+                    self._compare(number, state.last, await record_at(consumer, self._name, number, state.last[0]))

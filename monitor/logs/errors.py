@@ -33,3 +33,11 @@ class OffsetOutOfRange(LogError, ValueError):  # noqa: N818
     def __init__(self, message: str, partition: int | None = None) -> None:
         super().__init__(message)
         self.partition = partition
+
+
+def outside(topic: str, partition: int, offset: int, holds: str) -> str:
+    """Return why an offset cannot be read, where `holds` is the clause about what the partition holds."""
+    return (
+        f"offset {offset} is outside partition {partition} of {topic}, {holds}, because its retention has passed or the topic was created "
+        "again; import the state from an export, or start over under another topic name"
+    )

@@ -23,7 +23,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from monitor.engine.chunk import Chunk
-from monitor.logs.errors import OffsetOutOfRange
+from monitor.logs.errors import OffsetOutOfRange, outside
 from monitor.logs.kafka_connection import KafkaConnection
 from monitor.logs.kafka_records import chunks
 from monitor.logs.kafka_slices import Record
@@ -40,7 +40,7 @@ class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
         self._consumer = consumer
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """Release all partitions; the group waits for this."""
+        """Stop with all partitions, and store what is folded; the group waits for this."""
         self._consumer.app.on_rebalance_start()
         await self._consumer.on_partitions_revoked({TP(*tp) for tp in revoked})
 
@@ -110,6 +110,7 @@ class Consumer(KafkaConnection):
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
         """Continue with the partitions that the group has assigned; call `on_assigned` for a spare worker, which gets none."""
+        self._senders.keep_connections(assigned)
         await super().on_partitions_assigned(assigned, generation_id)
         if assigned or self.app.should_stop:
             return
@@ -127,8 +128,6 @@ class Consumer(KafkaConnection):
         self.app.progress.done.clear()
         self._committed.clear()
         self._readable.clear()
-        if self._started_kafka is not None:
-            self._senders.forget_connections()  # `on_assigned` compares what was folded
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
         """Let the application load its state, then seek to its stored offsets, or to the beginning of a partition without one.
@@ -183,7 +182,7 @@ class Consumer(KafkaConnection):
         first, end = await asyncio.gather(self.earliest_offsets(*offsets), self.highwaters(*offsets))
         for tp, offset in offsets.items():
             if not first[tp] <= offset <= end[tp]:
-                raise OffsetOutOfRange(_outside(tp, offset, f"which holds {first[tp]} to {end[tp]}"))
+                raise OffsetOutOfRange(outside(tp.topic, tp.partition, offset, f"which holds {first[tp]} to {end[tp]}"))
 
     async def _drain_messages(self, fetcher: base.Fetcher) -> None:
         # Faust's own loop tracks offsets for its commits, and sleeps for a second whenever a buffer is full.
@@ -276,14 +275,7 @@ def _read_error(error: FetchedOutOfRange | NoOffsetForPartitionError) -> Excepti
     if isinstance(error, NoOffsetForPartitionError):
         return RuntimeError("a partition was read before its seek")
     ((tp, offset),) = error.args[0].items()
-    return OffsetOutOfRange(_outside(tp, offset, "which no longer holds it"))
-
-
-def _outside(tp: TP, offset: int, holds: str) -> str:
-    return (
-        f"offset {offset} is outside partition {tp.partition} of {tp.topic}, {holds}, because its retention has passed or "
-        "the topic was created again; import the state from an export, or start over under another topic name"
-    )
+    return OffsetOutOfRange(outside(tp.topic, tp.partition, offset, "which no longer holds it"))
 
 
 class Transport(driver.Transport):  # type: ignore[misc]

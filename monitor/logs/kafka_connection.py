@@ -17,6 +17,9 @@ from monitor.logs.kafka_slices import read_in_slices
 from monitor.logs.sender_check import SenderCheck
 
 STOP_SECONDS: Final = 5.0
+HEARTBEAT_SECONDS: Final = 0.5
+"""A worker learns of a rebalance with a heartbeat, and the whole group waits for the last one."""
+
 # A paused worker stays in its group. The watchdog handles one that makes no progress; one that hangs sends no heartbeats.
 NEVER_MS: Final = 2**31 - 1
 
@@ -53,7 +56,8 @@ class KafkaConnection(ChunkConsumer):
             partition_assignment_strategy=(assignor,),
             max_poll_interval_ms=NEVER_MS,
             session_timeout_ms=round(1000 * settings.session_seconds),
-            heartbeat_interval_ms=round(1000 * settings.session_seconds / 4),
+            heartbeat_interval_ms=round(1000 * min(settings.session_seconds / 4, HEARTBEAT_SECONDS)),
+            group_instance_id=settings.instance,
             rebalance_timeout_ms=round(1000 * settings.rebalance_seconds),
             fetch_max_wait_ms=round(1000 * settings.fetch_wait_seconds),
             max_partition_fetch_bytes=settings.fetch_bytes,

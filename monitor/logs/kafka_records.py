@@ -1,7 +1,7 @@
 """Cut fetched Kafka records into chunks, and read a single record."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Final, overload
 
@@ -119,36 +119,14 @@ async def earliest_offsets(settings: KafkaSettings, topic: str) -> dict[int, int
         await consumer.stop()
 
 
-@asynccontextmanager
-async def _reading(
-    settings: KafkaSettings, tp: TopicPartition, reset: str
-) -> AsyncIterator[tuple[AIOKafkaConsumer, int]]:
-    """Open a consumer of committed records of one partition, without a group; yield it and the end of the partition.
-
-    `reset` is where it goes on if the offset is gone: "earliest", or "none", which is an error.
-    """
-    consumer = AIOKafkaConsumer(
-        **settings.client_options(),
-        auto_offset_reset=reset,
-        enable_auto_commit=False,
-        isolation_level="read_committed",
-    )
-    await consumer.start()
-    try:
-        consumer.assign([tp])
-        (end,) = (await consumer.end_offsets([tp])).values()
-        yield consumer, end
-    finally:
-        await consumer.stop()
-
-
 async def records_between(
     settings: KafkaSettings, topic: str, partition: int, first: int, last: int
 ) -> AsyncIterator[tuple[int, bytes]]:
     """Yield the records of a partition with their offsets from `first` to `last`, as far as the partition still holds them."""
     tp = TopicPartition(topic, partition)
-    async with _reading(settings, tp, "earliest") as (consumer, end):
-        (begin,) = (await consumer.beginning_offsets([tp])).values()
+    async with reader(settings, reset="earliest") as consumer:
+        consumer.assign([tp])
+        begin, end = (await partition_bounds(consumer, topic, [partition]))[partition]
         stop = min(end, last + 1)
         consumer.seek(tp, max(first, begin))
         while await consumer.position(tp) < stop:
@@ -157,12 +135,47 @@ async def records_between(
                     yield record.offset, record.value or b""
 
 
-async def read_record(settings: KafkaSettings, topic: str, partition: int, offset: int) -> bytes | None:
+@contextlib.asynccontextmanager
+async def reader(settings: KafkaSettings, reset: str = "none") -> AsyncIterator[AIOKafkaConsumer]:
+    """Open a consumer of committed records, without a group.
+
+    `reset` is where it goes on if an offset is gone: "earliest", or "none", which is an error.
+    """
+    consumer = AIOKafkaConsumer(
+        **settings.client_options(),
+        auto_offset_reset=reset,
+        enable_auto_commit=False,
+        isolation_level="read_committed",
+    )
+    try:
+        await consumer.start()
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
+async def partition_bounds(
+    consumer: AIOKafkaConsumer, topic: str, partitions: Iterable[int]
+) -> dict[int, tuple[int, int]]:
+    """Return the first offset of each partition, and its end."""
+    tps = [TopicPartition(topic, number) for number in partitions]
+    first, end = await consumer.beginning_offsets(tps), await consumer.end_offsets(tps)
+    return {tp.partition: (first[tp], end[tp]) for tp in tps}
+
+
+async def record_at(consumer: AIOKafkaConsumer, topic: str, partition: int, offset: int) -> bytes | None:
     """Return the record at an offset; None if the partition ends before it, or there is a gap at the offset."""
     tp = TopicPartition(topic, partition)
-    async with _reading(settings, tp, "none") as (consumer, end):
-        if end <= offset:
-            return None
-        consumer.seek(tp, offset)
-        record = await consumer.getone(tp)
-        return (record.value or b"") if record.offset == offset else None
+    consumer.assign([tp])
+    (end,) = (await consumer.end_offsets([tp])).values()
+    if end <= offset:
+        return None
+    consumer.seek(tp, offset)
+    record = await consumer.getone(tp)
+    return (record.value or b"") if record.offset == offset else None
+
+
+async def read_record(settings: KafkaSettings, topic: str, partition: int, offset: int) -> bytes | None:
+    """Return the record at an offset, as `record_at`."""
+    async with reader(settings) as consumer:
+        return await record_at(consumer, topic, partition, offset)

@@ -91,6 +91,9 @@ class KafkaSettings:
         How long a worker may be silent before its partitions go to other workers.
     rebalance_seconds
         How long a rebalance waits for a worker to release its partitions. Half of it is for finishing the current chunk.
+    instance
+        The permanent name of this worker in its group (static membership), which survives a restart; None for a member that leaves at its
+        end.
     fetch_wait_seconds
         How long a broker may delay a fetch while there is nothing to read.
     fetch_bytes
@@ -109,6 +112,7 @@ class KafkaSettings:
     token_provider: AbstractTokenProvider | None = None
     session_seconds: float = 10.0
     rebalance_seconds: float = 40.0
+    instance: str | None = None
     fetch_wait_seconds: float = 0.5
     fetch_bytes: int = 4 << 20
 

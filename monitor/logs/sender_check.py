@@ -46,10 +46,11 @@ class SenderCheck:
             self._connections[tp] = connection
             self._reconnected.add(tp)
 
-    def forget_connections(self) -> None:
-        """Compare nothing before the next reconnect, because the last folded records were just compared."""
-        self._connections.clear()
-        self._reconnected.clear()
+    def keep_connections(self, partitions: set[TP]) -> None:
+        """Forget the connections of all other partitions: what is folded of them is compared when they are loaded again."""
+        for tp in self._connections.keys() - partitions:
+            del self._connections[tp]
+        self._reconnected &= partitions
 
     async def check(self, node: int | None = None) -> bool:
         """Compare the topic as one broker knows it, by default any; return whether it has answered.

@@ -63,6 +63,7 @@ def make_application(
     body_bytes: int = BODY_BYTES,
     limits: ClientLimits | None = None,
     audit: Audit | None = None,
+    holds: Callable[[], str] = lambda: "ok",
 ) -> FastAPI:
     """Make the application.
 
@@ -75,6 +76,8 @@ def make_application(
         Returns what the monitor waits for, or None when it is ready.
     log : FoldedLog, optional
         How far the log is folded; default: as far as the partitions of `reports`, and never too old.
+    holds : callable, optional
+        Returns what `/readyz` answers when it is ready.
     access : AccessRules
         Who may read, write and declare.
     loopback : bool
@@ -105,7 +108,7 @@ def make_application(
     readable = reports.readable_by(may_read)
     add_problems(web)
     add_openapi(web)
-    _add_probes(web, reports, scrape, waiting_for)
+    _add_probes(web, reports, scrape, waiting_for, holds)
     web.include_router(caller_routes(access))
     web.include_router(page_routes(low_coverage))
     web.include_router(read_routes(readable))
@@ -123,6 +126,7 @@ def _add_probes(
     reports: ReportCache,
     scrape: Callable[[str, Collect], tuple[bytes, str]],
     waiting_for: Callable[[], str | None],
+    holds: Callable[[], str],
 ) -> None:
     @web.get("/healthz", include_in_schema=False)
     async def healthz() -> Response:
@@ -131,7 +135,7 @@ def _add_probes(
     @web.get("/readyz", include_in_schema=False)
     async def readyz() -> Response:
         waiting = waiting_for()
-        return Response(f"{waiting or 'ok'}\n", 503 if waiting else 200, media_type="text/plain")
+        return Response(f"{waiting or holds()}\n", 503 if waiting else 200, media_type="text/plain")
 
     @web.get("/metrics", include_in_schema=False)
     async def metrics(request: Request, collect: Collect = "all") -> Response:

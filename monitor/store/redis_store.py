@@ -37,6 +37,8 @@ class RedisStore(StateReader, StoredOutbox):
         self._sequence = count(1)
         self._with_offset: set[int] = set()
         """Partitions whose offset was seen. If it is missing later, the server has lost the state; the partition is not new."""
+        self._loaded_from: dict[int, str] = {}
+        """The last writer of each partition when its state was loaded."""
         self._seals: dict[int, tuple[int, PartitionSeal]] = {}
         """The digests of each partition, and their offset: absent after a write whose outcome is not known."""
 
@@ -79,6 +81,12 @@ class RedisStore(StateReader, StoredOutbox):
         if (bound := reply.decode()) != identity:
             raise self._other_log(partition, bound, identity)
 
+    async def is_unchanged(self, partition: int, off: int) -> bool:
+        """Return whether the state of a partition is at an offset, and no other writer has moved it since this one has loaded it."""
+        (values,) = await self._connection.fetch([("HMGET", self._keys(partition).meta, "off", "writer")])
+        stored, writer = int(values[0] or 0), (values[1] or b"").decode()
+        return stored == off and writer in {self.writer, self._loaded_from.get(partition)}
+
     async def origin_secret(self) -> bytes:
         """Return the key with which the workers of this topic sign origins; the first worker draws it."""
         key = origin_secret_key(self.topic)
@@ -87,6 +95,8 @@ class RedisStore(StateReader, StoredOutbox):
 
     async def load(self, partition: int) -> StoredState:
         """Load the state of a partition as `StateReader.load`, to continue writing from there."""
+        (writer,) = await self._connection.fetch([("HGET", self._keys(partition).meta, "writer")])
+        self._loaded_from[partition] = (writer or b"").decode()
         loaded = await self._load(partition)
         (self._with_offset.add if loaded.state.off else self._with_offset.discard)(partition)
         self._seals[partition] = loaded.state.off, loaded.seal

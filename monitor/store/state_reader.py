@@ -91,9 +91,7 @@ class StateReader:
 
     async def _load(self, partition: int) -> LoadedState:
         keys = self._keys(partition)
-        (values,) = await self._connection.fetch([("HMGET", keys.meta, "off", *VERSIONS)])
-        fields = zip((b"off", *map(str.encode, VERSIONS)), values, strict=True)
-        check_meta({name: value for name, value in fields if value is not None}, keys.tag, self._connection.address)
+        await self._check_versions([partition])
         for attempt in range(_LOAD_ATTEMPTS):
             if attempt < _ATTEMPTS_IN_PARTS:
                 loaded = await load_state(self._connection.fetch, keys, partition)
@@ -105,6 +103,15 @@ class StateReader:
             f"the state of partition {partition} changed in each of {_LOAD_ATTEMPTS} attempts to load it; start again when fewer new "
             "benchmarks and models arrive"
         )
+
+    async def _check_versions(self, partitions: Iterable[int]) -> None:
+        keys = [self._keys(partition) for partition in partitions]
+        names = b"off", *map(str.encode, VERSIONS)
+        for key, values in zip(
+            keys, await self._connection.fetch([("HMGET", k.meta, *names) for k in keys]), strict=True
+        ):
+            fields = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+            check_meta(fields, key.tag, self._connection.address)
 
     async def commit_times(self, partition: int, names: Iterable[str] | None = None) -> dict[str, CommitTimes]:
         """Return the stored commit times of some benchmarks, by default all, by name."""
@@ -134,6 +141,21 @@ class StateReader:
                 raise StateRefused(
                     f"the state {self._keys(partition).tag} is damaged: its offset cannot be read"
                 ) from error
+        return positions
+
+    async def check_states(self, partitions: Sequence[int], *identities: str) -> dict[int, StoredPosition]:
+        """Check the versions and the log of some partitions' states; return how far each is folded.
+
+        Raises
+        ------
+        StateRefused
+            If a state is of another version, is being imported, or is bound to a log with another identity than these.
+        """
+        await self._check_versions(partitions)
+        positions = dict(zip(partitions, await self.positions(partitions), strict=True))
+        for partition, position in positions.items():
+            if position.log is not None and position.log not in identities:
+                raise self._other_log(partition, position.log, identities[0])
         return positions
 
     async def check_log(self, partition: int, *identities: str) -> None:

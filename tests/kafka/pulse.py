@@ -91,7 +91,11 @@ class Pulse:
             thread.start()
         return self
 
-    def __exit__(self, *_):
+    def stop(self):
+        """Send no more."""
         self._end.set()
         for thread in self._threads:
             thread.join()
+
+    def __exit__(self, *_):
+        self.stop()

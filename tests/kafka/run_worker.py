@@ -124,10 +124,10 @@ class Workers:
         self._urls, self._folder, self._env = (broker_url, redis_url), folder, env
         self.all = []
 
-    def start(self):
-        """Start one more."""
+    def start(self, **env):
+        """Start one more, with more settings."""
         number = len(self.all)
-        self.all.append(RunWorker(*self._urls, self._folder / f"worker {number}.log", number, **self._env))
+        self.all.append(RunWorker(*self._urls, self._folder / f"worker {number}.log", number, **self._env | env))
         return self.all[-1]
 
     @property

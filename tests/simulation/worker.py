@@ -46,6 +46,15 @@ def replaced(world):
         some, _ = world.broker.topics[topic][partition].read(offset, 1)
         return (some[0].value or b"") if some and some[0].offset == offset else None
 
+    @contextlib.asynccontextmanager
+    async def reader(_settings):
+        await world.broker.request()
+        yield None
+
+    async def partition_bounds(_consumer, topic, partitions):
+        logs = world.broker.topics[topic]
+        return {number: (logs[number].first, logs[number].end) for number in partitions}
+
     async def topic_identity(_kafka, topic):
         await world.broker.request()
         return TopicIdentity(world.broker.ids[topic], len(world.broker.topics[topic]))
@@ -60,6 +69,9 @@ def replaced(world):
         patch.object(cluster_worker, "monotonic", world.loop.time),
         patch.object(source_topic, "Topics", partial(Topics, world.broker)),
         patch.object(source_topic, "read_record", read_record),
+        patch.object(source_topic, "record_at", read_record),
+        patch.object(source_topic, "reader", reader),
+        patch.object(source_topic, "partition_bounds", partition_bounds),
         patch.object(source_topic, "topic_identity", topic_identity),
         structlog.testing.capture_logs() as logs,
     ):

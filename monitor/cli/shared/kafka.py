@@ -27,6 +27,7 @@ def kafka_settings(addresses: str, settings: Settings) -> KafkaSettings:
             password=password.get_secret_value() if password is not None else None,
             token_file=settings.kafka_token_file,
             session_seconds=settings.kafka_session_seconds,
+            instance=settings.instance,
         )
     except ValueError as error:
         stop(f"setting kafka_{error}", USAGE)

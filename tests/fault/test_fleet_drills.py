@@ -1,0 +1,170 @@
+"""A fleet of workers under a light load: killed, restarted one after the other, scaled, and next to a canary of another version.
+
+Every partition has a pulse of events; what is measured is how long the oldest event that is not folded and stored has waited. Times are
+printed, and asserted only with RANKWATCH_SLOW=1, which is for an idle machine and adds the drills that take longer.
+"""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+from tests.commands import PATIENCE, environment, get, until
+from tests.kafka.judge import caught_up
+from tests.kafka.pulse import Pulse
+from tests.kafka.run_worker import Workers
+from tests.redis_server import RedisServer
+
+pytestmark = pytest.mark.kafka
+
+SLOW = os.environ.get("RANKWATCH_SLOW") == "1"
+PARTITIONS = 6
+SESSION = 3.0
+LIMIT = 5.0
+"""Seconds that a partition may wait whose worker ends, on a machine that does much else."""
+OTHERS = 2.5
+"""Seconds that a partition may wait whose worker stays; measured: 0.2 to 0.6 s."""
+
+
+class Fleet:
+    """Workers with their instance names, and the pulse."""
+
+    def __init__(self, stack, kafka, topic, folder):
+        self.kafka, self.topic = kafka, topic
+        asyncio.run(kafka.create_topic(topic, PARTITIONS))
+        self.redis = stack.enter_context(RedisServer(folder))
+        env = {
+            "RANKWATCH_GROUP": topic,
+            "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts",
+            "RANKWATCH_KAFKA_SESSION_SECONDS": str(SESSION),
+        }
+        self.env = env
+        self.workers = stack.enter_context(Workers(kafka.url(topic), self.redis.url, folder, **env))
+        self.pulse = stack.enter_context(Pulse(kafka, self.redis, topic, PARTITIONS))
+
+    def start(self, number):
+        """Start workers, and wait until they share the partitions."""
+        for _ in range(number):
+            self.workers.start()
+        self.settled()
+
+    def settled(self):
+        """Wait until every partition has a worker, no two have the same, and nothing waits."""
+
+        def shared():
+            shares = self.workers.shares()
+            if not all(worker.assigned() for worker in self.workers.running):
+                return False
+            return sum(map(len, shares)) == PARTITIONS == len(set().union(*shares)) and self.pulse.folded()
+
+        until(shared, "the workers to share the partitions")
+
+    @contextmanager
+    def drill(self, what):
+        """Measure the waits during a drill; yields a dict that gets them by partition."""
+        time.sleep(1)
+        self.pulse.fresh()
+        waits = {}
+        yield waits
+        waits |= self.pulse.waits()
+        print(f"\n{what}: " + ", ".join(f"{p}: {seconds:.2f} s" for p, seconds in sorted(waits.items())), flush=True)
+
+    def right(self):
+        """Stop, and count: every event is there once."""
+        self.pulse.stop()
+        asyncio.run(caught_up(self.kafka, self.redis, self.topic, PARTITIONS, self.workers.logs))
+        self.workers.stop()
+        assert "Traceback" not in self.workers.logs()
+
+
+@pytest.fixture
+def fleet(kafka, topic, tmp_path):
+    with ExitStack() as stack:
+        yield Fleet(stack, kafka, topic, tmp_path)
+
+
+def test_killed_restarted_scaled_and_next_to_a_canary(fleet):
+    workers = fleet.workers
+    fleet.start(2)
+    killed = workers.running[1]
+    theirs = killed.partitions()
+
+    with fleet.drill("one of two killed") as waits:
+        workers.kill(killed)
+        fleet.settled()
+    within(waits, SESSION + 2)
+    within({p: waits[p] for p in waits if p not in theirs}, OTHERS)
+
+    with fleet.drill("a second one comes") as waits:
+        fleet.start(1)
+    within(waits, OTHERS)
+    if SLOW:
+        rolled_and_scaled(fleet)
+
+    assigned = [worker.assigned() for worker in workers.running]
+    with fleet.drill("a canary of another version, started five times") as waits:
+        for _ in range(5 if SLOW else 1):
+            canary(fleet)
+    within(waits, OTHERS)
+    assert [worker.assigned() for worker in workers.running] == assigned, "it has not joined the group"
+
+    kept = [set(line["kept"]) for worker in workers.all for line in worker.lines("partitions assigned")]
+    assert sum(map(bool, kept)) >= 2, "what stays is not loaded again"
+    status, text = get(f"{workers.running[0].url()}/readyz")
+    assert (status, text.startswith("ok: partitions ")) == (200, True)
+    assert text.endswith(f" of {PARTITIONS}; benchmarks {len(workers.running[0].partitions())}\n")
+    fleet.right()
+
+
+def test_a_worker_with_a_name_comes_back_to_its_partitions_and_interrupts_nobody(fleet):
+    workers = fleet.workers
+    long = {"RANKWATCH_KAFKA_SESSION_SECONDS": "30"}
+    other, named = workers.start(**long), workers.start(**long, RANKWATCH_INSTANCE="two")
+    fleet.settled()
+    assigned, theirs = other.assigned(), named.partitions()
+    with fleet.drill("a worker with a name restarted") as waits:
+        workers.stop(named)
+        back = workers.start(**long, RANKWATCH_INSTANCE="two")
+        until(lambda: back.assigned() and fleet.pulse.folded(), "it to come back")
+    assert back.partitions() == theirs
+    assert other.assigned() == assigned
+    within({p: waits[p] for p in waits if p not in theirs}, OTHERS)
+    fleet.right()
+
+
+def within(waits, seconds):
+    """Assert that no partition has waited for longer; on a busy machine nothing is."""
+    assert not SLOW or max(waits.values()) < seconds, waits
+
+
+def rolled_and_scaled(fleet):
+    """Restart both workers one after the other, then scale to four and back."""
+    workers = fleet.workers
+    with fleet.drill("rolling restart") as waits:
+        for worker in list(workers.running):
+            workers.stop(worker)
+            fleet.start(1)
+    within(waits, LIMIT)
+    with fleet.drill("2 -> 4") as waits:
+        fleet.start(2)
+    within(waits, OTHERS)
+    with fleet.drill("4 -> 2") as waits:
+        workers.stop(*workers.running[:2])
+        fleet.settled()
+    within(waits, LIMIT)
+
+
+def canary(fleet):
+    """Run a worker of another statistics version until it ends."""
+    code = "import monitor.engine.latch.base as base; base.STATISTICS_VERSION = 999\nfrom monitor.cli.app import app; app()"
+    arguments = "run", "--broker", fleet.kafka.url(fleet.topic), "--redis-url", fleet.redis.url, "--port", "0"
+    env = environment(**fleet.env, RANKWATCH_LINGER_SECONDS="0.5")
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *arguments], env=env, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "statistics_version" in ended.stderr

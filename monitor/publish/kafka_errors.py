@@ -59,6 +59,10 @@ _ADVICE: Final[Sequence[tuple[tuple[type[Exception], ...], str]]] = (
         "the topic, or the leader of one of its partitions, is missing; create the topic, or bring the missing brokers back",
     ),
     (
+        (kafka.NotControllerError,),
+        "no broker is the controller, which creates topics; bring the missing brokers back, or create the topic yourself",
+    ),
+    (
         (kafka.KafkaConnectionError, kafka.KafkaTimeoutError, kafka.RequestTimedOutError, TimeoutError),
         "no answer; start the brokers, or correct the address, TLS, the SASL mechanism, the user or the password",
     ),

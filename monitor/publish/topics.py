@@ -164,15 +164,26 @@ class Topics:
         command = self._missing(name, like.partitions, like.replicas, config)
         if not create:
             raise TopicMissing(command)
+        new = NewTopic(name, like.partitions, like.replicas, topic_configs=config)
         with self._our_errors():
-            answer = await self._admin.create_topics(
-                [NewTopic(name, like.partitions, like.replicas, topic_configs=config)]
-            )
-        code = answer.topic_errors[0][1]
+            code = await while_metadata_lags(lambda: self._create(new), kafka.NotControllerError)
         if code not in (0, kafka.TopicAlreadyExistsError.errno):  # another worker may have created it meanwhile
             raise TopicMissing(f"{command} (the brokers rejected its creation: {kafka.for_code(code).__name__})")
         log.info("topic created", topic=name, partitions=like.partitions, replicas=like.replicas)
         return await self._wait_for_leaders(name)
+
+    async def _create(self, topic: NewTopic) -> int:
+        """Create a topic; return the brokers' code, or raise `NotControllerError` while no broker is known to be the controller."""
+        try:
+            answer = await self._admin.create_topics([topic])
+        except AttributeError as error:  # the client asks the controller for its number, even without one
+            if error.name == "nodeId":
+                raise kafka.NotControllerError from error
+            raise
+        code: int = answer.topic_errors[0][1]
+        if code == kafka.NotControllerError.errno:
+            raise kafka.NotControllerError
+        return code
 
     async def _wait_for_leaders(self, name: str) -> Topic:
         """Wait until every partition of a new topic has a leader."""

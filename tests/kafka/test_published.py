@@ -204,6 +204,32 @@ async def test_topics_are_made_as_the_topic_of_the_events_is(kafka):
         assert (again.partitions, again.config["cleanup.policy"]) == (3, "delete")
 
 
+@pytest.mark.parametrize("comes", [True, False])
+async def test_a_topic_waits_for_a_controller_before_it_is_made(kafka, monkeypatch, comes):
+    topic = fresh_topic()
+    await kafka.create_topic(topic, 1)
+    monkeypatch.setattr("monitor.retries.METADATA_LAG", RetryPolicy(timeout=10 if comes else 0.2))
+    async with Topics(options(kafka)) as topics:
+        events = await topics.require(topic)
+        client = topics._admin._client
+        update, asked = client.force_metadata_update, []
+
+        async def without_controller():
+            """The metadata of a cluster that elects one: after a few answers there is a controller, or never."""
+            await update()
+            asked.append(client.cluster.controller)
+            if len(asked) < 4 or not comes:
+                client.cluster.controller = None
+
+        client.force_metadata_update, client.cluster.controller = without_controller, None
+        if comes:
+            assert (await topics.provide(topic + ".dlq", events)).partitions == 1
+        else:
+            with pytest.raises(BrokerError, match="no broker is the controller"):
+                await topics.provide(topic + ".dlq", events)
+    assert len(asked) >= 3
+
+
 async def test_a_topic_that_a_broker_does_not_know_yet_is_asked_for_again(kafka):
     name = fresh_topic("late")
     async with Topics(options(kafka)) as topics:

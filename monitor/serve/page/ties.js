@@ -5,9 +5,16 @@ import { s } from "./dom.js";
 export const MAX_LANES = 8;
 const MAX_THREADS = 3;
 
+const known = new WeakMap(); // by ties: each answer of a thousand models takes a tenth of a second
+
 /** Return the ranks that each model is tied with, by rank; null where the bands are too many to list. */
-export function tiedRanks({ bands, lacking }) {
-  if (bands === null) return null;
+export function tiedRanks(ties) {
+  if (ties.bands === null) return null;
+  if (!known.has(ties)) known.set(ties, ranksOf(ties));
+  return known.get(ties);
+}
+
+function ranksOf({ bands, lacking }) {
   const tied = new Map();
   const add = (rank, other) => {
     if (!tied.has(rank)) tied.set(rank, new Set());

@@ -2,6 +2,7 @@
 
 import { allPairs, get } from "../api.js";
 import { h, s } from "../dom.js";
+import { downloads } from "../downloads.js";
 import { count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
 import { QUESTIONS, glyph, signs, states, ticks } from "../glyph.js";
 import { choose } from "../options.js";
@@ -124,7 +125,7 @@ function inPlace(models, place) {
 
 // --- search, filters, order --------------------------------------------------------------------------------------------------------
 
-function tools(b, shown, options) {
+function tools(b, shown, options, next) {
   const model = (m) => h("option", { value: m.model, "data-key": m.model }, isolated(m.model));
   const value = (now) => (select) => { if (select.value !== now) select.value = now; };
   const select = (label, name_, first, choices) => h("select", { "aria-label": label, onchange: (event) => choose({ [name_]: event.target.value }), paint: value(options.get(name_) ?? "") },
@@ -143,7 +144,24 @@ function tools(b, shown, options) {
     h("span", { class: "spacer" }),
     h("label", {}, "Sort ", select("Sort", "sort", SORTS.score[0], Object.entries(SORTS).slice(1).map(([key_, [label]]) => h("option", { value: key_ }, label)))),
     h("label", {}, "Compare all with ", select("Compare all with", "to", "nobody", b.models.map(model))),
+    files(b, shown, next),
     h("p", { class: "sr", role: "status" }, `${plural(shown.length, "model")} on display`));
+}
+
+const COLUMNS = ["rank", "rank_low", "rank_high", "model", "mean", "mean_low", "mean_high", "items", "coverage", "next_model", "gap_to_next", "decided", "settled", "resolved_fixed_n", "items_to_decision"];
+
+/** Offer the rows on display, the report, and the picture of the board. */
+function files(b, shown, next) {
+  const line = (m) => {
+    const p = next.get(m.model);
+    const step = p ? [p.model_b, p.gap, p.decided.anytime_family, p.settled, p.resolved.fixed_n, p.items_to_decision] : [];
+    return [m.rank, m.rank_low, m.rank_high, m.model, m.mean, m.mean_low, m.mean_high, m.items, m.coverage, ...step];
+  };
+  return downloads({
+    name: [b.benchmark, "board"], rows: () => [COLUMNS, ...shown.map(line)], json: () => b,
+    figure: shown.length > 0 && shown.length <= WINDOWED ? ".board" : null, why: shown.length > 0 && `A picture takes at most ${WINDOWED} rows: choose some models first.`,
+    heading: b.benchmark, caption: `${facts(b)}${shown.length < b.models.length ? `, ${count(shown.length)} of the models drawn` : ""}; ties by family-wise decisions at ${percent(b.alpha, 0)} %`,
+  });
 }
 
 // --- the table ---------------------------------------------------------------------------------------------------------------------
@@ -166,7 +184,7 @@ function board(data, route) {
   const rows = shown.slice(from, to).map((m, k) => row(m, from + k, shown, context));
   const gap = (rows_) => rows_ > 0 && h("tr", { class: "gap", "aria-hidden": "true", "data-key": `gap ${rows_ === from ? "above" : "below"}`, paint: (node) => { node.style.height = `${rows_ * rowHeight()}px`; } }, h("td", { colspan: 7 }));
   return [
-    tools(b, shown, options),
+    tools(b, shown, options, context.next),
     shown.length > WINDOWED && overview(shown, b, ties, byScore),
     h("p", { class: "about moved", role: "status" }, moved > 0 && `The ranking has changed: ${plural(moved, "row")} will move when pointer and focus leave the board.`),
     shown.length === 0 ? h("p", { class: "about" }, "No model matches. ", h("button", { type: "button", class: "quiet", onclick: () => choose({ q: null, tie: null, full: null, m: null }) }, "Show all")) :

@@ -2,6 +2,7 @@
 
 import { get } from "../api.js";
 import { h, s } from "../dom.js";
+import { downloads } from "../downloads.js";
 import { count, fixed, isolated, percent, plural, points } from "../format.js";
 import { choose } from "../options.js";
 import { crumb, link, name, table } from "../parts.js";
@@ -9,16 +10,42 @@ import { crumb, link, name, table } from "../parts.js";
 export const title = ({ benchmark }) => `Items, ${benchmark}`;
 
 const PAGE = 50;
+const MOST = 1_000; // items of one answer
 
-export const load = ({ benchmark, options }, signal) => {
+export const load = ({ benchmark, options }, signal) => get("/items", { ...asked(benchmark, options), limit: PAGE, cursor: options.get("from") }, signal);
+
+/** Return what the choices in the address ask for. */
+function asked(benchmark, options) {
   const [a, b] = [options.get("a"), options.get("b")];
   const two = a && b && a !== b;
   const show = options.get("show") ?? (two ? "differ" : "all");
-  return get("/items", {
+  return {
     benchmark, model_a: two ? a : null, model_b: two ? b : null, show: two || !TWO[show] ? show : "all", sort: options.get("sort") ?? "suspicious",
-    cluster: options.get("cluster"), find: options.get("q"), limit: PAGE, cursor: options.get("from"),
-  }, signal);
-};
+    cluster: options.get("cluster"), find: options.get("q"),
+  };
+}
+
+/** Read every item that is asked for, answer by answer. */
+async function every(benchmark, options) {
+  const items = [];
+  let cursor = null;
+  do {
+    const page = await get("/items", { ...asked(benchmark, options), limit: MOST, cursor });
+    items.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor);
+  return items;
+}
+
+/** Offer every item that is asked for, with the score of every model. */
+function files(page, { benchmark, options }) {
+  const line = (item) => [item.item_id, item.cluster, item.scored, item.right, item.mean, item.correlation, item.suspicious, ...item.scores];
+  return downloads({
+    name: [benchmark, "items"], rows: async () => [["item_id", "cluster", "scored", "right", "mean", "correlation", "check_the_key", ...page.models], ...(await every(benchmark, options)).map(line)],
+    json: async () => ({ ...page, items: await every(benchmark, options), next_cursor: null }),
+    figure: page.items.length ? "table.items" : null, heading: `Items, ${benchmark}`, caption: `${plural(page.items.length, "item")} of ${count(page.total)}; each bar is a model, the best rank at the left`,
+  });
+}
 
 const ANY = { all: "All", suspicious: "To check", all_wrong: "All wrong", all_right: "All right" };
 const TWO = { differ: "Differ", both_right: "Both right", both_wrong: "Both wrong" };
@@ -35,7 +62,7 @@ export function render(page, route) {
     page.two && differences(page),
     filters(page, options),
     page.items.length ? rows(page) : h("p", { class: "about" }, "No item matches."),
-    h("p", { class: "actions" }, move(from - PAGE, "‹ Previous", from > 0), move(from + PAGE, "Next ›", page.next_cursor !== null),
+    h("p", { class: "actions" }, move(from - PAGE, "‹ Previous", from > 0), move(from + PAGE, "Next ›", page.next_cursor !== null), files(page, route),
       h("span", { class: "about", role: "status" }, page.total ? `${count(from + 1)} to ${count(from + page.items.length)} of ${plural(page.total, "item")}` : "0 items")),
     h("p", { class: "about assumes" }, "Each bar is a model, the best rank at the left; its height is the score, and a gap is a missing score. r is the correlation, over the models, between the score of the item and the mean score. ",
       "An item is marked “check the key” if r is below −0.3, or if only the best model fails it. With many items some are marked by chance: this is a reason to look at the item, not a correction."),

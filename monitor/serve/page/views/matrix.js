@@ -2,6 +2,7 @@
 
 import { get } from "../api.js";
 import { h } from "../dom.js";
+import { downloads } from "../downloads.js";
 import { count, isolated, plural } from "../format.js";
 import { heading, link, name, table } from "../parts.js";
 
@@ -28,6 +29,10 @@ export function render(m, route) {
   return [
     ...heading(route.benchmark, "All pairs", about),
     h("ul", { class: "key" }, TONES.map(([tone, words]) => h("li", {}, h("span", { class: `swatch ${tone}`, "aria-hidden": "true" }), ` ${words}`))),
+    h("p", { class: "actions" }, downloads({
+      name: [route.benchmark, "pairs"], rows: () => [["better than", ...m.models], ...m.models.map((model, k) => [model, ...m.decided[k]])], json: () => m, figure: "#matrix",
+      heading: `All pairs, ${route.benchmark}`, caption: about,
+    })),
     h("div", { class: "grid" },
       h("canvas", {
         id: "matrix", tabindex: "0", role: "application", "aria-label": `Matrix of ${size} by ${size} models`, "aria-describedby": "readout matrix-help",

@@ -2,6 +2,7 @@
 
 import { ApiError, allPairs, report } from "../api.js";
 import { h } from "../dom.js";
+import { downloads } from "../downloads.js";
 import { count, fixed, percent, plural, points, ranks } from "../format.js";
 import { QUESTIONS, glyph, signs, states } from "../glyph.js";
 import { aliases, axis, coverage, crumb, link, lowCoverage, name, need, notice, orderTrouble, scaleOf, size, table, waits, whisker } from "../parts.js";
@@ -41,7 +42,8 @@ export function render({ b, pairs }, { model }) {
     crumb(b, "models"),
     h("h1", { tabindex: "-1", class: "with-badge" }, name(model), " ", h("span", { class: "badge" }, `rank ${ranks(own.rank_low, own.rank_high)} of ${count(b.models.length)}`)),
     h("p", { class: "actions" }, neighbour(own.rank - 1, `‹ rank ${own.rank - 1}`), neighbour(own.rank + 1, `rank ${own.rank + 1} ›`),
-      h("a", { class: "button", href: `${link.benchmark(b.benchmark)}?to=${encodeURIComponent(model)}` }, "Compare all with it")),
+      h("a", { class: "button", href: `${link.benchmark(b.benchmark)}?to=${encodeURIComponent(model)}` }, "Compare all with it"),
+      rows.length > 0 && files(b, own, rows)),
     h("p", { class: "about" }, facts(own, b), aliases(own)),
     trouble && notice(trouble),
     rows.length > 0 && result(own, rows, b),
@@ -110,4 +112,16 @@ function against(own, rows, b) {
   const below = rows.filter((r) => !above.includes(r)).sort((p, q) => rankOf.get(p.other).rank - rankOf.get(q.other).rank);
   const self = { key: "own", attributes: { class: "own" }, cells: [count(own.rank), h("span", { class: "who" }, name(own.model)), whisker(null, null, 0, x, "", "this model"), percent(own.mean), ""] };
   return table(`Gaps of ${own.model} to every other model`, columns, [{ rows: [...above.map(row), self, ...below.map(row)] }], { class: "gaps" });
+}
+
+const COLUMNS = ["model", "other", "other_rank", "gap", "gap_family_low", "gap_family_high", "decided", "settled", "resolved_fixed_n", "n", "items_to_decision"];
+
+/** Offer the gaps to every other model. */
+function files(b, own, rows) {
+  const rankOf = new Map(b.models.map((m) => [m.model, m.rank]));
+  const line = (r) => [own.model, r.other, rankOf.get(r.other), r.gap, r.low, r.high, r.decided, r.settled, r.pair.resolved.fixed_n, r.pair.n, r.pair.items_to_decision];
+  return downloads({
+    name: [b.benchmark, own.model], rows: () => [COLUMNS, ...rows.map(line)], json: () => ({ benchmark: b.benchmark, model: own, pairs: rows.map((r) => r.pair) }), figure: ".gaps",
+    heading: `${own.model}, ${b.benchmark}`, caption: `Gap to every other model, with family-wise intervals at ${percent(1 - b.alpha, 0)} %`,
+  });
 }

@@ -3,6 +3,7 @@
 import { get, report } from "../api.js";
 import { evidence, interval, pathTable } from "../chart.js";
 import { h } from "../dom.js";
+import { downloads } from "../downloads.js";
 import { count, evalue, fixed, percent, plural, points, pvalue, range, ratio, share } from "../format.js";
 import { DECISIONS, LOW_COVERAGE, RESOLUTIONS, better, chip, decision, link, name, notice, orderTrouble, partial, prospect, resolution, sentence, sign } from "../parts.js";
 
@@ -25,7 +26,7 @@ export function render({ board, pair, path }, route) {
   return [
     h("p", { class: "crumb" }, h("a", { href: link.benchmark(board.benchmark) }, "← ", name(board.benchmark))),
     h("h1", { tabindex: "-1", class: "versus" }, name(pair.model_a), h("span", { class: "v" }, " v. "), name(pair.model_b)),
-    pair.n > 0 && h("p", { class: "actions" }, h("a", { class: "button", href: link.items(board.benchmark, pair.model_a, pair.model_b) }, "Items on which they differ")),
+    pair.n > 0 && h("p", { class: "actions" }, h("a", { class: "button", href: link.items(board.benchmark, pair.model_a, pair.model_b) }, "Items on which they differ"), files(board, pair, path)),
     h("div", { class: "verdict-line" }, chip(pair), h("p", {}, sentence(pair.reason, names))),
     board.partial && notice(partial(board)),
     trouble && notice(trouble),
@@ -34,6 +35,17 @@ export function render({ board, pair, path }, route) {
     h("div", { class: "columns" }, verdicts(pair), checklist(pair, board)),
     pair.n > 0 && quote(pair, board),
   ];
+}
+
+/** Offer the evidence along the shared items. */
+function files(b, pair, path) {
+  const drawn = path?.log_e && path.n.length > 1;
+  const columns = drawn ? ["n", "gap", "gap_low", "gap_high", "log_e", "log_e_a", "log_e_b"].filter((key) => path[key]) : [];
+  return downloads({
+    name: [b.benchmark, pair.model_a, pair.model_b], json: () => ({ benchmark: b.benchmark, pair, path }),
+    rows: drawn && (() => [columns, ...path.n.map((_, k) => columns.map((key) => path[key][k]))]), figure: drawn ? ".charts" : null,
+    heading: `${pair.model_a} v. ${pair.model_b}, ${b.benchmark}`, caption: pair.reason,
+  });
 }
 
 function facts(p, b) {

@@ -3,7 +3,6 @@
 import argparse
 import json
 import logging
-import os
 import sys
 from datetime import UTC, datetime
 from importlib import import_module
@@ -12,6 +11,7 @@ from typing import Any
 
 import structlog
 
+from benchmarks import DATA
 from benchmarks.harness import Options, Table, environment, load
 from benchmarks.tables import markdown, write_page
 
@@ -37,7 +37,7 @@ RESULTS = Path(__file__).with_name("results")
 def options_from(arguments: argparse.Namespace) -> Options:
     """Return the options; `RANKWATCH_DATA` is the folder of real events where no file is named."""
     events = arguments.events
-    if events is None and (folder := os.environ.get("RANKWATCH_DATA")):
+    if events is None and (folder := DATA):
         events = Path(folder) / "mmlu_pro" / "events.jsonl.gz"
     return Options(events, arguments.runs, arguments.quick, arguments.peers, arguments.before)
 

@@ -10,7 +10,6 @@ stopped as out, or another one was taken for certain.
 
 import gzip
 import json
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks import DATA
 from benchmarks.events import made_lines
 from benchmarks.harness import Options, Table
 from monitor.engine.partition import Partition
@@ -134,7 +134,7 @@ def race(board: Board, size: int, seed: int) -> Outcome:
 
 def boards(options: Options) -> Iterator[Board]:
     """Yield the boards."""
-    folder = os.environ.get("RANKWATCH_DATA")
+    folder = DATA
     if options.quick or (options.events is None and folder is None):
         lines = made_lines(options.size(29, 12), options.size(2_000, 100))
         yield from read("made", lines)

@@ -1,6 +1,9 @@
 """Define every setting. Flags override environment variables RANKWATCH_*, which override the file that RANKWATCH_CONFIG names."""
 
 import os
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, get_args, get_origin
@@ -14,6 +17,9 @@ LOG_NAME = "log.jsonl"
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
+
+PREFIX: Final = "RANKWATCH_"
+"""Of the environment variable of a setting."""
 
 NAME_PATTERN: Final = r"^[A-Za-z0-9._-]{1,200}$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
@@ -30,6 +36,13 @@ _TYPES: Final[dict[Any, str]] = {
 """The values of a type, as messages and the documentation name them."""
 
 
+_OTHER_VARIABLES: Final = frozenset({"RANKWATCH_CONFIG", "RANKWATCH_URL", "RANKWATCH_CRASH_AT"})
+"""Variables with the prefix of settings: the file of settings, the address in `rankwatch-client`, and the crash points of tests."""
+
+_LINK: Final = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT_\d+_(TCP|UDP|SCTP)(_\w+)?$")
+_LINK_ADDRESS: Final = re.compile(r"(tcp|udp|sctp)://")
+
+
 class ConfigFileError(Exception):
     """The file of settings is missing or is not TOML."""
 
@@ -37,7 +50,7 @@ class ConfigFileError(Exception):
 class Settings(BaseSettings):
     """Configures how the monitor runs. Declarations of benchmarks are in the log."""
 
-    model_config = SettingsConfigDict(env_prefix="RANKWATCH_", env_ignore_empty=True, extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
 
     data_dir: Path = Field(
         Path("rankwatch-data"), description="directory of the log, state, dead letters and feed of `watch`"
@@ -68,24 +81,26 @@ class Settings(BaseSettings):
     proxy_groups_header: Name = Field(
         "X-Forwarded-Groups", description="header in which a trusted proxy names the user's groups, separated by commas"
     )
-    client_events_per_second: Annotated[float | None, Field(gt=0)] = Field(
+    client_events_per_second: Annotated[float | None, Field(gt=0, le=1_000_000_000)] = Field(
         None, description="events that a token, or an address without one, may send over HTTP; without it, no limit"
     )
-    client_bytes_per_second: Annotated[float | None, Field(gt=0)] = Field(
+    client_bytes_per_second: Annotated[float | None, Field(gt=0, le=1_000_000_000_000)] = Field(
         None, description="the same for bytes of bodies, after decompression"
     )
     audit_file: Path | None = Field(
         None, description="file that gets a line for each request that writes, declares or is refused; without it, none"
     )
-    audit_bytes: Annotated[int, Field(ge=10_000)] = Field(
+    audit_bytes: Annotated[int, Field(ge=10_000, le=1_000_000_000_000)] = Field(
         50_000_000,
         description="size at which the audit file is moved to its name with .1, which replaces the one before",
     )
-    max_body_bytes: Annotated[int, Field(ge=1_000)] = Field(
+    max_body_bytes: Annotated[int, Field(ge=1_000, le=4_000_000_000)] = Field(
         16_000_000, description="largest request body, after decompression"
     )
-    poll_seconds: Annotated[float, Field(gt=0)] = Field(0.5, description="how often watched files are checked")
-    snapshot_seconds: Annotated[float, Field(gt=0)] = Field(
+    poll_seconds: Annotated[float, Field(ge=0.01, le=3_600)] = Field(
+        0.5, description="how often watched files are checked"
+    )
+    snapshot_seconds: Annotated[float, Field(ge=0.01, le=3_600)] = Field(
         5.0, description="how often pair sums are saved, for a quick restart"
     )
     max_rejected: Annotated[float, Field(ge=0, le=1)] = Field(
@@ -109,7 +124,7 @@ class Settings(BaseSettings):
     kafka_token_file: Path | None = Field(
         None, description="token file for OAUTHBEARER, which another program keeps fresh"
     )
-    kafka_session_seconds: Annotated[float, Field(gt=0)] = Field(
+    kafka_session_seconds: Annotated[float, Field(ge=1, le=1_800)] = Field(
         10.0, description="how long a worker may be silent before its partitions go to other workers"
     )
     instance: Annotated[str | None, Field(pattern=NAME_PATTERN)] = Field(
@@ -124,14 +139,14 @@ class Settings(BaseSettings):
         "outputs",
         description="which missing topics the service creates: none, the ones it writes, or also the topic of the events",
     )
-    topic_partitions: Annotated[int, Field(ge=1)] = Field(
+    topic_partitions: Annotated[int, Field(ge=1, le=10_000)] = Field(
         8, description="partition count of the topic of the events if the service creates it; permanent"
     )
-    topic_replicas: Annotated[int | None, Field(ge=1)] = Field(
+    topic_replicas: Annotated[int | None, Field(ge=1, le=1_000)] = Field(
         None,
         description="replicas of the topic of the events if the service creates it; by default 3, or the number of brokers if lower",
     )
-    topic_retention_seconds: Annotated[float | None, Field(gt=0)] = Field(
+    topic_retention_seconds: Annotated[float | None, Field(ge=60, le=10_000_000_000)] = Field(
         None, description="retention of the topics that the service creates; by default, that of the brokers"
     )
     webhook_url: SecretStr | None = Field(None, description="web address to post every verdict change to")
@@ -145,17 +160,19 @@ class Settings(BaseSettings):
         description="whether a worker continues where records were deleted before they were folded; benchmarks that may lack some are then "
         "reported as partial, permanently",
     )
-    linger_seconds: Annotated[float, Field(ge=0)] = Field(
+    linger_seconds: Annotated[float, Field(ge=0, le=3_600)] = Field(
         20.0, description="how long a worker that refuses its log stays up, so that an alert can fire on its metrics"
     )
-    stall_seconds: Annotated[float, Field(gt=0)] = Field(
+    stall_seconds: Annotated[float, Field(ge=1, le=86_400)] = Field(
         60.0, description="how long a lagging worker may make no progress before it ends"
     )
-    max_stale_seconds: Annotated[float, Field(gt=0)] = Field(
+    max_stale_seconds: Annotated[float, Field(ge=0.1, le=86_400)] = Field(
         60.0, description="age of the state at which `serve` refuses to show it"
     )
-    drain_seconds: Annotated[float, Field(gt=0)] = Field(20.0, description="how long an orderly stop may take")
-    start_seconds: Annotated[float, Field(gt=0)] = Field(
+    drain_seconds: Annotated[float, Field(ge=1, le=3_600)] = Field(
+        20.0, description="how long an orderly stop may take"
+    )
+    start_seconds: Annotated[float, Field(ge=0.1, le=3_600)] = Field(
         30.0, description="how long to retry a store or broker that does not answer"
     )
 
@@ -199,11 +216,35 @@ def allowed_values(name: str) -> str:
         return _NAME
     rules = {
         ("min_length",): "that is not empty",
-        ("ge", "le"): "from {ge:g} to {le:g}",
-        ("ge",): "of {ge:g} or more",
-        ("gt",): "above {gt:g}",
+        ("ge", "le"): "from {ge} to {le}",
+        ("gt", "le"): "above {gt}, up to {le}",
     }
-    return f"{_TYPES[kind]} {rules.get(tuple(limits), '')}".format(**limits).strip()
+    shown = {key: _number(limit) for key, limit in limits.items()}
+    return f"{_TYPES[kind]} {rules.get(tuple(limits), '')}".format(**shown).strip()
+
+
+def _number(value: float) -> str:
+    return f"{value:g}" if value < 1e6 else f"{value:,.0f}"
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """Return the variables that look like settings of this program but are none."""
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | _OTHER_VARIABLES
+    return sorted(
+        name
+        for name, value in environ.items()
+        if value and name.upper().startswith(PREFIX) and name.upper() not in known and not _is_link(name, value)
+    )
+
+
+def nearest_setting(name: str) -> str | None:
+    """Return the setting that a name is a misspelling of, if one is near."""
+    return next(iter(get_close_matches(name.lower(), Settings.model_fields, 1)), None)
+
+
+def _is_link(name: str, value: str) -> bool:
+    """Return whether Kubernetes has set a variable for a service whose name begins with rankwatch."""
+    return bool(_LINK.search(name)) or bool(_LINK_ADDRESS.match(value))
 
 
 def _file(settings: type[BaseSettings], path: str) -> TomlConfigSettingsSource:

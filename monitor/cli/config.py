@@ -20,11 +20,11 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
 
     from pydantic import SecretStr
 
-    from monitor.cli.shared.settings import read_settings
+    from monitor.cli.shared.settings import read_known_settings, refuse_unknown_variables
     from monitor.settings import Settings
     from schemas.text import mask_url
 
-    settings = read_settings()
+    settings = read_known_settings()
     rows: list[dict[str, str | None]] = []
     for name, field in Settings.model_fields.items():
         value = getattr(settings, name)
@@ -45,6 +45,7 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
         )
     if form is TableFormat.json:
         print(json.dumps(rows))
+        refuse_unknown_variables()
         return
     from rich.table import Table
 
@@ -56,3 +57,4 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
     for row in rows:
         table.add_row(row["setting"], row["value"] or "-", row["source"], row["meaning"])
     output_console().print(table)
+    refuse_unknown_variables()

@@ -302,9 +302,7 @@ def test_settings_are_shown_without_their_secrets(tmp_path):
     assert "token" in shown.stdout
     assert "s3cret" not in shown.stdout + shown.stderr
     # Nor where they are wrong, or what they lead to fails.
-    refused = rankwatch(
-        "watch", "--data-dir", tmp_path / "data", code=2, **env | {"RANKWATCH_ALPHA": "1", "RANKWATCH_PORT": "x"}
-    )
+    refused = rankwatch("watch", "--data-dir", tmp_path / "data", code=2, **env | {"RANKWATCH_PORT": "x"})
     assert "RANKWATCH_PORT x" in refused.stderr
     assert "s3cret" not in refused.stderr
     away = env | {"RANKWATCH_START_SECONDS": "0.2"}

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import SecretStr, ValidationError
 
 from monitor.cli.shared.errors import USAGE, stop
-from monitor.settings import ConfigFileError, Settings, allowed_values
+from monitor.settings import PREFIX, ConfigFileError, Settings, allowed_values, nearest_setting, unknown_variables
 from schemas.text import mask_url, shorten
 
 _FLAGS: Final = {"broker_url": "--broker"}
@@ -16,6 +16,27 @@ _FLAGS: Final = {"broker_url": "--broker"}
 
 def read_settings(**flags: Any) -> Settings:  # noqa: ANN401 - the values of flags, None where one is not given
     """Return the settings; a wrong one ends the command with where it was set and the values it takes."""
+    refuse_unknown_variables()
+    return read_known_settings(**flags)
+
+
+def refuse_unknown_variables() -> None:
+    """End the command if the environment has variables that look like settings but are none."""
+    problems = []
+    for variable in unknown_variables(os.environ):
+        near = nearest_setting(variable[len(PREFIX) :])
+        problems.append(_unknown(variable, "unset", near and PREFIX + near.upper()))
+    if problems:
+        stop("; ".join(problems), USAGE)
+
+
+def _unknown(name: str, remove: str, near: str | None) -> str:
+    fix = f"use {near}, or {remove} it" if near else f"{remove} it; `rankwatch config` lists all settings"
+    return f"{shorten(name)} is not a setting: {fix}"
+
+
+def read_known_settings(**flags: Any) -> Settings:  # noqa: ANN401 - as above
+    """Return the settings as `read_settings`, without a check for variables that are no settings."""
     given = {name: value for name, value in flags.items() if value is not None}
     try:
         return Settings(**given)
@@ -32,7 +53,7 @@ def _describe(error: Mapping[str, Any], flags: Mapping[str, Any]) -> str:
     name = str(error["loc"][0])
     file = os.environ.get("RANKWATCH_CONFIG")
     if error["type"] == "extra_forbidden":
-        return f"{file}: {shorten(name)} is not a setting; `rankwatch config` lists all settings"
+        return f"{file}: {_unknown(name, 'remove', nearest_setting(name))}"
     variable = f"RANKWATCH_{name.upper()}"
     if name in flags:
         place = _FLAGS.get(name, f"--{name.replace('_', '-')}")

@@ -15,6 +15,16 @@ LOW_COVERAGE = 0.9
 LOG_NAME = "log.jsonl"
 """The log of `watch`, in its data directory."""
 
+RELOADED: Final = (
+    "client_events_per_second",
+    "client_bytes_per_second",
+    "snapshot_seconds",
+    "linger_seconds",
+    "stall_seconds",
+    "max_stale_seconds",
+)
+"""Settings that a running process takes from the file again at SIGHUP."""
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 

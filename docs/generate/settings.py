@@ -3,13 +3,13 @@
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from monitor.settings import Settings, allowed_values
+from monitor.settings import RELOADED, Settings, allowed_values
 
 
 def render() -> str:
     """Return a table of every setting: its variable, values, default and meaning."""
     rows = (
-        f"| `{name}` | `RANKWATCH_{name.upper()}` | {allowed_values(name)} | {_default(field)} | {_meaning(field)} |"
+        f"| `{name}` | `RANKWATCH_{name.upper()}` | {allowed_values(name)} | {_default(field)} | {_meaning(name, field)} |"
         for name, field in Settings.model_fields.items()
     )
     return "\n".join(("| setting | variable | values | default | meaning |", "|---|---|---|---|---|", *rows))
@@ -23,6 +23,7 @@ def _default(field: FieldInfo) -> str:
     return "none" if field.default is None else f"`{field.default}`"
 
 
-def _meaning(field: FieldInfo) -> str:
+def _meaning(name: str, field: FieldInfo) -> str:
     secret = "; a secret, never shown" if SecretStr in getattr(field.annotation, "__args__", ()) else ""
-    return (field.description or "").replace("|", "\\|") + secret
+    reloaded = "; SIGHUP reloads it" if name in RELOADED else ""
+    return (field.description or "").replace("|", "\\|") + secret + reloaded

@@ -21,6 +21,7 @@ from monitor.engine.ownership import owner
 from monitor.logs.errors import LogError
 from monitor.logs.faust_app import make_app
 from monitor.logs.kafka_settings import KafkaSettings
+from monitor.notices import Notices
 from monitor.publish.dead_letter_topic import DeadLetterTopic
 from monitor.publish.kafka_errors import broker_error
 from monitor.publish.kafka_producer import KafkaProducer
@@ -56,6 +57,7 @@ class ClusterWorker(MonitorProcess):
     """
 
     mode: Mode = "run"
+    _notices: Notices
 
     def __init__(self, settings: Settings, kafka: KafkaSettings) -> None:
         super().__init__(settings)
@@ -63,6 +65,7 @@ class ClusterWorker(MonitorProcess):
         self._source = SourceTopic(settings, kafka)
         self._relays: dict[int, asyncio.Task[None]] = {}
         self._assigned = False
+        self._notices = Notices()
         self._broker_up = self.process_metrics.add_broker()
 
     async def _start(self) -> None:
@@ -146,10 +149,11 @@ class ClusterWorker(MonitorProcess):
 
     async def _take(self, partitions: set[TP]) -> None:
         """Keep the partitions that stay, drop those that have gone, and load those that have come."""
+        started = monotonic()
         numbers = {tp.partition for tp in partitions}
         kept = {number for number in numbers & self.partitions.keys() if await self.partitions[number].is_current()}
-        gone = self.partitions.keys() - kept
-        moved = [self._drop(number) for number in sorted(gone)]
+        gone = sorted(self.partitions.keys() - kept)
+        moved = [self._drop(number) for number in gone]
         if gone or numbers - kept:
             self.reports.clear()
         await asyncio.gather(*(worker.release() for worker in moved))
@@ -157,7 +161,8 @@ class ClusterWorker(MonitorProcess):
         if partitions or not kept:
             await self._load(partitions)
         self._assigned = True
-        log.info("partitions assigned", partitions=sorted(numbers), kept=sorted(kept))
+        seconds = round(monotonic() - started, 3)
+        log.info("partitions assigned", partitions=sorted(numbers), kept=sorted(kept), dropped=gone, seconds=seconds)
 
     async def _load(self, partitions: set[TP]) -> None:
         """Load partitions that have come to this worker."""
@@ -183,6 +188,7 @@ class ClusterWorker(MonitorProcess):
                 republish=self._republish,
                 process_metrics=self.process_metrics,
                 state=self._state,
+                notices=self._notices,
             )
             await worker.load()
             await self._source.check_last_record(number, worker.last, first[tp])
@@ -259,6 +265,12 @@ class ClusterWorker(MonitorProcess):
         lag = self.lag
         return f"catching up: {lag:,} records are not folded yet" if lag > READY_LAG else None
 
+    def _report_lag(self, ends: Mapping[int, int]) -> None:
+        lags = {number: end - self.partitions[number].committed for number, end in ends.items()}
+        if (total := sum(lags.values())) > READY_LAG:
+            worst = max(lags, key=lags.__getitem__)
+            self._notices.log("warning", "lag", records=total, partition=worst, of_it=lags[worst])
+
     def _holds(self) -> str:
         numbers = ", ".join(map(str, sorted(self.partitions))) or "none"
         benchmarks = sum(len(worker.partition.benchmarks) for worker in self.partitions.values())
@@ -287,6 +299,7 @@ class ClusterWorker(MonitorProcess):
                     task.result()
                     log.error("a relay has ended", partition=number)
             ends = self._log_ends()
+            self._report_lag(ends)
             for number, worker in list(self.partitions.items()):
                 moved, since = seen.get(number, (-1, now))
                 if worker.committed != moved or ends.get(number, 0) <= worker.committed:

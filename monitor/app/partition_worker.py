@@ -16,6 +16,7 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.limits import SNAPSHOT_PAIRS, Limits
 from monitor.engine.producers import ProducerOf, at_offset, in_header
 from monitor.engine.state.delta import DeadLetter, Delta, Misrouted, Suspect
+from monitor.notices import Notices
 from monitor.publish.relay import Publisher, Relay
 from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.state_lock import StateLock
@@ -23,6 +24,7 @@ from monitor.store.commit_times import record_commit
 from monitor.store.errors import StaleState
 from monitor.store.redis_store import RedisStore
 from schemas.changes import VerdictChange
+from schemas.text import shorten
 
 log = structlog.get_logger()
 
@@ -36,6 +38,11 @@ _PAUSE_SECONDS: Final = 0.2
 """How long saving may take ahead of a rebalance, for which the whole group waits."""
 
 _OUTBOX_POLL_SECONDS = 0.2
+
+_SLOW_SECONDS: Final = 2.0
+"""How long a chunk may take before it is reported, with the first few of its benchmarks."""
+
+_NAMED: Final = 5
 
 _TURNS_TO_SEND = 3
 """Turns of the event loop that the store's client needs to send a command; without them the next fold would delay it."""
@@ -73,6 +80,8 @@ class PartitionWorker(FoldedPartition):
         Held while the state changes; who holds it may read the state in a thread.
     producer_of : callable, optional
         Returns who sent a record, for its dead letters and conflicts.
+    notices : Notices, optional
+        Log rejects and slow chunks; without it they are not logged, because a screen shows them.
     """
 
     def __init__(
@@ -92,6 +101,7 @@ class PartitionWorker(FoldedPartition):
         process_metrics: ProcessMetrics | None = None,
         state: StateLock | None = None,
         producer_of: ProducerOf = in_header,
+        notices: Notices | None = None,
     ) -> None:
         super().__init__(number, owner=owner, limits=limits, process_metrics=process_metrics, state=state)
         self.committed = first_offset
@@ -112,6 +122,7 @@ class PartitionWorker(FoldedPartition):
         """The commit of the last folded chunk, while it runs; there is never more than one, so the store gets them in order."""
         self._outbox_bound = OUTBOX_LIMIT
         """Upper bound of the outbox length; asking the store after each chunk would cost a round trip."""
+        self._notices, self._incidents = notices, notices or Notices(0)
         self._saved: dict[str, int] = {}
         self._quarantined: dict[str, Suspect] = {}
         """The benchmarks in quarantine as of the last report."""
@@ -179,7 +190,7 @@ class PartitionWorker(FoldedPartition):
         async with self.folding:
             if chunk.start != self.partition.off:
                 return chunk.start < self.partition.off  # read before a seek
-            parts, changes = [chunk], 0
+            parts, changes, started = [chunk], 0, time.monotonic()
             try:
                 while parts:
                     part = parts.pop()
@@ -197,9 +208,24 @@ class PartitionWorker(FoldedPartition):
                 )
                 await self.load()
                 return False
+        self._report_slow(chunk, time.monotonic() - started)
         if changes:
             await self._wait_for_outbox(changes)
         return True
+
+    def _report_slow(self, chunk: Chunk, seconds: float) -> None:
+        """Log a chunk that took long, with the benchmarks that it has moved."""
+        if self._notices is not None and seconds > _SLOW_SECONDS:
+            moved = [each.name for each in self.partition.benchmarks.values() if each.off > chunk.start]
+            self._notices.log(
+                "warning",
+                "a chunk was slow",
+                partition=self.number,
+                offset=chunk.start,
+                records=len(chunk.records),
+                seconds=round(seconds, 2),
+                benchmarks=[shorten(name) for name in moved[:_NAMED]],
+            )
 
     async def _store_in_turn(self, delta: Delta, chunk: Chunk, *, wait: bool) -> None:
         """Start the commit of the delta of a chunk after the last one has ended; wait for it if asked, or if it is large."""
@@ -251,9 +277,26 @@ class PartitionWorker(FoldedPartition):
                 for letter in delta.dead_letters
             ]
             self.dead_letters_kept += await self._keep_dead_letters(self.number, letters)
+            self._report_rejected(letters)
         for offset, count in Counter(o for each in delta.benchmarks for o in each.conflict_offsets).items():
             producer = at_offset(chunk, offset, self._producer_of)
             self._process_metrics.count_conflicts(producer, count)
+
+    def _report_rejected(self, letters: Sequence[DeadLetter]) -> None:
+        """Log that records are rejected, with the wrong field of one of them; the rest may be a question of an evaluation."""
+        if self._notices is not None:
+            letter = letters[0]
+            self._notices.log(
+                "warning",
+                "records rejected",
+                benchmark=letter.benchmark and shorten(letter.benchmark),
+                producer=letter.producer,
+                partition=self.number,
+                offset=letter.offset,
+                field=shorten(letter.field),
+                reason=shorten(letter.reason),
+                records=len(letters),
+            )
 
     async def _store_delta(self, delta: Delta) -> None:
         """Commit the delta with its offset."""
@@ -272,7 +315,8 @@ class PartitionWorker(FoldedPartition):
         for name, suspect in delta.suspects.items():
             known = self._quarantined.get(name)
             if suspect.since is not None and (known is None or known.since != suspect.since):
-                log.error(
+                self._incidents.log(
+                    "error",
                     "a benchmark is set aside",
                     benchmark=name,
                     partition=self.number,
@@ -281,7 +325,9 @@ class PartitionWorker(FoldedPartition):
                     release=f"rankwatch quarantine release {shlex.quote(name)}",
                 )
             elif suspect.since is None and known is not None:
-                log.info("a benchmark is released", benchmark=name, partition=self.number, set_aside=known.records)
+                self._incidents.log(
+                    "info", "a benchmark is released", benchmark=name, partition=self.number, set_aside=known.records
+                )
         if delta.suspects:
             self._count_quarantine()
 
@@ -322,25 +368,27 @@ class PartitionWorker(FoldedPartition):
             self._moved.clear()
             await self._moved.wait()
 
-    async def save_pairs(self) -> None:
-        """Save the pair sums of benchmarks that have moved, so that a restart need not rebuild them."""
+    async def save_pairs(self) -> int:
+        """Save the pair sums of benchmarks that have moved, so that a restart need not rebuild them; return how many."""
         # Between the fold of a chunk and its commit the sums are ahead of the store, which would reject them.
         async with self.folding:
-            await self._save_pairs()
+            return await self._save_pairs()
 
-    async def _save_pairs(self, seconds: float = inf) -> None:
-        """Save the pair sums of benchmarks that have moved, as many as take so long."""
+    async def _save_pairs(self, seconds: float = inf) -> int:
+        """Save the pair sums of benchmarks that have moved, as many as take so long; return how many."""
         clock = asyncio.get_running_loop().time
-        end = clock() + seconds
+        end, saved = clock() + seconds, 0
         if self._torn:
-            return
+            return saved
         for name, benchmark in list(self.partition.benchmarks.items()):
             if clock() >= end:
-                return
+                break
             if self._saved.get(name) != benchmark.off and benchmark.pairs <= SNAPSHOT_PAIRS:
                 snapshot = benchmark.snapshot()
                 if await self._store.save_pairs(self.number, benchmark.key, snapshot):
                     self._saved[name] = snapshot.off
+                    saved += 1
+        return saved
 
     async def release(self) -> None:
         """Finish the current chunk, relay the outbox, and save the pair sums."""

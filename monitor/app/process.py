@@ -5,7 +5,8 @@ import contextlib
 import gc
 from abc import abstractmethod
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import monotonic
 from typing import Any, Final, Self
 
 from monitor.app import systemd
@@ -14,6 +15,7 @@ from monitor.app.partition_worker import PartitionWorker
 from monitor.ingest.reject_limit import TooManyRejected
 from monitor.logs.errors import LogError
 from monitor.logs.faust_app import FaustApp
+from monitor.notices import Notices
 from monitor.publish.relay import Publisher
 from monitor.publish.webhook import Webhook
 from monitor.serve.access.audit import Audit
@@ -76,8 +78,14 @@ class ServedProcess:
         self.web: WebServer | None = None
         self.process_metrics = ProcessMetrics()
         self._store_answers = True
+        self._limits = ClientLimits(settings.client_events_per_second, settings.client_bytes_per_second)
         self._cleanup = contextlib.AsyncExitStack()
         self._tasks: list[asyncio.Task[Any]] = []
+
+    def reload(self, changed: Mapping[str, Any]) -> None:
+        """Take new values of settings that may change while it runs: those of `monitor.settings.RELOADED`."""
+        settings = self.settings = self.settings.model_copy(update=dict(changed))
+        self._limits.change(settings.client_events_per_second, settings.client_bytes_per_second)
 
     @abstractmethod
     def _folded(self) -> Sequence[FoldedPartition]:
@@ -160,7 +168,7 @@ class ServedProcess:
             low_coverage=settings.low_coverage,
             intake=self._intake(),
             body_bytes=settings.max_body_bytes,
-            limits=ClientLimits(settings.client_events_per_second, settings.client_bytes_per_second),
+            limits=self._limits,
             audit=Audit(settings.audit_file, settings.audit_bytes),
             holds=self._holds,
         )
@@ -195,6 +203,7 @@ class MonitorProcess(ServedProcess):
 
     store: RedisStore
     _faust: FaustApp
+    _notices: Notices | None = None
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -232,8 +241,10 @@ class MonitorProcess(ServedProcess):
     async def _snapshots(self) -> None:
         while True:
             await asyncio.sleep(self.settings.snapshot_seconds)
-            for worker in list(self.partitions.values()):
-                await worker.save_pairs()
+            started = monotonic()
+            saved = sum([await worker.save_pairs() for worker in list(self.partitions.values())])
+            if saved and self._notices is not None:
+                self._notices.log("info", "pair sums saved", benchmarks=saved, seconds=round(monotonic() - started, 3))
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
         return [asyncio.create_task(self._faust.wait_failed())]

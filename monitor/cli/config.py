@@ -20,11 +20,20 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
 
     from pydantic import SecretStr
 
-    from monitor.cli.shared.settings import read_known_settings, refuse_unknown_variables
+    from monitor.cli.shared.errors import USAGE, stop
+    from monitor.cli.shared.settings import SettingsError, check_variables, parse_settings
     from monitor.settings import Settings
     from schemas.text import mask_url
 
-    settings = read_known_settings()
+    wrong = None
+    try:
+        check_variables()
+    except SettingsError as error:
+        wrong = str(error)  # after the list, which has the right names
+    try:
+        settings = parse_settings()
+    except SettingsError as error:
+        stop(str(error), USAGE)
     rows: list[dict[str, str | None]] = []
     for name, field in Settings.model_fields.items():
         value = getattr(settings, name)
@@ -45,8 +54,13 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
         )
     if form is TableFormat.json:
         print(json.dumps(rows))
-        refuse_unknown_variables()
-        return
+    else:
+        _print_table(rows)
+    if wrong is not None:
+        stop(wrong, USAGE)
+
+
+def _print_table(rows: list[dict[str, str | None]]) -> None:
     from rich.table import Table
 
     from monitor.render.terminal.layout import output_console
@@ -57,4 +71,3 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
     for row in rows:
         table.add_row(row["setting"], row["value"] or "-", row["source"], row["meaning"])
     output_console().print(table)
-    refuse_unknown_variables()

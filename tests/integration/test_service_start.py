@@ -1,6 +1,9 @@
 """What `run` finds at its start: topics that are missing, that it makes, or that cannot be read."""
 
 import json
+import signal
+import urllib.error
+import urllib.request
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -40,6 +43,18 @@ def ended(worker):
     return worker.log_text.strip().splitlines()[-1]
 
 
+def post(url, text):
+    """The status of a POST."""
+    try:
+        with urllib.request.urlopen(
+            urllib.request.Request(url, text.encode(), {"Content-Type": "application/x-ndjson"}), timeout=PATIENCE
+        ) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
 async def config(kafka, name):
     async with Topics(options(kafka)) as topics:
         return await topics.find(name)
@@ -63,6 +78,29 @@ async def test_what_the_service_writes_is_not_made_where_that_is_forbidden(kafka
     await kafka.create_topic(topic, 2)
     assert f"--create --topic {topic}.verdicts --partitions 2" in ended(start(create_topics="none"))
     assert await config(kafka, f"{topic}.verdicts") is None
+
+
+async def test_settings_are_read_again_at_sighup(kafka, topic, start, tmp_path):
+    file = tmp_path / "rankwatch.toml"
+    file.write_text("linger_seconds = 1\n")
+    await kafka.create_topic(topic, 1)
+    worker = start(config=str(file))
+    url = f"{worker.url()}/api/v1/events"
+    events = "\n".join(json.dumps({"benchmark": "b", "item_id": str(i), "model": "m", "score": 1}) for i in range(100))
+    assert [post(url, events) for _ in range(2)] == [200, 200]
+
+    file.write_text("linger_seconds = 2\nclient_events_per_second = 1\npoll_seconds = 3\n")
+    worker.signal(signal.SIGHUP)
+    (line,) = until(lambda: worker.lines("settings reloaded"), "the settings to be read")
+    assert line["changed"] == {"linger_seconds": 2.0, "client_events_per_second": 1.0}
+    assert line["need_a_restart"] == ["poll_seconds"]
+    assert [post(url, events) for _ in range(2)] == [200, 429]
+
+    file.write_text("linger_seconds = -1\n")
+    worker.signal(signal.SIGHUP)
+    (line,) = until(lambda: worker.lines("settings not reloaded"), "the settings to be refused")
+    assert line["reason"] == f"{file}: linger_seconds -1: use a number from 0 to 3600"
+    assert get(f"{worker.url()}/healthz")[0] == 200
 
 
 async def test_brokers_that_go_away_during_the_start_are_named(kafka, topic, start, monkeypatch):

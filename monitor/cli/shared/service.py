@@ -25,7 +25,7 @@ def run_service(make: Make, **flags: Any) -> None:  # noqa: ANN401 - the values 
     from monitor.cli.shared.settings import read_settings
     from monitor.logs.kafka_settings import split_url
 
-    settings = read_settings(**flags)
+    given = settings = read_settings(**flags)
     log_json()
     if settings.broker_url is None:
         stop("no broker is set; give --broker kafka://host:port (or RANKWATCH_BROKER_URL)", USAGE)
@@ -37,10 +37,36 @@ def run_service(make: Make, **flags: Any) -> None:  # noqa: ANN401 - the values 
         stop(f"--broker: {error}", USAGE)
     if url_topic:
         settings = settings.model_copy(update={"topic": url_topic})
-    run_to_end(_serve(make, settings, addresses))
+    run_to_end(_serve(make, settings, addresses, lambda service: _reload(service, given, flags)))
 
 
-async def _serve(make: Make, settings: "Settings", addresses: str) -> None:
+def _reload(service: "ServedProcess", given: "Settings", flags: dict[str, Any]) -> None:
+    """Read the file of settings again at SIGHUP, take what may change, and name what needs a restart."""
+    import structlog
+
+    from monitor.cli.shared.settings import SettingsError, parse_settings
+    from monitor.settings import RELOADED, Settings
+
+    log = structlog.get_logger()
+    try:
+        later = parse_settings(**flags)
+    except SettingsError as error:
+        log.error("settings not reloaded", reason=str(error))  # noqa: TRY400 - the message is complete
+        return
+    changed = {name: getattr(later, name) for name in RELOADED}
+    changed = {name: value for name, value in changed.items() if value != getattr(service.settings, name)}
+    others = Settings.model_fields.keys() - set(RELOADED)
+    service.reload(changed)
+    log.info(
+        "settings reloaded",
+        changed=changed,
+        need_a_restart=sorted(name for name in others if getattr(later, name) != getattr(given, name)),
+    )
+
+
+async def _serve(make: Make, settings: "Settings", addresses: str, reload: "Callable[[ServedProcess], None]") -> None:
+    import asyncio
+    import signal
     from contextlib import AsyncExitStack
 
     import structlog
@@ -51,6 +77,7 @@ async def _serve(make: Make, settings: "Settings", addresses: str) -> None:
     stopping = Stopping(settings.drain_seconds)
     log = structlog.get_logger()
     service = make(settings, kafka_settings(addresses, settings))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload, service)
     try:
         async with AsyncExitStack() as stack:
             await stopping.unless_requested(stack.enter_async_context(service))

@@ -14,20 +14,27 @@ _FLAGS: Final = {"broker_url": "--broker"}
 """The flag of a setting whose flag has another name."""
 
 
+class SettingsError(Exception):
+    """A setting is wrong; the message has where it was set and the values it takes."""
+
+
 def read_settings(**flags: Any) -> Settings:  # noqa: ANN401 - the values of flags, None where one is not given
     """Return the settings; a wrong one ends the command with where it was set and the values it takes."""
-    refuse_unknown_variables()
-    return read_known_settings(**flags)
+    try:
+        check_variables()
+        return parse_settings(**flags)
+    except SettingsError as error:
+        stop(str(error), USAGE)
 
 
-def refuse_unknown_variables() -> None:
-    """End the command if the environment has variables that look like settings but are none."""
+def check_variables() -> None:
+    """Raise `SettingsError` if the environment has variables that look like settings but are none."""
     problems = []
     for variable in unknown_variables(os.environ):
         near = nearest_setting(variable[len(PREFIX) :])
         problems.append(_unknown(variable, "unset", near and PREFIX + near.upper()))
     if problems:
-        stop("; ".join(problems), USAGE)
+        raise SettingsError("; ".join(problems))
 
 
 def _unknown(name: str, remove: str, near: str | None) -> str:
@@ -35,15 +42,15 @@ def _unknown(name: str, remove: str, near: str | None) -> str:
     return f"{shorten(name)} is not a setting: {fix}"
 
 
-def read_known_settings(**flags: Any) -> Settings:  # noqa: ANN401 - as above
-    """Return the settings as `read_settings`, without a check for variables that are no settings."""
+def parse_settings(**flags: Any) -> Settings:  # noqa: ANN401 - as above
+    """Return the settings, without a check for variables that are no settings; raise `SettingsError` if one is wrong."""
     given = {name: value for name, value in flags.items() if value is not None}
     try:
         return Settings(**given)
     except ConfigFileError as error:
-        stop(str(error), USAGE)
+        raise SettingsError(str(error)) from error
     except ValidationError as error:
-        stop(_describe(error.errors(include_url=False)[0], given), USAGE)
+        raise SettingsError(_describe(error.errors(include_url=False)[0], given)) from error
 
 
 def _describe(error: Mapping[str, Any], flags: Mapping[str, Any]) -> str:

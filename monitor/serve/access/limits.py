@@ -55,6 +55,12 @@ class ClientLimits:
         self._events, self._bytes, self._clock = events, bytes, clock
         self._accounts: dict[str, _Account] = {}
 
+    def change(self, events: float | None, bytes: float | None) -> None:  # noqa: A002 - the unit
+        """Change what an account gets a second; if it differs, every account is full again."""
+        if (events, bytes) != (self._events, self._bytes):
+            self._events, self._bytes = events, bytes
+            self._accounts.clear()
+
     def wait(self, client: str) -> int:
         """Return after how many seconds a client may send; 0 for now."""
         account = self._account(client)

@@ -6,11 +6,13 @@ import json
 import random
 
 import pytest
+from structlog.testing import capture_logs
 
 from monitor.app import partition_worker, turns
 from monitor.app.partition_worker import PartitionWorker
 from monitor.engine import partition, steps
 from monitor.engine.chunk import Chunk
+from monitor.notices import Notices
 from monitor.store.errors import StaleState, StoreUnavailable
 from schemas.operations import encode_release
 from tests.memory_store import MemoryStore
@@ -86,8 +88,8 @@ def chunk(start, size):
     )
 
 
-async def loaded(store):
-    owned = PartitionWorker(0, store, [Nobody()], Nobody().keep)
+async def loaded(store, **options):
+    owned = PartitionWorker(0, store, [Nobody()], Nobody().keep, **options)
     await owned.load()
     return owned
 
@@ -298,6 +300,23 @@ async def test_a_record_that_crashes_whatever_reads_it_is_passed_over(monkeypatc
     assert store.state.off == 50
     assert store.state.counters["rejected"] == 1
     assert store.state.benchmarks[0].counters["events"] == 49
+
+
+async def test_rejects_and_slow_chunks_are_logged_once_a_minute(monkeypatch):
+    now = [0.0]
+    owned = await loaded(SlowStore(), notices=Notices(clock=lambda: now[0]))
+    monkeypatch.setattr(partition_worker, "_SLOW_SECONDS", -1.0)
+    bad = json.dumps({"benchmark": "b", "item_id": "a question", "model": "m", "score": "an answer"}).encode()
+    with capture_logs() as lines:
+        for start in range(0, 9, 3):
+            await owned.fold(Chunk(0, start, start + 3, range(start, start + 3), [event(start).encode(), bad, bad]))
+            now[0] += 29 + start
+    rejected, again = (line for line in lines if line["event"] == "records rejected")
+    assert (rejected["benchmark"], rejected["offset"], rejected["field"], rejected["records"]) == ("b", 1, "score", 2)
+    assert (rejected["omitted"], again["offset"], again["omitted"]) == (0, 7, 1)
+    slow, _ = (line for line in lines if line["event"] == "a chunk was slow")
+    assert (slow["offset"], slow["records"], slow["benchmarks"]) == (0, 3, ["b"])
+    assert "question" not in str(lines), "of a record only the wrong field is shown"
 
 
 async def test_a_lack_of_memory_is_no_fault_of_a_benchmark(monkeypatch):

@@ -63,8 +63,9 @@ class Event(BaseModel):
     attributes: Annotated[Any, WithJsonSchema(_OBJECT), Field(description="not checked")] = None
 
 
-_NameField = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
-_IndexField = Annotated[int, msgspec.Meta(ge=0, le=MAX_INDEX)]
+NameField = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
+IndexField = Annotated[int, msgspec.Meta(ge=0, le=MAX_INDEX)]
+ScoreField = Annotated[float, msgspec.Meta(ge=0, le=1)] | bool | None
 
 
 MAX_GRADED_ITEMS = 2**21 - 1
@@ -78,13 +79,13 @@ class EventFields(msgspec.Struct, gc=False, omit_defaults=True):
     `schemas.decode.Checker` checks the characters of names, and the fold checks them when a name is new.
     """
 
-    benchmark: _NameField
-    item_id: _NameField
-    model: _NameField
-    score: Annotated[float, msgspec.Meta(ge=0, le=1)] | bool | None
-    cluster: _NameField | None = None
-    repeat: _IndexField = 0
-    epoch: _IndexField = 0
+    benchmark: NameField
+    item_id: NameField
+    model: NameField
+    score: ScoreField
+    cluster: NameField | None = None
+    repeat: IndexField = 0
+    epoch: IndexField = 0
 
 
 _MIXTURE = re.compile(r"grid98|(?:beta|two_point)\(\s*[0-9.]+\s*,\s*[0-9.]+\s*\)")

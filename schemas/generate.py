@@ -12,10 +12,12 @@ from schemas.detail import DetailedReport
 from schemas.events import Declaration, Ended, Event
 from schemas.gate import GateReport
 from schemas.report import Report
+from schemas.runs import Run
 
 FOLDER = Path(__file__).parent / "json"
 MODELS: dict[str, type[BaseModel]] = {
     "event": Event,
+    "run": Run,
     "declaration": Declaration,
     "ended": Ended,
     "verdict-change": VerdictChange,
@@ -29,7 +31,7 @@ def render() -> dict[str, str]:
     """Return the text of each generated file by its name."""
     texts = {}
     for name, model in MODELS.items():
-        mode: JsonSchemaMode = "validation" if name in {"event", "declaration", "ended"} else "serialization"
+        mode: JsonSchemaMode = "validation" if name in {"event", "run", "declaration", "ended"} else "serialization"
         schema = model.model_json_schema(mode=mode)
         schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
         texts[f"{name}.schema.json"] = json.dumps(schema, indent=2, ensure_ascii=False, sort_keys=True) + "\n"

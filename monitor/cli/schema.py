@@ -9,11 +9,11 @@ def schema(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="event, declaration, ended, verdict-change, report, report-detail or gate; without it, list them"
+            help="event, run, declaration, ended, verdict-change, report, report-detail or gate; without it, list them"
         ),
     ] = None,
 ) -> None:
-    """Print a JSON Schema: of events, declarations, ends of runs, verdict changes, reports or gates.
+    """Print a JSON Schema: of events, run messages, declarations, ends of runs, verdict changes, reports or gates.
 
     Example: rankwatch schema event
     """

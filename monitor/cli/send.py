@@ -42,7 +42,11 @@ def send(
     declared: DeclareOptions,
     logs: LogOptions,
     packed: Annotated[
-        bool, typer.Option("--packed", help="send up to 1,000 events of a benchmark in one message of a topic")
+        bool,
+        typer.Option(
+            "--packed",
+            help="send up to 1,000 events of a benchmark in one message of a topic, as columns where one run has them",
+        ),
     ] = False,
     token_file: Annotated[
         Path | None, option("--token-file", "file with the bearer token  \\[default: $RANKWATCH_TOKEN]")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final, NamedTuple
 
-from schemas.events import EventFields
+from monitor.engine.columns import EventColumns, EventList, join_columns
 
 ORIGIN_HEADER: Final = "rankwatch-origin"
 """Header of a republished record; its value is an origin with a signature, see `monitor.engine.origins`."""
@@ -54,11 +54,16 @@ class Chunk(NamedTuple):
     keys: Sequence[bytes | None] | None = None
     producers: Sequence[str | None] | None = None
 
-    def parts(self, size: int) -> Iterator["Chunk"]:
-        """Yield the records in parts of at most `size`."""
-        for start in range(0, len(self.records), size):
-            part = slice(start, start + size)
-            yield self._taken(part)
+    def parts(self, size: int, length: int) -> Iterator["Chunk"]:
+        """Yield the records in parts of at most `size`, and of `length` bytes or a single record."""
+        start = taken = 0
+        for stop, record in enumerate(self.records):
+            if stop > start and (stop - start == size or taken + len(record) > length):
+                yield self._taken(slice(start, stop))
+                start, taken = stop, 0
+            taken += len(record)
+        if self.records:
+            yield self._taken(slice(start, len(self.records)))
 
     def halves(self) -> "tuple[Chunk, Chunk]":
         """Return the chunk as two consecutive ones; it holds at least two records."""
@@ -80,7 +85,7 @@ class EventBatch:
     """Events of one benchmark in the order of the log, each with its record offset and its index in the record."""
 
     benchmark: str
-    events: list[EventFields]
+    events: EventColumns
     offsets: Sequence[int]
     indices: Sequence[int]
     redeclared: bool = False
@@ -96,6 +101,13 @@ class EventBatch:
         """Return several batches of one benchmark as one."""
         if len(batches) == 1:
             return batches[0]
-        columns = zip(*((batch.events, batch.offsets, batch.indices) for batch in batches), strict=True)
-        events, offsets, indices = (list(chain.from_iterable(column)) for column in columns)
-        return cls(batches[0].benchmark, events, offsets, indices)
+        offsets, indices = (
+            list(chain.from_iterable(column))
+            for column in zip(*((batch.offsets, batch.indices) for batch in batches), strict=True)
+        )
+        return cls(batches[0].benchmark, join_columns([batch.events for batch in batches]), offsets, indices)
+
+    @classmethod
+    def at(cls, benchmark: str, offset: int, index: int, size: int = 1) -> "EventBatch":
+        """Return a batch of steps that one event of the log takes."""
+        return cls(benchmark, EventList([]), [offset] * size, [index] * size)

@@ -1,7 +1,6 @@
 """The fold of one benchmark: events into its score matrix, pair sums, latches and counters."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch
+from monitor.engine.columns import EventColumns, Scores
 from monitor.engine.compare_cells import ComparedCells, compare_cells
 from monitor.engine.latch.arrival import ArrivalEvidence
 from monitor.engine.latch.at_once import AtOnce
@@ -21,7 +21,7 @@ from monitor.engine.latch.committed import BettingWalk, CommittedWalk
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import GradedWalk
 from monitor.engine.latch.settled import certain_steps, newly_certain
-from monitor.engine.limits import Limits, budget_fault
+from monitor.engine.limits import Limits, Usage, budget_fault, exceeds
 from monitor.engine.slices import Pace, Slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
@@ -96,52 +96,50 @@ def fold_batch(
 
 
 def _locate(
-    benchmark: Benchmark, events: Sequence[EventFields], delta: BenchmarkDelta, limits: Limits
+    benchmark: Benchmark, events: EventColumns, delta: BenchmarkDelta, limits: Limits
 ) -> tuple[_Cells, list[tuple[int, Fault]]]:
     """Return the rows, contestants and codes of events, and the refused events; add new names and scores."""
     faults: list[tuple[int, Fault]] = []
     size = len(events)
-    row_of, contestant_of = benchmark.row_of.get, benchmark.contestant_of.get
-    # Comprehensions are faster here than `map` with `attrgetter`, and `fromiter` is faster than `array`.
-    rows = [row_of(event.item_id, -1) for event in events]
-    contestants = [contestant_of(event.model, -1) for event in events]
-    row, contestant = np.fromiter(rows, np.int64, size), np.fromiter(contestants, np.int64, size)
-    codes = _known_codes(benchmark, [event.score for event in events])
+    row, contestant = events.rows(benchmark), events.contestants(benchmark)
+    codes = _known_codes(benchmark, events.scores())
     plain = codes >= 0
-    if [event for event in events if event.repeat or event.epoch]:
-        plain &= np.array([not (event.repeat or event.epoch) for event in events])
+    if (simple := events.plain()) is not None:
+        plain &= simple
     unknown = np.flatnonzero((row < 0) | (contestant < 0) | ~plain)
+    row_limits = limits if _rows_may_fill(benchmark, size, limits) else None
     cut = size
     newer: dict[int, int] = {}
-    for position, is_plain in zip(unknown.tolist(), plain[unknown].tolist(), strict=True):
-        event = events[position]
-        # An event of this piece has just added the names of most of them.
-        if is_plain:
-            rows[position] = row_of(event.item_id, -1)
-            contestants[position] = contestant_of(event.model, -1)
-            if rows[position] >= 0 and contestants[position] >= 0:
-                continue
+    done, due = 0, 1
+    while done < unknown.size:
+        position = int(unknown[done])
         known = len(benchmark.contestants)
-        place = _place(benchmark, event, delta, limits)
+        place = _place(benchmark, events[position], delta, limits, row_limits)
         if len(benchmark.contestants) > known and benchmark.is_newer(known):
             newer[position] = known
         if isinstance(place, Fault):
             faults.append((position, place))
             place = 0, 0, ABSENT
-        rows[position], contestants[position], codes[position] = place
+        row[position], contestant[position], codes[position] = place
         if cut == size and not benchmark.exceeded and benchmark.too_many_items:
             cut = position
-    if unknown.size:
-        row, contestant = np.fromiter(rows, np.int64, size), np.fromiter(contestants, np.int64, size)
+        done += 1
+        if done == due and done < unknown.size:
+            # These events have just added most names of the rest, which is looked up again after 1, 2, 4, ... of them.
+            first, unknown, done, due = int(unknown[done]), unknown[done:], 0, 2 * due
+            rest = events[first:]
+            row[unknown] = rest.rows(benchmark)[unknown - first]
+            contestant[unknown] = rest.contestants(benchmark)[unknown - first]
+            unknown = unknown[(row[unknown] < 0) | (contestant[unknown] < 0) | ~plain[unknown]]
     if benchmark.ended:
         benchmark.grow()
         faults += _refuse_ended(benchmark, events, row, contestant, codes)
     return _Cells(row, contestant, codes.astype(np.uint32), cut, newer), faults
 
 
-def _known_codes(benchmark: Benchmark, scores: list[float | None]) -> Index:
+def _known_codes(benchmark: Benchmark, scores: Scores) -> Index:
     """Return the code of each score, -1 for one that is new."""
-    units = np.array(scores, np.float64) * SCORE_UNIT  # None becomes NaN
+    units = scores * SCORE_UNIT
     np.rint(units, out=units)
     right = units == SCORE_UNIT
     codes = np.where(right, ONE, ZERO)
@@ -154,10 +152,21 @@ def _known_codes(benchmark: Benchmark, scores: list[float | None]) -> Index:
     return codes
 
 
+def _rows_may_fill(benchmark: Benchmark, size: int, limits: Limits) -> bool:
+    """Return whether so many events may meet a limit of rows, if each of them names a new item and a new model."""
+    rows = len(benchmark.rows) + size
+    most = Usage.sized(rows, min(len(benchmark.contestants) + size, limits.contestants))
+    most_rows = min(limits.rows, MAX_ITEMS) if benchmark.graded else limits.rows
+    return rows > most_rows or exceeds(limits.others.plus(most), limits.budget)
+
+
 def _place(
-    benchmark: Benchmark, event: EventFields, delta: BenchmarkDelta, limits: Limits
+    benchmark: Benchmark, event: EventFields, delta: BenchmarkDelta, limits: Limits, row_limits: Limits | None
 ) -> tuple[int, int, int] | Fault:
-    """Return (row, contestant, code) of an event and add those that are new; or refuse the event and add nothing."""
+    """Return (row, contestant, code) of an event and add those that are new; or refuse the event and add nothing.
+
+    `row_limits` is None where no limit of rows can be met.
+    """
     item, model = event.item_id, event.model
     row = benchmark.repeat_row_of.get((item, event.repeat)) if event.repeat else benchmark.row_of.get(item)
     contestant = benchmark.epoch_contestant_of.get((model, event.epoch))
@@ -165,7 +174,7 @@ def _place(
     code = SKIPPED if units is None else benchmark.table.code_of.get(units)
     fault = (
         (contestant in benchmark.ended and ended_fault(benchmark, event, row, contestant))
-        or (row is None and row_fault(benchmark, event, limits))
+        or (row is None and row_fault(benchmark, event, row_limits))
         or (contestant is None and contestant_fault(benchmark, event, limits))
         or (code is None and value_fault(benchmark, event, limits))
     )
@@ -185,7 +194,7 @@ def _place(
 
 
 def _refuse_ended(
-    benchmark: Benchmark, events: Sequence[EventFields], row: Index, contestant: Index, codes: Index
+    benchmark: Benchmark, events: EventColumns, row: Index, contestant: Index, codes: Index
 ) -> list[tuple[int, Fault]]:
     """Refuse new cells of ended runs: set their codes to ABSENT."""
     inside = np.flatnonzero((codes != ABSENT) & np.isin(contestant, list(benchmark.ended)))
@@ -210,14 +219,19 @@ def _is_new(benchmark: Benchmark, existing: Any, code: Any) -> Any:  # noqa: ANN
     return (existing == ABSENT) | ((existing == SKIPPED) & (code != SKIPPED) & benchmark.skips_wait)
 
 
-def row_fault(benchmark: Benchmark, event: EventFields, limits: Limits, rows: int = 0, items: int = 0) -> Fault | None:
-    """Return why a new row is refused, when so many rows and items come before it that the state does not have yet."""
+def row_fault(
+    benchmark: Benchmark, event: EventFields, limits: Limits | None, rows: int = 0, items: int = 0
+) -> Fault | None:
+    """Return why a new row is refused, when so many rows and items come before it that the state does not have yet.
+
+    `limits` is None where none can be met.
+    """
     # The first event of a row sets its cluster; the fold ignores later ones, however the log is chunked.
     fault = _name_fault(benchmark, "item_id", event.item_id) or _name_fault(benchmark, "cluster", event.cluster)
     if fault is not None:
         return fault
     fault = _unlisted_fault(benchmark, event)
-    if fault is not None:
+    if fault is not None or limits is None:
         return fault
     if benchmark.graded and not benchmark.has_item(event.item_id):
         fault = _limit_fault(benchmark, "item_id", event.item_id, benchmark.items + items, MAX_ITEMS)
@@ -584,7 +598,7 @@ def _parts(size: int) -> list[slice]:
 
 def _at_once(benchmark: Benchmark, place: tuple[int, int], size: int) -> EventBatch:
     """Return a batch of steps that one event of the log takes."""
-    return EventBatch(benchmark.name, [], [place[0]] * size, [place[1]] * size)
+    return EventBatch.at(benchmark.name, *place, size)
 
 
 def record_cells(benchmark: Benchmark, delta: BenchmarkDelta, parts: list[Cells], *, widened: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch
+from monitor.engine.columns import ItemColumns
 from monitor.engine.declarations import redeclare, refusal, under_version
 from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
 from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault, exceeds
@@ -37,6 +38,9 @@ from schemas.events import Declaration, Ended, EventFields
 
 _AT_ONCE: Final = 2_000
 """Records that are decoded and folded at a time: their events are then still in the processor's cache."""
+
+_BYTES_AT_ONCE: Final = 500_000
+"""The same, of records that hold many events."""
 
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
 _LATER_FIELDS: Final[dict[str, Any]] = {"goal": None, "aliases": {}, "missing": "worst", "version": 1}
@@ -69,6 +73,8 @@ class Partition:
         self.counters = dict.fromkeys(_COUNTERS, 0)
         self.quarantine = Quarantine()
         """The benchmarks that are set aside, and those with unreadable records."""
+        self.columns = ItemColumns()
+        """The item lists of the last run messages."""
 
     @classmethod
     def restore(
@@ -102,7 +108,7 @@ class Partition:
         """
         assert chunk.start == self.off, "a chunk is folded exactly where the state ends"
         folding = _Folding(self, chunk.end, pace)
-        for part in chunk.parts(_AT_ONCE):
+        for part in chunk.parts(_AT_ONCE, _BYTES_AT_ONCE):
             for step in folding.decoder.steps(part):
                 yield from folding.take(step)
             yield from folding.flush()
@@ -224,7 +230,10 @@ class _Folding:
     def __init__(self, partition: Partition, end: int, pace: Pace) -> None:
         self.partition, self.pace = partition, pace
         self.decoder = Decoder(
-            None if partition.owner is None else partition.is_ours, partition.sources, partition.origins
+            None if partition.owner is None else partition.is_ours,
+            partition.sources,
+            partition.origins,
+            partition.columns,
         )
         self.delta = Delta(partition=partition.number, expected=partition.off, off=end)
         self.pending: dict[str, list[EventBatch]] = {}
@@ -361,7 +370,7 @@ class _Folding:
                 update = {"aliases": {**former.aliases, **spec.aliases}, "version": max(former.version, spec.version)}
                 spec = spec.model_copy(update=update)
             if benchmark.counters["events"] and spec.version > benchmark.spec.version:
-                batch = EventBatch(benchmark.name, [], [step.offset], [step.place])
+                batch = EventBatch.at(benchmark.name, step.offset, step.place)
                 old, benchmark = benchmark, restore_benchmark(under_version(benchmark, spec))
                 redeclare(old, benchmark, batch, delta)
                 judge_ended(benchmark, sorted(benchmark.ended), batch, delta)

@@ -7,12 +7,14 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch, Origin
+from monitor.engine.columns import EventList, ItemColumns, RunEvents
 from monitor.engine.state.delta import DeadLetter, Misrouted, Source
 from schemas.decode import Decoded, Fault, check_object, decode_converted, decode_message, decode_records, read_object
 from schemas.events import Declaration, Ended, EventFields
 from schemas.names import name_fault
 from schemas.operations import decode_release
 from schemas.packed import decode_packed, decode_packed_loosely
+from schemas.runs import RunFields, decode_run, decode_run_loosely
 
 _RAW_LENGTH: Final = 2_000
 
@@ -119,8 +121,10 @@ class Decoder:
         is_ours: Callable[[str], bool] | None,
         sources: Mapping[str, Source],
         origins: Mapping[int, tuple[int, int]],
+        columns: ItemColumns | None = None,
     ) -> None:
         self._is_ours, self._sources, self._origins = is_ours, sources, origins
+        self._columns = columns or ItemColumns()
         self._last_misrouted = (-1, -1)
 
     def steps(self, chunk: Chunk) -> Iterator[Step]:
@@ -142,6 +146,10 @@ class Decoder:
                 yield from self._plain(chunk, plain)
                 plain = []
                 yield from self._packed(chunk, k)
+            elif b'"item_ids"' in record:
+                yield from self._plain(chunk, plain)
+                plain = []
+                yield from self._run(chunk, k)
             else:
                 plain.append(k)
         yield from self._plain(chunk, plain)
@@ -154,7 +162,7 @@ class Decoder:
         names = {event.benchmark for event in events}
         foreign = set() if self._is_ours is None else {name for name in names if not self._is_ours(name)}
         if len(names) == 1 and not foreign:
-            yield EventBatch(names.pop(), events, offsets, indices)
+            yield EventBatch(names.pop(), EventList(events), offsets, indices)
             return
         places: dict[str, list[int]] = {}
         for k, event in enumerate(events):
@@ -163,7 +171,8 @@ class Decoder:
             else:
                 places.setdefault(event.benchmark, []).append(k)
         for name, of in places.items():
-            yield EventBatch(name, [events[k] for k in of], [offsets[k] for k in of], [indices[k] for k in of])
+            own = EventList([events[k] for k in of])
+            yield EventBatch(name, own, [offsets[k] for k in of], [indices[k] for k in of])
 
     def declared(
         self, declaration: Declaration, offset: int, index: int, source: FileLine | None = None
@@ -279,6 +288,25 @@ class Decoder:
             yield from self._one(contained(read_object, item), offset, index, repr(item).encode(), key=key)
         for index, item in enumerate(ended, start=start + len(data["events"])):
             yield from self._one(contained(check_object, item), offset, index, repr(item).encode(), key=key)
+
+    def _run(self, chunk: Chunk, k: int) -> Iterator[Step]:
+        """Decode a run message: the events of its columns, none of which is made here."""
+        offset, record, key = chunk.offsets[k], chunk.records[k], _key(chunk, k)
+        run = contained(decode_run, record)
+        events = RunEvents.of(run, self._columns) if isinstance(run, RunFields) else None
+        if events is None or not isinstance(run, RunFields):
+            loose = contained(decode_run_loosely, record)
+            if loose is None:
+                yield from self._message(chunk, k)
+            elif isinstance(loose, Fault):
+                yield from self._one(loose, offset, 0, record, key=key)
+            else:
+                for index, (event, decoded) in enumerate(loose.events):
+                    yield from self._one(decoded, offset, index, repr(event).encode(), key=key)
+        elif self._is_ours is not None and not self._is_ours(run.benchmark):
+            yield self._misrouted(offset, run.benchmark, record)
+        else:
+            yield EventBatch(run.benchmark, events, [offset] * len(events), range(len(events)))
 
     def _continues(self, path: str, generation: int, start: int | None) -> bool:
         """Return whether a span of a watched file starts where the last one ended, or starts a newer generation."""

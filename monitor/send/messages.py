@@ -1,14 +1,19 @@
-"""Write events as messages: one event each, or packed."""
+"""Write events as messages: one event each, or packed, as columns where they are of one run."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import Final, NamedTuple
 
 import msgspec
 
 from schemas.events import EventFields
 from schemas.packed import Segment, encode_events
+from schemas.runs import encode_run
 
 PACK_EVENTS: Final = 1_000
+LEAST_RUN: Final = 20
+"""A message of a run has at least so many events."""
+
 PACK_BYTES: Final = 900_000
 """A topic takes messages of a little over a million bytes unless it is configured otherwise."""
 
@@ -30,7 +35,7 @@ def write_messages(segments: Iterable[Segment], *, packed: bool = False) -> list
     ----------
     segments : iterable of Segment
     packed : bool
-        Up to `PACK_EVENTS` events of one benchmark a message.
+        Up to `PACK_EVENTS` events of one benchmark a message: of one run, or of several.
     """
     ready: list[Outgoing] = []
     open_packs: dict[str, list[EventFields]] = {}
@@ -63,16 +68,34 @@ def _lines(segment: Segment) -> Iterable[bytes]:
 
 
 def _pack(benchmark: str, events: list[EventFields]) -> Iterator[Outgoing]:
+    """Write events in their order: those of a run that come together as columns, the others as events."""
+    mixed: list[EventFields] = []
+    for (_, _, repeated), together in groupby(events, lambda event: (event.model, event.epoch, event.repeat != 0)):
+        run = list(together)
+        if repeated or len(run) < LEAST_RUN:
+            mixed += run
+            continue
+        yield from _messages(benchmark, mixed, encode_events)
+        mixed = []
+        yield from _messages(benchmark, run, encode_run)
+    yield from _messages(benchmark, mixed, encode_events)
+
+
+def _messages(
+    benchmark: str, events: list[EventFields], encode: Callable[[list[EventFields]], bytes]
+) -> Iterator[Outgoing]:
     for start in range(0, len(events), PACK_EVENTS):
-        yield from _halve(benchmark, events[start : start + PACK_EVENTS])
+        yield from _halve(benchmark, events[start : start + PACK_EVENTS], encode)
 
 
-def _halve(benchmark: str, events: list[EventFields]) -> Iterator[Outgoing]:
+def _halve(
+    benchmark: str, events: list[EventFields], encode: Callable[[list[EventFields]], bytes]
+) -> Iterator[Outgoing]:
     """Halve events until each message is small enough."""
-    value = encode_events(events)
+    value = encode(events)
     if len(value) <= PACK_BYTES or len(events) == 1:
         yield Outgoing(benchmark, value)
         return
     middle = len(events) // 2
-    yield from _halve(benchmark, events[:middle])
-    yield from _halve(benchmark, events[middle:])
+    yield from _halve(benchmark, events[:middle], encode)
+    yield from _halve(benchmark, events[middle:], encode)

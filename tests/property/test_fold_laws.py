@@ -127,13 +127,13 @@ def streams(draw):
 
 
 def log_of(spec, events, sizes):
-    """Records of a log: the declaration, then runs of events, packed or one a record, with their offsets."""
+    """Records of a log: the declaration, then runs of events, as columns where they can be, else packed or one a record, with offsets."""
     records, places, offset, k = [(0, json.dumps(spec).encode())], [], 10, 0
     while k < len(events):
         size = sizes[k % len(sizes)]
         run = events[k : k + size]
         if size > 1:
-            records.append((offset, json.dumps({"events": run}).encode()))
+            records.append((offset, json.dumps(columns_of(run) or {"events": run}).encode()))
             places += [(offset, index) for index in range(len(run))]
             offset += 7
         else:
@@ -142,6 +142,21 @@ def log_of(spec, events, sizes):
             offset += 3
         k += len(run)
     return records, places, offset
+
+
+def columns_of(run):
+    """The run message of consecutive events; None if they are not of one run, or have repeats."""
+    shared = {(event.get("model"), event.get("epoch", 0)) for event in run}
+    if len(shared) > 1 or any("ended" in event or event.get("repeat") for event in run):
+        return None
+    ((model, epoch),) = shared
+    columns = {name: [event.get(field) for event in run] for name, field in COLUMNS.items()}
+    if set(columns["clusters"]) == {None}:
+        del columns["clusters"]
+    return {"benchmark": "bench", "model": model, "epoch": epoch, **columns}
+
+
+COLUMNS = {"item_ids": "item_id", "scores": "score", "clusters": "cluster"}
 
 
 def fold(records, end, cuts, *, restart):

@@ -19,7 +19,7 @@ STATISTICS_VERSION: Final = 5
 
 Times = NDArray[np.int16]
 NEVER: Final = np.iinfo(np.int16).max
-"""Later than any position in a chunk: a chunk has at most 4,000."""
+"""Later than any position in a chunk: a chunk has at most 8,000, and four times as many fit."""
 ALWAYS: Final = -1
 BEFORE: Final = -1
 """The time of the state before a chunk."""

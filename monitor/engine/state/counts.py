@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.codes import ONE, ZERO, Codes, Counts
 from monitor.engine.state.pairs import Index, Places, all_pairs, pair_count, pair_index
 
-CHUNK_CELLS = 4_000
+CHUNK_CELLS = 8_000
 """Most cells of one product: three counts of a chunk share a float64, which is exact below 2**53."""
 
 _SLAB_ROWS = 8_192
@@ -61,7 +61,7 @@ def chunk_counts(
     place = np.searchsorted(members, np.arange(contestants))[contestant], row
     # A pair gains no more items than are new of its two members.
     few = min(rows, 2 * int(cells.max())) < 1 << 8
-    kind, shift = (np.float32, 8) if few else (np.float64, 12)
+    kind, shift = (np.float32, 8) if few else (np.float64, 13)
 
     graded = bool(after.max() > ONE)
     shape = (members.size, rows)

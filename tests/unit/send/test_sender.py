@@ -213,12 +213,15 @@ def test_packed_messages_hold_one_benchmark_each_in_order(destination, results):
 
 def test_packed_messages_stay_below_the_size_that_topics_take(destination, tmp_path):
     path = tmp_path / "r.jsonl"
-    path.write_bytes(
-        lines(*(event("字" * 195 + f"{i:05}", model="模" * 200, benchmark="基" * 200) for i in range(1_000)))
-    )
+    one = [event("字" * 195 + f"{i:05}", model="模" * 200, cluster="类" * 200) for i in range(1_000)]
+    several = [each | {"model": each["model"][1:] + str(i % 2)} for i, each in enumerate(one)]
+    path.write_bytes(lines(*one, *several))
     destination.send(path, packed=True)
     assert max(len(m.value) for m in destination.messages) <= PACK_BYTES
-    assert sum(len(value["events"]) for value in destination.values) == 1_000
+    for field in ("item_ids", "events"):
+        sizes = [len(value[field]) for value in destination.values if field in value]
+        assert len(sizes) > 1
+        assert sum(sizes) == 1_000
 
 
 def test_bad_lines_are_reported_and_not_sent(destination, tmp_path):

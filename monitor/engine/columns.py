@@ -1,0 +1,268 @@
+"""Columns of events: what the fold reads of many events at once, without an object for each where the log has none."""
+
+from abc import abstractmethod
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain, repeat
+from typing import Final, Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from schemas.events import EventFields
+from schemas.runs import RunFields, decode_names
+
+Index = NDArray[np.int64]
+Scores = NDArray[np.float64]
+"""Scores of events; NaN for a skipped item."""
+
+
+class Names(Protocol):
+    """The names that a benchmark has."""
+
+    @property
+    def row_of(self) -> dict[str, int]:
+        """Row of each item, of repeat 0."""
+
+    @property
+    def contestant_of(self) -> dict[str, int]:
+        """Contestant of each model, of epoch 0."""
+
+    @property
+    def epoch_contestant_of(self) -> dict[tuple[str, int], int]:
+        """Contestant of each model and epoch."""
+
+
+class EventColumns(Sequence[EventFields]):
+    """Events of one benchmark in the order of the log. An event is made when somebody asks for one."""
+
+    @overload
+    def __getitem__(self, place: int) -> EventFields: ...
+    @overload
+    def __getitem__(self, place: slice) -> "EventColumns": ...
+    @abstractmethod
+    def __getitem__(self, place: int | slice) -> "EventFields | EventColumns":
+        """Return one event, or some consecutive ones."""
+
+    @abstractmethod
+    def rows(self, names: Names) -> Index:
+        """Return the row of each item, -1 for a new one; of repeat 0."""
+
+    @abstractmethod
+    def contestants(self, names: Names) -> Index:
+        """Return the contestant of each event that is plain, -1 for a new one."""
+
+    @abstractmethod
+    def scores(self) -> Scores:
+        """Return the score of each event."""
+
+    @abstractmethod
+    def plain(self) -> NDArray[np.bool_] | None:
+        """Return of which events `rows` and `contestants` are right; None of all. The others have a repeat or an epoch."""
+
+
+class EventList(EventColumns):
+    """Events that the log has one by one."""
+
+    def __init__(self, events: list[EventFields]) -> None:
+        self._events = events
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def __iter__(self) -> Iterator[EventFields]:
+        return iter(self._events)
+
+    @overload
+    def __getitem__(self, place: int) -> EventFields: ...
+    @overload
+    def __getitem__(self, place: slice) -> "EventList": ...
+    def __getitem__(self, place: int | slice) -> "EventFields | EventList":
+        found = self._events[place]
+        return EventList(found) if isinstance(found, list) else found
+
+    @override
+    def rows(self, names: Names) -> Index:
+        # Comprehensions are faster here than `map` with `attrgetter`, and `fromiter` is faster than `array`.
+        row_of = names.row_of.get
+        return np.fromiter([row_of(event.item_id, -1) for event in self._events], np.int64, len(self))
+
+    @override
+    def contestants(self, names: Names) -> Index:
+        contestant_of = names.contestant_of.get
+        return np.fromiter([contestant_of(event.model, -1) for event in self._events], np.int64, len(self))
+
+    @override
+    def scores(self) -> Scores:
+        return np.array([event.score for event in self._events], np.float64)  # None becomes NaN
+
+    @override
+    def plain(self) -> NDArray[np.bool_] | None:
+        if not [event for event in self._events if event.repeat or event.epoch]:
+            return None
+        return np.array([not (event.repeat or event.epoch) for event in self._events])
+
+    @classmethod
+    def joined(cls, parts: Sequence["EventList"]) -> "EventList":
+        """Return several lists as one."""
+        return parts[0] if len(parts) == 1 else cls(list(chain.from_iterable(parts)))
+
+
+class ItemColumn:
+    """The item ids of a run message. All runs of a benchmark whose message has the same list share one."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self._known: tuple[dict[str, int], Index] | None = None
+
+    def rows(self, row_of: dict[str, int], part: slice) -> Index:
+        """Return the rows of some items, -1 for a new one. Once a benchmark has all of them they are looked up no more."""
+        if self._known is not None and self._known[0] is row_of:
+            return self._known[1][part]
+        rows = np.fromiter(map(row_of.get, self.names, repeat(-1)), np.int64, len(self.names))
+        if (rows >= 0).all():
+            self._known = row_of, rows
+        return rows[part]
+
+
+class ItemColumns:
+    """The lists of item ids that were read last, by their JSON: a list that comes again is neither decoded nor looked up."""
+
+    _MOST_NAMES: Final = 200_000
+    """About 30 MB."""
+
+    def __init__(self) -> None:
+        self._columns: OrderedDict[bytes, ItemColumn] = OrderedDict()
+        self._names = 0
+
+    def column(self, json: bytes) -> ItemColumn | None:
+        """Return a list of item ids; None if it needs a closer look."""
+        known = self._columns.get(json)
+        if known is not None:
+            self._columns.move_to_end(json)
+            return known
+        names = decode_names(json)
+        if not names:
+            return None
+        column = self._columns[json] = ItemColumn(names)
+        self._names += len(names)
+        while self._names > self._MOST_NAMES:
+            _, oldest = self._columns.popitem(last=False)
+            self._names -= len(oldest.names)
+        return column
+
+
+class RunEvents(EventColumns):
+    """Events of a run message."""
+
+    def __init__(self, run: RunFields, items: ItemColumn, scores: Scores, part: slice) -> None:
+        self._run, self._items, self._scores, self._part = run, items, scores, part
+
+    @classmethod
+    def of(cls, run: RunFields, columns: ItemColumns) -> "RunEvents | None":
+        """Return the events of a run; None if it needs a closer look."""
+        items = columns.column(bytes(run.item_ids))
+        size = len(run.scores)
+        clusters = size if run.clusters is None else len(run.clusters)
+        if items is None or not len(items.names) == size == clusters:
+            return None
+        return cls(run, items, np.array(run.scores, np.float64), slice(0, size))
+
+    def __len__(self) -> int:
+        return int(self._part.stop - self._part.start)
+
+    @overload
+    def __getitem__(self, place: int) -> EventFields: ...
+    @overload
+    def __getitem__(self, place: slice) -> "RunEvents": ...
+    def __getitem__(self, place: int | slice) -> "EventFields | RunEvents":
+        if isinstance(place, slice):
+            start, stop, _ = place.indices(len(self))
+            first = self._part.start
+            return RunEvents(self._run, self._items, self._scores, slice(first + start, first + max(start, stop)))
+        run, k = self._run, range(self._part.start, self._part.stop)[place]
+        cluster = None if run.clusters is None else run.clusters[k]
+        return EventFields(run.benchmark, self._items.names[k], run.model, run.scores[k], cluster, 0, run.epoch)
+
+    @override
+    def rows(self, names: Names) -> Index:
+        return self._items.rows(names.row_of, self._part)
+
+    @override
+    def contestants(self, names: Names) -> Index:
+        run = self._run
+        return np.full(len(self), names.epoch_contestant_of.get((run.model, run.epoch), -1))
+
+    @override
+    def scores(self) -> Scores:
+        return self._scores[self._part]
+
+    @override
+    def plain(self) -> None:
+        return None
+
+
+class JoinedEvents(EventColumns):
+    """Events of several records, of which some are runs."""
+
+    def __init__(self, parts: Sequence[EventColumns]) -> None:
+        self._parts = parts
+        self._starts = [*accumulate(map(len, parts), initial=0)]
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def __iter__(self) -> Iterator[EventFields]:
+        return chain.from_iterable(self._parts)
+
+    @overload
+    def __getitem__(self, place: int) -> EventFields: ...
+    @overload
+    def __getitem__(self, place: slice) -> EventColumns: ...
+    def __getitem__(self, place: int | slice) -> EventFields | EventColumns:
+        if isinstance(place, slice):
+            start, stop, _ = place.indices(len(self))
+            parts = zip(self._parts, self._starts, strict=False)
+            inside = (part[max(0, start - first) : max(0, stop - first)] for part, first in parts)
+            return join_columns([part for part in inside if len(part)])
+        which = bisect_right(self._starts, place) - 1
+        return self._parts[which][place - self._starts[which]]
+
+    @override
+    def rows(self, names: Names) -> Index:
+        return np.concatenate([part.rows(names) for part in self._parts])
+
+    @override
+    def contestants(self, names: Names) -> Index:
+        return np.concatenate([part.contestants(names) for part in self._parts])
+
+    @override
+    def scores(self) -> Scores:
+        return np.concatenate([part.scores() for part in self._parts])
+
+    @override
+    def plain(self) -> NDArray[np.bool_] | None:
+        found = [(part.plain(), len(part)) for part in self._parts]
+        if all(plain is None for plain, _ in found):
+            return None
+        return np.concatenate([np.ones(size, bool) if plain is None else plain for plain, size in found])
+
+
+def join_columns(parts: Sequence[EventColumns]) -> EventColumns:
+    """Return the events of several records as one; lists in sequence become one list."""
+    joined: list[EventColumns] = []
+    lists: list[EventList] = []
+    for part in (*parts, None):
+        if isinstance(part, EventList):
+            lists.append(part)
+            continue
+        if lists:
+            joined.append(EventList.joined(lists))
+            lists = []
+        if part is not None:
+            joined.append(part)
+    if not joined:
+        return EventList([])
+    return joined[0] if len(joined) == 1 else JoinedEvents(joined)

@@ -1,0 +1,144 @@
+"""The run message: the columns of one run of one model, in one record of the log. Writer and reader."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, NamedTuple
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic_core import from_json
+
+from schemas.decode import Decoded, Fault, read_object
+from schemas.events import MAX_INDEX, EventFields, IndexField, NameField, ScoreField
+from schemas.names import Name
+from schemas.text import shorten
+
+_BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_OTHER_RECORDS: Final = frozenset({"item_id", "events", "declare", "ended"})
+"""Fields of which a run has none: a record with one is read as what has that field."""
+
+
+class Run(BaseModel):
+    """Scores of one model on many items: the same as one event for each item, in the order of the list.
+
+    Unknown fields are ignored.
+    """
+
+    model_config = ConfigDict(extra="ignore", title="Run message")
+
+    benchmark: Name
+    model: Name
+    item_ids: Annotated[list[Name], Field(min_length=1)]
+    scores: list[
+        Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+        | Annotated[bool, Field(strict=True)]
+        | None
+    ] = Field(description="one for each item: a number in [0, 1], a boolean, or null for a skipped item")
+    clusters: list[Name | None] | None = Field(None, description="one for each item, or null")
+    epoch: Annotated[StrictInt, Field(ge=0, le=MAX_INDEX)] = 0
+
+
+class RunFields(msgspec.Struct, gc=False, omit_defaults=True):
+    """A run of the bulk decoder: `item_ids` is the JSON of the list, which many runs of a benchmark share."""
+
+    benchmark: NameField
+    model: NameField
+    item_ids: msgspec.Raw
+    scores: list[ScoreField]
+    clusters: list[NameField | None] | None = None
+    epoch: IndexField = 0
+    item_id: Any = msgspec.UNSET
+    events: Any = msgspec.UNSET
+    declare: Any = msgspec.UNSET
+    ended: Any = msgspec.UNSET
+
+    @property
+    def is_other(self) -> bool:
+        """Whether the record is not a run, but has a field by which it is something else."""
+        return any(getattr(self, field) is not msgspec.UNSET for field in _OTHER_RECORDS)
+
+
+class LooseRun(NamedTuple):
+    """A run of which some part is not as it should be: its events, each decoded on its own."""
+
+    events: list[tuple[dict[str, Any], Decoded | Fault]]
+
+
+_RUN: Final = msgspec.json.Decoder(RunFields)
+_NAMES: Final = msgspec.json.Decoder(list[NameField])
+
+
+def decode_run(record: bytes) -> RunFields | None:
+    """Decode a run message but for the names of its items; None if it needs a closer look, or is no run."""
+    try:
+        run = _RUN.decode(record)
+    except _BROKEN:
+        return None
+    return None if run.is_other else run
+
+
+def decode_names(column: bytes) -> list[str] | None:
+    """Decode the JSON of a list of item ids; None if it needs a closer look."""
+    try:
+        return _NAMES.decode(column)
+    except _BROKEN:
+        return None
+
+
+def decode_run_loosely(record: bytes) -> LooseRun | Fault | None:
+    """Decode a run message event by event; a fault if its columns do not fit together, None if it is no run.
+
+    Examples
+    --------
+    >>> decode_run_loosely(b'{"benchmark":"b","model":"m","item_ids":["1","2"],"scores":[1]}').reason
+    'scores has 1 entry and item_ids 2; give one score for each item'
+    """
+    try:
+        data: Any = from_json(record, allow_inf_nan=True)
+    except ValueError:
+        return None
+    if not isinstance(data, dict) or data.keys() & _OTHER_RECORDS or not isinstance(data.get("item_ids"), list):
+        return None
+    items = data["item_ids"]
+    named = data.get("benchmark")
+    benchmark = named if isinstance(named, str) else None
+    if not items:
+        return Fault("item_ids", "[]", "item_ids is empty; give at least one item", benchmark)
+    columns = {"item_id": items}
+    for field, column, noun in (("score", "scores", "score"), ("cluster", "clusters", "cluster, or null,")):
+        values = data.get(column)
+        if values is None and column == "clusters":
+            continue
+        if not isinstance(values, list):
+            found = "nothing" if column not in data else shorten(values)
+            return Fault(column, found, f"{column} is not a list; give one {noun} for each item", benchmark)
+        if len(values) != len(items):
+            entries = "1 entry" if len(values) == 1 else f"{len(values):,} entries"
+            reason = f"{column} has {entries} and item_ids {len(items):,}; give one {noun} for each item"
+            return Fault(column, entries, reason, benchmark)
+        columns[field] = values
+    shared = {field: data[field] for field in ("benchmark", "model", "epoch") if field in data}
+    events = [shared | dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return LooseRun([(event, read_object(event)) for event in events])
+
+
+def encode_run(events: Sequence[EventFields]) -> bytes:
+    """Write events of one run, without repeats, as a run message.
+
+    Examples
+    --------
+    >>> encode_run([EventFields("quiz", "1", "m", True), EventFields("quiz", "2", "m", 0.5)])
+    b'{"benchmark":"quiz","model":"m","item_ids":["1","2"],"scores":[true,0.5]}'
+    """
+    first = events[0]
+    clusters = [event.cluster for event in events]
+    run: dict[str, Any] = {
+        "benchmark": first.benchmark,
+        "model": first.model,
+        "item_ids": [event.item_id for event in events],
+        "scores": [event.score for event in events],
+    }
+    if any(cluster is not None for cluster in clusters):
+        run["clusters"] = clusters
+    if first.epoch:
+        run["epoch"] = first.epoch
+    return msgspec.json.encode(run)

@@ -127,7 +127,7 @@ class Connection:
     def _translate(self, error: Exception) -> StoreError:
         _log.debug("Redis at %s: %r", self.address, error)
         server = f"Redis at {self.address}"
-        text = str(error).rpartition("caused error: ")[2]  # a pipeline puts its command first
+        text = _text(error)
         if _is_transient(error):
             return StoreUnavailable(
                 f"{server} does not answer after {self._retries.timeout:g} s; start it, or correct its address"
@@ -175,4 +175,12 @@ def _is_transient(error: Exception) -> bool:
     error = _unwrap(error)
     if isinstance(error, _LOGIN_ERRORS):
         return False
-    return isinstance(error, _TRANSIENT_ERRORS) or str(error).startswith("BUSY ")
+    return isinstance(error, _TRANSIENT_ERRORS) or _text(error).startswith("BUSY ")
+
+
+def _text(error: Exception) -> str:
+    """Return what the server answered to the command itself, without what a pipeline or a transaction puts around it."""
+    text = (
+        str(error).rpartition("caused error: ")[2].lstrip("('\"")
+    )  # redis-py writes the arguments of an error as a tuple
+    return text.removeprefix("Transaction discarded because of: ")

@@ -96,6 +96,7 @@ class FoldedPartition:
             If a record of it crashes the fold.
         """
         self._torn = True
+        self._process_metrics.chunk_records.observe(len(chunk.records))
         with self._process_metrics.fold_seconds.time():
             try:
                 delta = await in_turns(self.partition.fold_in_slices(chunk, self._pace), self._pace, self._state)

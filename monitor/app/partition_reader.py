@@ -56,7 +56,6 @@ class PartitionReader(FoldedPartition):
     async def fold(self, chunk: Chunk) -> bool:
         """Fold a chunk that begins where the state ends; return False if the store has another record in it."""
         delta = await self._fold(chunk)
-        self._process_metrics.chunk_records.observe(len(chunk.records))
         record_commit(self.commit_times, delta, time.time())
         self._changed |= {benchmark.name: delta.off for benchmark in delta.benchmarks if benchmark.changes}
         self._unconfirmed.append(chunk._replace(origins=None, keys=None))  # these keep whole messages in memory

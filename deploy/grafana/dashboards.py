@@ -1,5 +1,6 @@
 """The Grafana dashboards as code: `python -m deploy.grafana.dashboards` writes deploy/grafana/dashboards/*.json."""
 
+import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +32,9 @@ FOLDER: Final = Path(__file__).with_name("dashboards")
 SOURCE: Final = DataSourceRef(type_val="prometheus", uid="prometheus")
 B: Final = 'benchmark="$benchmark"'
 P: Final = 'benchmark="$benchmark", model_a="$model_a", model_b="$model_b"'
+WORKERS: Final = 'job="rankwatch"'
+READERS: Final = 'job="rankwatch-readers"'
+"""Jobs of deploy/prometheus/prometheus.yml. Readers fold too, so what both export is asked of one of them."""
 FAMILY: Final = 'procedure="anytime_family"'
 BY_PAIR: Final = "max by (model_a, model_b)"
 SIDES: Final = {"-1": ("model_b is better", "orange"), "0": ("undecided", "text"), "1": ("model_a is better", "green")}
@@ -57,7 +61,7 @@ def number(title: str, description: str, expr: str, unit: str = "short", span: i
     """Make a panel with one number."""
     reduce = ReduceDataOptions().calcs(["lastNotNull"])
     panel = stat.Panel().title(title).description(description).datasource(SOURCE).unit(unit).span(span).height(4)
-    return panel.reduce_options(reduce).with_target(query(expr, title))
+    return panel.reduce_options(reduce).no_value("none").with_target(query(expr, title))
 
 
 def timeline(title: str, description: str, expr: str, legend: str) -> Any:
@@ -106,7 +110,10 @@ def base(uid: str, title: str, description: str) -> dashboard.Dashboard:
 
 def verdict_marks(labels: str) -> Any:
     """Mark verdict changes on every panel."""
-    changed = f"sum by (kind) (increase(rankwatch_verdict_changes_total{{{labels}, {FAMILY}}}[$__interval])) > 0"
+    count = f"sum by (kind) (rankwatch_verdict_changes_total{{{labels}, {FAMILY}}}%s)"
+    # A kind has no series before its first change, which increase() would miss; a benchmark that is seen for the first time has no marks.
+    before = f"({count % ' offset 1m'} or 0 * {count % ''})"
+    changed = f"{count % ''} - {before} > 0 and on () max(rankwatch_models{{{labels}}} offset 1m) > 0"
     return (
         dashboard.AnnotationQuery()
         .name("Verdict changes")
@@ -282,20 +289,25 @@ def operations() -> dashboard.Dashboard:
     """Show the health of the service."""
     made = base("rankwatch-operations", "Operations", "Rates, lag, latency, dead letters and the store.")
     for title, description, expr, unit in (
-        ("Workers up", "", 'sum(up{job="rankwatch"})', "short"),
-        ("Ready", "", "sum(rankwatch_ready)", "short"),
-        ("Store", "1: Redis responds to every worker.", "min(rankwatch_store_up)", "short"),
+        ("Workers up", "", f"sum(up{{{WORKERS}}})", "short"),
+        ("Workers ready", "", f"sum(rankwatch_ready{{{WORKERS}}})", "short"),
+        ("Store", "1: Redis responds to every worker.", f"min(rankwatch_store_up{{{WORKERS}}})", "short"),
         (
             "Partitions without owner",
             "",
-            "max(rankwatch_partitions) - count(count by (partition) (rankwatch_partition_owned))",
+            f"max(rankwatch_partitions{{{WORKERS}}}) - count(count by (partition) (rankwatch_partition_owned))",
             "short",
         ),
-        ("Benchmarks", "", "count(count by (benchmark) (rankwatch_benchmark_owned))", "short"),
         ("Verdict changes waiting", "", "sum(rankwatch_outbox_entries)", "short"),
+        (
+            "Readers ready",
+            "1: the load balancer of the readers leads to one that is ready.",
+            f"min(rankwatch_ready{{{READERS}}})",
+            "short",
+        ),
     ):
         made = made.with_panel(number(title, description, expr, unit))
-    quantile = "histogram_quantile(%s, sum by (le) (rate(%s_bucket[5m])))"
+    quantile = "histogram_quantile(%s, sum by (le) (rate(%s_bucket{%s}[5m])))"
     panels = (
         (
             "Events",
@@ -304,36 +316,36 @@ def operations() -> dashboard.Dashboard:
             [("sum by (benchmark) (rate(rankwatch_events_total[5m]))", "{{benchmark}}")],
         ),
         (
-            "Lag",
+            "Lag of the workers",
             "Log end minus log position, by partition: messages of a topic, bytes of a file.",
             "short",
-            [("max by (partition) (rankwatch_log_lag)", "{{partition}}")],
+            [(f"max by (partition) (rankwatch_log_lag{{{WORKERS}}})", "{{partition}}")],
         ),
         (
             "Fold and commit",
-            "Time per chunk: median and 99th percentile.",
+            "Time per chunk of the workers: median and 99th percentile.",
             "s",
             [
-                (quantile % (q, f"rankwatch_{what}_seconds"), f"{what} {q}")
+                (quantile % (q, f"rankwatch_{what}_seconds", WORKERS), f"{what} {q}")
                 for what in ("fold", "commit")
                 for q in ("0.5", "0.99")
             ],
         ),
         (
             "Chunk size",
-            "Records per chunk: large while a worker catches up.",
+            "Records per chunk of the workers: large while a worker catches up.",
             "short",
-            [(quantile % (q, "rankwatch_chunk_records"), q) for q in ("0.5", "0.99")],
+            [(quantile % (q, "rankwatch_chunk_records", WORKERS), q) for q in ("0.5", "0.99")],
         ),
         (
             "Dead letters, conflicts, duplicates",
             "Verdicts lack the dead letters, and nothing else.",
             "short",
             [
-                ("sum(rankwatch_dead_letters_total)", "dead letters"),
+                (f"sum(rankwatch_dead_letters_total{{{WORKERS}}})", "dead letters"),
                 ("sum(rankwatch_conflicts_total)", "conflicts"),
                 ("sum(rankwatch_duplicates_total)", "duplicates"),
-                ("sum(rankwatch_misrouted_total)", "misrouted"),
+                (f"sum(rankwatch_misrouted_total{{{WORKERS}}})", "misrouted"),
             ],
         ),
         (
@@ -356,7 +368,7 @@ def operations() -> dashboard.Dashboard:
             "Omitted pair series",
             "Pairs beyond the cap.",
             "short",
-            [("sum by (benchmark) (rankwatch_pair_series_omitted)", "{{benchmark}}")],
+            [("max by (benchmark) (rankwatch_pair_series_omitted)", "{{benchmark}}")],
         ),
         (
             "Owners",
@@ -368,7 +380,22 @@ def operations() -> dashboard.Dashboard:
             "Refused commits",
             "Commits on a changed state: the partition moved, or the store lost writes.",
             "short",
-            [("sum(rankwatch_stale_commits_total)", "refused")],
+            [(f"sum(rankwatch_stale_commits_total{{{WORKERS}}})", "refused")],
+        ),
+        (
+            "Age of what readers show",
+            "Time since a reader last reached the end of the log. Beyond max_stale_seconds (60) it refuses to answer.",
+            "s",
+            [(f"max(rankwatch_staleness_seconds{{{READERS}}})", "age")],
+        ),
+        (
+            "Readers against the store",
+            "Records that a reader shows and the store does not hold yet, and partitions that were loaded again.",
+            "short",
+            [
+                (f"sum(rankwatch_unconfirmed_records{{{READERS}}})", "unconfirmed records"),
+                (f"sum(rankwatch_reloads_total{{{READERS}}})", "reloads"),
+            ],
         ),
     )
     for title, description, unit, queries in panels:
@@ -380,9 +407,21 @@ def render() -> dict[str, str]:
     """Return the text of each dashboard file by name."""
     made = {"leaderboard": leaderboard(), "pair": pair(), "operations": operations()}
     return {
-        f"{name}.json": JSONEncoder(sort_keys=True, indent=2).encode(built.build()) + "\n"
-        for name, built in made.items()
+        f"{name}.json": json.dumps(_with_texts(built), sort_keys=True, indent=2) + "\n" for name, built in made.items()
     }
+
+
+def _with_texts(built: dashboard.Dashboard) -> Any:
+    """Return a dashboard as JSON, with the texts of its marks, for which the builder has no fields."""
+    encoded = json.loads(JSONEncoder().encode(built.build()))
+    for mark in encoded.get("annotations", {}).get("list", ()):
+        # One query a minute over the last minute: each change is in one step.
+        mark |= {
+            "step": "60s",
+            "titleFormat": "{{kind}}",
+            "textFormat": "verdict changes: pairs by the family-wise procedure",
+        }
+    return encoded
 
 
 def main() -> None:

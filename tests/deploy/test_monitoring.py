@@ -142,8 +142,8 @@ def same_numbers(prometheus, report):
 
 
 def every_panel(prometheus):
-    """Every expression of every dashboard has an answer for a decided pair or for an undecided one."""
-    for name in ("leaderboard", "pair", "operations"):
+    """Every expression about boards has an answer for a decided pair or for an undecided one; test_stack.py asks for the rest."""
+    for name in ("leaderboard", "pair"):
         for place, expr in expressions(name).items():
             answers = []
             for benchmark, a, b in (("bench", "alpha", "bravo"), ("bench", "bravo", "charlie")):

@@ -15,7 +15,7 @@ PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal -q
 # Without compiled modules, each of the thousand processes of a test run compiles its imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install dev demo test check full lint types docs format schemas lock pin faults model fuzz soak audit sbom bench kafka dist notes clean
+.PHONY: help install dev demo stack test check full lint types docs format schemas lock pin faults model fuzz soak audit sbom bench kafka dist notes clean
 
 ##@ Start
 
@@ -40,6 +40,9 @@ $(DEV_STAMP): $(STAMP) deploy/requirements-dev.lock
 
 demo: install  ## replay the MMLU-Pro top ten of the paper through the real path (20 s)
 	$(BIN)/rankwatch demo
+
+stack: dev  ## run docker-compose.yml without Docker: Kafka, Valkey, workers, readers, Prometheus, Alertmanager, demo data
+	@$(BIN)/python -m tests.stack $(STACK)
 
 ##@ Check
 
@@ -132,4 +135,4 @@ kafka: dev  ## run an Apache Kafka on port 9092 until Ctrl-C (needs Java and Mav
 	$(BIN)/python -m tests.kafka.broker --port 9092
 
 clean:  ## remove environments, builds and caches
-	rm -rf $(VENV) $(PEERS) dist build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .stack dist build site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 import urllib.parse
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -85,6 +86,14 @@ class Prometheus:
         status, text = get(f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': expr})}")
         assert status == 200, (expr, text)
         return [(row["metric"], float(row["value"][1])) for row in json.loads(text)["data"]["result"]]
+
+    def over_time(self, expr, seconds=300):
+        """Evaluate an expression at each second up to now; return the labels of every series."""
+        now = time.time()
+        asked = urllib.parse.urlencode({"query": expr, "start": now - seconds, "end": now, "step": 1})
+        status, text = get(f"{self.url}/api/v1/query_range?{asked}")
+        assert status == 200, (expr, text)
+        return [row["metric"] for row in json.loads(text)["data"]["result"]]
 
     def firing(self):
         return {labels["alertname"] for labels, _ in self.query('ALERTS{alertstate="firing"}')}

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 command -v docker >/dev/null || { echo "docker is missing: install it, or pin the digests by hand" >&2; exit 1; }
-for file in docker-compose.yml deploy/Dockerfile deploy/kubernetes/*.yaml; do
+for file in docker-compose.yml deploy/Dockerfile deploy/kubernetes/*/*.yaml deploy/kubernetes/*/*/*.yaml; do
     grep -oE '(image: *|FROM +)[a-z0-9./_-]+:[A-Za-z0-9._-]+(@sha256:[0-9a-f]+)?' "$file" | sed -E 's/^(image: *|FROM +)//' | sort -u |
     while read -r pinned; do
         image=${pinned%@*}

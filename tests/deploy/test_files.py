@@ -120,11 +120,50 @@ def test_the_compose_file_follows_its_specification():
                 assert (ROOT / volume.partition(":")[0]).exists(), volume
 
 
-def test_the_manifests_follow_the_schemas_of_kubernetes():
+@pytest.mark.parametrize("overlay", ["dev", "production"])
+def test_the_overlays_follow_the_schemas_of_kubernetes(overlay, tmp_path):
+    if shutil.which("kubectl") is None:
+        pytest.skip("needs kubectl, which builds the overlays")
+    built = tmp_path / "built.yaml"
+    built.write_text(accepts("kubectl", "kustomize", DEPLOY / "kubernetes/overlays" / overlay))
+    resources = {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(built.read_text())}
+    assert "passed" in accepts("kubernetes-validate", "-k", "1.30", "--strict", "--no-warn", built)
+    labels = [
+        each["spec"]["template"]["metadata"]["labels"]
+        for (kind, _), each in resources.items()
+        if kind in {"Deployment", "StatefulSet"}
+    ]
+    for (kind, name), each in resources.items():
+        spec = each.get("spec", {})
+        if kind in {"Service", "PodDisruptionBudget", "PodMonitor"}:
+            selected = spec["selector"].get("matchLabels", spec["selector"])
+            assert any(selected.items() <= label.items() for label in labels), (kind, name)
+        if kind == "HorizontalPodAutoscaler":
+            target = resources[spec["scaleTargetRef"]["kind"], spec["scaleTargetRef"]["name"]]
+            assert "replicas" not in target["spec"], "the autoscaler sets it"
+        if kind in {"Deployment", "StatefulSet"}:
+            pod = spec["template"]["spec"]
+            assert pod["securityContext"]["runAsNonRoot"]
+            for container in pod["containers"]:
+                assert container["resources"]["limits"]["memory"], name
+                assert "cpu" not in container["resources"]["limits"], name
+
+
+def test_every_manifest_is_part_of_an_overlay():
     folder = DEPLOY / "kubernetes"
-    listed = yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
-    assert sorted(listed) == sorted(path.name for path in folder.iterdir() if path.name != "kustomization.yaml")
-    accepts("kubernetes-validate", "-k", "1.30", *(folder / name for name in listed))
+    for file in folder.rglob("kustomization.yaml"):
+        listed = {name for name in yaml.safe_load(file.read_text())["resources"] if not name.startswith("..")}
+        assert listed == {path.name for path in file.parent.iterdir()} - {"kustomization.yaml"}, file
+
+
+def test_the_jobs_of_the_operator_are_those_of_prometheus():
+    config = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())
+    jobs = {job["job_name"]: job for job in config["scrape_configs"]}
+    pods, readers = yaml.safe_load_all((DEPLOY / "kubernetes/overlays/production/monitoring.yaml").read_text())
+    (endpoint,) = pods["spec"]["podMetricsEndpoints"]
+    assert endpoint["params"] == jobs["rankwatch"]["params"]
+    assert endpoint["relabelings"][0]["replacement"] in jobs
+    assert readers["spec"]["staticConfigs"][0]["labels"]["job"] in jobs
 
 
 def test_the_image_the_unit_and_the_yaml_pass_their_linters():

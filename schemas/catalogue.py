@@ -21,6 +21,8 @@ class Published(NamedTuple):
         The dataset card, repository, paper or documentation page that states the size.
     aliases : tuple of str
         Other names in use.
+    clusters : tuple of (str, int), optional
+        Items of each category, where boards average over categories.
     """
 
     name: str
@@ -28,6 +30,7 @@ class Published(NamedTuple):
     split: str
     source: str
     aliases: tuple[str, ...] = ()
+    clusters: tuple[tuple[str, int], ...] | None = None
 
 
 def published(benchmark: str) -> Published | None:
@@ -53,6 +56,12 @@ def _repository(name: str, items: int, split: str, repository: str, *aliases: st
     return Published(name, items, split, _GITHUB + repository, aliases)
 
 
+_MMLU_PRO: Final = (
+    ("biology", 717), ("business", 789), ("chemistry", 1_132), ("computer science", 410), ("economics", 844), ("engineering", 969),
+    ("health", 818), ("history", 381), ("law", 1_101), ("math", 1_351), ("other", 924), ("philosophy", 499), ("physics", 1_299),
+    ("psychology", 798),
+)  # fmt: skip
+
 # Only sizes that the source states for one split, and only names that mean one size. Omitted under their plain names: benchmarks whose size
 # depends on a version or a harness (DROP, TriviaQA, LiveCodeBench, HLE; TruthfulQA with 817 or 790 questions; MBPP with 974, 500 or 427
 # and MBPP+ with 399 or 378 problems; ASDiv with 2,305 or 2,096; SWE-bench, which also names its Verified part), on the unit (MT-Bench,
@@ -60,7 +69,7 @@ def _repository(name: str, items: int, split: str, repository: str, *aliases: st
 CATALOGUE: Final = (
     # knowledge and reasoning
     _card("mmlu", 14_042, "test", "cais/mmlu", "hendrycks_mmlu"),
-    _card("mmlu_pro", 12_032, "test", "TIGER-Lab/MMLU-Pro", "leaderboard_mmlu_pro"),
+    _card("mmlu_pro", 12_032, "test", "TIGER-Lab/MMLU-Pro", "leaderboard_mmlu_pro")._replace(clusters=_MMLU_PRO),
     _card("arc_challenge", 1_172, "test", "allenai/ai2_arc", "arc_c"),
     _card("arc_easy", 2_376, "test", "allenai/ai2_arc", "arc_e"),
     Published("gpqa_diamond", 198, "train", _GPQA, ("leaderboard_gpqa_diamond",)),

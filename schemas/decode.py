@@ -75,6 +75,8 @@ _EXPECTED: Final = {
     "scores": "binary or graded",
     "repeats": "a whole number from 1 to 1000, or all",
     "missing": "worst or ignorable",
+    "weights": "equal-clusters, or an object with a positive weight for each cluster",
+    "clusters": "an object with the number of items of each cluster",
     "ended": _NAME,
     "base": _INDEX,
 }

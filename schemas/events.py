@@ -192,6 +192,16 @@ def _bare_policy(value: object) -> object:
     return {"policy": value} if isinstance(value, str) else value
 
 
+MAX_CLUSTERS: Final = 1_000
+"""Most clusters of a benchmark with weights: the state has a count of each for every pair."""
+
+Weights = (
+    Literal["equal-clusters"]
+    | Annotated[dict[Name, Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]], Field(min_length=1)]
+)
+"""What each cluster counts."""
+
+
 class Spec(BaseModel):
     """The declaration of a benchmark: everything that a latched verdict rests on. After the first score only a new version replaces it."""
 
@@ -219,6 +229,14 @@ class Spec(BaseModel):
         "worst",
         description="items that a pair of ended runs lacks: counted against the leader, or ignored",
     )
+    weights: Weights | None = Field(
+        None,
+        description="what each cluster counts in the score of a model: equal-clusters, or a positive weight for each cluster (divided by "
+        "their sum); null: every item counts the same",
+    )
+    clusters: Annotated[dict[Name, Annotated[StrictInt, Field(ge=1, le=10**9)]], Field(min_length=1)] | None = Field(
+        None, description="weights: how many items of each cluster the complete benchmark has; implies items"
+    )
     margin: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         None, description="equivalence margin, in score units: a gap whose interval is inside it is a tie"
     )
@@ -241,9 +259,11 @@ class Spec(BaseModel):
         """Fill in the item count from the item list, and the policy `completion` if the count is known and no policy is given."""
         if not isinstance(data, dict):
             return data
-        item_ids = data.get("item_ids")
+        item_ids, clusters = data.get("item_ids"), data.get("clusters")
         if data.get("items") is None and isinstance(item_ids, list | tuple) and item_ids:
             data = {**data, "items": len(item_ids)}
+        elif data.get("items") is None and isinstance(clusters, dict) and set(map(type, clusters.values())) == {int}:
+            data = {**data, "items": sum(clusters.values())}
         if data.get("items") is not None and data.get("order") is None:
             data = {**data, "order": {"policy": "completion"}}
         return data
@@ -276,6 +296,50 @@ class Spec(BaseModel):
             if self.items != distinct:
                 raise ValueError(f"items {self.items:,} is not the number of item_ids, {distinct:,}; omit items")
         return self
+
+    @model_validator(mode="after")
+    def _weighted(self) -> Self:
+        """Raise ValueError unless the weights, the sizes of the clusters and the order policy go together."""
+        if self.weights is None:
+            if self.clusters is not None:
+                raise ValueError("clusters are the sizes that weights need; declare weights too, or omit clusters")
+            return self
+        if self.missing == "ignorable":
+            raise ValueError(
+                "weights count what is missing at its worst, so missing 'ignorable' is not available with them; omit missing"
+            )
+        if self.order.policy == "committed":
+            raise ValueError(
+                "order policy 'committed' is not available with weights; declare 'completion', or 'trusted' for a random order"
+            )
+        if self.order.policy != "none" and self.clusters is None:
+            raise ValueError(
+                "weights need the number of items of each cluster; declare clusters ({name: items, ...}) in place of items"
+            )
+        self._check_clusters()
+        return self
+
+    def _check_clusters(self) -> None:
+        """Raise ValueError unless the sizes of the clusters fit the weights and the item count."""
+        weights, sizes = self.weights, self.clusters
+        count = max(len(weights) if isinstance(weights, dict) else 0, len(sizes or ()))
+        if count > MAX_CLUSTERS:
+            raise ValueError(f"weights of {count:,} clusters are too many; use at most {MAX_CLUSTERS:,}")
+        if sizes is None:
+            return
+        if isinstance(weights, dict) and (differing := sorted(weights.keys() ^ sizes.keys())):
+            lacks = "clusters" if differing[0] in weights else "weights"
+            raise ValueError(f"{lacks} lacks {shorten(differing[0])}; give each cluster a weight and a number of items")
+        if self.items != sum(sizes.values()):
+            raise ValueError(f"items {self.items:,} is not the sum of clusters, {sum(sizes.values()):,}; omit items")
+
+    @model_serializer(mode="wrap")
+    def _without_weights(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Omit `weights` and `clusters` where none are declared, so that a declaration without them is stored as before."""
+        fields: dict[str, Any] = serialize(self)
+        return {
+            name: value for name, value in fields.items() if value is not None or name not in {"weights", "clusters"}
+        }
 
     @model_validator(mode="after")
     def _direct_aliases(self) -> Self:

@@ -74,6 +74,13 @@ class ModelReport(StrictModel):
         description="mean score over the items that all ranked models share (`shared_items`); null where they have the same items"
     )
     shared_rank: int | None = Field(description="rank by `shared_mean`, ties by name")
+    unweighted_mean: float | None = Field(
+        None,
+        description="mean over all items, each counting the same; null unless clusters are weighted, when `mean` is the weighted mean",
+    )
+    unweighted_rank: int | None = Field(
+        None, description="rank by `unweighted_mean`, ties by name; null unless clusters are weighted"
+    )
     rank: int
     rank_low: int
     rank_high: int
@@ -137,6 +144,28 @@ class ClustersReport(StrictModel):
     largest_share: float = Field(description="share of the labelled items that the largest cluster holds")
     unlabelled: int = Field(description="items without a cluster, omitted from clustered results")
     warning: str | None = Field(description="why to read clustered results with care, or why there are none")
+
+
+class WeightedCluster(StrictModel):
+    """What one cluster counts."""
+
+    cluster: str
+    weight: float = Field(description="share of the score; the weights add up to 1")
+    items: int = Field(description="items of the complete benchmark: declared, or those read")
+
+
+class WeightsReport(StrictModel):
+    """The weights of the clusters; with them `mean`, `gap` and every verdict are about the weighted mean."""
+
+    equal: bool = Field(description="every cluster counts the same (equal-clusters)")
+    clusters: list[WeightedCluster]
+    largest_item_weight: float = Field(
+        description="how much more than the average item the heaviest one counts: the larger, the less power anytime verdicts have"
+    )
+    unranked: int = Field(
+        description="models without a score in some cluster: they have no weighted mean, and come last"
+    )
+    places_differ: int = Field(description="ranks that another model has in the unweighted ranking")
 
 
 class PairReport(StrictModel):
@@ -281,6 +310,7 @@ class BenchmarkReport(StrictModel):
         description="items that every model with a score has, where the models have different items; else null"
     )
     clusters: ClustersReport | None = Field(description="null where no item carries a cluster")
+    weights: WeightsReport | None = Field(None, description="null where every item counts the same")
     result: ResultReport | None = Field(description="the result in three lines; null where no models share an item")
     goal: GoalReport | None = Field(description="null where no goal is declared")
     summary: Summary

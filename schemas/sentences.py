@@ -155,6 +155,17 @@ def too_many_items(benchmark: str, items: int, arrived: int | None = None) -> st
     return f"{arrived:,} items arrived and the published size is {items:,}, {fault}; declare the item count (items: N)"
 
 
+def too_many_of_cluster(cluster: str, items: int) -> str:
+    """Return that more items of a cluster have arrived than declared.
+
+    Examples
+    --------
+    >>> too_many_of_cluster("math", 1351)
+    'more items of cluster math have arrived than the 1,351 declared, so the declared sizes were wrong'
+    """
+    return f"more items of cluster {cluster} have arrived than the {items:,} declared, so the declared sizes were wrong"
+
+
 def decided(
     better: str,
     worse: str,
@@ -163,10 +174,12 @@ def decided(
     policy: str,
     evidence: Evidence | Numbers,
     assumed: str | None,
+    *,
+    weighted: bool = False,
 ) -> str:
-    """Return the sentence of a decision; `assumed` is its `assumption`."""
+    """Return the sentence of a decision; `assumed` is its `assumption`, `weighted` whether clusters have weights."""
     if evidence.b is None or evidence.c is None:
-        outcome = f"on {evidence.n:,} shared items its mean score is higher by {abs(evidence.gap):.4g}"
+        outcome = f"on {evidence.n:,} shared items its {_mean(weighted)} is higher by {abs(evidence.gap):.4g}"
     else:
         wins, losses = max(evidence.b, evidence.c), min(evidence.b, evidence.c)
         outcome = f"of {evidence.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
@@ -188,6 +201,7 @@ def settled(
     listed: bool = False,
     joined: str | None = None,
     tie: bool = False,
+    weighted: bool = False,
 ) -> str:
     """Return the sentence of a settled pair: who leads on the items of the benchmark, and nothing beyond them.
 
@@ -204,12 +218,14 @@ def settled(
         What is assumed of the models that join, from `joining`.
     tie : bool
         Whether both models have the same score on all items.
+    weighted : bool
+        Whether clusters have weights.
     """
     assumed = "" if listed else f" Assumes that {ASSUMPTIONS['completion']}."
     if tie:
         return f"{better} and {worse} have the same score on the {items:,} items of {benchmark}, settled: all of them are scored.{assumed}"
     if evidence.b is None or evidence.c is None:
-        lead = f"its mean score is higher by {abs(evidence.gap):.4g} on {evidence.n:,} shared items"
+        lead = f"its {_mean(weighted)} is higher by {abs(evidence.gap):.4g} on {evidence.n:,} shared items"
     else:
         wins, losses = max(evidence.b, evidence.c), min(evidence.b, evidence.c)
         lead = f"of {evidence.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
@@ -235,6 +251,10 @@ def reversed_after(leader: str, trailer: str, benchmark: str, procedure: str, ev
         f"The gap on {benchmark} has reversed after the decision ({SCOPES[procedure]}): {leader} now leads {trailer}, {lead} on "
         f"{evidence.n:,} shared items. The decision is kept; look at what changed."
     )
+
+
+def _mean(weighted: bool) -> str:  # noqa: FBT001 - of this module
+    return "weighted mean score" if weighted else "mean score"
 
 
 def invalidated(first: str, second: str, benchmark: str, procedure: str, reason: str) -> str:

@@ -188,6 +188,11 @@ if TYPE_CHECKING:
     from stats.transitivity import transitive_step_down as transitive_step_down
     from stats.ttest import paired_t as paired_t
     from stats.ttest import paired_t_from_moments as paired_t_from_moments
+    from stats.weighted import Stratified as Stratified
+    from stats.weighted import bet_scales as bet_scales
+    from stats.weighted import stratified_moments as stratified_moments
+    from stats.weighted import stratified_p as stratified_p
+    from stats.weighted import weighted_mean_interval as weighted_mean_interval
 
 _EXPORTS = {
     "bootstrap": ("BootstrapInterval", "bootstrap_power", "paired_bootstrap_delta", "required_n_interval"),
@@ -358,6 +363,7 @@ _EXPORTS = {
         "transitive_step_down",
     ),
     "ttest": ("paired_t", "paired_t_from_moments"),
+    "weighted": ("Stratified", "bet_scales", "stratified_moments", "stratified_p", "weighted_mean_interval"),
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 

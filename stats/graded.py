@@ -200,7 +200,19 @@ def graded_completion_bound(
     """
     worst = log_increments(-1.0, lambdas)[..., 0, :]
     left = np.asarray(missing, dtype=np.int64)[..., None, None]
-    plus, minus = graded_log_e_halves(capital + left * worst)
+    return graded_bound(capital + left * worst)
+
+
+def graded_bound(capital: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return ln(e+ / 2) and ln(e- / 2) of states that missing items have entered at their worst; see `graded_completion_bound`.
+
+    Examples
+    --------
+    >>> round(float(graded_bound(update_capital(initial_capital(), [1.0] * 12))[0]), 3)
+    5.648
+
+    """
+    plus, minus = graded_log_e_halves(capital)
     return plus - np.log(2), minus - np.log(2)
 
 

@@ -20,6 +20,7 @@ PARTS = (
         ("explanation/calibration.md", name, calibration.table(name))
         for name in (
             "pairs",
+            "weights",
             "families",
             "registration",
             "generations",

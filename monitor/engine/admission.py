@@ -36,6 +36,7 @@ class Admission:
         return (
             bool(benchmark.ended)
             or benchmark.declared_items is not None
+            or benchmark.spec.weights is not None
             or len(benchmark.rows) + events > rows
             or len(benchmark.contestants) + contestants > limits.contestants
             or len(benchmark.table) + events > limits.values

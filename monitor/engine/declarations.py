@@ -12,10 +12,11 @@ from monitor.engine.chunk import EventBatch
 from monitor.engine.latch.at_once import AtOnce
 from monitor.engine.latch.changes import announce, replace
 from monitor.engine.latch.close import close_latches, settle
-from monitor.engine.latch.settled import certain_steps, newly_certain
+from monitor.engine.latch.settled import certain_along, certain_steps, newly_certain
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import BenchmarkDelta, Refusal, StoredBenchmark
+from monitor.engine.state.graded import unweighted_reason
 from monitor.engine.state.repeats import Undeclared
 from schemas.catalogue import published
 from schemas.decode import Fault
@@ -97,6 +98,13 @@ def _scores_fault(benchmark: Benchmark, spec: Spec) -> Fault | None:
     if unlisted is not None:
         reason = f"{benchmark.name!r} has scores of item {shorten(unlisted)}, which is not in the list; add it"
         return Refusal("item_ids", shorten(unlisted), reason, benchmark.name)
+    if spec.weights is not None:
+        for key in benchmark.item_keys:
+            if (why := unweighted_reason(spec, key.cluster)) is not None:
+                shown = shorten(key.item)
+                return Refusal(
+                    "weights", shown, f"{benchmark.name!r} has scores of item {shown}: {why}", benchmark.name
+                )
     if spec.items is not None and spec.items < benchmark.items:
         had = f"{benchmark.items:,}"
         reason = (
@@ -178,8 +186,15 @@ def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: Benchmar
         walk = AtOnce(new, new.graded_pairs, every, ignored=False)
         announce(new, batch, close_latches(new, walk), delta)
         if new.has_fixed_items:
-            certain = newly_certain(new, new.graded_pairs, every)
-            announce(new, batch, settle(new, [certain_steps(new, walk.whole(certain))]), delta)
+            graded = new.graded_pairs
+            certain = newly_certain(new, graded, every)
+            steps = walk.whole(certain)
+            if graded is None:
+                steps = certain_steps(new, steps)
+            else:
+                room = graded.room(certain, new.missing(steps.n))
+                steps = certain_along(new, steps, room, graded.rounding(steps.n))
+            announce(new, batch, settle(new, [steps]), delta)
 
 
 def _carry_over(old: Benchmark, new: Benchmark) -> None:

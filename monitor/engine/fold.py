@@ -20,13 +20,14 @@ from monitor.engine.latch.close import close_latches, settle
 from monitor.engine.latch.committed import BettingWalk, CommittedWalk
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import GradedWalk
-from monitor.engine.latch.settled import certain_steps, newly_certain
+from monitor.engine.latch.settled import certain_along, certain_steps, newly_certain
 from monitor.engine.limits import Limits, Usage, budget_fault, exceeds
 from monitor.engine.slices import Pace, Slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
 from monitor.engine.state.counts import CHUNK_CELLS, chunk_counts
 from monitor.engine.state.delta import BenchmarkDelta, Refusal
+from monitor.engine.state.graded import unweighted_reason
 from monitor.engine.state.pairs import Index, chosen, pair_index, pair_members, pairs_of
 from monitor.engine.state.repeats import Undeclared
 from schemas.changes import CLAIMS, PROCEDURES
@@ -230,7 +231,7 @@ def row_fault(
     fault = _name_fault(benchmark, "item_id", event.item_id) or _name_fault(benchmark, "cluster", event.cluster)
     if fault is not None:
         return fault
-    fault = _unlisted_fault(benchmark, event)
+    fault = _unlisted_fault(benchmark, event) or _unweighted_fault(benchmark, event)
     if fault is not None or limits is None:
         return fault
     if benchmark.graded and not benchmark.has_item(event.item_id):
@@ -253,6 +254,14 @@ def _unlisted_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
         "declare the list under another benchmark name"
     )
     return Refusal("item_id", shorten(event.item_id), reason, benchmark.name)
+
+
+def _unweighted_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
+    """Return why a score of a new item is refused that has no weight in the declared ones."""
+    if benchmark.spec.weights is None or benchmark.has_item(event.item_id):
+        return None
+    reason = unweighted_reason(benchmark.spec, event.cluster)
+    return None if reason is None else Refusal("cluster", shorten(event.cluster), reason, benchmark.name)
 
 
 def contestant_fault(benchmark: Benchmark, event: EventFields, limits: Limits, more: int = 0) -> Fault | None:
@@ -405,7 +414,8 @@ def _enter_items(
     scored = code >= ZERO
     events = (at[scored], contestant[scored], code[scored], position[scored])
     committed = benchmark.committed
-    certain = _enter_pairs(benchmark, piece, rows, events, delta, can_decide=can_decide)
+    touched = np.unique(item) if benchmark.spec.weights is not None else item[:0]
+    certain = _enter_pairs(benchmark, piece, rows, events, touched, delta, can_decide=can_decide)
     bets = None
     if committed is not None:
         advance = committed.advance(benchmark.item_keys, benchmark.item_codes(), (item, contestant, position))
@@ -447,11 +457,15 @@ def _enter_pairs(
     piece: EventBatch,
     rows: tuple[Codes, Codes],
     cells: NewCells,
+    items: Index,
     delta: BenchmarkDelta,
     *,
     can_decide: bool,
 ) -> list[Trajectory]:
-    """Add new scores to the sums of their pairs, and close the latches they reach; return the steps that are certain to settle a pair."""
+    """Add new scores to the sums of their pairs, and close the latches they reach; return the steps that are certain to settle a pair.
+
+    `items`: the items of the rows, where their weights matter.
+    """
     before, after = rows
     row, contestant, code, position = cells
     if row.size == 0 or len(benchmark.contestants) < 2:
@@ -474,7 +488,7 @@ def _enter_pairs(
         _register(benchmark, new, fresh, delta)
     walk: BinaryWalk | GradedWalk
     if graded is not None:
-        walk = GradedWalk(benchmark, graded, benchmark.item_values, new, gains)
+        walk = GradedWalk(benchmark, graded, benchmark.item_values, new, gains, items)
         if not by_arrival:
             walk.enter()
     else:
@@ -483,7 +497,15 @@ def _enter_pairs(
         announce(benchmark, piece, close_latches(benchmark, walk), delta)
     if graded is not None:
         certain = newly_certain(benchmark, graded, touched)
-    return [certain_steps(benchmark, walk.whole(certain))] if certain.size else []
+    return [_certain(benchmark, walk, certain)] if certain.size else []
+
+
+def _certain(benchmark: Benchmark, walk: BinaryWalk | GradedWalk, pair: Index) -> Trajectory:
+    """Return the steps at which pairs become certain."""
+    steps, graded = walk.whole(pair), benchmark.graded_pairs
+    if isinstance(walk, BinaryWalk) or graded is None:
+        return certain_steps(benchmark, steps)
+    return certain_along(benchmark, steps, walk.rooms(pair), graded.rounding(steps.n))
 
 
 def _register(benchmark: Benchmark, new: NewScores, pair: Index, delta: BenchmarkDelta) -> None:

@@ -105,6 +105,26 @@ def clusters(benchmark: BenchmarkReport) -> str | None:
     return f"{counted(found.clusters, 'cluster')}, effective number {found.effective_clusters:.1f}"
 
 
+def weights(benchmark: BenchmarkReport) -> str | None:
+    """Return what each cluster counts, and how the ranking differs from the unweighted one; None where every item counts the same."""
+    found = benchmark.weights
+    if found is None:
+        return None
+    if found.equal:
+        text = f"each of the {counted(len(found.clusters), 'cluster')} counts the same"
+    else:
+        heaviest = sorted(found.clusters, key=lambda each: (-each.weight, each.cluster))
+        text = ", ".join(f"{each.cluster} {100 * each.weight:.3g} %" for each in heaviest[:_NAMED])
+        text += f" and {len(heaviest) - _NAMED:,} more clusters" if len(heaviest) > _NAMED else ""
+    places = counted(found.places_differ, "place")
+    text += f"; the ranking differs from the unweighted one in {places if found.places_differ else 'no place'}"
+    if not found.unranked:
+        return text
+    verb, whose = ("has", "it comes") if found.unranked == 1 else ("have", "they come")
+    models = counted(found.unranked, "model")
+    return f"{text}; {models} {verb} no score in some cluster and so no weighted mean: {whose} last"
+
+
 def cluster_warning(benchmark: BenchmarkReport) -> str | None:
     """Return why to read clustered results with care, or why there are none; None if nothing is wrong."""
     return None if benchmark.clusters is None else benchmark.clusters.warning

@@ -149,8 +149,11 @@ def repeats(counts: "RepeatsReport | None") -> str:
 
 
 def extra_columns(models: "Sequence[ModelReport]") -> dict[str, list[str]]:
-    """Return the columns that only some rankings need: results on shared items where these differ, repeats, which runs have ended."""
+    """Return the columns that only some rankings need: unweighted and shared results, repeats, which runs have ended."""
     columns = {}
+    if any(m.unweighted_rank is not None for m in models):
+        columns["unweighted %"] = [percent(m.unweighted_mean) for m in models]
+        columns["unweighted rank"] = [str(m.unweighted_rank) for m in models]
     if any(m.shared_mean is not None for m in models):
         columns["shared %"] = [percent(m.shared_mean) for m in models]
         columns["shared rank"] = [MISSING if m.shared_rank is None else str(m.shared_rank) for m in models]

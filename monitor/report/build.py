@@ -19,6 +19,7 @@ from monitor.report.pair_table import PairTable
 from monitor.report.result import result_report
 from monitor.report.sentences import order_reason, partial
 from monitor.report.standings import count_undecided, count_unresolved, model_reports, shared_means
+from monitor.report.weights import weights_report
 from schemas.report import BenchmarkReport, OrderReport, Report, Summary
 
 Which = Literal["adjacent", "all"]
@@ -98,6 +99,7 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
         models=model_reports(table, shared),
         shared_items=None if shared is None else shared.items,
         clusters=clusters_report(table, displayed),
+        weights=weights_report(table.weighted, table.ranking),
         result=result_report(table),
         goal=goal_report(table),
         summary=Summary(

@@ -140,6 +140,8 @@ def cluster_columns(table: PairTable, displayed: Index) -> ClusterColumns | None
         return None
     spec = table.benchmark.spec
     n_star, p, icc, effect, effective = np.full((5, table.size), np.nan)
+    if table.weighted is not None:
+        return _weighted_columns(table, at, sums)
     p[at] = np.where((sums.n > 0).sum(axis=1) > 1, clustered_p(sums.n, sums.s1), np.nan)
     n, s1, s2 = sums.n[squared], sums.s1[squared], sums.s2
     clusters, unlabelled = np.zeros((2, table.size), np.int64)
@@ -161,6 +163,28 @@ def cluster_columns(table: PairTable, displayed: Index) -> ClusterColumns | None
     return ClusterColumns(
         clusters, effective, unlabelled, icc, effect, n_star, p, table.towards_lead(adjusted <= spec.alpha)
     )
+
+
+def _weighted_columns(table: PairTable, at: Index, sums: ClusterSums) -> ClusterColumns:
+    """Return the test of the weighted gap over its clusters: each enters with its weight. N* and the correlation are not computed.
+
+    A pair that lacks a cluster has no weighted gap.
+    """
+    from stats.clusters import clustered_p  # noqa: PLC0415 - only reports with clusters load it
+    from stats.families import holm  # noqa: PLC0415
+
+    assert table.weighted is not None
+    weights, known = table.weighted.weighting.weight, (sums.n > 0).all(axis=1)
+    blank, none = np.full(table.size, np.nan), np.zeros(table.size, np.int64)
+    p = blank.copy()
+    if known.any() and weights.size == sums.n.shape[1] > 1:
+        n = np.broadcast_to(weights, sums.n[known].shape)
+        p[at[known]] = clustered_p(n, n * sums.s1[known] / sums.n[known])
+    adjusted = np.ones(table.size)
+    if table.in_family.any():
+        adjusted[table.in_family] = holm(np.where(np.isfinite(p), p, 1.0)[table.in_family])
+    decided = table.towards_lead(adjusted <= table.benchmark.spec.alpha)
+    return ClusterColumns(none, blank, none, blank, blank, blank, p, decided)
 
 
 def cluster_resolution_ratio(n: Index, icc: Floats, n_star: Floats) -> Floats:

@@ -15,6 +15,7 @@ from monitor.engine.state.pairs import Index, pair_index
 from monitor.report.item_means import described
 from monitor.report.pair_counts import Floats
 from monitor.report.pair_table import PairTable
+from monitor.report.weights import weighting_of
 from stats.completion_gap import completion_interval
 from stats.confidence import gap_interval
 from stats.eprocess import log_e_halves
@@ -81,7 +82,10 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
     if not benchmark.binary:
         values = benchmark.item_values
         d = values[along.x] - values[along.y]
-        gap = np.cumsum(d)[kept] / (SCORE_UNIT * n)
+        weighting = weighting_of(benchmark)
+        if weighting is not None:
+            d = weighting.weigh(d[None], along.items)[0]
+        gap = (1.0 if weighting is None else weighting.largest) * np.cumsum(d)[kept] / (SCORE_UNIT * n)
         e: tuple[Floats | None, Floats | None, Floats | None] = (None, None, None)
         if benchmark.graded:
             e = _graded_evidence(d / SCORE_UNIT, n)
@@ -110,6 +114,7 @@ class _Walk(NamedTuple):
     x: Codes
     y: Codes
     kept: Index
+    items: Index
 
     def counts(self) -> tuple[Index, Index, Index, Index]:
         """Return b, c, c_worst and b_best (see `monitor.engine.state.committed`) at the points kept."""
@@ -123,12 +128,15 @@ class _Walk(NamedTuple):
 def _walk(benchmark: Benchmark, one: int, other: int, points: int) -> _Walk:
     committed = benchmark.committed if benchmark.binary else None
     if committed is not None:
-        order, scores = COMMITTED, benchmark.item_codes()[committed.items(one, other)][:, [one, other]]
+        order, items = COMMITTED, committed.items(one, other)
+        scores = benchmark.item_codes()[items][:, [one, other]]
     else:
         order, scores = AS_STORED, benchmark.item_codes()[:, [one, other]]
-        scores = scores[(scores >= ZERO).all(axis=1)]
+        items = np.flatnonzero((scores >= ZERO).all(axis=1))
+        scores = scores[items]
     x, y = scores.T
-    return _Walk(order, x, y, np.unique(np.linspace(1, x.size, min(points, x.size)).round().astype(np.int64)))
+    kept = np.unique(np.linspace(1, x.size, min(points, x.size)).round().astype(np.int64))
+    return _Walk(order, x, y, kept, items)
 
 
 def _graded_evidence(differences: Floats, kept: Index) -> tuple[Floats, Floats, Floats]:

@@ -4,6 +4,7 @@ from typing import Final
 
 import numpy as np
 
+from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs import Index
 from monitor.report.pair_counts import Flags, Floats
 from monitor.report.pair_table import PairTable, Sides
@@ -104,15 +105,32 @@ def _graded_completion(table: PairTable, at: Index, missing: Index, alpha: Float
     if at.size > MOST_PAIRS:
         return low, high
     x, scored = (np.ascontiguousarray(values.T) for values in table.scores)
+    weighting, scale = (
+        (None, 1.0) if table.weighted is None else (table.weighted.weighting, table.weighted.weighting.largest)
+    )
     grid = np.arange(-_GRID, _GRID + 1) / _GRID
     step = max(1, _SLAB_CELLS // max(1, x.shape[1]))
     for start in range(0, at.size, step):
         some = slice(start, start + step)
         a, b = table.a[at[some]], table.b[at[some]]
-        counts = _on_grid(x[a] - x[b], (scored[a] > 0) & (scored[b] > 0))
-        low[some] = graded_completion_low(grid, counts, missing[some], alpha[some])
-        high[some] = -graded_completion_low(-grid, counts, missing[some], alpha[some])
-    return low, high
+        difference, shared = x[a] - x[b], (scored[a] > 0) & (scored[b] > 0)
+        if weighting is None:
+            counts = _on_grid(difference, shared)
+            low[some] = graded_completion_low(grid, counts, missing[some], alpha[some])
+            high[some] = -graded_completion_low(-grid, counts, missing[some], alpha[some])
+            continue
+        unit = weighting.unit / SCORE_UNIT
+        counts = _on_grid(difference * unit[weighting.cluster], shared)
+        lacking = np.maximum(weighting.size - weighting.counted(shared, slice(None)), 0)
+        ones = np.ones((1, unit.size), bool)
+        worst, best = (
+            lacking @ np.concatenate([_on_grid(side * unit[[k]][None], ones[:, :1]) for k in range(unit.size)])
+            for side in (-1, 1)
+        )
+        none = np.zeros(difference.shape[0])
+        low[some] = graded_completion_low(grid, counts + worst, none, alpha[some])
+        high[some] = -graded_completion_low(-grid, counts + best, none, alpha[some])
+    return np.clip(scale * low, -1, 1), np.clip(scale * high, -1, 1)
 
 
 def _on_grid(difference: Floats, shared: Flags) -> Floats:
@@ -225,17 +243,23 @@ def graded_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
     x, scored = (np.ascontiguousarray(values.T) for values in table.scores)
     present = scored > 0
     shared = table.n[at] > 0
+    share, scale = np.ones(1), 1.0
+    if table.weighted is not None:
+        weighting = table.weighted.weighting
+        share, scale = weighting.unit[weighting.cluster] / SCORE_UNIT, weighting.largest
     step = max(1, _SLAB_CELLS // max(1, x.shape[1]))
     for start in range(0, at.size, step):
         rows = start + np.flatnonzero(shared[start : start + step])
         if rows.size == 0:
             continue
         a, b = table.a[at[rows]], table.b[at[rows]]
-        half, items = _packed((x[a] - x[b] + 1) / 2, present[a] & present[b])
+        half, items = _packed(((x[a] - x[b]) * share + 1) / 2, present[a] & present[b])
         for (low, high), alpha in zip(bounds, levels, strict=True):
             some = np.flatnonzero(alpha[rows] > 0)
             low[rows[some]], high[rows[some]] = _last_bounds(half[some], items[some], alpha[rows[some]])
-    return bounds
+    return (
+        [(np.maximum(scale * low, -1), np.minimum(scale * high, 1)) for low, high in bounds] if scale != 1 else bounds
+    )
 
 
 def _packed(values: Floats, present: Flags) -> tuple[Floats, Index]:

@@ -12,7 +12,9 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO
 from monitor.engine.state.pairs import Index, pair_index
 from monitor.report.item_means import described
+from monitor.report.weights import WeightedScores, weighting_of
 from stats.paired import moments, moments_from_sums
+from stats.weighted import Stratified
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -61,12 +63,32 @@ class PairCounts:
         """Current contestants from the best mean to the worst, ties by name; one without a score comes last."""
         benchmark = self.benchmark
         current = np.flatnonzero(benchmark.current()) if benchmark.contestants else np.empty(0, np.int64)
-        total, scored = benchmark.total, benchmark.scored
+        total, scored, weighted = benchmark.total, benchmark.scored, self.weighted
+        if weighted is not None:
+            means = weighted.means
+            return np.array(
+                sorted(
+                    current.tolist(),
+                    key=lambda k: (-means[k] if means[k] >= 0 else 1.0, benchmark.contestants[k].model),
+                ),
+                np.int64,
+            )
 
         def place(k: int) -> tuple[float, str]:
             return (-total[k] / scored[k] if scored[k] else 1.0, benchmark.contestants[k].model)
 
         return np.array(sorted(current.tolist(), key=place), np.int64)
+
+    @cached_property
+    def weighted(self) -> WeightedScores | None:
+        """The scores by cluster, where clusters are weighted."""
+        weighting = weighting_of(self.benchmark)
+        return None if weighting is None else WeightedScores(self.benchmark, weighting)
+
+    @cached_property
+    def stratified(self) -> tuple[Stratified, Floats, Floats] | None:
+        """Moments of the weighted gap, and weighted means on the shared items; None where clusters are not weighted."""
+        return None if self.weighted is None else self.weighted.of_pairs(self.a, self.b)
 
     @property
     def size(self) -> int:
@@ -105,7 +127,7 @@ class PairCounts:
 
     @cached_property
     def sums(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Mean score of a and of b on the shared items, and the sums of D and of D^2 over them."""
+        """Mean score of a and of b on the shared items (weighted, if clusters are), and the sums of D and of D^2 over them."""
         x, scored = self.scores
         contestants = x.shape[1]
         on_shared, squares, products = np.zeros((3, contestants, contestants))
@@ -119,6 +141,8 @@ class PairCounts:
         a, b = self.a, self.b
         with np.errstate(divide="ignore", invalid="ignore"):
             mean_a, mean_b = on_shared[a, b] / self.n, on_shared[b, a] / self.n
+        if self.stratified is not None:
+            _, mean_a, mean_b = self.stratified
         return mean_a, mean_b, on_shared[a, b] - on_shared[b, a], squares[a, b] + squares[b, a] - 2 * products[a, b]
 
     @cached_property
@@ -132,7 +156,14 @@ class PairCounts:
 
     @cached_property
     def moments(self) -> tuple[Floats, Floats]:
-        """Gap and standard deviation of D; a standard deviation of 0 is exact: D is the same on every shared item."""
+        """Gap and standard deviation of D; a standard deviation of 0 is exact: D is the same on every shared item.
+
+        Where clusters are weighted: the weighted gap, and the deviation that makes its variance that of a mean over the shared items. Both
+        are nan without a shared item of some cluster, the deviation also with a single one.
+        """
+        if self.stratified is not None:
+            gap, variance, _ = self.stratified[0]
+            return gap, np.sqrt(self.n * variance)
         if self.benchmark.binary:
             return moments(self.n, self.wins, self.losses)
         _, _, s1, s2 = self.sums

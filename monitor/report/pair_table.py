@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from monitor.engine.latch.committed import prefix_log_e
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.graded import GRADED_MIXTURE, capital_of
+from monitor.engine.state.graded import GRADED_MIXTURE, WeightedPairs, capital_of
 from monitor.engine.state.pairs import Index
 from monitor.report.pair_counts import Flags, Floats, PairCounts
 from monitor.report.sentences import hold_reason
@@ -19,12 +19,13 @@ from stats.curtailed import TOLERANCE, curtailed_log_p
 from stats.eprocess import anytime_required_n, log_e_halves, log_leader_bound
 from stats.evidence import PairEvidence, pair_evidence
 from stats.families import benjamini_hochberg, e_bh, holm
-from stats.graded import graded_completion_bound, graded_log_e, graded_log_e_halves
+from stats.graded import graded_bound, graded_completion_bound, graded_log_e, graded_log_e_halves
 from stats.mcnemar import exact_p, mid_p
 from stats.mixtures import parse_mixture
 from stats.resolution import mde, required_n, z_sum
 from stats.settled import TIE, certain_side
 from stats.stepwise import WHOLE, step_down, step_thresholds
+from stats.weighted import stratified_p
 
 Sides = NDArray[np.int8]
 """+1: model_a is decided to be better; -1: model_b; 0: undecided."""
@@ -91,8 +92,10 @@ class PairTable(PairCounts):
         # Only graded scores need it, and it would cost every start.
         from stats.resolution import required_n_paired  # noqa: PLC0415
 
-        gap, sd = self.moments
-        return required_n_paired(gap[at], sd[at], alpha, power)
+        gap, sd = (moment[at] for moment in self.moments)
+        known = np.isfinite(sd)
+        found = required_n_paired(np.where(known, gap, 0), np.where(known, sd, 0), alpha, power)
+        return np.where(known, found, np.nan)
 
     def anytime_required_n(self, at: Index) -> Floats:
         """Return N* of some pairs under the anytime boundary of the declared mixture."""
@@ -113,7 +116,9 @@ class PairTable(PairCounts):
     def mde(self) -> Floats:
         """Minimum detectable effect at the shared items of each pair; where D has no spread, at the spread of that effect itself."""
         spec = self.benchmark.spec
-        found, constant = mde(self.n, self.moments[1], spec.alpha, spec.power), self.moments[1] == 0
+        known = np.isfinite(self.moments[1])
+        found = np.where(known, mde(self.n, np.where(known, self.moments[1], 0), spec.alpha, spec.power), np.nan)
+        constant = self.moments[1] == 0
         one_way = constant & (self.moments[0] != 0) & self.benchmark.binary
         k = z_sum(spec.alpha, spec.power) ** 2
         return np.where(one_way, np.sqrt(k / (self.n + k)), np.where(constant & (self.n > 0), np.nan, found))
@@ -136,10 +141,31 @@ class PairTable(PairCounts):
         return self._graded[0]
 
     @cached_property
+    def _by_cluster(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+        """Capital, lead and shared items by cluster of weighted pairs, the second model first where `flip`."""
+        assert self.weighted is not None
+        sums = self.benchmark.graded_pairs
+        if isinstance(sums, WeightedPairs):
+            return sums.capital[self.pair], sums.lead[self.pair], sums.shared[self.pair]
+        first, second = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
+        benchmark, weighting = self.benchmark, self.weighted.weighting
+        return weighting.pairs_of(benchmark.item_codes(), benchmark.item_values, first, second)
+
+    @cached_property
+    def room(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How far missing items can move the sum of D in units of `SCORE_UNIT`, and what of that sum is rounding."""
+        assert self.missing is not None
+        if self.weighted is None:
+            return self.missing * SCORE_UNIT, np.zeros(self.size, np.int64)
+        return self.weighted.weighting.room(self._by_cluster[2]), self.n
+
+    @cached_property
     def _graded(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Capital of graded scores, and the sum of D in units of `SCORE_UNIT`."""
         benchmark = self.benchmark
-        if benchmark.graded_pairs is not None:
+        if self.weighted is not None:
+            capital, lead, _ = self._by_cluster
+        elif benchmark.graded_pairs is not None:
             capital, lead = benchmark.graded_pairs.capital[self.pair], benchmark.graded_pairs.lead[self.pair]
         else:
             first, second = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
@@ -165,7 +191,9 @@ class PairTable(PairCounts):
 
     @cached_property
     def p_fixed(self) -> Floats:
-        """P-values of the fixed-n decisions: the exact test of 0/1 scores, the paired t test of graded ones."""
+        """P-values of the fixed-n decisions: the exact test of 0/1 scores, the paired t test of graded ones, stratified if weighted."""
+        if self.stratified is not None:
+            return stratified_p(self.stratified[0])
         if self.benchmark.binary:
             return self.p_exact
         # Only graded scores need scipy's t distribution, which takes long to load.
@@ -210,7 +238,7 @@ class PairTable(PairCounts):
             return self.log_e
         assert self.counted_missing is not None
         if not self.benchmark.binary:
-            return np.maximum(*graded_completion_bound(self.capital, self.counted_missing))
+            return np.maximum(*self._graded_bound(self.counted_missing))
         return log_leader_bound(self.wins, self.losses, self.counted_missing, self.benchmark.spec.mixture)
 
     @property
@@ -317,7 +345,7 @@ class PairTable(PairCounts):
 
     def towards_lead(self, rejected: Flags) -> Sides:
         """Return the side of the current gap where equality is rejected, 0 elsewhere."""
-        return np.where(rejected, np.sign(self.moments[0]), 0).astype(np.int8)
+        return np.where(rejected, np.sign(np.nan_to_num(self.moments[0])), 0).astype(np.int8)
 
     @cached_property
     def fixed_n_decisions(self) -> dict[str, Sides]:
@@ -353,6 +381,11 @@ class PairTable(PairCounts):
         benchmark = self.benchmark
         if self.asserted:
             assert self.missing is not None
+            if self.weighted is not None:
+                lead, (room, rounding) = self._graded[1], self.room
+                side = np.where(np.abs(lead) > room + rounding, np.sign(lead), 0)
+                side = np.where((room == 0) & (np.abs(lead) <= rounding), TIE, side)
+                return np.where(self.n > 0, side, 0).astype(np.int8)
             lead, unit = (self.wins - self.losses, 1) if benchmark.binary else (self._graded[1], SCORE_UNIT)
             return np.where(self.n > 0, certain_side(lead, lead, self.missing, unit), 0).astype(np.int8)
         side = benchmark.claims["settled"].side[self.pair]
@@ -384,14 +417,26 @@ class PairTable(PairCounts):
         if self.benchmark.binary:
             for_a, for_b = (-log_p for log_p in curtailed_log_p(self.wins, self.losses, missing))
         else:
-            for_a, for_b = graded_completion_bound(self.capital, missing)
+            for_a, for_b = self._graded_bound(missing)
         return np.maximum(for_a, for_b), np.where(for_a >= for_b, 1, -1).astype(np.int8)
+
+    def _graded_bound(self, missing: Index) -> tuple[Floats, Floats]:
+        """Return what missing items leave of the evidence for a and for b, at their worst; weighted ones are those the pair lacks."""
+        if self.weighted is None:
+            return graded_completion_bound(self.capital, missing)
+        return graded_bound(self.capital + self.weighted.weighting.lost(self._by_cluster[2]))
 
     @cached_property
     def decided_if_ignored(self) -> Sides:
         """Family-wise decisions that pairs of ended runs would have if what is missing were ignored."""
         counted, policy = self.counted_missing, self.benchmark.spec.order.policy
-        if counted is None or not self.in_force or (policy in {"none", "trusted"} and not self.asserted):
+        # The shared items of a pair need not hold every cluster: without what is missing there is no weighted gap.
+        if (
+            counted is None
+            or self.weighted is not None
+            or not self.in_force
+            or (policy in {"none", "trusted"} and not self.asserted)
+        ):
             return np.zeros(self.size, np.int8)
         bound, side = self._bound(np.zeros(self.size, np.int64))
         reached = bound >= self.log_family_threshold - TOLERANCE

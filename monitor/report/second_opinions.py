@@ -89,8 +89,8 @@ _NUMBERS: Final = (
 
 def _numbers(table: PairTable, at: Index) -> dict[str, Floats]:
     """Compute the further numbers of pairs that share items; tests and N* of counts only for 0/1 scores."""
-    if at.size == 0:
-        return {}
+    if at.size == 0 or table.weighted is not None:
+        return {}  # these numbers are about the unweighted gap
     spec, n = table.benchmark.spec, table.n[at]
     known = np.where(table.n_star[at] == 0, np.nan, 1.0)  # no spread, no N*
     paper_n_star = ANYTIME_INFLATION * table.n_star[at] * known
@@ -162,7 +162,7 @@ def _order(table: PairTable) -> Index:
 
 
 def _clusters(table: PairTable, at: Index) -> list[ClusterDetail | None]:
-    sums = cluster_sums(table, at) if at.size else None
+    sums = cluster_sums(table, at) if at.size and table.weighted is None else None
     if sums is None:
         return [None] * at.size
     spec = table.benchmark.spec

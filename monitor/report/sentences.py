@@ -23,7 +23,7 @@ def hold_reason(benchmark: Benchmark) -> str | None:
     if benchmark.order_refuted:
         return f"{benchmark.suspicion}, and the order was declared trusted"
     if benchmark.completion_refuted:
-        return too_many_items(benchmark.name, spec.items or 0, benchmark.items)
+        return _excess(benchmark)
     if benchmark.undeclared:
         return benchmark.undeclared
     if benchmark.mixed:
@@ -31,6 +31,13 @@ def hold_reason(benchmark: Benchmark) -> str | None:
             "some scores are neither 0 nor 1, and the pairs bet on 0/1 scores; declare graded scores (scores: graded)"
         )
     return None
+
+
+def _excess(benchmark: Benchmark) -> str:
+    """Return that more items have arrived than declared, and what to do."""
+    if benchmark.too_many_of_cluster:
+        return f"{benchmark.too_many_of_cluster}; declare the right ones (clusters: CLUSTER:N,...)"
+    return too_many_items(benchmark.name, benchmark.spec.items or 0, benchmark.items)
 
 
 def incomplete(benchmark: Benchmark) -> str | None:
@@ -62,7 +69,7 @@ def order_reason(benchmark: Benchmark, *, asserted: bool, rests_on_ends: bool = 
         items, listed = None if benchmark.spec.items else benchmark.items, benchmark.spec.item_ids is not None
         state = f"{ASSERTED}{assumption('completion', items, listed=listed)}{_repeats(benchmark)}{_unused_policy(benchmark)}"
     elif benchmark.order_trusted and benchmark.too_many_items:
-        unsettled = f"{too_many_items(benchmark.name, benchmark.spec.items or 0, benchmark.items)}; until then no lead is settled"
+        unsettled = f"{_excess(benchmark)}; until then no lead is settled"
         state = "; ".join(each for each in (state, unsettled) if each)
     if benchmark.incomplete and benchmark.spec.order.policy != "none":
         state = "; ".join(each for each in (incomplete(benchmark), state) if each)

@@ -12,6 +12,7 @@ from monitor.report.clusters import NEIGHBOURS, ClusterColumns, decisions, requi
 from monitor.report.item_means import repeats_report
 from monitor.report.pair_counts import Flags, json_numbers
 from monitor.report.pair_table import PairTable, is_resolved
+from monitor.report.weights import unweighted_ranking
 from schemas.report import DECISION_PROCEDURES, ModelReport
 from stats.means import mean_interval
 from stats.ranks import rank_intervals, tie_groups
@@ -96,6 +97,10 @@ def shared_means(table: PairTable) -> SharedMeans | None:
     if not items:
         return SharedMeans(0, [None] * ranking.size, [None] * ranking.size)
     sums = benchmark.item_values[codes[shared][:, ranking]].sum(axis=0)
+    if table.weighted is not None:
+        sums = table.weighted.on(np.asarray(shared), ranking) * items * SCORE_UNIT
+        if not np.isfinite(sums).all():
+            return SharedMeans(items, [None] * ranking.size, [None] * ranking.size)
     names = [benchmark.contestants[k].model for k in ranking.tolist()]
     ranks: list[int | None] = [None] * ranking.size
     for place, r in enumerate(sorted(np.flatnonzero(ranked).tolist(), key=lambda r: (-sums[r], names[r])), 1):
@@ -114,10 +119,16 @@ def model_reports(table: PairTable, shared: SharedMeans | None = None) -> list[M
     scored = benchmark.scored[ranking]
     total = benchmark.total[ranking] / SCORE_UNIT
     known = scored > 0
+    means = np.divide(total, scored, out=np.full(size, np.nan), where=known)
     bounds = np.full((2, size), np.nan)
-    if known.any():
+    unweighted: tuple[list[float | None], list[int | None]] = [None] * size, [None] * size
+    if table.weighted is not None:
+        unweighted = json_numbers(means), (1 + np.argsort(unweighted_places(table))).tolist()
+        means = table.weighted.means[ranking]
+        bounds[:] = table.weighted.interval(ranking)
+    elif known.any():
         bounds[:, known] = mean_interval(total[known], scored[known], benchmark.spec.alpha)
-    mean_low, mean_high = json_numbers(bounds[0]), json_numbers(bounds[1])
+    mean, mean_low, mean_high = json_numbers(means), json_numbers(bounds[0]), json_numbers(bounds[1])
     items = table.assumed_items or benchmark.spec.items or benchmark.items
     return [
         ModelReport(
@@ -126,11 +137,13 @@ def model_reports(table: PairTable, shared: SharedMeans | None = None) -> list[M
             epoch=benchmark.contestants[k].epoch,
             items=int(scored[r]),
             coverage=min(1.0, scored[r] / items) if items else 0.0,
-            mean=float(total[r] / scored[r]) if scored[r] else None,
+            mean=mean[r],
             mean_low=mean_low[r],
             mean_high=mean_high[r],
             shared_mean=None if shared is None else shared.means[r],
             shared_rank=None if shared is None else shared.ranks[r],
+            unweighted_mean=unweighted[0][r],
+            unweighted_rank=unweighted[1][r],
             rank=r + 1,
             rank_low=int(low[r]),
             rank_high=int(high[r]),
@@ -140,6 +153,13 @@ def model_reports(table: PairTable, shared: SharedMeans | None = None) -> list[M
         )
         for r, k in enumerate(ranking.tolist())
     ]
+
+
+def unweighted_places(table: PairTable) -> Index:
+    """Return the ranks, from 0, in the order of the unweighted ranking."""
+    ranking = table.ranking
+    place = {k: r for r, k in enumerate(ranking.tolist())}
+    return np.array([place[k] for k in unweighted_ranking(table.benchmark, ranking).tolist()], np.int64)
 
 
 # --- what each procedure leaves open ----------------------------------------------------------------------------------------------------

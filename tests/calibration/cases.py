@@ -188,6 +188,37 @@ def _pairs() -> Rows:
     }
 
 
+def _weights() -> Rows:
+    """Pairs whose weighted scores are equal, each on its own: three clusters of 60, 30 and 10 items count the same."""
+    models = 2 * PAIRS
+    spec = {
+        "weights": "equal-clusters",
+        "clusters": streams.UNEVEN,
+        "family": {"policy": "capacity", "size": models**2},
+        "item_clusters": streams.uneven_clusters(),
+    }
+
+    def run(rng, gap, policy, arrive):
+        stream = arrive(rng, streams.weighted(rng, gap, models))
+        return by_opponents(wrong(fold(stream, order=policy, **spec), claim="anytime"), models)
+
+    def shuffled(rng, scores):
+        return streams.reordered(
+            plain(scores), np.repeat(rng.permutation(ITEMS) * models, models) + np.tile(np.arange(models), ITEMS)
+        )
+
+    rows = {}
+    for gap in (0, 0.1, 0.24):
+        gaps = f"gaps of {gap:g} and -{gap:g} in two clusters" if gap else "equal in every cluster"
+        rows[f"{gaps}, random order"] = {
+            policy: partial(run, gap=gap, policy=policy, arrive=shuffled) for policy in ("trusted", "completion")
+        }
+        rows[f"{gaps}, wins first"] = {
+            "completion": partial(run, gap=gap, policy="completion", arrive=streams.wins_first)
+        }
+    return rows
+
+
 def _best_of_listed(rng: Rng) -> Found:
     """Send the most favourable of twice as many items first; those that are not in the declared list are refused."""
     models = 2 * PAIRS
@@ -482,6 +513,7 @@ def _watched() -> Rows:
 def _cases() -> Iterator[Case]:
     tables = {
         "pairs": _pairs(),
+        "weights": _weights(),
         "families": _families() | _step_down(),
         "registration": _registration(capacity(8))
         | _registration({"models": list(map(named, range(8)))}, ", 8 of 16 models declared", models=16),

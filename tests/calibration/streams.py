@@ -108,6 +108,23 @@ def graded_clustered(rng, models=MODELS):
     return rng.binomial(10, _tilted(rng, models)) / 10
 
 
+UNEVEN = {"large": 60, "middle": 30, "small": 10}
+"""Items of clusters that count the same, in `weighted` streams."""
+
+
+def uneven_clusters():
+    """Return the cluster of each item, in blocks."""
+    return [name for name, size in UNEVEN.items() for _ in range(size)]
+
+
+def weighted(rng, gap, models=MODELS):
+    """Models of equal mean over clusters that count the same: odd ones are worse in the first by a gap, and better in the second."""
+    tilt = np.repeat([gap, -gap, 0], list(UNEVEN.values()))[:, None, None]
+    side = np.where(np.arange(models) % 2, -0.5, 0.5)[None, :, None]
+    easy = rng.uniform(0.3, 0.7, (ITEMS, 1, 1))
+    return (rng.random((ITEMS, models, 1)) < easy + tilt * side).astype(int)
+
+
 def repeated(rng, repeats, items, models=MODELS):
     """Repeats of an item by one model: all of them are likely right or likely wrong."""
     easy = np.where(rng.random((items, models, 1)) < rng.beta(1.3, 0.7, (items, 1, 1)), 0.9, 0.1)
@@ -264,11 +281,11 @@ def wins_late(model, score):
 # --- what the engine makes of them --------------------------------------------------------------------------------------------------------
 
 
-def packed(stream, *, block=None, epoch=0):
-    """Return one record of the events of a stream. Items name their cluster where its size is given."""
+def packed(stream, *, block=None, epoch=0, clusters=None):
+    """Return one record of the events of a stream. Items name their cluster where these, or their size, are given."""
     item, model, repeat, score = stream
     ids, models = listed(int(item.max()) + 1), [named(k) for k in range(int(model.max()) + 1)]
-    clusters = [None if block is None else f"cluster-{k // block}" for k in range(len(ids))]
+    clusters = clusters or [None if block is None else f"cluster-{k // block}" for k in range(len(ids))]
     columns = zip(item.tolist(), model.tolist(), repeat.tolist(), score.tolist(), strict=True)
     events = [
         EventFields("bench", ids[i], models[m], None if x < 0 else x, clusters[i], r, epoch) for i, m, r, x in columns
@@ -304,9 +321,9 @@ def fold_records(records, **spec):
     return board.benchmark
 
 
-def fold(stream, *, block=None, ends=False, **spec):
+def fold(stream, *, block=None, ends=False, item_clusters=None, **spec):
     """Fold a stream under a declaration, with the end of every run after it; return the benchmark."""
-    return fold_records([packed(stream, block=block), *[{"ended": "bench"}] * ends], **spec)
+    return fold_records([packed(stream, block=block, clusters=item_clusters), *[{"ended": "bench"}] * ends], **spec)
 
 
 def under(rng, policy, items=ITEMS):

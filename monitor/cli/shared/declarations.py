@@ -146,6 +146,26 @@ def _models(text: str) -> Fields:
     return {"policy": "capacity", "models": [name.strip() for name in names]}
 
 
+def _weights(text: str) -> str | dict[str, float]:
+    return text if text == "equal-clusters" else {name: float(value) for name, value in _by_cluster(text)}
+
+
+def _clusters(text: str) -> dict[str, int]:
+    return {name: _whole(value) for name, value in _by_cluster(text)}
+
+
+def _by_cluster(text: str) -> list[tuple[str, str]]:
+    """Parse CLUSTER:VALUE between commas; a name in double quotes may hold commas itself."""
+    try:
+        entries = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error:
+        raise ValueError(text) from None
+    pairs = [(name.strip(), value) for name, _, value in (entry.rpartition(":") for entry in entries)]
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError(text)
+    return pairs
+
+
 def _goal(text: str) -> str:
     return parse_goal(text).text
 
@@ -154,6 +174,11 @@ _PARSERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     "items": (_whole, "give an item count from 1, as N or NAME=N"),
     "alpha": (float, "give an error rate above 0 and below 0.5, as ALPHA or NAME=ALPHA"),
     "repeats": (_repeats, "give a number of repeats from 1, or all, as R or NAME=R"),
+    "weights": (
+        _weights,
+        'use equal-clusters, or each cluster once with a positive weight, as CLUSTER:WEIGHT,... ("A,B:1" for a name with a comma)',
+    ),
+    "clusters": (_clusters, "give each cluster once with its number of items from 1, as CLUSTER:N,..."),
     "goal": (_goal, f"use {GOAL_FORMS}"),
     "family": (_family, "use spending, or capacity:M for M pairs that share alpha"),
     "models": (
@@ -182,7 +207,8 @@ def _parse(field: str, entry: str, text: str) -> object:
     parse, advice = _PARSERS[field]
     try:
         value = parse(text)
-        Spec.model_validate({_DECLARES.get(field, field): value})
+        alone = {"weights": "equal-clusters"} if field == "clusters" else {}
+        Spec.model_validate(alone | {_DECLARES.get(field, field): value})
     except ValueError as error:  # a ValidationError is one
         if field == "models" and isinstance(error, ValidationError):
             fault = error.errors(include_url=False)[0]
@@ -267,7 +293,7 @@ class Declarations:
             note(
                 f"{shorten(benchmark)}: some scores are neither 0 nor 1; they count as graded, as with --scores graded"
             )
-        if self._live is not None and not fields.keys() & {"items", "item_ids", "order"}:
+        if self._live is not None and not fields.keys() & {"items", "item_ids", "clusters", "order"}:
             fields = self._count_published(benchmark, fields)
         self._begun[benchmark] = fields
         return fields
@@ -275,6 +301,15 @@ class Declarations:
     def _count_published(self, benchmark: str, fields: Fields) -> Fields:
         """Add the published item count of a benchmark for which nothing else gives one; print what was added, or how to declare it."""
         name, known = shorten(benchmark), published(benchmark)
+        if known is not None and "weights" in fields:
+            if known.clusters is None:
+                note(
+                    f"{name}: no pair is decided before the items of each cluster are declared; add --clusters CLUSTER:N,..."
+                )
+                return fields
+            sizes = f"{known.items:,} items in {len(known.clusters):,} clusters"
+            note(f"{name}: {sizes}, the published sizes ({known.source}); --clusters overrides them")
+            return {**fields, "clusters": dict(known.clusters)}
         if known is not None:
             note(f"{name}: {known.items:,} items, the published size ({known.source}); --items {name}=N overrides it")
             return {**fields, "items": known.items}
@@ -450,9 +485,9 @@ def _override(old: Fields, new: Fields) -> Fields:
     fields = old | new
     if "aliases" in fields:
         fields["aliases"] = {**old.get("aliases", {}), **new.get("aliases", {})}
-    for one, other in (("items", "item_ids"), ("item_ids", "items")):
-        if one in new and other in fields and other not in new:
-            del fields[other]
+    sizes = ("items", "item_ids", "clusters")
+    if not new.keys().isdisjoint(sizes):
+        fields = {field: value for field, value in fields.items() if field in new or field not in sizes}
     return fields
 
 
@@ -478,6 +513,8 @@ def _flag(field: str, value: object, name: str = "") -> str:
     if field == "family" and isinstance(value, dict) and "models" in value:
         quoted = (f'"{model}"' if {",", "="} & set(model) else model for model in value["models"])
         return f"--models {shlex.quote(name + ','.join(quoted))}"
+    if field in {"weights", "clusters"}:
+        return f"--{field} {shlex.quote(name + _show(field, value))}"
     return f"--{field} {name}{_show(field, value).replace(',', '')}"  # a number in a command has no separators
 
 
@@ -486,6 +523,10 @@ def _show(field: str, value: object) -> str:
         return f"{value:,}"
     if field == "family" and isinstance(value, dict) and value.get("models"):
         return f"{len(value['models']):,} models ({_first(value['models'])})"
+    if field in {"weights", "clusters"} and isinstance(value, dict):
+        return ",".join(
+            f"{name}:{number:g}" if field == "weights" else f"{name}:{number}" for name, number in value.items()
+        )
     if isinstance(value, dict):
         return ":".join(f"{part:,}" if isinstance(part, int) else str(part) for part in value.values())
     return f"{len(value):,} items" if field == "item_ids" and isinstance(value, list) else shorten(value)

@@ -129,6 +129,11 @@ def _compare(view: ReportView, candidates: Sequence[str], baseline: str, margin:
         return []
     if report.incomplete:
         stop(f"{report.incomplete}; complete the file, and run the command again")
+    if report.weights is not None:
+        stop(
+            f"{name}: a margin is not available with weights; omit --weights, or compare two models without a margin (--pair A B)",
+            USAGE,
+        )
     if absent := [model for model in candidates if model not in here]:
         note(f"{name}: no results of {_join(absent)}: not compared there")
     pairs = {frozenset((pair.model_a, pair.model_b)): pair for pair in report.pairs if pair.status != "superseded"}

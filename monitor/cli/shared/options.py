@@ -356,6 +356,23 @@ class DeclareOptions:
             "worst: missing items count against the leader; ignorable: after the end of both runs they do not count  \\[default: worst]",
         ),
     ] = None
+    weights: Annotated[
+        list[str] | None,
+        _declare_option(
+            "--weights",
+            "WEIGHTS",
+            "what each cluster counts in a score: equal-clusters (macro average), or CLUSTER:WEIGHT between commas  \\[default: every item "
+            "counts the same]",
+        ),
+    ] = None
+    clusters: Annotated[
+        list[str] | None,
+        _declare_option(
+            "--clusters",
+            "CLUSTER:N,...",
+            "with --weights: items of each cluster of the complete benchmark; in place of --items",
+        ),
+    ] = None
     goal: Annotated[
         list[str] | None,
         _declare_option(

@@ -10,7 +10,7 @@ from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index
 from stats.curtailed import curtailed_leader_log_p
 from stats.eprocess import log_e_value
-from stats.graded import graded_completion_bound, graded_log_e
+from stats.graded import graded_log_e
 
 
 class AtOnce:
@@ -45,7 +45,7 @@ class AtOnce:
             capital, lead = graded.capital[pair], graded.lead[pair]
             b = c = none
             if complete:
-                for_first, for_second = graded_completion_bound(capital, missing)
+                for_first, for_second = graded.bound(pair, missing)
                 evidence, side = np.maximum(for_first, for_second), np.where(for_first >= for_second, 1, -1)
             else:
                 evidence, side = graded_log_e(capital), np.sign(lead)

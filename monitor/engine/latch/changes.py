@@ -42,6 +42,7 @@ class ClosedColumns:
     def __init__(self, pairs: PairState, batch: EventBatch, closed: Closed, *, ignored: bool) -> None:
         self._closed, self._spec, self._name, self._contestants = closed, pairs.spec, pairs.name, pairs.contestants
         self._graded, self._redeclared, self._ignored = pairs.graded, pairs.redeclared, ignored
+        self._lead_scale = pairs.lead_scale
         when = closed.steps.when.tolist()
         self._offset = np.array([batch.offsets[k] for k in when], np.int64)
         index = np.array([batch.indices[k] for k in when], np.uint64)
@@ -92,7 +93,7 @@ class ClosedColumns:
             n=latch.n,
             b=None if self._graded else wins,
             c=None if self._graded else losses,
-            gap=(-1 if swap else 1) * latch.lead / (latch.n * (SCORE_UNIT if self._graded else 1)),
+            gap=(-1 if swap else 1) * self._lead_scale * latch.lead / (latch.n * (SCORE_UNIT if self._graded else 1)),
             missing=latch.missing,
             log_e=latch.evidence if isfinite(latch.evidence) else None,
             log_threshold=latch.threshold if isfinite(latch.evidence) else None,
@@ -138,12 +139,14 @@ class ClosedColumns:
         rescored: bool,
     ) -> str:
         spec = self._spec
-        items, listed = spec.items or 0, spec.item_ids is not None
+        items, listed, weighted = spec.items or 0, spec.item_ids is not None, spec.weights is not None
         if kind == "reversed":
             return sentences.reversed_after(*names, claim, evidence)
         if claim == "settled":
             tie = after == "tie"
-            return sentences.settled(*names, items, evidence, listed=listed, joined=self._joined, tie=tie)
+            return sentences.settled(
+                *names, items, evidence, listed=listed, joined=self._joined, tie=tie, weighted=weighted
+            )
         assumed = sentences.assumption(
             spec.order.policy,
             listed=listed,
@@ -153,7 +156,7 @@ class ClosedColumns:
             rescored=rescored,
             ignored=self._ignored and evidence.n < items,
         )
-        return sentences.decided(*names, claim, spec.order.policy, evidence, assumed)
+        return sentences.decided(*names, claim, spec.order.policy, evidence, assumed, weighted=weighted)
 
 
 class _Latch(NamedTuple):

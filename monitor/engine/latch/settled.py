@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.latch.base import BEFORE, Trajectory
-from monitor.engine.state.codes import SCORE_UNIT, Counts
+from monitor.engine.state.codes import Counts
 from monitor.engine.state.graded import GradedPairs
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.pairs import Index
@@ -19,21 +19,33 @@ def newly_certain(pairs: PairState, graded: GradedPairs | None, pair: Index) -> 
     """Return which of some pairs have just become certain: they are open, not settled, and nothing missing can undo their lead."""
     if not pair.size:
         return pair
-    lead = pairs.b[pair] - pairs.c[pair] if graded is None else graded.lead[pair]
-    pair = pair[_is_certain(pairs, pairs.n[pair], lead)]
+    n = pairs.n[pair]
+    if graded is None:
+        pair = pair[_is_certain(pairs.b[pair] - pairs.c[pair], pairs.missing(n).astype(np.int64))]
+    else:
+        pair = pair[_is_certain(graded.lead[pair], graded.room(pair, pairs.missing(n)), graded.rounding(n))]
     pair = pair[(pairs.claims["settled"].side[pair] == 0) & ~pairs.closed[pair]]
     return np.sort(pair[pairs.comparable(pair)])
 
 
 def certain_steps(pairs: PairState, steps: Trajectory) -> Trajectory:
-    """Return the first of the steps of each pair at which it is certain, with infinite evidence."""
-    certain = np.flatnonzero(_is_certain(pairs, steps.n, steps.lead) & (steps.when > BEFORE))
-    steps = steps.rows(certain[np.unique(steps.pair[certain], return_index=True)[1]])
-    side = np.where(steps.lead == 0, TIE, np.sign(steps.lead)).astype(np.int64)
+    """Return the first of the steps of each pair at which it is certain, with infinite evidence; for 0/1 scores that count the same."""
+    return certain_along(pairs, steps, pairs.missing(steps.n).astype(np.int64))
+
+
+def certain_along(
+    pairs: PairState, steps: Trajectory, room: NDArray[np.int64], rounding: NDArray[np.int64] | int = 0
+) -> Trajectory:
+    """Return the first certain step of each pair, given how far missing items can move the lead, and what of it is rounding."""
+    certain = np.flatnonzero(_is_certain(steps.lead, room, rounding) & (steps.when > BEFORE))
+    level = np.abs(steps.lead) <= rounding
+    certain = certain[np.unique(steps.pair[certain], return_index=True)[1]]
+    steps, level = steps.rows(certain), level[certain]
+    side = np.where(level, TIE, np.sign(steps.lead)).astype(np.int64)
     return steps._replace(missing=pairs.missing(steps.n), evidence=np.full(side.shape, np.inf), side=side)
 
 
-def _is_certain(pairs: PairState, n: Counts, lead: NDArray[np.int64] | Counts) -> NDArray[np.bool_]:
-    missing = pairs.missing(n).astype(np.int64)
-    unit = SCORE_UNIT if pairs.graded else 1
-    return np.asarray((np.abs(lead) > missing * unit) | ((missing == 0) & (lead == 0)))
+def _is_certain(
+    lead: NDArray[np.int64] | Counts, room: NDArray[np.int64], rounding: NDArray[np.int64] | int = 0
+) -> NDArray[np.bool_]:
+    return np.asarray((np.abs(lead) > room + rounding) | ((room == 0) & (np.abs(lead) <= rounding)))

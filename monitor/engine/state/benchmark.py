@@ -11,14 +11,14 @@ from monitor.engine.state.codes import ABSENT, NARROW, Codes, ScoreTable
 from monitor.engine.state.committed import Committed
 from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.delta import BenchmarkDelta, Gap, PairSnapshot, RowKey, Suspect
-from monitor.engine.state.graded import GradedPairs
+from monitor.engine.state.graded import GradedPairs, WeightedPairs, Weighting
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pair_state import PairState
 from monitor.engine.state.repeats import Repeats, Undeclared
 from monitor.engine.state.settling import Settling
 from monitor.engine.state.step_down import grown
 from schemas.events import Spec
-from schemas.sentences import too_many_items
+from schemas.sentences import too_many_items, too_many_of_cluster
 from schemas.text import shorten
 from stats.order import item_places
 
@@ -85,7 +85,11 @@ class Benchmark(PairState):
         self.declared_items = None if spec.item_ids is None else frozenset(spec.item_ids)
         self._places: dict[str, int] | None = None
         self.repeats = None if spec.repeats == 1 else Repeats(None if spec.repeats == "all" else spec.repeats)
-        self.graded_pairs = GradedPairs() if self.graded and spec.order.policy != "none" else None
+        self.weighting = Weighting.of(spec)
+        self.lead_scale = 1.0 if self.weighting is None else self.weighting.largest
+        self.graded_pairs: GradedPairs | None = None
+        if self.graded and spec.order.policy != "none":
+            self.graded_pairs = GradedPairs() if self.weighting is None else WeightedPairs(self.weighting)
         self.committed = None
         if spec.order.policy == "committed":
             assert spec.order.seed is not None
@@ -97,13 +101,14 @@ class Benchmark(PairState):
 
     @property
     def binary(self) -> bool:
-        """Whether every score that counts was 0 or 1, so that b and c describe pairs."""
+        """Whether every score that counts was 0 or 1, and counts the same, so that b and c describe pairs."""
         return not self.graded and not self.mixed
 
     @property
     def too_many_items(self) -> bool:
         """Whether more items have arrived than declared, so that a lead on the declared number of items means nothing."""
-        return self.spec.items is not None and self.items > self.spec.items
+        beyond = self.weighting is not None and bool(self.weighting.exceeded)
+        return beyond or (self.spec.items is not None and self.items > self.spec.items)
 
     @property
     def completion_refuted(self) -> bool:
@@ -138,7 +143,13 @@ class Benchmark(PairState):
     @property
     def excess(self) -> str:
         """That more items have arrived than declared, in words that later events do not change."""
-        return too_many_items(self.name, self.spec.items or 0)
+        return self.too_many_of_cluster or too_many_items(self.name, self.spec.items or 0)
+
+    @property
+    def too_many_of_cluster(self) -> str:
+        """That more items of a cluster have arrived than declared; empty without weights, and where none has."""
+        cluster = "" if self.weighting is None else self.weighting.exceeded
+        return cluster and too_many_of_cluster(shorten(cluster), (self.spec.clusters or {})[cluster])
 
     @property
     def assumption_holds(self) -> bool:
@@ -180,6 +191,8 @@ class Benchmark(PairState):
         else:
             self.repeats.add_row(key)
             self.items = len(self.repeats.keys)
+        if self.weighting is not None:
+            self.weighting.enter(self.item_keys)
         return index
 
     def has_item(self, item: str) -> bool:

@@ -1,21 +1,29 @@
-"""Pairs of graded scores: the log capital of every bet, in fixed point.
+"""Pairs of graded scores, and of clusters with weights: the log capital of every bet, in fixed point.
 
-Each bet has one whole number, so that no chunking, order or restart changes it.
+Each bet has one whole number, so that no chunking, order or restart changes it. An item of a cluster with a weight enters the bets with its
+difference times u_k = v_k / max v (`stats.weighted`), in units of `SCORE_UNIT`: whole numbers too.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import SCORE_UNIT, ZERO, Codes
+from monitor.engine.state.codes import SCORE_UNIT, ZERO, Codes, Counts
+from monitor.engine.state.delta import RowKey
 from monitor.engine.state.pairs import Index, pair_count
-from stats.graded import LAMBDAS, initial_capital, log_increments
+from monitor.engine.state.step_down import grown
+from schemas.events import Spec, Weights
+from schemas.text import shorten
+from stats.graded import LAMBDAS, graded_bound, graded_completion_bound, initial_capital, log_increments
+from stats.weighted import bet_scales
 
 BETS: Final = 2 * len(LAMBDAS)
 GRADED_MIXTURE: Final = "graded grid"
 """Name of these bets in reports and verdict changes, instead of the declared mixture of 0/1 scores."""
 
+_NAMED: Final = 5
 _SLAB_CELLS: Final = 2_000_000
 
 Capital = NDArray[np.int64]
@@ -37,6 +45,29 @@ class GradedPairs:
             self.capital = np.concatenate([self.capital, initial_capital((pairs - self.lead.size,))])
             self.lead = np.concatenate([self.lead, np.zeros(pairs - self.lead.size, np.int64)])
 
+    def rebuild(self, codes: Codes, values: NDArray[np.int64], i: Index, j: Index) -> None:
+        """Compute the state from a whole matrix of items."""
+        self.capital, self.lead = capital_of(codes, values, i, j)
+
+    def weigh(self, differences: Differences, items: Index) -> Differences:  # noqa: ARG002 - of weighted pairs only
+        """Return differences of items as they enter the bets."""
+        return differences
+
+    def share(self, pair: Index, joined: NDArray[np.bool_], items: Index) -> None:
+        """Count items that pairs have come to share, where it matters which ones they are."""
+
+    def bound(self, pair: Index, missing: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what missing items leave of the evidence for the first and for the second model, at their worst."""
+        return graded_completion_bound(self.capital[pair], missing)
+
+    def room(self, pair: Index, missing: Counts) -> NDArray[np.int64]:  # noqa: ARG002 - of weighted pairs only
+        """Return how far missing items can move the lead, in units."""
+        return np.asarray(missing, np.int64) * SCORE_UNIT
+
+    def rounding(self, n: Counts) -> NDArray[np.int64]:
+        """Return the most that rounding moves the lead of so many items: a lead no larger is none."""
+        return np.zeros(np.shape(n), np.int64)
+
 
 def capital_gained(differences: Differences) -> tuple[Capital, Capital]:
     """Add up the log increments of items by pair: all of them, and the positive ones. No bet is higher anywhere on the trajectory.
@@ -57,13 +88,21 @@ def capital_gained(differences: Differences) -> tuple[Capital, Capital]:
     return np.asarray(counts @ steps).reshape(shape), np.asarray(counts @ np.maximum(steps, 0)).reshape(shape)
 
 
-def capital_of(codes: Codes, values: NDArray[np.int64], i: Index, j: Index) -> tuple[Capital, Differences]:
-    """Return capital and lead of pairs from a whole matrix of items."""
+def capital_of(
+    codes: Codes,
+    values: NDArray[np.int64],
+    i: Index,
+    j: Index,
+    weigh: Callable[[Differences, slice], Differences] | None = None,
+) -> tuple[Capital, Differences]:
+    """Return capital and lead of pairs from a whole matrix of items; `weigh` turns differences of items into those that bet."""
     capital, lead = initial_capital((i.size,)), np.zeros(i.size, np.int64)
     step = max(1, _SLAB_CELLS // max(1, codes.shape[0]))
     for start in range(0, i.size, step):
         some = slice(start, start + step)
         differences = differences_of(codes[:, i[some]].T, codes[:, j[some]].T, values)
+        if weigh is not None:
+            differences = weigh(differences, slice(None))
         capital[some], _ = capital_gained(differences)
         lead[some] = differences.sum(axis=1)
     return capital, lead
@@ -72,3 +111,160 @@ def capital_of(codes: Codes, values: NDArray[np.int64], i: Index, j: Index) -> t
 def differences_of(first: Codes, second: Codes, values: NDArray[np.int64]) -> Differences:
     """Return D of shared items and 0 elsewhere, shape (pairs, items), from codes of that shape."""
     return np.where((first >= ZERO) & (second >= ZERO), values[first] - values[second], 0)
+
+
+# --- clusters with weights ----------------------------------------------------------------------------------------------------------------
+
+
+def weight_of(weights: Weights, name: str) -> float:
+    """Return the declared weight of a cluster, before weights are divided by their sum."""
+    return 1.0 if isinstance(weights, str) else weights[name]
+
+
+def unweighted_reason(spec: Spec, cluster: str | None) -> str | None:
+    """Return why an item of a cluster has no weight under a declaration with weights, and what to do; None if it has one."""
+    if cluster is None:
+        return "the item has no cluster, and weights count each cluster; send its cluster (for files: --cluster FIELD)"
+    known = spec.clusters if isinstance(spec.weights, str) else spec.weights
+    if known is None or cluster in known:
+        return None
+    names = ", ".join(map(shorten, list(known)[:_NAMED])) + (", ..." if len(known) > _NAMED else "")
+    return f"cluster {shorten(cluster)} has no weight; correct it, or declare a weight for it ({names} have one)"
+
+
+class Weighting:
+    """The clusters of a benchmark by name, their weights and sizes, and the cluster of each item.
+
+    Parameters
+    ----------
+    weights : "equal-clusters" or dict
+        As declared.
+    sizes : dict of str to int
+        Items of each cluster of the complete benchmark.
+    """
+
+    def __init__(self, weights: Weights, sizes: dict[str, int]) -> None:
+        self.names = sorted(sizes)
+        self.size = np.array([sizes[name] for name in self.names], np.int64)
+        declared = np.array([weight_of(weights, name) for name in self.names])
+        self.weight = declared / declared.sum()
+        scales, self.largest = bet_scales(self.weight, self.size)
+        self.unit = np.rint(scales * SCORE_UNIT).astype(np.int64)
+        self.worst = log_increments(-self.unit / SCORE_UNIT)[:, 0]  # shape (clusters, L)
+        self._place = {name: k for k, name in enumerate(self.names)}
+        self._cluster = np.zeros(0, np.int64)
+        self._items = 0
+        self.count = np.zeros(len(self.names), np.int64)
+        """Items of each cluster so far."""
+        self.exceeded = ""
+        """The first cluster with more items than declared; empty without one."""
+
+    @classmethod
+    def of(cls, spec: Spec) -> "Weighting | None":
+        """Return the declared weights, where the sizes of the clusters are declared too."""
+        return None if spec.weights is None or spec.clusters is None else cls(spec.weights, spec.clusters)
+
+    def enter(self, keys: Sequence[RowKey]) -> None:
+        """Look up the clusters of new items; `keys` are those of all items."""
+        self._cluster = grown(self._cluster, len(keys))
+        for item in range(self._items, len(keys)):
+            place = self._place[keys[item].cluster or ""]
+            self._cluster[item] = place
+            self.count[place] += 1
+            if self.count[place] > self.size[place] and not self.exceeded:
+                self.exceeded = self.names[place]
+        self._items = len(keys)
+
+    @property
+    def cluster(self) -> Index:
+        """The cluster of each item."""
+        return self._cluster[: self._items]
+
+    def weigh(self, differences: Differences, items: Index | slice) -> Differences:
+        """Return differences of items, shape (pairs, items), as they enter the bets."""
+        share = self.unit[self.cluster[items]] / SCORE_UNIT
+        return np.rint(differences * share).astype(np.int64)
+
+    def counted(self, joined: NDArray[np.bool_], items: Index | slice) -> Counts:
+        """Count the items of each pair by cluster, shape (pairs, clusters)."""
+        of_cluster = (self.cluster[items][:, None] == np.arange(len(self.names))).astype(np.float32)
+        return np.asarray(joined.astype(np.float32) @ of_cluster).astype(
+            np.int32
+        )  # exact: fewer than 2^24 items in a slab
+
+    def lost(self, shared: Counts) -> NDArray[np.int64]:
+        """Return the log increments of what is missing at its worst, shape (pairs, 1, L), from the shared items by cluster."""
+        left = np.maximum(self.size - shared, 0)
+        return np.asarray(left @ self.worst)[..., None, :]
+
+    def room(self, shared: Counts) -> NDArray[np.int64]:
+        """Return how far missing items can move the lead of pairs, in units, from their shared items by cluster."""
+        return np.asarray(np.maximum(self.size - shared, 0) @ self.unit)
+
+    def pairs_of(
+        self, codes: Codes, values: NDArray[np.int64], i: Index, j: Index
+    ) -> tuple[Capital, NDArray[np.int64], Counts]:
+        """Return capital, lead, and shared items by cluster of pairs from a whole matrix of items."""
+        capital, lead = capital_of(codes, values, i, j, weigh=self.weigh)
+        shared = np.zeros((i.size, len(self.names)), np.int32)
+        contestants, of = np.unique(np.concatenate([i, j]), return_inverse=True)
+        a, b = of[: i.size], of[i.size :]
+        for k in range(len(self.names)):
+            scored = (codes[np.flatnonzero(self.cluster == k)][:, contestants] > 1).astype(np.float64)
+            shared[:, k] = (scored.T @ scored)[a, b]
+        return capital, lead, shared
+
+
+class WeightedPairs(GradedPairs):
+    """Capital and lead of each pair on weighted differences, and its shared items by cluster."""
+
+    def __init__(self, weighting: Weighting) -> None:
+        super().__init__()
+        self.weighting = weighting
+        self.shared = np.zeros((0, len(weighting.names)), np.int32)
+
+    def grow(self, contestants: int) -> None:
+        """Make room for the pairs of all contestants."""
+        super().grow(contestants)
+        missing = pair_count(contestants) - len(self.shared)
+        if missing > 0:
+            self.shared = np.concatenate([self.shared, np.zeros((missing, self.shared.shape[1]), np.int32)])
+
+    def rebuild(self, codes: Codes, values: NDArray[np.int64], i: Index, j: Index) -> None:
+        """Compute the state from a whole matrix of items."""
+        self.capital, self.lead, self.shared = self.weighting.pairs_of(codes, values, i, j)
+
+    def weigh(self, differences: Differences, items: Index) -> Differences:
+        """Return differences of items as they enter the bets."""
+        return self.weighting.weigh(differences, items)
+
+    def share(self, pair: Index, joined: NDArray[np.bool_], items: Index) -> None:
+        """Count items that pairs have come to share."""
+        self.shared[pair] += self.weighting.counted(joined, items)
+
+    def bound(self, pair: Index, missing: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # noqa: ARG002 - see the base
+        """Return what missing items leave of the evidence for the first and for the second model, at their worst."""
+        return graded_bound(self.capital[pair] + self.weighting.lost(self.shared[pair]))
+
+    def room(self, pair: Index, missing: Counts) -> NDArray[np.int64]:  # noqa: ARG002 - see the base
+        """Return how far missing items can move the lead, in units."""
+        return self.weighting.room(self.shared[pair])
+
+    def rounding(self, n: Counts) -> NDArray[np.int64]:
+        """Return the most that rounded weights move the lead of so many items: a lead no larger is none."""
+        return np.asarray(n, np.int64)
+
+    def along(
+        self, pair: Index, items: Index, order: Index, joined: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return `lost` and `room` before the new items of pairs and after each of them, shape (pairs, 1 + steps, ...).
+
+        The new items are already counted. `order`: places in `items` of the steps of each pair; `joined`: which of them there are.
+        """
+        cluster = np.where(joined, self.weighting.cluster[items][order], len(self.weighting.names))
+        unit = np.append(self.weighting.unit, 0)[cluster]
+        worst = np.concatenate([self.weighting.worst, np.zeros((1, len(LAMBDAS)), np.int64)])[cluster]
+        lost = self.weighting.lost(self.shared[pair])[:, 0] + worst.sum(axis=1)
+        room = self.weighting.room(self.shared[pair]) + unit.sum(axis=1)
+        lost_along = np.cumsum(np.concatenate([lost[:, None], -worst], axis=1), axis=1)
+        return lost_along[:, :, None], np.cumsum(np.column_stack([room, -unit]), axis=1)

@@ -31,6 +31,8 @@ class PairState:
     def __init__(self, name: str) -> None:
         self.name = name
         self.spec = Spec()
+        self.lead_scale = 1.0
+        """What turns the mean of the differences that bet into the gap: not 1 only where clusters are weighted."""
         self.redeclared = False
         """Whether the declaration may have been chosen because of the scores: it came after them."""
         self.contestants: list[Contestant] = []
@@ -69,8 +71,8 @@ class PairState:
 
     @property
     def graded(self) -> bool:
-        """Whether pairs bet on graded scores: declared, or means of several repeats."""
-        return self.spec.scores == "graded" or self.spec.repeats != 1
+        """Whether pairs bet on differences of any size: graded scores are declared, means of several repeats, or weights."""
+        return self.spec.scores == "graded" or self.spec.repeats != 1 or self.spec.weights is not None
 
     def add_contestant(self, model: str, epoch: int) -> int:
         """Add a contestant and return its index; call `grow` before its scores are written."""

@@ -10,7 +10,6 @@ from monitor.engine.state.committed import Committed
 from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.counts import matrix_counts
 from monitor.engine.state.delta import StoredBenchmark
-from monitor.engine.state.graded import capital_of
 from monitor.engine.state.pairs import all_pairs, pair_members
 from monitor.engine.state.settling import Stretch
 from schemas.changes import VerdictChange
@@ -101,8 +100,7 @@ def _restore_items(benchmark: Benchmark) -> None:
     )
     if benchmark.graded_pairs is not None and benchmark.pairs:
         pairs = all_pairs(len(benchmark.contestants))
-        sums = capital_of(benchmark.item_codes(), benchmark.item_values, *pairs)
-        benchmark.graded_pairs.capital, benchmark.graded_pairs.lead = sums
+        benchmark.graded_pairs.rebuild(benchmark.item_codes(), benchmark.item_values, *pairs)
 
 
 def sums_of_items(benchmark: Benchmark) -> dict[str, NDArray[np.generic]]:

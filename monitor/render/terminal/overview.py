@@ -406,8 +406,9 @@ class _Screen:
 
     def assumptions(self) -> list[Text]:
         """Return what the verdicts assume, once."""
-        text = facts.assumed(self.benchmark)
-        return [Text(form.safe(text), UNDECIDED)] if text else []
+        text, weights = facts.assumed(self.benchmark), facts.weights(self.benchmark)
+        lines = [] if weights is None else [Text(form.safe(f"Scores are weighted: {weights}."), UNDECIDED)]
+        return [*lines, *([Text(form.safe(text), UNDECIDED)] if text else [])]
 
     def next(self) -> Text:
         """Return which flags show more."""

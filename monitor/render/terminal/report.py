@@ -107,6 +107,9 @@ def assumptions(benchmark: BenchmarkReport) -> list[Text]:
     policy = f"order: {b.order.policy} ({safe(facts.order_sentence(b))})"
     levels = f"family: {facts.family(b)}; {safe(facts.levels(b))}; decided at {facts.thresholds(b)}"
     lines = [Text(policy, style=HELD if b.order.policy == "none" else ""), Text(levels)]
+    weights = facts.weights(b)
+    if weights is not None:
+        lines.append(Text(f"weights: {safe(weights)}"))
     aliases = facts.aliases(b)
     if aliases is not None:
         lines.append(Text(f"aliases: {safe(aliases)}"))

@@ -241,3 +241,13 @@ export function table(caption, columns, bodies, attributes = {}) {
       body.head && h("tr", { role: "row", class: "group" }, h("th", { role: "rowheader", scope: "rowgroup", colspan: columns.length }, body.head)),
       body.rows.map(row))));
 }
+
+/** Report what each cluster counts, and how the ranking differs from the unweighted one. */
+export function weighted(w) {
+  const heaviest = [...w.clusters].sort((x, y) => y.weight - x.weight).slice(0, 3).map((c) => `${c.cluster} ${fixed(100 * c.weight, 1)} %`).join(", ");
+  const more = w.clusters.length > 3 ? ` and ${plural(w.clusters.length - 3, "more cluster")}` : "";
+  const counts = w.equal ? `each of the ${plural(w.clusters.length, "cluster")} counts the same` : `${heaviest}${more}`;
+  const places = w.places_differ ? plural(w.places_differ, "place") : "no place";
+  const last = w.unranked ? ` ${plural(w.unranked, "model")} without a score in some cluster: no weighted mean, listed last.` : "";
+  return `Scores are weighted: ${counts}. The ranking differs from the unweighted one in ${places}.${last}`;
+}

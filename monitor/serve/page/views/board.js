@@ -6,7 +6,7 @@ import { downloads } from "../downloads.js";
 import { count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
 import { QUESTIONS, glyph, signs, states, ticks } from "../glyph.js";
 import { choose } from "../options.js";
-import { LOW_COVERAGE, aliases, assumption, axis, coverage, isHeld, link, lowCoverage, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, waits, whisker } from "../parts.js";
+import { LOW_COVERAGE, aliases, assumption, axis, coverage, isHeld, link, lowCoverage, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, waits, weighted, whisker } from "../parts.js";
 import { MAX_LANES, arrange, tieCell, tiedRanks } from "../ties.js";
 
 export const title = ({ benchmark }) => benchmark;
@@ -43,6 +43,7 @@ export function render(data, route) {
     b.models.length ? board(data, route) : h("p", { class: "about" }, "No model has a score yet. Results appear here as they arrive."),
     b.models.length > 1 && key(b, ties),
     sharedItems(b),
+    b.weights && h("p", { class: "about" }, weighted(b.weights)),
     orderNote(b) && h("p", { class: "about" }, orderNote(b)),
     b.clusters?.warning && h("p", { class: "about" }, `Clusters: ${b.clusters.warning}`),
     h("p", { class: "about assumes" }, assumption(b), " ", h("a", { href: link.benchmark(b.benchmark, "data") }, "Data quality")),
@@ -248,7 +249,7 @@ function row(m, place, shown, context) {
     h("td", { role: "cell", class: "strip" }, strip(m, b.models.length)),
     h("th", { role: "rowheader", scope: "row", class: "model" }, modelName(m, b, options)),
     h("td", { role: "cell", class: "plot" }, baseline ? gapPlot(pair, x, ownRow) : scorePlot(m, x)),
-    h("td", { role: "cell", class: "score" }, percent(m.mean)),
+    h("td", { role: "cell", class: "score", title: m.unweighted_rank === null ? undefined : `unweighted ${percent(m.unweighted_mean)}, rank ${m.unweighted_rank}` }, percent(m.mean)),
     h("td", { role: "cell", class: `step${next ? " between" : ""}` }, ownRow ? h("span", { class: "note" }, "the baseline") : (baseline ? pair : next) && step(pair, b)));
 }
 

@@ -3,7 +3,7 @@
 import { report } from "../api.js";
 import { h, s } from "../dom.js";
 import { count, fixed, percent, plural } from "../format.js";
-import { aliases, coverage, hasRepeats, heading, name, notice, orderTrouble, partial, repeats, size, someEnded, table } from "../parts.js";
+import { aliases, coverage, hasRepeats, heading, name, notice, orderTrouble, partial, repeats, size, someEnded, table, weighted } from "../parts.js";
 
 export const title = ({ benchmark }) => `Data, ${benchmark}`;
 
@@ -42,6 +42,7 @@ function counts(b) {
     fact("Duplicates", count(b.duplicates), "repeated scores, counted once"),
     fact("Conflicts", count(b.conflicts), "a different score for an existing key; the earlier score counts", odd(b.conflicts)),
     b.clusters && fact("Clusters", count(b.clusters.clusters), b.clusters.warning ?? `effective number ${fixed(b.clusters.effective_clusters, 1)}`, odd(b.clusters.warning ? 1 : 0)),
+    b.weights && fact("Weights", b.weights.equal ? "equal" : "declared", weighted(b.weights)),
     b.epochs.length > 1 && fact("Epochs", b.epochs.join(", "), `a model is ranked by its newest; ${plural(b.unranked, "score")} on items that only an earlier one has`, odd(b.unranked)),
     fact("Rejected", count(b.rejected), "unreadable records, kept as dead letters", odd(b.rejected)));
 }

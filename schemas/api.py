@@ -192,6 +192,44 @@ class ItemPage(_Answer):
     next_cursor: str | None = Field(description="`cursor` of the next page; null on the last page")
 
 
+class Category(_Answer):
+    """A category of items: those with one `cluster`."""
+
+    name: str
+    items: int = Field(description="items that carry it so far")
+
+
+class CategoryVerdicts(_Answer):
+    """Every model against one, in each category."""
+
+    model: str = Field(description="the model that the others are compared with")
+    n: list[list[int]] = Field(description="shared items: a row a model, by rank, a column a category")
+    gap: list[list[float | None]] = Field(
+        description="mean score minus that of `model` on the shared items; null without any"
+    )
+    side: list[list[int]] | None = Field(
+        description="1: decided to be better than `model` in this category; -1: worse; 0: undecided; null: see `why`"
+    )
+    why: str | None = Field(description="why `side` is not computed")
+    comparisons: int = Field(
+        description="pairs of models times categories: they share `alpha`, so both may be chosen after a look at the results"
+    )
+
+
+class CategoryPage(_Answer):
+    """The scores of every model by category."""
+
+    benchmark: str
+    alpha: float
+    models: list[str] = Field(description="by rank, as the rows below")
+    mean: list[float | None] = Field(description="mean score over all items, by rank")
+    categories: list[Category] = Field(description="the largest first, as the columns below")
+    total: int = Field(description="number of categories; `categories` may have fewer")
+    scored: list[list[int]] = Field(description="items with a score: a row a model, a column a category")
+    means: list[list[float | None]] = Field(description="mean scores; null without one")
+    baseline: CategoryVerdicts | None
+
+
 class ChangePage(_Answer):
     """One page of verdict changes, in log order."""
 

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Response
 
 from monitor.report.items import ItemSort, Show
 from monitor.report.tie_bands import TieBands
+from monitor.serve.api.category_page import MOST_CATEGORIES, category_page
 from monitor.serve.api.item_page import TWO_MODEL_FILTERS, ItemChoice, item_page
 from monitor.serve.api.problems import ProblemError
 from monitor.serve.api.read_routes import (
@@ -18,7 +19,7 @@ from monitor.serve.api.read_routes import (
     unknown_benchmark,
 )
 from monitor.serve.report_cache import ReportCache
-from schemas.api import Band, Board, ItemPage, LackingModel, Ties
+from schemas.api import Band, Board, CategoryPage, ItemPage, LackingModel, Ties
 
 
 def view_routes(reports: ReportCache, low_coverage: float) -> APIRouter:
@@ -42,6 +43,7 @@ def view_routes(reports: ReportCache, low_coverage: float) -> APIRouter:
         return json_response(await reports.read(report, [benchmark]))
 
     _add_items(routes, reports)
+    _add_categories(routes, reports)
     return routes
 
 
@@ -67,6 +69,21 @@ def _add_items(routes: APIRouter, reports: ReportCache) -> None:
             raise ProblemError(422, f"show={show} compares two models. Name them: model_a and model_b.")
         return json_response(
             await reports.read(lambda: item_page(live_pairs(reports, benchmark), chosen).model_dump_json(), [benchmark])
+        )
+
+
+def _add_categories(routes: APIRouter, reports: ReportCache) -> None:
+    @routes.get("/categories", response_model=CategoryPage)
+    async def categories(
+        benchmark: Name,
+        baseline: Annotated[Name | None, Query(description="compare every model with this one")] = None,
+        limit: Annotated[int, Query(ge=1, le=MOST_CATEGORIES, description="categories, the largest first")] = 60,
+    ) -> Response:
+        """Report the scores of every model by category (the `cluster` of an item), and the verdicts against one model in each of them."""
+        return json_response(
+            await reports.read(
+                lambda: category_page(live_pairs(reports, benchmark), baseline, limit).model_dump_json(), [benchmark]
+            )
         )
 
 

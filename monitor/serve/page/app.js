@@ -8,6 +8,7 @@ import * as keys from "./keys.js";
 import { onOptions } from "./options.js";
 import { link } from "./parts.js";
 import * as board from "./views/board.js";
+import * as categories from "./views/categories.js";
 import * as changes from "./views/changes.js";
 import * as data from "./views/data.js";
 import * as home from "./views/home.js";
@@ -22,6 +23,7 @@ const VIEWS = [
   ["pairs", neighbours, "Neighbours"],
   ["matrix", matrix, "All pairs"],
   ["items", items, "Items"],
+  ["categories", categories, "Categories"],
   ["changes", changes, "Changes"],
   ["data", data, "Data"],
 ];

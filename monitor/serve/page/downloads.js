@@ -30,7 +30,7 @@ const fileName = (...parts) => parts.join("-").normalize("NFKD").replace(/[^\w.-
  * Make the menu of a view.
  *
  * name: parts of the file name. rows: returns the rows of the CSV file, titles first, or a promise of them. json: the same for the JSON file.
- * figure: a selector of what to draw, or null with `why` it cannot be drawn. caption: what the picture says below.
+ * figure: a selector of what to draw, or null with `why` it cannot be drawn. caption: the words below the picture.
  */
 export function downloads({ name, rows, json, figure, why, heading, caption }) {
   const at = fileName(...name);

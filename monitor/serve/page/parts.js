@@ -31,6 +31,7 @@ export const link = {
   benchmark: (name, view = "") => `#/b/${encodeURIComponent(name)}${view && `/${view}`}`,
   model: (name, model) => `#/b/${encodeURIComponent(name)}/model/${encodeURIComponent(model)}`,
   items: (name, a, b) => `#/b/${encodeURIComponent(name)}/items?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`,
+  categories: (name, to) => `#/b/${encodeURIComponent(name)}/categories?to=${encodeURIComponent(to)}`,
   pair: (name, a, b) => `#/b/${encodeURIComponent(name)}/pair/${encodeURIComponent(a)}/${encodeURIComponent(b)}`,
 };
 

@@ -147,6 +147,30 @@ def test_the_board_is_the_report_with_its_ties(served):
     }
 
 
+def test_categories_add_up_to_the_board(served):
+    report = reported(served)
+    baseline = report["models"][1]["model"]
+    page = served.get(f"categories?{query(baseline=baseline, limit=500)}").json
+    assert page["models"] == [model["model"] for model in report["models"]]
+    assert page["mean"] == pytest.approx([model["mean"] for model in report["models"]])
+    categories, total = len({key.cluster for key in served.partitions[0].benchmarks[NAME].rows} - {None}), page["total"]
+    assert len(page["categories"]) == total == categories
+    if total:
+        for scored, means, model in zip(page["scored"], page["means"], report["models"], strict=True):
+            assert sum(scored) == model["items"]
+            assert sum(n * m for n, m in zip(scored, means, strict=True)) == pytest.approx(
+                model["mean"] * model["items"]
+            )
+    against = page["baseline"]
+    assert (against["model"], against["comparisons"]) == (
+        baseline,
+        len(report["models"]) * (len(report["models"]) - 1) // 2 * total,
+    )
+    assert (against["side"] is None) == (against["why"] is not None)
+    few = served.get(f"categories?{query(limit=1)}").json
+    assert (len(few["categories"]), few["total"], few["baseline"]) == (min(1, total), total, None)
+
+
 def test_the_summary_counts_what_the_report_lists(served):
     report, (summary,) = reported(served), served.get("summaries").json
     for key in ("benchmark", "items", "events", "rejected", "conflicts", "order"):
@@ -269,6 +293,8 @@ def test_a_pair_that_shares_nothing_has_an_empty_path(server):
         (f"path?{query(model_a='m 00', model_b='x')}", 404, "has no model 'x'"),
         (f"matrix?benchmark={'x' * 201}", 422, "is too long; use at most 200 characters."),
         (f"early-stop?{query(model='x')}", 404, "has no model 'x'"),
+        (f"categories?{query(baseline='x')}", 404, "has no model 'x'"),
+        (f"categories?{query(limit=501)}", 422, 'limit: "501" is out of range; use 500 or less.'),
         (f"order?{query()}", 409, "has no committed order"),
         ("benchmarks/none", 404, "GET /api/v1/summaries"),
         ("nowhere", 404, "openapi.json"),

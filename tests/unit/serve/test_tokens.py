@@ -77,6 +77,7 @@ READS = [
     "/api/v1/order?benchmark={}",
     "/api/v1/board?benchmark={}",
     "/api/v1/items?benchmark={}",
+    "/api/v1/categories?benchmark={}",
     "/api/v1/items?benchmark={}&model_a=c&model_b=d&show=differ",
     "/api/v1/early-stop?benchmark={}&model=c",
     "/api/v1/next?benchmark={}",

@@ -1,18 +1,21 @@
 // Show one model: the ranks it may have, and its gap to every other model with the family-wise interval.
 
-import { ApiError, allPairs, report } from "../api.js";
-import { h } from "../dom.js";
+import { ApiError, allPairs, get, report } from "../api.js";
+import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, fixed, percent, plural, points, ranks } from "../format.js";
 import { QUESTIONS, glyph, signs, states } from "../glyph.js";
 import { aliases, axis, coverage, crumb, link, lowCoverage, name, need, notice, orderTrouble, scaleOf, size, table, waits, whisker } from "../parts.js";
+
+const CATEGORIES = 30;
 
 export const title = ({ model, benchmark }) => `${model}, ${benchmark}`;
 
 export async function load({ benchmark, model }, signal) {
   const b = await report(benchmark, signal);
   if (!b.models.some((m) => m.model === model)) throw new ApiError(404, "No such model", `${benchmark} has no model ${model}.`);
-  return { b, pairs: b.models.length > 1 ? await allPairs(benchmark, model, signal) : [] };
+  const [pairs, profile] = await Promise.all([b.models.length > 1 ? allPairs(benchmark, model, signal) : [], b.clusters && get("/categories", { benchmark, limit: CATEGORIES }, signal)]);
+  return { b, pairs, profile };
 }
 
 /** Return a pair seen from one of its models: gap, interval, and who is better. */
@@ -30,7 +33,7 @@ export function seenFrom(model, p) {
   };
 }
 
-export function render({ b, pairs }, { model }) {
+export function render({ b, pairs, profile }, { model }) {
   const own = b.models.find((m) => m.model === model);
   const rows = pairs.map((p) => seenFrom(model, p));
   const neighbour = (rank, words) => {
@@ -52,6 +55,37 @@ export function render({ b, pairs }, { model }) {
       h("p", { class: "about" }, "Gap on the shared items in points, with its family-wise interval. Hollow: undecided. Right of the line this model is better."),
       against(own, rows, b),
     ],
+    profile?.total > 0 && byCategory(own, profile),
+  ];
+}
+
+/** Show the score of the model in each category among those of the others. */
+function byCategory(own, { benchmark, models, categories, means, total }) {
+  const at = models.indexOf(own.model);
+  if (at < 0) return null; // the model is new since the report
+  const values = means.flat().filter((v) => v !== null);
+  const x = scaleOf(100 * Math.min(...values, 1), 100 * Math.max(...values, 0), (v) => fixed(v, 0));
+  const columns = [
+    { title: "Category", head: true, class: "model" },
+    { title: "Score, %: this model among all", mark: ["Score, %: this model among all", axis(x)], class: "plot" },
+    { title: "Score", class: "number" }, { title: "Rank", class: "number rank" }, { title: "Items", class: "number" },
+  ];
+  const rows = categories.flatMap((category, j) => {
+    const column = means.map((row) => row[j]).filter((v) => v !== null);
+    const mean = means[at][j];
+    if (mean === null) return [];
+    const rank = 1 + column.filter((v) => v > mean).length;
+    const drawn = s("svg", { class: "line-plot", role: "img", "aria-label": `${percent(mean)}, rank ${rank} of ${column.length}` },
+      x.ticks.map((tick) => s("line", { class: "grid", x1: `${x(tick)}%`, x2: `${x(tick)}%`, y1: 0, y2: "100%" })),
+      column.map((v) => s("line", { class: "others", x1: `${x(100 * v)}%`, x2: `${x(100 * v)}%`, y1: "28%", y2: "72%" })), s("circle", { class: "dot", cx: `${x(100 * mean)}%`, cy: "50%", r: 3.4 }));
+    const place = h("span", { class: Math.abs(rank - own.rank) > 1 ? "odd" : "" }, count(rank));
+    return [{ key: category.name, mean, cells: [h("span", { class: "who", title: category.name }, name(category.name)), drawn, percent(mean, 1), place, count(category.items)] }];
+  }).sort((p, q) => q.mean - p.mean);
+  return [
+    h("h2", {}, "By category"),
+    h("p", { class: "about" }, "A profile: it enters no verdict. Bold rank: 2 or more from the rank on the board", total > categories.length && `; the ${count(categories.length)} largest of ${count(total)} categories`, ". ",
+      h("a", { href: link.categories(benchmark, own.model) }, "Compare every model with it, by category")),
+    table(`Scores of ${own.model} by category`, columns, [{ rows }], { class: "gaps profile" }),
   ];
 }
 

@@ -1,0 +1,101 @@
+// Show the categories: every model against one in each of them, or the scores of all.
+
+import { get } from "../api.js";
+import { h } from "../dom.js";
+import { downloads } from "../downloads.js";
+import { count, fixed, isolated, percent, plural, points } from "../format.js";
+import { choose } from "../options.js";
+import { crumb, link, name } from "../parts.js";
+
+export const title = ({ benchmark }) => `Categories, ${benchmark}`;
+
+const NONE = "scores";
+
+export async function load({ benchmark, options }, signal) {
+  const to = options.get("to");
+  const page = await get("/categories", { benchmark, baseline: to === NONE ? null : to }, signal);
+  if (to !== null || !page.total || !page.models.length) return page;
+  return get("/categories", { benchmark, baseline: page.models[0] }, signal); // without a choice the leader
+}
+
+const TONES = {
+  1: ["better", "▲", "better than the baseline, decided"],
+  "-1": ["worse", "▼", "worse, decided"],
+  0: ["open", "", "undecided"],
+};
+
+export function render(page, route) {
+  const { baseline: v } = page;
+  const head = [crumb(page, "categories"), h("h1", { tabindex: "-1" }, "Categories")];
+  if (!page.total) return [...head, h("p", { class: "about" }, "No item of this benchmark carries a category. The field ", h("code", {}, "cluster"), " of an event names it.")];
+  const shown = displayed(page, route.options);
+  return [
+    ...head,
+    h("p", { class: "about" }, v ? ["Every model against ", name(v.model), `, in ${plural(page.total, "category", "categories")}`] : `The scores of every model, in ${plural(page.total, "category", "categories")}`,
+      page.total > page.categories.length && `; the ${count(page.categories.length)} largest are on display`, "."),
+    v && verdicts(page),
+    tools(page, route, shown),
+    shown.length ? h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores by category" }, grid(page, shown)) : h("p", { class: "about" }, "No model matches."),
+    h("p", { class: "about assumes" }, v?.side
+      ? `A column is about the items of its category alone. All ${count(v.comparisons)} comparisons, of every pair in every category, share the ${percent(page.alpha, 0)} %, so baseline and category may be chosen after a look at the results. They are computed from the scores of this moment and are not kept: a new model or category may withdraw one.`
+      : "Scores are in percent of the items of a category, gaps in points. A profile: it enters no verdict."),
+  ];
+}
+
+/** Count the decided comparisons with the baseline; without any, give the reason. */
+function verdicts({ baseline: v, models, categories }) {
+  if (!v.side) return h("p", { class: "notice" }, `No verdicts by category: ${v.why}.`);
+  const cells = v.side.flatMap((row, k) => (models[k] === v.model ? [] : row));
+  const of = (side) => cells.filter((cell) => cell === side).length;
+  return [
+    h("p", {}, h("b", {}, `${count(cells.length - of(0))} of ${plural(cells.length, "comparison")} with it ${cells.length - of(0) === 1 ? "is" : "are"} decided`), `, in ${plural(categories.length, "category", "categories")}.`),
+    h("ul", { class: "key" }, Object.entries(TONES).map(([side, [tone, sign, words]]) => h("li", {}, h("span", { class: `cell ${tone}`, "aria-hidden": "true" }, sign || "±"), ` ${words} `, h("b", {}, count(of(Number(side))))))),
+  ];
+}
+
+/** Return the places of the models that the search leaves. */
+function displayed(page, options) {
+  const text = (options.get("q") ?? "").toLowerCase();
+  return [...page.models.keys()].filter((k) => page.models[k].toLowerCase().includes(text));
+}
+
+function tools(page, { benchmark, options }, shown) {
+  const now = page.baseline?.model ?? NONE;
+  const columns = page.categories.map((c) => c.name);
+  const values = page.baseline ? page.baseline.gap : page.means;
+  const what = page.baseline ? `Gap to ${page.baseline.model} in points` : "Score, % of the items";
+  return h("div", { class: "tools", role: "group", "aria-label": "Choose what to compare" },
+    h("label", {}, "Baseline ", h("select", { "aria-label": "Baseline", onchange: (event) => choose({ to: event.target.value }), paint: (node) => { node.value = now; } },
+      h("option", { value: NONE }, "none: scores"), page.models.map((m) => h("option", { value: m, "data-key": m }, isolated(m))))),
+    h("input", { type: "search", id: "find", placeholder: "Find a model", "aria-label": "Find a model", "aria-keyshortcuts": "/", spellcheck: "false", oninput: (event) => choose({ q: event.target.value }),
+      paint: (field) => { if (field !== document.activeElement) field.value = options.get("q") ?? ""; } }),
+    h("span", { class: "spacer" }),
+    downloads({
+      name: [benchmark, "categories"], rows: () => [["rank", "model", ...columns], ...shown.map((k) => [k + 1, page.models[k], ...values[k]])], json: () => page,
+      figure: shown.length ? ".categories" : null, heading: `Categories, ${benchmark}`, caption: `${what}; ▲ ▼ decided at ${percent(page.alpha, 0)} % over all pairs and categories`,
+    }));
+}
+
+function grid(page, shown) {
+  const { baseline: v, categories, models } = page;
+  const column = (c) => h("th", { scope: "col", class: "number", title: c.name }, h("span", { class: "who" }, c.name), h("span", { class: "aside" }, count(c.items)));
+  const score = (k, j) => h("td", { class: "number own" }, h("span", { class: "cell" }, percent(page.means[k][j], 0)));
+  const cell = (k, j) => {
+    if (!v) return score(k, j);
+    const gap = v.gap[k][j];
+    if (gap === null) return h("td", { class: "number" }, "–");
+    const [tone, sign, words] = TONES[v.side?.[k][j] ?? 0];
+    const href = `${link.items(page.benchmark, models[k], v.model)}&cluster=${encodeURIComponent(categories[j].name)}`;
+    return h("td", { class: "number" }, h("a", { class: `cell ${tone}`, href, title: `${models[k]}, ${categories[j].name}: ${points(gap, 1)} points on ${plural(v.n[k][j], "shared item")}, ${v.side ? words : "no verdict"}` },
+      sign && h("span", { "aria-hidden": "true" }, sign), points(gap, 0), v.side && h("span", { class: "sr" }, ` ${words}`)));
+  };
+  const row = (k) => h("tr", { "data-key": models[k], "data-rank": k + 1, class: v?.model === models[k] && "own" },
+    h("td", { class: "number rank" }, count(k + 1)),
+    h("th", { scope: "row" }, h("span", { class: "who" }, h("a", { href: link.model(page.benchmark, models[k]), title: models[k] }, name(models[k])))),
+    h("td", { class: "number" }, page.mean[k] === null ? "–" : fixed(100 * page.mean[k], 2)),
+    categories.map((_, j) => (v?.model === models[k] ? score(k, j) : cell(k, j))));
+  return h("table", { class: "categories" },
+    h("caption", { class: "sr" }, v ? `Gap of every model to ${v.model} in each category, points` : "Score of every model in each category, percent"),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col", class: "number" }, "Rank"), h("th", { scope: "col" }, "Model"), h("th", { scope: "col", class: "number" }, "Score"), categories.map(column))),
+    h("tbody", {}, shown.map(row)));
+}

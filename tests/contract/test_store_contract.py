@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import signal
+from base64 import b64decode
 from contextlib import asynccontextmanager
 from itertools import count
 
@@ -24,10 +25,12 @@ from monitor.engine.state.keys import benchmark_key
 from monitor.retries import RetryPolicy
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StaleState, StateRefused, StoreError, StoreUnavailable
-from monitor.store.layout import Keys
+from monitor.store.layout import STRINGS, Keys
 from monitor.store.load import load_state
 from monitor.store.redis_store import RedisStore
+from monitor.store.server.connection import Connection
 from monitor.store.server.embedded import EmbeddedValkey
+from monitor.store.transfer import state_export
 from monitor.store.transfer.transfer import Transfer
 from schemas.operations import encode_release
 from tests.memory_store import MemoryStore
@@ -197,6 +200,54 @@ async def test_a_quarantine_is_loaded_moved_and_refused_by_earlier_programs(worl
         assert await transfer.quarantine() == [(owner("bad", 4), suspect._replace(since=0, last=0))]
     loaded, version = await fold(encode_release("bad"))
     assert (loaded.suspects, version) == ([], b"5")
+
+
+async def test_an_export_in_parts_has_every_byte_and_none_is_omitted(world, tmp_path, monkeypatch):
+    for name, value in {"_FIELDS_AT_ONCE": 70, "_BYTES_AT_ONCE": 900}.items():
+        monkeypatch.setattr(state_export, name, value)
+    store = await world.store()
+    records = [
+        json.dumps({"benchmark": "mmlu-pro", "item_id": f"i{i}", "model": f"m{k}", "score": int(i % 7 < k)}).encode()
+        for i in range(200)
+        for k in range(8)
+    ]
+    await store.commit(Partition().fold(Chunk(0, 0, len(records), range(len(records)), records)), 1.5)
+    rows = await world.raw.strlen(world.keys.of("rows", KEY))
+    verdicts = {f"{pair}:anytime:decided": f"é{pair}" * 99 for pair in range(700)}  # more than a compact hash holds
+    await world.raw.hset(world.keys.of("verdicts", KEY), mapping=verdicts)
+    for number in range(1, 160):
+        await world.raw.xadd(world.keys.outbox, {"change": f"change {number}"}, f"{number + 10**9}-0")
+    assert rows > 900
+
+    async def exported():
+        async with Transfer.open(world.server.options, world.topic, RetryPolicy()) as transfer:
+            with (tmp_path / "state").open("wb") as file:
+                await transfer.write(file)
+        return [json.loads(line) for line in (tmp_path / "state").read_text().splitlines()]
+
+    _, partition, benchmark, _ = await exported()
+    raw, of = world.raw, world.keys.of
+    outbox = await raw.xrange(world.keys.outbox)
+    assert partition["outbox"] == [[identifier.decode(), entry[b"change"].decode()] for identifier, entry in outbox]
+    for kind in ("spec", "verdicts", "times"):
+        stored = await raw.hgetall(of(kind, KEY))
+        assert benchmark[kind] == {name.decode(): value.decode() for name, value in stored.items()}, kind
+    for kind in STRINGS:
+        assert b64decode(benchmark["strings"][kind]) == (await raw.get(of(kind, KEY)) or b""), kind
+    columns = [await raw.get(world.keys.score(KEY, k)) or b"" for k in range(len(benchmark["scores"]))]
+    assert [b64decode(codes) for codes in benchmark["scores"]] == columns
+    assert len(columns) == 8 == len((await raw.get(of("models", KEY))).splitlines())
+
+    fetch = Connection.fetch
+
+    async def another_order(connection, calls):
+        """As a server that took over in the middle: a part of the fields never comes."""
+        replies = await fetch(connection, calls)
+        return [(0, reply[1]) if call[0] == "HSCAN" else reply for call, reply in zip(calls, replies, strict=True)]
+
+    monkeypatch.setattr(Connection, "fetch", another_order)
+    with pytest.raises(StoreError, match="changed during the export; stop the workers"):
+        await exported()
 
 
 async def test_ended_runs_and_undeclared_repeats_are_loaded(world):

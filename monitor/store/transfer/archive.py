@@ -6,8 +6,8 @@ docs/reference/stored-state.md describes the format for other programs.
 """
 
 import json
-from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator
+from base64 import b64decode
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import IO, Any, Final, TypeVar
@@ -99,24 +99,27 @@ class ArchiveWriter:
         self._file, self._digest, self._lines = file, blake2b(digest_size=16), 0
         self._write(asdict(header))
 
-    def partition(self, line: PartitionLine) -> None:
-        """Write a partition; its benchmarks follow."""
-        self._write(asdict(line))
-
-    def benchmark(self, line: BenchmarkLine) -> None:
-        """Write a benchmark of the last partition."""
-        encoded = {name: _encode(value) for name, value in line.strings.items()}
-        self._write({**vars(line), "strings": encoded, "scores": [_encode(codes) for codes in line.scores]})
+    async def line(self, parts: AsyncIterator[str]) -> None:
+        """Write a line, in parts as they come: a line may be larger than the memory that an export may take."""
+        async for part in parts:
+            self._add(part.encode("ascii"))
+        self._end_line()
 
     def end(self) -> None:
         """Write the last line."""
         self._write({"end": self._lines, "blake2b": self._digest.hexdigest()})
 
     def _write(self, value: dict[str, Any]) -> None:
-        line = dump_json(value).encode("ascii") + b"\n"
-        self._digest.update(line)
+        self._add(dump_json(value).encode("ascii"))
+        self._end_line()
+
+    def _add(self, data: bytes) -> None:
+        self._digest.update(data)
+        self._file.write(data)
+
+    def _end_line(self) -> None:
+        self._add(b"\n")
         self._lines += 1
-        self._file.write(line)
 
 
 def read_archive(file: Iterable[bytes]) -> tuple[ArchiveHeader, Iterator[PartitionLine | BenchmarkLine]]:
@@ -184,7 +187,3 @@ def _parse(line: bytes, number: int) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ArchiveDamaged(f"line {number} is not a JSON object: the file is not an export")
     return data
-
-
-def _encode(data: bytes) -> str:
-    return b64encode(data).decode("ascii")

@@ -8,14 +8,15 @@ from typing import IO, Any, NamedTuple, Self
 
 from monitor.engine.state.delta import Gap, Suspect
 from monitor.retries import RetryPolicy
-from monitor.store.errors import StateRefused, StoreError
-from monitor.store.layout import STRINGS, Keys, check_topic, unpack_contestants
-from monitor.store.load import changed_since, read_suspects
-from monitor.store.server.connection import Calls, Connection, slices
-from monitor.store.transfer.archive import ArchiveHeader, ArchiveWriter, BenchmarkLine, PartitionLine, read_archive
+from monitor.store.errors import StateRefused
+from monitor.store.layout import Keys, check_topic
+from monitor.store.load import read_suspects
+from monitor.store.server.connection import Calls, Connection
+from monitor.store.transfer.archive import ArchiveHeader, ArchiveWriter, read_archive
+from monitor.store.transfer.state_export import export_partition
 from monitor.store.transfer.state_import import StateImport
 from monitor.store.transfer.summary import PartitionSummary, summarize
-from monitor.store.versions import VERSIONS, check_meta, check_versions
+from monitor.store.versions import VERSIONS, check_versions
 
 
 class Position(NamedTuple):
@@ -91,7 +92,7 @@ class Transfer:
         writer = ArchiveWriter(file, ArchiveHeader(self.topic, **VERSIONS))
         count = 0
         for number in numbers:
-            count += await _export_partition(self._connection, self.topic, number, writer)
+            count += await export_partition(self._connection, Keys(self.topic, number), number, writer)
         writer.end()
         return count
 
@@ -133,57 +134,3 @@ class Transfer:
         except BaseException:
             await incoming.undo()
             raise
-
-
-async def _export_partition(connection: Connection, topic: str, number: int, writer: ArchiveWriter) -> int:
-    """Write a partition and its benchmarks; return the number of benchmarks."""
-    keys = Keys(topic, number)
-    meta, benchmarks, relays, outbox = await connection.fetch(
-        [
-            ("HGETALL", keys.meta),
-            ("HGETALL", keys.benchmarks),
-            ("HGETALL", keys.relays),
-            ("XRANGE", keys.outbox, "-", "+"),
-        ]
-    )
-    check_meta(meta, keys.tag, connection.address)
-    waiting = [(identifier.decode(), fields[b"change"].decode()) for identifier, fields in outbox]
-    writer.partition(PartitionLine(number, _texts(meta), _texts(relays), waiting))
-    for key, entry in sorted(benchmarks.items()):
-        writer.benchmark(await _read_benchmark(connection, keys, number, key.decode(), entry))
-    if await changed_since(connection.fetch, keys, meta):
-        raise StoreError(
-            f"partition {number} of {topic} changed during the export; stop the workers (and `watch`), then export again"
-        )
-    return len(benchmarks)
-
-
-async def _read_benchmark(connection: Connection, keys: Keys, number: int, key: str, entry: bytes) -> BenchmarkLine:
-    *born, name = json.loads(entry)
-    spec, verdicts, times, *values = await connection.fetch(
-        [
-            ("HGETALL", keys.of("spec", key)),
-            ("HGETALL", keys.of("verdicts", key)),
-            ("HGETALL", keys.of("times", key)),
-            *(("GET", keys.of(kind, key)) for kind in STRINGS),
-        ]
-    )
-    strings = {kind: data or b"" for kind, data in zip(STRINGS, values, strict=True)}
-    scores: list[bytes] = []
-    for part in slices(range(len(unpack_contestants(strings["models"])))):
-        (columns,) = await connection.fetch([("MGET", *(keys.score(key, k) for k in part))])
-        scores += [column or b"" for column in columns]
-    return BenchmarkLine(
-        partition=number,
-        benchmark=name,
-        born=born,
-        spec=_texts(spec),
-        verdicts=_texts(verdicts),
-        strings=strings,
-        scores=scores,
-        times=_texts(times),
-    )
-
-
-def _texts(fields: Mapping[bytes, bytes]) -> dict[str, str]:
-    return {name.decode(): value.decode() for name, value in fields.items()}

@@ -7,7 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.changes import VerdictChange
 from schemas.events import Spec
-from schemas.report import BenchmarkReport, Conflict, GoalReport, OrderReport, PairReport, Status
+from schemas.names import Name
+from schemas.operations import BoardAction
+from schemas.report import BenchmarkReport, BoardReport, Conflict, GoalReport, OrderReport, PairReport, Status
 
 
 class _Answer(BaseModel):
@@ -48,6 +50,57 @@ class BenchmarkSummary(_Answer):
     order: OrderReport
     rejected: int
     conflicts: int
+    board: BoardReport | None = Field(
+        description="what an operator has done with the board; null while it is as it began"
+    )
+
+
+class BoardSummary(_Answer):
+    """What operators have done with a board, and what it holds."""
+
+    benchmark: str
+    title: str | None = Field(description="the name to show; null for that of the benchmark")
+    state: Literal["open", "archived", "deleted"]
+    since: int = Field(
+        description="offset of the record since which it is in this state; 0 for one that is as it began"
+    )
+    generation: int = Field(description="how often the name was begun: 2 or more after a deletion")
+    note: str | None = Field(description="what a reader of its report has to know")
+    partition: int
+    models: int
+    events: int
+    rejected: int
+
+
+class BoardDetail(BoardSummary):
+    """A board with its declaration."""
+
+    spec: Spec | None = Field(description="null for a board without a declaration, and for a deleted one")
+
+
+class BoardPage(_Answer):
+    """One page of the boards, by name."""
+
+    boards: list[BoardSummary]
+    total: int
+    next_cursor: str | None = Field(description="`cursor` of the next page; null on the last page")
+
+
+class BoardAsked(_Answer):
+    """What to do with a board."""
+
+    board: BoardAction
+    benchmark: Name
+    title: Name | None = Field(None, description="rename: the name to show; null: that of the benchmark")
+
+
+class BoardTaken(_Answer):
+    """A change of a board, in the log."""
+
+    benchmark: str
+    place: str = Field(description="position in the log")
+    in_force: bool = Field(description="whether the log is folded to it, and the board is as asked")
+    board: BoardDetail | None
 
 
 class PairPage(_Answer):

@@ -1,20 +1,45 @@
 """Records by which an operator acts on a benchmark; workers fold them in the order of the log, as they fold events."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 
-from schemas.names import MAX_NAME_LENGTH
+from schemas.names import MAX_NAME_LENGTH, name_fault
+
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
+
+BoardAction = Literal["archive", "restore", "delete", "reopen", "rename"]
+"""What an operator may do with a board."""
+
+BOARD_ACTIONS: Final[tuple[BoardAction, ...]] = get_args(BoardAction)
 
 
 class Release(msgspec.Struct, forbid_unknown_fields=True):
     """Ends the quarantine of a benchmark: its later records count again."""
 
     quarantine: Literal["release"]
-    benchmark: Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
+    benchmark: _Name
+
+
+class BoardChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Archives, restores, deletes, reopens or renames the board of a benchmark.
+
+    Attributes
+    ----------
+    board : str
+        The action.
+    benchmark : str
+    title : str or None
+        The name to show from a rename on; None or the name of the benchmark: no other.
+    """
+
+    board: BoardAction
+    benchmark: _Name
+    title: _Name | None = None
 
 
 _RELEASE = msgspec.json.Decoder(Release)
+_BOARD_CHANGE = msgspec.json.Decoder(BoardChange)
 
 
 def encode_release(benchmark: str) -> bytes:
@@ -26,16 +51,35 @@ def encode_release(benchmark: str) -> bytes:
     return msgspec.json.encode(Release("release", benchmark))
 
 
-def decode_release(record: bytes) -> Release | None:
-    """Decode a record that releases a benchmark; return None for any other.
+def encode_board_change(change: BoardChange) -> bytes:
+    r"""Return the record that changes a board.
 
-    >>> decode_release(encode_release("mmlu")).benchmark
-    'mmlu'
-    >>> decode_release(b'{"benchmark":"mmlu"}')
+    >>> encode_board_change(BoardChange("archive", "mmlu"))
+    b'{"board":"archive","benchmark":"mmlu"}'
     """
-    if b'"quarantine"' not in record:
+    return msgspec.json.encode(change)
+
+
+def decode_operation(record: bytes) -> Release | BoardChange | None:
+    """Decode a record by which an operator acts; return None for any other.
+
+    >>> decode_operation(encode_release("mmlu")).benchmark
+    'mmlu'
+    >>> decode_operation(b'{"board":"rename","benchmark":"mmlu","title":"MMLU"}').title
+    'MMLU'
+    >>> decode_operation(b'{"benchmark":"mmlu"}')
+    >>> decode_operation(b'{"board":"burn","benchmark":"mmlu"}')
+    """
+    decoder: msgspec.json.Decoder[Release] | msgspec.json.Decoder[BoardChange]
+    if b'"quarantine"' in record:
+        decoder = _RELEASE
+    elif b'"board"' in record:
+        decoder = _BOARD_CHANGE
+    else:
         return None
     try:
-        return _RELEASE.decode(record)
+        operation = decoder.decode(record)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
+    names = operation.benchmark, getattr(operation, "title", None)
+    return None if any(name is not None and name_fault(name) for name in names) else operation

@@ -272,6 +272,16 @@ class GoalReport(StrictModel):
     saved_ratio: float | None = Field(description="share of `items_full` that was not run, from 0 to 1")
 
 
+class BoardReport(StrictModel):
+    """What an operator has done with the board of a benchmark."""
+
+    state: Literal["open", "archived"]
+    since: int = Field(description="offset of the record since which it is in this state")
+    generation: int = Field(description="how often the name was begun: 2 or more after a deletion")
+    title: str | None = Field(description="the name to show; null for that of the benchmark")
+    note: str | None = Field(description="what a reader has to know; null where it has only another title")
+
+
 class BenchmarkReport(StrictModel):
     """One benchmark."""
 
@@ -291,6 +301,9 @@ class BenchmarkReport(StrictModel):
     partial: str | None = Field(
         description="which records of the log were deleted before they were folded, so that scores or declarations may be missing; "
         "permanent, and null where there are none"
+    )
+    board: BoardReport | None = Field(
+        description="what an operator has done with the board, by `rankwatch board`; null while it is as it began"
     )
     order: OrderReport
     alpha: float

@@ -32,6 +32,11 @@ JOINED: Final = "which models join, and when, does not depend on their scores"
 REDECLARED: Final = "the new declaration was not chosen because of the scores"
 """What a verdict under a later version of the declaration also assumes, unless all it declares is the published size."""
 
+BEGUN_AGAIN: Final = "the earlier board of this name was not deleted because of its scores"
+"""What a verdict of a board also assumes whose name was deleted and begun again."""
+
+DELETED: Final = "the board was deleted"
+
 ORDERED: Final = "their order comes from the committed seed"
 """What it assumes that a pair is settled before that is certain."""
 
@@ -79,6 +84,7 @@ def assumption(
     listed: bool = False,
     joined: str | None = None,
     redeclared: bool = False,
+    begun_again: bool = False,
     repeated: bool = False,
     rescored: bool = False,
     ignored: bool = False,
@@ -96,6 +102,8 @@ def assumption(
         What is assumed of the models that join, from `joining`.
     redeclared : bool
         Whether the declaration may have been chosen because of the scores.
+    begun_again : bool
+        Whether an earlier board of the name was deleted.
     repeated : bool
         Whether a score is the mean of several repeats.
     rescored : bool
@@ -115,7 +123,14 @@ def assumption(
         of_items = _items_read(items)
     if of_items is None:
         return None
-    others = (joined, True), (REDECLARED, redeclared), (REPEATED, repeated), (RESCORED, rescored), (IGNORED, ignored)
+    others = (
+        (joined, True),
+        (REDECLARED, redeclared),
+        (BEGUN_AGAIN, begun_again),
+        (REPEATED, repeated),
+        (RESCORED, rescored),
+        (IGNORED, ignored),
+    )
     return ", and that ".join([of_items, *(text for text, holds in others if holds and text)])
 
 

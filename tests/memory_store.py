@@ -20,6 +20,10 @@ class MemoryStore:
         self.state.counters = dict(delta.counters)
         suspects = {each.benchmark: each for each in self.state.suspects} | delta.suspects
         self.state.suspects = [each for each in suspects.values() if not each.clear]
+        entries = {each.benchmark: each for each in self.state.boards} | delta.boards
+        self.state.boards = [each for each in entries.values() if not each.clear]
+        deleted = {each.name for each in delta.deleted}
+        self.state.benchmarks = [b for b in self.state.benchmarks if b.name not in deleted]
         known = {b.name: b for b in self.state.benchmarks}
         for change in delta.benchmarks:
             stored = known.get(change.name)

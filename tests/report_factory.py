@@ -100,6 +100,7 @@ def benchmark(pairs=None, models=None, **fields):
         "unranked": 0,
         "incomplete": None,
         "partial": None,
+        "board": None,
         "rejected": 0,
         "order": OrderReport(policy="trusted", suspect=False, reason=None),
         "alpha": 0.05,

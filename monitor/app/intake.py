@@ -17,6 +17,7 @@ from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.serve.api.intake import IntakeError, Submission
 from monitor.serve.log_position import format_offsets
 from schemas.events import Ended, EventFields
+from schemas.operations import encode_board_change
 
 _log = structlog.get_logger()
 
@@ -50,10 +51,12 @@ class FileIntake:
     async def append(self, submission: Submission) -> str:
         """Append the request; return its end offset."""
         declarations = [*self._defaults(submission), *_declared(submission)]
+        if submission.board is not None:
+            record = encode_board_change(submission.board)
+        else:
+            record = _packed(submission.events, declarations, submission.ended, submission.producer)
         try:
-            end = await self._log.append(
-                [_packed(submission.events, declarations, submission.ended, submission.producer)]
-            )
+            end = await self._log.append([record])
         except OSError as error:
             _log.error("the log accepted no events", reason=str(error))
             raise IntakeError(
@@ -166,6 +169,8 @@ def _messages(submission: Submission) -> Iterator[tuple[str, bytes]]:
             yield from ((name, value) for value in _split(events[start : start + _MESSAGE_EVENTS]))
     for ended in submission.ended:
         yield ended.ended, ended.model_dump_json(exclude_none=True).encode()
+    if submission.board is not None:
+        yield submission.board.benchmark, encode_board_change(submission.board)
 
 
 def _split(events: Sequence[EventFields]) -> Iterator[bytes]:

@@ -57,6 +57,8 @@ class PartitionReader(FoldedPartition):
         """Fold a chunk that begins where the state ends; return False if the store has another record in it."""
         delta = await self._fold(chunk)
         record_commit(self.commit_times, delta, time.time())
+        for deleted in delta.deleted:
+            self._changed.pop(deleted.name, None)
         self._changed |= {benchmark.name: delta.off for benchmark in delta.benchmarks if benchmark.changes}
         self._unconfirmed.append(chunk._replace(origins=None, keys=None))  # these keep whole messages in memory
         self._unconfirmed_bytes += sum(map(len, chunk.records))

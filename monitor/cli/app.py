@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from monitor.cli.board import board
 from monitor.cli.config import config
 from monitor.cli.demo import demo
 from monitor.cli.doctor import doctor
@@ -34,6 +35,7 @@ PANELS: Final[dict[str, dict[str, Any]]] = {
         "serve": serve,
         "send": send,
         "doctor": doctor,
+        "board": board,
         "quarantine": quarantine,
         "state": state,
         "token": token,

@@ -148,6 +148,7 @@ def _parse_epoch(text: str | None, destination: _Destination, *, inherit: bool) 
 
 
 def _destination(to: str, settings: "Settings", token_file: Path | None, *, packed: bool) -> _Destination:
+    from monitor.cli.shared.bearer import bearer_token
     from monitor.logs.kafka_settings import split_url
     from monitor.send.http import checked_url, newest_epochs
     from schemas.text import mask_url, shorten
@@ -157,7 +158,7 @@ def _destination(to: str, settings: "Settings", token_file: Path | None, *, pack
         if scheme in {"http", "https"}:
             if packed:
                 stop("--packed is for topics; over HTTP each request carries many events already", USAGE)
-            url, token = checked_url(to), _token(settings, token_file)
+            url, token = checked_url(to), bearer_token(settings, token_file)
             refused: dict[str, int] = {}
             return _Destination(
                 url, lambda: _http(url, token, refused), lambda name: newest_epochs(url, token, name), refused
@@ -172,17 +173,6 @@ def _destination(to: str, settings: "Settings", token_file: Path | None, *, pack
         )
     topic = url_topic or settings.topic
     return _Destination(f"kafka://{addresses}/{topic}", lambda: _kafka(addresses, topic, settings))
-
-
-def _token(settings: "Settings", file: Path | None) -> str | None:
-    if file is None:
-        return settings.token.get_secret_value() if settings.token else None
-    try:
-        return file.read_text().strip()
-    except OSError as error:
-        stop(f"--token-file: {file_error(error, file)}", USAGE)
-    except UnicodeDecodeError:
-        stop(f"--token-file: {file} is not a text file", USAGE)
 
 
 @asynccontextmanager

@@ -54,7 +54,10 @@ def create(
 
     now = datetime.now(UTC)
     if not scope:
-        stop("the token may do nothing; give --scope read, read:GLOB, write:GLOB, declare:GLOB or admin", USAGE)
+        stop(
+            "the token may do nothing; give --scope read, read:GLOB, write:GLOB, declare:GLOB, manage:GLOB or admin",
+            USAGE,
+        )
     ending = _time(expires, now)
     try:
         secret, token = new_token(name, scope, now, ending)

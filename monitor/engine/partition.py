@@ -13,14 +13,26 @@ from monitor.engine.chunk import Chunk, EventBatch
 from monitor.engine.columns import ItemColumns
 from monitor.engine.declarations import redeclare, refusal, under_version
 from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
+from monitor.engine.latch.changes import withdraw
 from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault, exceeds
 from monitor.engine.slices import Pace, Slices, Whole, run_slices
 from monitor.engine.state.benchmark import Benchmark
-from monitor.engine.state.delta import BenchmarkDelta, DeadLetter, Delta, Gap, Misrouted, Source, StoredState
+from monitor.engine.state.boards import Boards
+from monitor.engine.state.delta import (
+    BenchmarkDelta,
+    DeadLetter,
+    DeletedBoard,
+    Delta,
+    Gap,
+    Misrouted,
+    Source,
+    StoredState,
+)
 from monitor.engine.state.keys import record_digest
 from monitor.engine.state.quarantine import Quarantine, crash_reason
 from monitor.engine.state.restore import restore_benchmark
 from monitor.engine.steps import (
+    BoardChanged,
     Declared,
     Decoder,
     FileLine,
@@ -41,6 +53,9 @@ _AT_ONCE: Final = 2_000
 
 _BYTES_AT_ONCE: Final = 500_000
 """The same, of records that hold many events."""
+
+_WITHDRAWN_AT_ONCE: Final = 100
+"""Verdicts that a deletion withdraws in one slice."""
 
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
 _LATER_FIELDS: Final[dict[str, Any]] = {"goal": None, "aliases": {}, "missing": "worst", "version": 1}
@@ -75,6 +90,8 @@ class Partition:
         """The benchmarks that are set aside, and those with unreadable records."""
         self.columns = ItemColumns()
         """The item lists of the last run messages."""
+        self.boards = Boards()
+        """The boards that are archived, deleted, begun again or renamed."""
 
     @classmethod
     def restore(
@@ -92,6 +109,9 @@ class Partition:
         self.quarantine = Quarantine(stored.suspects)
         for suspect in self.quarantine:
             self._note_quarantine(suspect.benchmark)
+        self.boards = Boards(stored.boards)
+        for entry in self.boards:
+            self._note_board(entry.benchmark)
         return self
 
     def fold(self, chunk: Chunk) -> Delta:
@@ -169,6 +189,13 @@ class Partition:
         suspect = self.quarantine.of(name)
         if benchmark is not None and benchmark.quarantine != suspect:
             benchmark.quarantine = suspect
+            benchmark.revision += 1
+
+    def _note_board(self, name: str) -> None:
+        """Let a benchmark show what was done with its board."""
+        benchmark, entry = self.benchmarks.get(name), self.boards.of(name)
+        if benchmark is not None and benchmark.board != entry:
+            benchmark.board, benchmark.generation = entry, 1 if entry is None else entry.generation
             benchmark.revision += 1
 
     def fold_events(
@@ -259,13 +286,16 @@ class _Folding:
                 yield from self._end_runs(step)
                 yield True
             case Unreadable(letter, benchmark):
-                if benchmark is not None:
+                if benchmark is not None and self.partition.boards.refusal(benchmark) is None:
                     self.partition.quarantine.unreadable(benchmark, letter.offset)
                 self.take_letter(letter)
             case DeadLetter():
                 self.take_letter(step)
             case Released(benchmark):
                 self.partition.quarantine.release(benchmark)
+            case BoardChanged():
+                yield from self._change_board(step)
+                yield True
             case _:
                 self._note(step)
 
@@ -335,6 +365,9 @@ class _Folding:
     def _benchmark(self, name: str) -> Benchmark | Fault:
         """Return a benchmark, new if need be, or why there can be none of that name."""
         partition = self.partition
+        refusal = partition.boards.refusal(name)
+        if refusal is not None:
+            return refusal
         benchmark = partition.benchmarks.get(name)
         if benchmark is not None:
             return benchmark
@@ -346,6 +379,7 @@ class _Folding:
             return fault
         benchmark = partition.benchmarks[name] = Benchmark(name)
         benchmark.gaps = partition.gaps
+        partition._note_board(name)  # noqa: SLF001 - one with its partition
         return benchmark
 
     def touch(self, benchmark: Benchmark) -> BenchmarkDelta:
@@ -387,14 +421,46 @@ class _Folding:
         """End runs, or reject the record if there are none."""
         yield from self.flush()
         benchmark = self.partition.benchmarks.get(step.ended.ended)
+        fault: Fault | None = self.partition.boards.refusal(step.ended.ended)
         if benchmark is None:
-            fault: Fault | None = no_runs(step.ended.ended)
-        else:
+            fault = fault or no_runs(step.ended.ended)
+        elif fault is None:
             delta = self.touch(benchmark)
             fault = end_runs(benchmark, step.ended, (step.offset, step.place), delta, self.cells[benchmark.name])
         if fault is not None:
             raw = step.ended.model_dump_json(exclude_none=True).encode()
             self.take_letter(dead_letter(fault, step.offset, step.place, raw, self._file(step.offset)))
+
+    def _change_board(self, step: BoardChanged) -> Slices[None]:
+        """Archive, restore, delete, reopen or rename a board, or reject the record if its state does not allow that."""
+        yield from self.flush()
+        change, partition = step.change, self.partition
+        benchmark = partition.benchmarks.get(change.benchmark)
+        fault = partition.boards.fault(change, exists=benchmark is not None)
+        if fault is not None:
+            self.take_letter(dead_letter(fault, step.offset, 0, step.record))
+            return
+        decided = 0
+        if change.board == "delete":
+            assert benchmark is not None
+            decided = yield from self._delete(benchmark, step.offset)
+        partition.boards.apply(change, step.offset, decided)
+        partition._note_board(change.benchmark)  # noqa: SLF001 - one with its partition
+
+    def _delete(self, benchmark: Benchmark, offset: int) -> Slices[int]:
+        """Withdraw the verdicts of a benchmark and drop it; return the number of family-wise decisions that held."""
+        delta, decided = self.touch(benchmark), 0
+        batch = EventBatch(benchmark.name, [], [offset], [0])
+        for count, family_wise in enumerate(withdraw(benchmark, batch, delta), start=1):
+            decided = family_wise
+            if count % _WITHDRAWN_AT_ONCE == 0:
+                yield True
+        name, partition = benchmark.name, self.partition
+        del partition.benchmarks[name], self.deltas[name], self.cells[name], self.widths[name]
+        partition.usage = partition.usage.plus(usage_of(benchmark), -1)
+        partition.quarantine.release(name)
+        self.delta.deleted.append(DeletedBoard(benchmark.key, name, len(benchmark.contestants), delta.changes))
+        return decided
 
     def _file(self, offset: int) -> FileLine | None:
         """Return the file that a record of the log was read from; a span holds no line of its events."""
@@ -437,6 +503,8 @@ class _Folding:
         for name in self.delta.suspects:
             self.partition._note_quarantine(name)  # noqa: SLF001 - one with its partition
         self.delta.quarantine = bool(self.partition.quarantine)
+        self.delta.boards = self.partition.boards.changed()
+        self.delta.has_boards = bool(self.partition.boards)
         self.delta.dead_letters.sort(key=lambda letter: (letter.offset, letter.index))
         self.partition.off = self.delta.off
         return self.delta

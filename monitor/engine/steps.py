@@ -12,7 +12,7 @@ from monitor.engine.state.delta import DeadLetter, Misrouted, Source
 from schemas.decode import Decoded, Fault, check_object, decode_converted, decode_message, decode_records, read_object
 from schemas.events import Declaration, Ended, EventFields
 from schemas.names import name_fault
-from schemas.operations import decode_release
+from schemas.operations import BoardChange, Release, decode_operation
 from schemas.packed import decode_packed, decode_packed_loosely
 from schemas.runs import RunFields, decode_run, decode_run_loosely
 
@@ -74,6 +74,14 @@ class Released(NamedTuple):
     benchmark: str
 
 
+class BoardChanged(NamedTuple):
+    """A change of a board by an operator, its place in the log, and its record."""
+
+    change: BoardChange
+    offset: int
+    record: bytes
+
+
 Step = (
     EventBatch
     | Declared
@@ -85,6 +93,7 @@ Step = (
     | SpanSkipped
     | Republished
     | Released
+    | BoardChanged
 )
 
 
@@ -209,13 +218,15 @@ class Decoder:
         """Decode a record of one event, declaration or end of runs, or one by which an operator acts."""
         record, offset = chunk.records[k], chunk.offsets[k]
         decoded = contained(decode_message, record)
-        release = decode_release(record) if isinstance(decoded, Fault) else None
-        if release is None:
+        operation = decode_operation(record) if isinstance(decoded, Fault) else None
+        if operation is None:
             yield from self._one(decoded, offset, 0, record, key=_key(chunk, k))
-        elif self._is_ours is not None and not self._is_ours(release.benchmark):
-            yield self._misrouted(offset, release.benchmark, record)
+        elif self._is_ours is not None and not self._is_ours(operation.benchmark):
+            yield self._misrouted(offset, operation.benchmark, record)
+        elif isinstance(operation, Release):
+            yield Released(operation.benchmark)
         else:
-            yield Released(release.benchmark)
+            yield BoardChanged(operation, offset, record)
 
     def _one(
         self,

@@ -72,6 +72,8 @@ def notes(document: ReportDocument) -> list[str]:
     warnings = []
     if b.partial is not None:
         warnings.append(f"This benchmark may be partial: {b.partial}.")
+    if b.board is not None and b.board.note is not None:
+        warnings.append(f"{b.board.note[0].upper()}{b.board.note[1:]}.")
     warning = header.order_warning(b)
     if warning is not None:
         warnings.append(f"Order of arrival: {warning}.")

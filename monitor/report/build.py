@@ -20,7 +20,7 @@ from monitor.report.result import result_report
 from monitor.report.sentences import order_reason, partial
 from monitor.report.standings import count_undecided, count_unresolved, model_reports, shared_means
 from monitor.report.weights import weights_report
-from schemas.report import BenchmarkReport, OrderReport, Report, Summary
+from schemas.report import BenchmarkReport, BoardReport, OrderReport, Report, Summary
 
 Which = Literal["adjacent", "all"]
 
@@ -89,6 +89,7 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
         unranked=_unranked(benchmark),
         incomplete=benchmark.incomplete or None,
         partial=partial(benchmark),
+        board=board_report(benchmark),
         order=order_report(benchmark, asserted=table.asserted, rests_on_ends=table.rests_on_ends),
         alpha=benchmark.spec.alpha,
         power=benchmark.spec.power,
@@ -110,6 +111,20 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
         pairs=rows + (superseded_rows(benchmark) if pairs == "all" else []),
     )
     return ReportView(report, table)
+
+
+def board_report(benchmark: Benchmark) -> BoardReport | None:
+    """Report what an operator has done with the board; None while it is as it began."""
+    entry = benchmark.board
+    if entry is None or entry.state == "deleted":
+        return None
+    return BoardReport(
+        state=entry.state,
+        since=entry.since,
+        generation=entry.generation,
+        title=entry.title or None,
+        note=entry.note,
+    )
 
 
 def _unranked(benchmark: Benchmark) -> int:

@@ -146,6 +146,7 @@ def compare_with_margin(
             None if spec.items else table.assumed_items,
             listed=spec.item_ids is not None,
             redeclared=benchmark.redeclared,
+            begun_again=benchmark.generation > 1,
             ignored=bool(table.ignored[at] > 0),
         ),
         noise=None if split is None else noise_sentence(split),

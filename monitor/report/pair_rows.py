@@ -239,6 +239,7 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
                 listed=benchmark.spec.item_ids is not None,
                 joined=None if sides["anytime_family"][r] is None and columns["status"][r] != "equivalent" else joined,
                 redeclared=benchmark.redeclared,
+                begun_again=benchmark.generation > 1,
                 repeated=repeated,
                 rescored=max(epochs) > 0,
                 ignored=ignored[r] > 0,

@@ -191,6 +191,32 @@ def _detail(answer: bytes) -> str:
     return shorten(text, _DETAIL_LENGTH)
 
 
+def call(
+    url: str, token: str | None, method: str, path: str, body: object = None, *, what: str
+) -> tuple[bytes, http.client.HTTPMessage]:
+    """Ask a server for something below ``/api/v1``, `what` in the words of an error; return the answer and its headers.
+
+    Raises
+    ------
+    DeliveryError
+        If the server does not answer, or answers with an error.
+    """
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    data = None
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+        data = json.dumps(body).encode()
+    request = Request(f"{checked_url(url)}/api/v1/{path}", data, headers, method=method)  # noqa: S310 - checked
+    try:
+        with urlopen(request, timeout=_TIMEOUT_SECONDS) as response:  # noqa: S310 - checked
+            return response.read(), response.headers
+    except HTTPError as error:
+        remedy = _REMEDIES.get(error.code, "") if error.code != HTTPStatus.NOT_FOUND else ""
+        raise DeliveryError(f"{url}: {what}: {_detail(error.read())}{remedy}") from error
+    except (OSError, http.client.HTTPException) as error:
+        raise DeliveryError(f"{url}: {what}: no answer; check that it runs, and the address") from error
+
+
 def newest_epochs(url: str, token: str | None, benchmark: str) -> dict[str, int]:
     """Ask a server for the newest epoch of each model of a benchmark; empty for a benchmark without events there.
 

@@ -14,6 +14,7 @@ from monitor.serve.access.control import AccessControl
 from monitor.serve.access.limits import ClientLimits
 from monitor.serve.access.routes import caller_routes
 from monitor.serve.access.rules import AccessRules, require_all
+from monitor.serve.api.board_routes import board_routes
 from monitor.serve.api.body_reader import BodyReader
 from monitor.serve.api.change_routes import change_routes
 from monitor.serve.api.intake import Intake, ReadOnlyIntake
@@ -115,9 +116,9 @@ def make_application(
     web.include_router(view_routes(readable, low_coverage))
     web.include_router(run_routes(readable))
     web.include_router(change_routes(readable, watcher))
-    web.include_router(
-        write_routes(reports, intake or ReadOnlyIntake(), WriteRules(BodyReader(body_bytes), limits, audit))
-    )
+    writes = intake or ReadOnlyIntake(), WriteRules(BodyReader(body_bytes), limits, audit)
+    web.include_router(write_routes(reports, *writes))
+    web.include_router(board_routes(reports, *writes))
     return web
 
 

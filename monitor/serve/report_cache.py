@@ -13,7 +13,7 @@ from monitor.background import in_background
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import pair_count, pair_members
-from monitor.report.build import Which, order_report, table_view
+from monitor.report.build import Which, board_report, order_report, table_view
 from monitor.report.live_pairs import LivePairs
 from monitor.report.metrics_view import MetricsView, metrics_view
 from monitor.report.tie_bands import TieBands, tie_bands
@@ -185,7 +185,7 @@ class ReportCache:
             return None
         return self._keep(
             self._reports,
-            (name, pairs),
+            (name, pairs, benchmark.board),  # an archive is shown at once
             benchmark,
             lambda: table_view(self._live_pairs(benchmark).table, pairs).report,
             _REPORT_COOLDOWN,
@@ -202,7 +202,9 @@ class ReportCache:
             table = self._live_pairs(benchmark).table
             return table_view(table, "adjacent").report, tie_bands(table, low_coverage)
 
-        return self._keep(self._reports, (name, "board"), benchmark, compute, _REPORT_COOLDOWN, _MAX_REPORTS)
+        return self._keep(
+            self._reports, (name, "board", benchmark.board), benchmark, compute, _REPORT_COOLDOWN, _MAX_REPORTS
+        )
 
     def report(self, pairs: Which = "adjacent") -> Report:
         """Return the report of every benchmark, by name."""
@@ -299,6 +301,7 @@ def _summary(benchmark: Benchmark) -> BenchmarkSummary:
         order=order_report(benchmark),
         rejected=benchmark.counters["rejected"],
         conflicts=benchmark.counters["conflicts"],
+        board=board_report(benchmark),
     )
 
 

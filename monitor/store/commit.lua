@@ -7,7 +7,8 @@
 --
 -- Commands:
 --   HSET k field value ...      SET k value
---   HSETNX k field value
+--   HSETNX k field value        HDEL k field
+--   DEL k                       of any type
 --   CELLS k runs bytes          SETRANGE by ranges: (key, byte offset, byte length) as uint32 each; then the bytes of all ranges
 --   LATCH k entries bytes       on the stream k: entries are (hash key, field length, id length, value length) as uint32 each;
 --                               a field that its hash lacks, or has with this value, is set, and added to the stream under its id
@@ -21,15 +22,16 @@ local MAX_STRING = 536870912
 local SLICE = 1000
 local FIRST = 6
 
-local TYPES = {HSET = 'hash', HSETNX = 'hash', SET = 'string', CELLS = 'string', LATCH = 'stream'}
+local TYPES = {HSET = 'hash', HSETNX = 'hash', HDEL = 'hash', DEL = 'any', SET = 'string', CELLS = 'string', LATCH = 'stream'}
 local WRITES = {
-  HSET = {{'HSET', 'f', 'v'}}, HSETNX = {{'HSETNX', 'f', 'v'}}, SET = {{'SET', 'v'}},
+  HSET = {{'HSET', 'f', 'v'}}, HSETNX = {{'HSETNX', 'f', 'v'}}, HDEL = {{'HDEL', 'f'}}, DEL = {{'DEL'}}, SET = {{'SET', 'v'}},
   CELLS = {{'SETRANGE', '0', 'v'}}, LATCH = {{'HSETNX', 'f', 'v'}, {'XADD', '*', 'f', 'v'}},
 }
 
 local type_of = {}
 local function check_type(key, wanted)
   if not KEYS[key] then return 'a command names key ' .. tostring(key) .. ', which was not declared' end
+  if wanted == 'any' then return end
   if not type_of[key] then
     local found = redis.call('TYPE', KEYS[key]).ok
     type_of[key] = found == 'none' and wanted or found
@@ -67,6 +69,14 @@ end
 
 function check.HSETNX(key, first, count)
   if count ~= 2 then return 'HSETNX takes a field and a value' end
+end
+
+function check.HDEL(key, first, count)
+  if count ~= 1 then return 'HDEL takes a field' end
+end
+
+function check.DEL(key, first, count)
+  if count ~= 0 then return 'DEL takes no argument' end
 end
 
 function check.SET(key, first, count)
@@ -113,6 +123,8 @@ function run.HSET(key, first, count)
 end
 
 function run.HSETNX(key, first) redis.call('HSETNX', KEYS[key], ARGV[first], ARGV[first + 1]) end
+function run.HDEL(key, first) redis.call('HDEL', KEYS[key], ARGV[first]) end
+function run.DEL(key) redis.call('DEL', KEYS[key]) end
 function run.SET(key, first) redis.call('SET', KEYS[key], ARGV[first]) end
 
 function run.CELLS(key, first)

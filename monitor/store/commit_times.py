@@ -23,6 +23,8 @@ class CommitTimes:
 
 def record_commit(times: dict[str, CommitTimes], delta: Delta, at: float) -> None:
     """Record the time of a commit in every benchmark it changed; a verdict change keeps its first time."""
+    for deleted in delta.deleted:
+        times.pop(deleted.name, None)
     for changed in delta.benchmarks:
         benchmark = times.setdefault(changed.name, CommitTimes())
         benchmark.last = at

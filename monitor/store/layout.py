@@ -8,7 +8,8 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
                                    source:<digest of path> (JSON: path, generation, position, prefix, line),
                                    last (JSON: offset and digest of the last folded record), origin:<partition> (JSON),
                                    gaps (JSON: [partition, start, end] of records that were gone before they were folded),
-                                   quarantine:<b> (JSON: the fields of `Suspect`; empty where it has ended)
+                                   quarantine:<b> (JSON: the fields of `Suspect`; empty where it has ended),
+                                   board:<b> (JSON: the fields of `BoardEntry`; empty for a board that is as it began)
 ``:benchmarks``            HASH    <b> -> JSON [off of the first chunk, place in that chunk, name]
 ``:spec:<b>``              HASH    name, off, seal (JSON, see `monitor.store.seal`), spec (JSON), width, counters (JSON),
                                    finding (JSON, see `OrderFinding`),

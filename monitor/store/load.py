@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.delta import Gap, PairSnapshot, Source, StoredBenchmark, StoredState, Suspect
+from monitor.engine.state.delta import BoardEntry, Gap, PairSnapshot, Source, StoredBenchmark, StoredState, Suspect
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused
@@ -205,6 +205,7 @@ def _decode_state(
         last=parse_last(meta.get(b"last")),
         gaps=parse_gaps(meta.get(b"gaps")),
         suspects=read_suspects(meta),
+        boards=read_boards(meta),
         counters=json.loads(meta.get(b"counters", b"{}")),
     )
     return LoadedState(state, seal)
@@ -330,6 +331,12 @@ def read_suspects(meta: Mapping[bytes, bytes]) -> list[Suspect]:
     """Return the benchmarks that are set aside or have unreadable records, from the fields of ``:meta``."""
     entries = sorted((name, value) for name, value in meta.items() if value and name.startswith(b"quarantine:"))
     return [Suspect(*json.loads(value)) for _, value in entries]
+
+
+def read_boards(meta: Mapping[bytes, bytes]) -> list[BoardEntry]:
+    """Return the boards that are not as they began, from the fields of ``:meta``."""
+    entries = sorted((name, value) for name, value in meta.items() if value and name.startswith(b"board:"))
+    return [BoardEntry(*json.loads(value)) for _, value in entries]
 
 
 def parse_gaps(value: bytes | None) -> list[Gap]:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.delta import WITHOUT_QUARANTINE, BenchmarkDelta, Delta
+from monitor.engine.state.delta import BenchmarkDelta, DeletedBoard, Delta, state_version
 from monitor.engine.state.keys import benchmark_key
-from monitor.store.layout import Keys, code_type, dump_json, pack_lines
+from monitor.store.layout import STRINGS, Keys, code_type, dump_json, pack_lines
 from monitor.store.seal import FIELD, BenchmarkSeal, PartitionSeal
 from monitor.store.versions import VERSIONS
 
@@ -40,6 +40,8 @@ class ScriptCall:
 def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) -> ScriptCall:
     """Return the call that writes a delta and its commit time (0: none), guarded by the partition's offset; the seal is updated."""
     call = ScriptCall(keys.meta)
+    for deleted in delta.deleted:
+        _delete_board(call, keys, deleted, seal)
     for place, benchmark in enumerate(delta.benchmarks):
         entry = {benchmark.key: dump_json([delta.off, place, benchmark.name])}
         call.add("HSETNX", keys.benchmarks, *chain.from_iterable(entry.items()))
@@ -47,7 +49,7 @@ def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) 
         _add_benchmark(call, keys, benchmark, seal.benchmarks.setdefault(benchmark.key, BenchmarkSeal()), at)
         for field in benchmark.changes if at else ():
             call.add("HSETNX", keys.of("times", benchmark.key), field, repr(at))
-    _add_changes(call, keys, delta.benchmarks, seal)
+    _add_changes(call, keys, delta, seal)
     for benchmark in delta.benchmarks:
         digests = dump_json(seal.benchmarks[benchmark.key].digests())
         call.add("HSET", keys.of("spec", benchmark.key), FIELD, digests)
@@ -60,11 +62,14 @@ def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) 
 
 def _meta(delta: Delta) -> dict[str, Argument]:
     """Return the changed fields of ``:meta``, without their digests."""
-    meta: dict[str, Argument] = {**VERSIONS}
-    if not delta.quarantine:
-        meta["state_version"] = WITHOUT_QUARANTINE
+    meta: dict[str, Argument] = {
+        **VERSIONS,
+        "state_version": state_version(quarantine=delta.quarantine, boards=delta.has_boards),
+    }
     for name, suspect in delta.suspects.items():
         meta[f"quarantine:{benchmark_key(name)}"] = "" if suspect.clear else dump_json(suspect)
+    for name, entry in delta.boards.items():
+        meta[f"board:{benchmark_key(name)}"] = "" if entry.clear else dump_json(entry)
     if delta.counters:
         meta["counters"] = dump_json(delta.counters)
     for path, source in delta.sources.items():
@@ -76,6 +81,17 @@ def _meta(delta: Delta) -> dict[str, Argument]:
     for partition, origin in delta.origins.items():
         meta[f"origin:{partition}"] = dump_json(origin)
     return meta
+
+
+def _delete_board(call: ScriptCall, keys: Keys, deleted: DeletedBoard, seal: PartitionSeal) -> None:
+    """Delete the keys of a board, ahead of what the chunk writes under the same name."""
+    seal.names.remove(deleted.key)
+    seal.benchmarks.pop(deleted.key, None)
+    call.add("HDEL", keys.benchmarks, deleted.key)
+    for kind in ("spec", "verdicts", "times", "pairs", *STRINGS):
+        call.add("DEL", keys.of(kind, deleted.key))
+    for contestant in range(deleted.contestants):
+        call.add("DEL", keys.score(deleted.key, contestant))
 
 
 def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: BenchmarkSeal, at: float) -> None:
@@ -170,15 +186,22 @@ def _add_cells(
     call.add("CELLS", call.keys[int(index[0]) - 1], ranges.tobytes(), code.astype(code_type(delta.width)).tobytes())
 
 
-def _add_changes(call: ScriptCall, keys: Keys, deltas: list[BenchmarkDelta], seal: PartitionSeal) -> None:
+def _add_changes(call: ScriptCall, keys: Keys, delta: Delta, seal: PartitionSeal) -> None:
     """Put the verdict changes of all benchmarks on the outbox, sorted by id as a stream requires."""
     changes = []
-    for delta in deltas:
-        if delta.changes:
-            key = call.key(keys.of("verdicts", delta.key))
-            new = [(order, key, field.encode(), text) for order, field, text in delta.changes.entries()]
-            seal.benchmarks[delta.key].verdicts.set({field: text for *_, field, text in new}, once=True)
+    for benchmark in delta.benchmarks:
+        if benchmark.changes:
+            key = call.key(keys.of("verdicts", benchmark.key))
+            new = [(order, key, field.encode(), text) for order, field, text in benchmark.changes.entries()]
+            seal.benchmarks[benchmark.key].verdicts.set({field: text for *_, field, text in new}, once=True)
             changes += new
+    withdrawn = []
+    for place, deleted in enumerate(delta.deleted):
+        if deleted.changes:
+            # The outbox still gets what a deleted board brought; the table that the script needs for it ends with the call.
+            withdrawn.append(keys.of("withdrawn", f"{deleted.key}:{place}"))
+            key = call.key(withdrawn[-1])
+            changes += [(order, key, field.encode(), text) for order, field, text in deleted.changes.entries()]
     if not changes:
         return
     entries, body = [], []
@@ -187,3 +210,5 @@ def _add_changes(call: ScriptCall, keys: Keys, deltas: list[BenchmarkDelta], sea
         entries.append((key, *map(len, texts)))
         body += texts
     call.add("LATCH", keys.outbox, np.array(entries, "<u4").tobytes(), b"".join(body))
+    for table in withdrawn:
+        call.add("DEL", table)

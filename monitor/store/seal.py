@@ -83,6 +83,10 @@ class FieldHashes:
             new = self._hashes[field] = field_hash(field, value)
             self.sum = (self.sum + new - (old or 0)) & _WHOLE
 
+    def remove(self, name: str) -> None:
+        """Remove a field, if it exists."""
+        self.sum = (self.sum - self._hashes.pop(name.encode(), 0)) & _WHOLE
+
 
 class BenchmarkSeal:
     """The digests of one benchmark: computed from what was loaded, or updated with what is written.

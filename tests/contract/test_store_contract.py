@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 from base64 import b64decode
+from collections import Counter
 from contextlib import asynccontextmanager
 from itertools import count
 
@@ -32,7 +33,7 @@ from monitor.store.server.connection import Connection
 from monitor.store.server.embedded import EmbeddedValkey
 from monitor.store.transfer import state_export
 from monitor.store.transfer.transfer import Transfer
-from schemas.operations import encode_release
+from schemas.operations import BoardChange, encode_board_change, encode_release
 from tests.memory_store import MemoryStore
 from tests.store_model import NAMES, Evaluation, LossyProxy, one_row, short_directory, verdict
 from tests.stored_state import reports_and_changes, runs_and_repeats
@@ -248,6 +249,72 @@ async def test_an_export_in_parts_has_every_byte_and_none_is_omitted(world, tmp_
     monkeypatch.setattr(Connection, "fetch", another_order)
     with pytest.raises(StoreError, match="changed during the export; stop the workers"):
         await exported()
+
+
+async def test_boards_are_loaded_moved_and_leave_no_key_behind(world, tmp_path):
+    """After each record the state is loaded from the server, and comes to what one fold of the whole log comes to."""
+    store = await world.store()
+    scores = [
+        b'{"benchmark":"%s","item_id":"%d","model":"%s","score":%d}' % (name, k, model, model == b"a")
+        for name in (b"one", b"two")
+        for k in range(30)
+        for model in (b"a", b"b")
+    ]
+    declared = [b'{"declare":"one","items":30}', b'{"declare":"two","items":30}']
+    changes = [
+        encode_board_change(BoardChange(action, name))
+        for action, name in (("archive", "two"), ("delete", "one"), ("reopen", "one"))
+    ]
+    again = [b'{"declare":"one","items":30}', *scores[:60]]
+    records = [*declared, *scores, *changes, *again, encode_board_change(BoardChange("delete", "one"))]
+    whole, parts, letters, published = Partition(), Partition(), [], []
+    for size in (len(records) - 1, 1):
+        start, end = parts.off, parts.off + size
+        delta = parts.fold(Chunk(0, start, end, range(start, end), records[start:end]))
+        letters += delta.dead_letters
+        await store.commit(delta)
+        stored = await store.load(0)
+        parts = Partition.restore(stored)
+        whole.fold(Chunk(0, start, end, range(start, end), records[start:end]))
+        assert sorted(parts.boards) == sorted(whole.boards)
+        for name, benchmark in whole.benchmarks.items():
+            assert parts.benchmarks[name].changes == benchmark.changes
+            assert parts.benchmarks[name].board == benchmark.board
+    assert letters == []
+    assert set(parts.benchmarks) == {"two"}
+    tag = world.keys.tag.encode()
+    left = {key async for key in world.raw.scan_iter(match=b"*") if key.startswith(tag) and b":two" not in key}
+    key = benchmark_key("one").encode()
+    assert not [name for name in left if key in name], "nothing of a deleted board is left"
+    assert await world.raw.hget(world.keys.meta, "state_version") == b"7"
+    entries = await world.raw.xrange(world.keys.outbox)
+    published = [json.loads(fields[b"change"]) for _, fields in entries]
+    kinds = Counter((each["benchmark"], each["kind"]) for each in published)
+    assert kinds["one", "invalidated"] == kinds["one", "decided"] + kinds["one", "settled"] > 0, (
+        "both generations are withdrawn"
+    )
+    async with Transfer.open(world.server.options, world.topic, RetryPolicy()) as transfer:
+        boards = {each.entry.benchmark: each for each in await transfer.boards()}
+        assert {name: (each.entry.state, each.models) for name, each in boards.items()} == {
+            "one": ("deleted", 0),
+            "two": ("archived", 2),
+        }
+        assert boards["one"].entry.generation == 2
+    for relay in await world.raw.hkeys(world.keys.relays):
+        await world.raw.hdel(world.keys.relays, relay)
+    await world.raw.delete(world.keys.outbox)  # as if all of it were published
+    async with Transfer.open(world.server.options, world.topic, RetryPolicy()) as transfer:
+        with (tmp_path / "state").open("wb") as file:
+            await transfer.write(file)
+    async with Transfer.open(world.server.options, f"{world.topic}.moved", RetryPolicy()) as transfer:
+        with (tmp_path / "state").open("rb") as file:
+            await transfer.read(file, partitions=4, offsets={}, new_log=True)
+        moved = {each.entry.benchmark: each for each in await transfer.boards()}
+        assert {name: (each.entry.state, each.entry.generation) for name, each in moved.items()} == {
+            "one": ("deleted", 2),
+            "two": ("archived", 1),
+        }
+        assert moved["one"].partition == owner("one", 4)
 
 
 async def test_ended_runs_and_undeclared_repeats_are_loaded(world):

@@ -43,6 +43,7 @@ class ClosedColumns:
         self._closed, self._spec, self._name, self._contestants = closed, pairs.spec, pairs.name, pairs.contestants
         self._graded, self._redeclared, self._ignored = pairs.graded, pairs.redeclared, ignored
         self._lead_scale = pairs.lead_scale
+        self._begun_again = pairs.generation > 1
         when = closed.steps.when.tolist()
         self._offset = np.array([batch.offsets[k] for k in when], np.int64)
         index = np.array([batch.indices[k] for k in when], np.uint64)
@@ -152,6 +153,7 @@ class ClosedColumns:
             listed=listed,
             joined=None if claim == "anytime" else self._joined,
             redeclared=self._redeclared,
+            begun_again=self._begun_again,
             repeated=spec.repeats != 1,
             rescored=rescored,
             ignored=self._ignored and evidence.n < items,
@@ -232,6 +234,19 @@ def replace(pairs: PairState, batch: EventBatch, version: int, delta: BenchmarkD
         if _holds(pairs, pair, decision.procedure):
             names = decision.model_a, decision.model_b, pairs.name, decision.procedure
             _end(pairs, batch, 0, pair, decision, "superseded", sentences.redeclared(*names, version), delta)
+
+
+def withdraw(pairs: PairState, batch: EventBatch, delta: BenchmarkDelta) -> Iterator[int]:
+    """End every decision of a benchmark, at the record that deletes its board; yield the number of family-wise ones so far."""
+    family_wise = 0
+    for pair, decision in pairs.verdicts():
+        if _holds(pairs, pair, decision.procedure):
+            family_wise += decision.procedure == "anytime_family"
+            names = decision.model_a, decision.model_b, pairs.name, decision.procedure
+            _end(
+                pairs, batch, 0, pair, decision, "invalidated", sentences.invalidated(*names, sentences.DELETED), delta
+            )
+            yield family_wise
 
 
 def _holds(pairs: PairState, pair: int, procedure: Claim) -> bool:

@@ -10,7 +10,7 @@ from monitor.engine.state.arrival import Arrival, describe_finding
 from monitor.engine.state.codes import ABSENT, NARROW, Codes, ScoreTable
 from monitor.engine.state.committed import Committed
 from monitor.engine.state.conflicts import Conflicts
-from monitor.engine.state.delta import BenchmarkDelta, Gap, PairSnapshot, RowKey, Suspect
+from monitor.engine.state.delta import BenchmarkDelta, BoardEntry, Gap, PairSnapshot, RowKey, Suspect
 from monitor.engine.state.graded import GradedPairs, WeightedPairs, Weighting
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pair_state import PairState
@@ -65,6 +65,8 @@ class Benchmark(PairState):
         """Records that may have been of this benchmark, and that the log no longer held; this is permanent."""
         self.quarantine: Suspect | None = None
         """Since when and why its records are set aside; None while they count."""
+        self.board: BoardEntry | None = None
+        """What operators have done with the board; None while it is as it began."""
         self.exceeded = False
         """Whether an item beyond the declared count has been folded: nothing is settled from there on."""
         self._other_labels: set[str] = set()  # items whose row is not of repeat 0, while rows are items

@@ -1,7 +1,7 @@
 """The types that the engine and the store share: the changes of a chunk, and a whole stored state."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,25 @@ _LARGE = 500_000
 _MANY = 200
 """Benchmarks that one chunk changed."""
 
-STATE_VERSION = 6
+STATE_VERSION = 7
 """Version of the stored layout."""
+
+WITHOUT_BOARDS = 6
+"""Version of a state in which no board is archived, deleted, begun again or renamed."""
 
 WITHOUT_QUARANTINE = 5
 """Version of a state in which no benchmark is set aside or has unreadable records; earlier programs can use it."""
+
+
+def state_version(*, quarantine: bool, boards: bool) -> int:
+    """Return the earliest version of a state that has entries of the quarantine, or of boards.
+
+    >>> state_version(quarantine=False, boards=False), state_version(quarantine=True, boards=False)
+    (5, 6)
+    """
+    if boards:
+        return STATE_VERSION
+    return WITHOUT_BOARDS if quarantine else WITHOUT_QUARANTINE
 
 
 class RowKey(NamedTuple):
@@ -126,6 +140,69 @@ class Suspect(NamedTuple):
         )
 
 
+class BoardEntry(NamedTuple):
+    """What operators have done with the board of a benchmark.
+
+    Attributes
+    ----------
+    benchmark : str
+    state : str
+        A deleted board has no benchmark; its name takes no records until it is begun again.
+    since : int
+        Offset of the record since which it is in this state.
+    generation : int
+        How often the name was begun.
+    withdrawn : int
+        Family-wise decisions that held when earlier generations were deleted.
+    title : str
+        The name to show; empty for that of the benchmark.
+    deleted : int or None
+        Offset of the last deletion.
+    """
+
+    benchmark: str
+    state: Literal["open", "archived", "deleted"] = "open"
+    since: int = 0
+    generation: int = 1
+    withdrawn: int = 0
+    title: str = ""
+    deleted: int | None = None
+
+    @property
+    def clear(self) -> bool:
+        """Whether nothing has to be remembered: the board is as it would be without the records that changed it."""
+        return self.state == "open" and self.generation == 1 and not self.title
+
+    @property
+    def note(self) -> str | None:
+        """What a reader of the report has to know, or None.
+
+        >>> BoardEntry("m", "archived", 7).note
+        'archived: no record from offset 7 on counts'
+        >>> BoardEntry("m", generation=2, withdrawn=3, deleted=9).note.partition(", and ")[2]
+        '3 family-wise decisions were withdrawn; its alpha was spent'
+        """
+        notes = []
+        if self.state == "archived":
+            notes.append(f"archived: no record from offset {self.since:,} on counts")
+        if self.generation > 1:
+            count = f"{self.withdrawn:,} family-wise decision{' was' if self.withdrawn == 1 else 's were'} withdrawn"
+            notes.append(
+                f"generation {self.generation:,}: an earlier board of this name was deleted at offset {self.deleted or 0:,}, and {count}; "
+                "its alpha was spent"
+            )
+        return "; ".join(notes) or None
+
+
+class DeletedBoard(NamedTuple):
+    """A board that a chunk deletes, and the changes that the chunk brought it before and by that."""
+
+    key: str
+    name: str
+    contestants: int
+    changes: VerdictChanges
+
+
 class Misrouted(NamedTuple):
     """A record of another partition's benchmark: republish it to the owner before the state moves on."""
 
@@ -227,6 +304,12 @@ class Delta:
     """Changed entries of the quarantine, by benchmark; a `clear` one ends."""
     quarantine: bool = False
     """Whether the quarantine has any entries: programs of before it must not use the state."""
+    deleted: list[DeletedBoard] = field(default_factory=list)
+    """Boards that the chunk deletes, ahead of what it writes: a later one of the same name may be among `benchmarks`."""
+    boards: dict[str, BoardEntry] = field(default_factory=dict)
+    """Changed entries of the boards, by benchmark; a `clear` one ends."""
+    has_boards: bool = False
+    """Whether there are entries of boards: programs of before them must not use the state."""
 
     @property
     def is_large(self) -> bool:
@@ -295,4 +378,5 @@ class StoredState:
     last: tuple[int, str] | None = None
     gaps: list[Gap] = field(default_factory=list)
     suspects: list[Suspect] = field(default_factory=list)
+    boards: list[BoardEntry] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)

@@ -35,6 +35,8 @@ class PairState:
         """What turns the mean of the differences that bet into the gap: not 1 only where clusters are weighted."""
         self.redeclared = False
         """Whether the declaration may have been chosen because of the scores: it came after them."""
+        self.generation = 1
+        """How often the name was begun: 2 or more after a deleted board of the same name."""
         self.contestants: list[Contestant] = []
         self.contestant_of: dict[str, int] = {}  # of epoch 0
         self.epoch_contestant_of: dict[tuple[str, int], int] = {}

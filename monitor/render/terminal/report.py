@@ -87,9 +87,11 @@ def result(benchmark: BenchmarkReport, glyphs: Glyphs) -> list[Text]:
 
 
 def title(benchmark: BenchmarkReport) -> list[Text]:
-    """Build the line that names a benchmark and what was read, and the one that warns of lost records."""
+    """Build the line that names a benchmark and what was read, and those that warn of lost records and of what was done with the board."""
     b = benchmark
     title = Text(safe(b.benchmark), style="bold")
+    if b.board is not None and b.board.title is not None:
+        title = Text(safe(f"{b.board.title} ({b.benchmark})"), style="bold")
     title.append(f"  {facts.counts(b)}", "not bold")
     if b.duplicates:
         title.append(f", {counted(b.duplicates, 'duplicate')}", "not bold")
@@ -98,7 +100,9 @@ def title(benchmark: BenchmarkReport) -> list[Text]:
         f"{b.rejected:,} rejected" if b.rejected else "",
     ):
         title.append(f", {text}" if text else "", HELD)
-    return [title] if b.partial is None else [title, Text(f"may be partial: {b.partial}", style=HELD)]
+    notes = [f"may be partial: {b.partial}"] if b.partial is not None else []
+    notes += [] if b.board is None or b.board.note is None else [b.board.note]
+    return [title, *(Text(note, style=HELD) for note in notes)]
 
 
 def assumptions(benchmark: BenchmarkReport) -> list[Text]:

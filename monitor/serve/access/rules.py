@@ -144,7 +144,7 @@ class AccessRules:
 
 
 def require(verb: str, benchmarks: Iterable[str]) -> None:
-    """Raise the 403 unless the caller may write or declare the benchmarks; the answer does not depend on whether they exist."""
+    """Raise the 403 unless the caller may write, declare or manage the benchmarks; the answer does not depend on whether they exist."""
     grants = current_caller().grants
     for benchmark in benchmarks:
         if not grants.may(verb, benchmark):

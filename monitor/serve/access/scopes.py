@@ -7,10 +7,10 @@ from typing import Final
 from schemas.names import MAX_NAME_LENGTH, name_fault
 
 ADMIN: Final = "admin"
-VERBS: Final = ("read", "write", "declare")
+VERBS: Final = ("read", "write", "declare", "manage")
 MAX_SCOPES: Final = 1_000
 
-SCOPE_HELP: Final = "read, read:GLOB, write:GLOB, declare:GLOB or admin"
+SCOPE_HELP: Final = "read, read:GLOB, write:GLOB, declare:GLOB, manage:GLOB or admin"
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Grants:
         return cls(texts, globs, ADMIN in texts)
 
     def may(self, verb: str, benchmark: str) -> bool:
-        """Return whether the scopes allow to read, write or declare a benchmark."""
+        """Return whether the scopes allow to read, write, declare or manage a benchmark."""
         return self.admin or any(glob.matches(benchmark) for glob in self.globs.get(verb, ()))
 
     def may_any(self, verb: str) -> bool:

@@ -3,6 +3,7 @@
 from typing import NamedTuple, Protocol, Self
 
 from schemas.events import Declaration, Ended, EventFields
+from schemas.operations import BoardChange
 
 
 class Submission(NamedTuple):
@@ -17,6 +18,8 @@ class Submission(NamedTuple):
         A clause for each kind of value that was converted.
     producer : str or None
         Name of the token that sent it.
+    board : BoardChange or None
+        What to do with a board; a request holds either this or records.
     """
 
     events: list[EventFields]
@@ -26,6 +29,7 @@ class Submission(NamedTuple):
     ended_lines: list[int]
     converted: set[str]
     producer: str | None = None
+    board: BoardChange | None = None
 
     @classmethod
     def empty(cls) -> Self:
@@ -34,7 +38,7 @@ class Submission(NamedTuple):
 
     def __bool__(self) -> bool:
         """Return whether there is anything to append."""
-        return bool(self.events or self.declarations or self.ended)
+        return bool(self.events or self.declarations or self.ended or self.board)
 
 
 class IntakeError(Exception):

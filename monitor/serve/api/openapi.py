@@ -41,6 +41,12 @@ def request_schema(model: type[BaseModel]) -> dict[str, str]:
     return {"$ref": f"#/components/schemas/{model.__name__}-Input"}
 
 
+def json_body(model: type[BaseModel]) -> dict[str, Any]:
+    """Describe a request body that is one JSON object."""
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
 def _openapi(web: FastAPI) -> dict[str, Any]:
     schema = get_openapi(title=web.title, version=web.version, description=web.description, routes=web.routes)
     definitions = schema.setdefault("components", {}).setdefault("schemas", {})

@@ -83,6 +83,10 @@ async def _admissions(reports: ReportCache, intake: Intake, submission: Submissi
         if partition is None:
             continue
         benchmark, folded = partition.benchmarks.get(name), intake.is_folded(name)
+        closed = partition.boards.refusal(name) if folded else None
+        if closed is not None:
+            admissions[name] = closed
+            continue
         if benchmark is None:
             count = len(partition.benchmarks) + begun[partition.number]
             fault = benchmark_fault(name, count, partition.limits) if folded else None

@@ -5,13 +5,16 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
+from monitor.engine.state.delta import BoardEntry
 from monitor.serve.report_cache import ReportCache
 
 POLL_SECONDS: Final = 0.5
 
+_Seen = tuple[str, int, BoardEntry | None]
+
 
 class StateWatcher:
-    """Polls the event counts of the benchmarks while anything subscribes.
+    """Polls the event counts and the boards of the benchmarks while anything subscribes.
 
     Attributes
     ----------
@@ -34,7 +37,7 @@ class StateWatcher:
         """Keep the state polled inside the context."""
         self._subscribers += 1
         if self._polling is None:
-            self._polling = asyncio.create_task(self._poll(self._event_counts()))
+            self._polling = asyncio.create_task(self._poll(self._seen()))
         try:
             yield
         finally:
@@ -62,14 +65,17 @@ class StateWatcher:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def _poll(self, seen: list[tuple[str, int]]) -> None:
+    async def _poll(self, seen: list[_Seen]) -> None:
         while True:
             await asyncio.sleep(POLL_SECONDS)
-            counts = self._event_counts()
-            if counts != seen:
-                seen = counts
+            now = self._seen()
+            if now != seen:
+                seen = now
                 self.version += 1
                 self._wake()
 
-    def _event_counts(self) -> list[tuple[str, int]]:
-        return [(name, benchmark.counters["events"]) for name, benchmark in self._reports.benchmarks().items()]
+    def _seen(self) -> list[_Seen]:
+        return [
+            (name, benchmark.counters["events"], benchmark.board)
+            for name, benchmark in self._reports.benchmarks().items()
+        ]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from monitor.background import in_background
 from monitor.engine.declarations import refusal
@@ -16,7 +16,7 @@ from monitor.serve.access.caller import current_caller, may_read
 from monitor.serve.access.rules import require, require_any
 from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.intake import Intake, IntakeError, Submission
-from monitor.serve.api.openapi import request_schema
+from monitor.serve.api.openapi import json_body, request_schema
 from monitor.serve.api.problems import ProblemError, fault_detail, validation_problem
 from monitor.serve.api.read_routes import unknown_benchmark
 from monitor.serve.api.refusals import refuse
@@ -67,12 +67,6 @@ _EVENTS_BODY: Final = {
 }
 
 
-def _json_body(model: type[BaseModel]) -> dict[str, Any]:
-    """Describe a request body that is one JSON object."""
-    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
 def write_routes(reports: ReportCache, intake: Intake, rules: WriteRules) -> APIRouter:
     """Make the routes that append to the log."""
     routes = APIRouter(prefix="/api/v1")
@@ -94,7 +88,7 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, rules: 
         """
         with rules.writing(request) as writing:
             require_any("write")
-            media_type = _media_type(request, _EVENT_TYPES)
+            media_type = require_media_type(request, _EVENT_TYPES)
             body = await writing.body()
             return await writing.once(body, lambda: append(writing, body, media_type))
 
@@ -109,10 +103,10 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, rules: 
             if place % _CHECKED_AT_ONCE == 0:
                 await asyncio.sleep(0)
             _check(reports, intake, declaration)
-        submission, rejected = await refuse(reports, intake, submission, _until)
+        submission, rejected = await refuse(reports, intake, submission, until)
         writing.rejected = len(rejected)
         if submission:
-            await _append(intake, submission)
+            await append_to_log(intake, submission)
         accepted = Accepted(
             accepted=len(submission.events),
             declarations=len(submission.declarations),
@@ -135,7 +129,7 @@ def require_submission(submission: Submission) -> None:
     require("write", {event.benchmark for event in submission.events} | {end.ended for end in submission.ended})
 
 
-def _media_type(request: Request, supported: Sequence[str]) -> str:
+def require_media_type(request: Request, supported: Sequence[str]) -> str:
     """Return the media type of a body. Forms cannot send a supported type, so pages of other origins cannot post."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in supported:
@@ -156,21 +150,21 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, r
             raise ProblemError(404, f"Benchmark {benchmark!r} has no declaration. {_how_to_declare(state)}")
         return state.spec
 
-    @routes.put("/declarations", status_code=202, openapi_extra=_json_body(Spec), responses=_WRITE_ERRORS)
+    @routes.put("/declarations", status_code=202, openapi_extra=json_body(Spec), responses=_WRITE_ERRORS)
     async def declare(benchmark: Name, request: Request) -> DeclarationTaken:
         """Declare a benchmark before its first score, or again as the next version."""
         with rules.writing(request) as writing:
             writing.count("declare", benchmark)
             require("declare", [benchmark])
-            _media_type(request, ("application/json",))
+            require_media_type(request, ("application/json",))
             try:
                 spec = validate_body(Spec, await writing.body(), "declaration")
             except ValidationError as error:
                 raise validation_problem(error.errors(), Spec.model_fields) from error
             declaration = Declaration.model_validate(spec.model_dump() | {"declare": benchmark})
             _check(reports, intake, declaration)
-            place = await _append(intake, Submission.empty()._replace(declarations=[declaration]))
-            in_force = await _until(lambda: _in_force(reports, intake, declaration))
+            place = await append_to_log(intake, Submission.empty()._replace(declarations=[declaration]))
+            in_force = await until(lambda: _in_force(reports, intake, declaration))
         return DeclarationTaken(benchmark=benchmark, place=place, in_force=in_force, spec=spec)
 
 
@@ -195,7 +189,7 @@ def _in_force(reports: ReportCache, intake: Intake, declaration: Declaration) ->
 def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, rules: WriteRules) -> None:
     @routes.post(
         "/benchmarks/{name:path}/ended",
-        openapi_extra=_json_body(End),
+        openapi_extra=json_body(End),
         responses=_WRITE_ERRORS,
         response_model=EndTaken,
     )
@@ -207,7 +201,7 @@ def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, rules: Wr
         with rules.writing(request) as writing:
             writing.count("end", name)
             require("write", [name])
-            _media_type(request, ("application/json",))
+            require_media_type(request, ("application/json",))
             body = await writing.body()
             try:
                 end = validate_body(End, body, "end")
@@ -216,12 +210,13 @@ def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, rules: Wr
             return await writing.once(body, lambda: append(name, end))
 
     async def append(name: str, end: End) -> Response:
-        await _until(lambda: isinstance(_runs(reports, name, end), list))  # its scores may have been posted just before
+        await until(lambda: isinstance(_runs(reports, name, end), list))  # its scores may have been posted just before
         runs = _runs(reports, name, end)
         if isinstance(runs, ProblemError):
             raise runs
-        place = await _append(intake, Submission.empty()._replace(ended=[Ended(ended=name, **end.model_dump())]))
-        in_force = await _until(lambda: _have_ended(reports, name, runs))
+        _require_open(reports, name)
+        place = await append_to_log(intake, Submission.empty()._replace(ended=[Ended(ended=name, **end.model_dump())]))
+        in_force = await until(lambda: _have_ended(reports, name, runs))
         taken = EndTaken(benchmark=name, place=place, in_force=in_force, runs=runs)
         return Response(taken.model_dump_json(), media_type="application/json")
 
@@ -237,6 +232,14 @@ def _runs(reports: ReportCache, name: str, end: End) -> list[RunName] | ProblemE
     return [RunName(**benchmark.contestants[run]._asdict()) for run in runs]
 
 
+def _require_open(reports: ReportCache, name: str) -> None:
+    """Raise the 409 for a board that takes no records."""
+    partition = reports.partition_of(name)
+    fault = None if partition is None else partition.boards.refusal(name)
+    if fault is not None:
+        raise ProblemError(409, fault_detail(fault))
+
+
 def _have_ended(reports: ReportCache, name: str, runs: Sequence[RunName]) -> bool:
     benchmark = reports.benchmarks().get(name)
     return benchmark is not None and all(
@@ -250,16 +253,18 @@ def _check(reports: ReportCache, intake: Intake, declaration: Declaration) -> No
     partition = reports.partition_of(name)
     if partition is None:
         return
-    benchmark, fault = partition.benchmarks.get(name), None
-    if benchmark is not None:
+    benchmark = partition.benchmarks.get(name)
+    fault: Fault | None = partition.boards.refusal(name)
+    if fault is None and benchmark is not None:
         fault = refusal(benchmark, declaration.spec())
-    elif intake.is_folded(name):
+    elif fault is None and intake.is_folded(name):
         fault = benchmark_fault(name, len(partition.benchmarks), partition.limits)
     if fault is not None:
         raise ProblemError(409, fault_detail(fault))
 
 
-async def _append(intake: Intake, submission: Submission) -> str:
+async def append_to_log(intake: Intake, submission: Submission) -> str:
+    """Append a request for its caller; return the offsets after it, or raise the 503."""
     try:
         caller = current_caller()
         place = await intake.append(submission._replace(producer=caller.name if caller.signed_in else None))
@@ -269,7 +274,7 @@ async def _append(intake: Intake, submission: Submission) -> str:
     return place
 
 
-async def _until(condition: Callable[[], bool]) -> bool:
+async def until(condition: Callable[[], bool]) -> bool:
     """Return whether a condition comes true in time, while the log is folded."""
     try:
         async with asyncio.timeout(FOLD_SECONDS):

@@ -165,10 +165,16 @@ export function orderTrouble({ order, pairs }) {
 /** Return which records are missing, or null; this is permanent. */
 export const partial = (b) => (b.partial ? `This benchmark may be partial: ${b.partial}.` : null);
 
+/** Return what was done with the board that a reader has to know, or null. */
+export const boardNote = (b) => (b.board?.note ? `This board is ${b.board.note}.` : null);
+
 /** Return a warning about the arrival order that does not affect the verdicts, or null. */
 export const orderNote = (b) => (b.order.suspect && b.order.reason && !orderTrouble(b) ? `Note: ${b.order.reason}.` : null);
 
 export const notice = (text, names = []) => h("p", { class: "notice" }, sentence(text, names));
+
+/** Show the name of a board: its title, if it has one, and the name of the benchmark. */
+export const boardName = ({ benchmark, board }) => (board?.title ? [name(board.title), " ", h("span", { class: "aside" }, name(benchmark))] : name(benchmark));
 
 /** Show the heading of a view: the benchmark, the title and an introduction. */
 export const heading = (benchmark, title, about) => [h("h1", { tabindex: "-1" }, name(benchmark)), h("h2", {}, title), h("p", { class: "about" }, about)];

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from monitor.engine.ownership import owner
-from monitor.engine.state.delta import WITHOUT_QUARANTINE, Suspect
+from monitor.engine.state.delta import BoardEntry, Suspect, state_version
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.errors import StateRefused
 from monitor.store.layout import IMPORTING, STRINGS, Keys, dump_json
@@ -88,6 +88,7 @@ class StateImport:
                 "with the old log; run a worker on the old state until `rankwatch state show` has none waiting, then export again"
             )
         self._move_quarantine(line)
+        self._move_boards(line)
         for name, value in json.loads(line.meta.get("counters", "{}")).items():
             self._counters[name] = self._counters.get(name, 0) + value
         if self._partitions in {None, 1}:
@@ -103,6 +104,14 @@ class StateImport:
                 if suspect.since is not None:
                     number = line.partition if self._partitions is None else owner(suspect.benchmark, self._partitions)
                     self._meta[number][field] = dump_json(suspect._replace(since=0, last=0))
+
+    def _move_boards(self, line: PartitionLine) -> None:
+        """Give the entry of each board to its new partition: what was deleted stays deleted, and a generation keeps its number."""
+        for field, value in line.meta.items():
+            if field.startswith("board:") and value:
+                entry = BoardEntry(*json.loads(value))
+                number = line.partition if self._partitions is None else owner(entry.benchmark, self._partitions)
+                self._meta[number][field] = dump_json(entry._replace(since=0, deleted=entry.deleted and 0))
 
     async def _keep_outbox(self, keys: Keys, line: PartitionLine) -> None:
         calls: list[tuple[str | int, ...]] = []
@@ -141,8 +150,9 @@ class StateImport:
         meta = dict(self._meta[number])
         if self._new_log:
             meta |= {name: str(version) for name, version in VERSIONS.items()}
-            if not any(field.startswith("quarantine:") for field in meta):
-                meta["state_version"] = str(WITHOUT_QUARANTINE)
+            has = {field.partition(":")[0] for field in meta}
+            version = state_version(quarantine="quarantine" in has, boards="board" in has)
+            meta["state_version"] = str(version)
             if number == min(self._meta):
                 meta["counters"] = dump_json(self._counters)
             if number in self._offsets:

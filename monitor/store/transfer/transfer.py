@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import IO, Any, NamedTuple, Self
 
-from monitor.engine.state.delta import Gap, Suspect
+from monitor.engine.state.delta import BoardEntry, Gap, Suspect
 from monitor.retries import RetryPolicy
 from monitor.store.errors import StateRefused
-from monitor.store.layout import Keys, check_topic
-from monitor.store.load import read_suspects
-from monitor.store.server.connection import Calls, Connection
+from monitor.store.layout import Keys, check_topic, unpack_contestants
+from monitor.store.load import read_boards, read_suspects
+from monitor.store.server.connection import Calls, Connection, slices
 from monitor.store.transfer.archive import ArchiveHeader, ArchiveWriter, read_archive
 from monitor.store.transfer.state_export import export_partition
 from monitor.store.transfer.state_import import StateImport
@@ -24,6 +24,17 @@ class Position(NamedTuple):
 
     off: int = 0
     gaps: list[Gap] = []  # noqa: RUF012 - never changed
+
+
+class StoredBoard(NamedTuple):
+    """A board as it is stored."""
+
+    partition: int
+    entry: BoardEntry
+    models: int
+    counters: dict[str, int]
+    spec: str | None
+    """The declaration as JSON."""
 
 
 class Transfer:
@@ -73,6 +84,37 @@ class Transfer:
             for suspect in read_suspects(meta)
             if suspect.since is not None
         ]
+
+    async def boards(self) -> list[StoredBoard]:
+        """Return every board, deleted ones too; the state is not checked."""
+        found: list[StoredBoard] = []
+        for number in await self.partitions():
+            keys = Keys(self.topic, number)
+            meta, names = await self._connection.fetch([("HGETALL", keys.meta), ("HGETALL", keys.benchmarks)])
+            entries = {entry.benchmark: entry for entry in read_boards(meta)}
+            for part in slices(names.items()):
+                calls: list[tuple[str | int | bytes, ...]] = []
+                for key, _ in part:
+                    calls += [
+                        ("HMGET", keys.of("spec", key.decode()), "counters", "spec"),
+                        ("GET", keys.of("models", key.decode())),
+                    ]
+                replies = iter(await self._connection.fetch(calls))
+                for (_, entry), (counters, spec), models in zip(part, replies, replies, strict=True):
+                    name = json.loads(entry)[-1]
+                    board = entries.pop(name, None) or BoardEntry(name)
+                    contestants = unpack_contestants(models or b"")
+                    found.append(
+                        StoredBoard(
+                            number,
+                            board,
+                            len({each.model for each in contestants}),
+                            json.loads(counters or b"{}"),
+                            None if spec is None else spec.decode(),
+                        )
+                    )
+            found += [StoredBoard(number, entry, 0, {}, None) for entry in entries.values()]
+        return found
 
     async def write(self, file: IO[bytes]) -> int:
         """Write the state of all partitions as an archive; return the number of benchmarks.

@@ -6,7 +6,7 @@ import { downloads } from "../downloads.js";
 import { count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
 import { QUESTIONS, glyph, signs, states, ticks } from "../glyph.js";
 import { choose } from "../options.js";
-import { LOW_COVERAGE, aliases, assumption, axis, coverage, isHeld, link, lowCoverage, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, waits, weighted, whisker } from "../parts.js";
+import { LOW_COVERAGE, aliases, assumption, axis, boardName, boardNote, coverage, isHeld, link, lowCoverage, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, waits, weighted, whisker } from "../parts.js";
 import { MAX_LANES, arrange, tieCell, tiedRanks } from "../ties.js";
 
 export const title = ({ benchmark }) => benchmark;
@@ -35,9 +35,10 @@ export function render(data, route) {
   const { report: b, ties } = data;
   const trouble = orderTrouble(b);
   return [
-    h("h1", { tabindex: "-1" }, name(b.benchmark)),
+    h("h1", { tabindex: "-1" }, boardName(b)),
     h("p", { class: "about" }, facts(b)),
     b.partial && notice(partial(b)),
+    boardNote(b) && notice(boardNote(b)),
     trouble && !b.result && notice(trouble), // else the line "Decided" gives the reason
     result(b),
     b.models.length ? board(data, route) : h("p", { class: "about" }, "No model has a score yet. Results appear here as they arrive."),

@@ -3,7 +3,7 @@
 import { report } from "../api.js";
 import { h, s } from "../dom.js";
 import { count, fixed, percent, plural } from "../format.js";
-import { aliases, coverage, hasRepeats, heading, name, notice, orderTrouble, partial, repeats, size, someEnded, table, weighted } from "../parts.js";
+import { aliases, boardNote, coverage, hasRepeats, heading, name, notice, orderTrouble, partial, repeats, size, someEnded, table, weighted } from "../parts.js";
 
 export const title = ({ benchmark }) => `Data, ${benchmark}`;
 
@@ -21,6 +21,7 @@ export function render(b) {
   return [
     ...heading(b.benchmark, "Data quality", "The data and the declaration that the verdicts rest on."),
     b.partial && notice(partial(b)),
+    boardNote(b) && notice(boardNote(b)),
     trouble && notice(trouble),
     h("div", { class: "columns" }, counts(b), declared(b)),
     conflicts(b),

@@ -3,7 +3,7 @@
 import { summaries } from "../api.js";
 import { h } from "../dom.js";
 import { count, plural } from "../format.js";
-import { link, name, table } from "../parts.js";
+import { boardName, link, table } from "../parts.js";
 
 export const title = () => "Benchmarks";
 
@@ -27,7 +27,7 @@ export function render(benchmarks) {
   const rows = benchmarks.map((b) => ({
     key: b.benchmark,
     cells: [
-      h("a", { href: link.benchmark(b.benchmark) }, name(b.benchmark)),
+      h("a", { href: link.benchmark(b.benchmark) }, boardName(b)),
       count(b.models),
       count(b.items),
       `${count(b.decided)} of ${count(b.pairs)}`,
@@ -40,8 +40,10 @@ export function render(benchmarks) {
   ];
 }
 
-function state({ order, conflicts, rejected, partial }) {
+function state({ order, conflicts, rejected, partial, board }) {
   const trouble = [
+    board?.state === "archived" && "archived",
+    board?.generation > 1 && `generation ${count(board.generation)}`,
     partial && "may be partial",
     order.suspect && "suspect order",
     order.policy === "none" && "no order declared",

@@ -5,7 +5,7 @@ import { evidence, interval, pathTable } from "../chart.js";
 import { h } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, evalue, fixed, percent, plural, points, pvalue, range, ratio, share } from "../format.js";
-import { DECISIONS, LOW_COVERAGE, RESOLUTIONS, better, chip, decision, link, name, notice, orderTrouble, partial, prospect, resolution, sentence, sign } from "../parts.js";
+import { DECISIONS, LOW_COVERAGE, RESOLUTIONS, better, boardNote, chip, decision, link, name, notice, orderTrouble, partial, prospect, resolution, sentence, sign } from "../parts.js";
 
 export const title = ({ benchmark, a, b }) => `${a} v. ${b}, ${benchmark}`;
 
@@ -29,6 +29,7 @@ export function render({ board, pair, path }, route) {
     pair.n > 0 && h("p", { class: "actions" }, h("a", { class: "button", href: link.items(board.benchmark, pair.model_a, pair.model_b) }, "Items on which they differ"), files(board, pair, path)),
     h("div", { class: "verdict-line" }, chip(pair), h("p", {}, sentence(pair.reason, names))),
     board.partial && notice(partial(board)),
+    boardNote(board) && notice(boardNote(board)),
     trouble && notice(trouble),
     pair.n > 0 && h("div", { class: "columns" }, facts(pair, board), counts(pair)),
     path?.log_e && path.n.length > 1 && [h("div", { class: "charts" }, evidence(path, board.order.policy), path.gap_low && interval(path, board.alpha)), pathTable(path)],

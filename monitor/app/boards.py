@@ -1,0 +1,127 @@
+"""The boards of a topic, where no server is: listed from the stored state, changed by a record of the topic."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+from monitor.engine.ownership import owner
+from monitor.engine.partition import Partition
+from monitor.engine.state.boards import Boards
+from monitor.logs.kafka_settings import KafkaSettings
+from monitor.publish.kafka_producer import KafkaProducer, Message
+from monitor.report.score_lines import score_lines
+from monitor.retries import RetryPolicy
+from monitor.store.state_reader import StateReader
+from monitor.store.transfer.transfer import StoredBoard, Transfer
+from schemas.events import Spec
+from schemas.operations import BoardChange, encode_board_change
+
+_ROWS_AT_ONCE = 1_000
+_POLL_SECONDS = 0.2
+
+
+class BoardError(Exception):
+    """The state of a board does not allow what is asked for; the message says why and what to do."""
+
+
+class TopicBoards:
+    """The boards of a topic.
+
+    Parameters
+    ----------
+    redis_url, topic : str
+    kafka : KafkaSettings or None
+        Needed to change a board.
+    seconds : float
+        How long to wait for Redis, for the brokers, and for a worker to fold a change.
+    """
+
+    def __init__(self, redis_url: str, topic: str, kafka: KafkaSettings | None, seconds: float) -> None:
+        self._redis, self._topic, self._kafka, self._seconds = redis_url, topic, kafka, seconds
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a summary of each board, by name."""
+        boards = asyncio.run(self._stored())
+        return [_row(each) for each in sorted(boards, key=lambda each: each.entry.benchmark)]
+
+    def show(self, benchmark: str) -> dict[str, Any]:
+        """Return one board with its declaration; raise `BoardError` if there is none."""
+        stored = self._find(asyncio.run(self._stored()), benchmark)
+        spec = None if stored.spec is None else Spec.model_validate_json(stored.spec).model_dump(mode="json")
+        return {**_row(stored), "spec": spec}
+
+    def change(self, change: BoardChange) -> bool:
+        """Append a change to the topic; return whether a worker has folded it in time, and stored what it says."""
+        return asyncio.run(self._change(change))
+
+    def scores(self, benchmark: str) -> Iterator[bytes]:
+        """Yield the scores of a board as JSON lines, in parts."""
+        partition = asyncio.run(self._load(benchmark))
+        found = partition.benchmarks.get(benchmark)
+        if found is None:
+            raise BoardError(f"{benchmark} is deleted, so there is nothing to export")
+        for start in range(0, max(1, len(found.rows)), _ROWS_AT_ONCE):
+            yield score_lines(found, start, start + _ROWS_AT_ONCE)
+
+    async def _stored(self) -> list[StoredBoard]:
+        async with Transfer.open(self._redis, self._topic, RetryPolicy(timeout=self._seconds)) as transfer:
+            return await transfer.boards()
+
+    async def _load(self, benchmark: str) -> Partition:
+        number = self._find(await self._stored(), benchmark).partition
+        async with await StateReader.open(
+            self._redis, self._topic, retries=RetryPolicy(timeout=self._seconds)
+        ) as reader:
+            return Partition.restore(await reader.load(number))
+
+    def _find(self, boards: list[StoredBoard], benchmark: str) -> StoredBoard:
+        for each in boards:
+            if each.entry.benchmark == benchmark:
+                return each
+        raise BoardError(f"there is no board {benchmark} in topic {self._topic}; `rankwatch board list` lists them")
+
+    async def _change(self, change: BoardChange) -> bool:
+        assert self._kafka is not None
+        boards = {each.entry.benchmark: each for each in await self._stored()}
+        stored = boards.get(change.benchmark)
+        entries = [] if stored is None else [stored.entry]
+        exists = stored is not None and stored.entry.state != "deleted"
+        fault = Boards(entries).fault(change, exists=exists)
+        if fault is not None:
+            raise BoardError(fault.reason)
+        async with KafkaProducer(self._kafka.client_options(), timeout=self._seconds) as producer:
+            partition = owner(change.benchmark, await producer.partitions(self._topic))
+            message = Message(partition, change.benchmark.encode(), encode_board_change(change))
+            ends = await producer.deliver(self._topic, [message])
+        return await self._folded(partition, ends[partition])
+
+    async def _folded(self, partition: int, end: int) -> bool:
+        """Wait until a worker has stored a partition up to an offset; return whether it has."""
+        retries = RetryPolicy(timeout=self._seconds)
+        async with Transfer.open(self._redis, self._topic, retries) as transfer:
+            try:
+                async with asyncio.timeout(self._seconds):
+                    while True:
+                        position = (await transfer.positions()).get(partition)
+                        if position is not None and position.off >= end:
+                            return True
+                        await asyncio.sleep(_POLL_SECONDS)
+            except TimeoutError:
+                return False
+
+
+def _row(stored: StoredBoard) -> dict[str, Any]:
+    """Return a board as the API shows it."""
+    entry = stored.entry
+    return {
+        "benchmark": entry.benchmark,
+        "title": entry.title or None,
+        "state": entry.state,
+        "since": entry.since,
+        "generation": entry.generation,
+        "note": entry.note,
+        "partition": stored.partition,
+        "models": stored.models,
+        "events": stored.counters.get("events", 0),
+        "rejected": stored.counters.get("rejected", 0),
+    }

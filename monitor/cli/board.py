@@ -1,0 +1,295 @@
+"""`rankwatch board`: list the boards, archive, restore, delete, reopen and rename them, and export their scores."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from monitor.cli.shared.errors import USAGE, file_error, note, stop
+from monitor.cli.shared.options import Group, TableFormat, TableFormatOption, TopicOption, add_command, option
+
+if TYPE_CHECKING:
+    from monitor.app.boards import TopicBoards
+    from monitor.logs.kafka_settings import KafkaSettings
+    from monitor.send.boards import ServedBoards
+    from monitor.settings import Settings
+    from schemas.operations import BoardAction
+
+NameArgument = Annotated[str, typer.Argument(metavar="BENCHMARK", help="name of the benchmark", show_default=False)]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the boards are."""
+
+    server: Annotated[
+        str | None,
+        option(
+            "--server", "address of a `rankwatch watch` or `serve` that has the boards", metavar="http\\[s]://HOST:PORT"
+        ),
+    ] = None
+    token_file: Annotated[
+        Path | None, option("--token-file", "file with the bearer token for --server  \\[default: $RANKWATCH_TOKEN]")
+    ] = None
+    broker: Annotated[
+        str | None,
+        option("--broker", "Kafka, without --server  \\[default: the setting broker_url]", metavar="HOST:PORT,..."),
+    ] = None
+    redis_url: Annotated[str | None, option("--redis-url", "server of the state, without --server", metavar="URL")] = (
+        None
+    )
+    topic: TopicOption = None
+
+
+def list_(place: Place, form: TableFormatOption = TableFormat.table) -> None:
+    """List the boards: state, generation, models, events and what a reader has to know.
+
+    Example: rankwatch board list --server http://localhost:8642
+    """
+    import json
+
+    with _boards(place) as boards:
+        rows = boards.rows()
+    if form is TableFormat.json:
+        print(json.dumps({"boards": rows}, indent=2, ensure_ascii=False))
+    elif not rows:
+        print("no boards")
+    else:
+        _print_table(rows)
+
+
+def show(benchmark: NameArgument, place: Place, form: TableFormatOption = TableFormat.table) -> None:
+    """Show one board: its state, and the declaration in force.
+
+    Example: rankwatch board show mmlu-pro --server http://localhost:8642
+    """
+    import json
+
+    from schemas.text import printable
+
+    with _boards(place) as boards:
+        row = boards.show(benchmark)
+    if form is TableFormat.json:
+        print(json.dumps(row, indent=2, ensure_ascii=False))
+        return
+    spec = row.pop("spec")
+    row["declaration"] = "none" if spec is None else json.dumps(_short(spec), ensure_ascii=False)
+    for name, value in row.items():
+        if value is not None:
+            print(f"{name:12} {printable(f'{value:,}' if isinstance(value, int) else str(value))}")
+
+
+def export(
+    benchmark: NameArgument,
+    place: Place,
+    output: Annotated[Path | None, option("--output", "file  \\[default: standard output]", metavar="FILE")] = None,
+) -> None:
+    """Write the scores of a board as JSON lines, which `rankwatch report`, `watch` and `send` read.
+
+    The file has the declaration, each score that counts and the ends of runs; duplicates and conflicts are omitted. Items are in the order
+    of their first score, so a replay has the same scores, but under `trusted` other times of decision. Scores that arrive meanwhile may be
+    omitted: archive the board for an export that is complete.
+
+    Example: rankwatch board export mmlu-pro --server http://localhost:8642 --output mmlu-pro.jsonl
+    """
+    import os
+    import sys
+
+    with _boards(place) as boards:
+        parts = boards.scores(benchmark)
+        if output is None:
+            for part in parts:
+                sys.stdout.buffer.write(part)
+            sys.stdout.buffer.flush()
+            return
+        draft = output.with_name(f".{output.name}.{os.getpid()}.part")
+        try:
+            # It holds the questions of an evaluation.
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                lines = 0
+                for part in parts:
+                    lines += part.count(b"\n")
+                    file.write(part)
+            draft.replace(output)
+        finally:
+            draft.unlink(missing_ok=True)
+    note(f"{lines:,} lines written to {output}")
+
+
+def archive(benchmark: NameArgument, place: Place) -> None:
+    """Close a board: its report, page and API stay; later records of it are refused and kept as dead letters.
+
+    Example: rankwatch board archive mmlu-pro --server http://localhost:8642
+    """
+    _change(place, "archive", benchmark, "archived; later records of it are refused")
+
+
+def restore(benchmark: NameArgument, place: Place) -> None:
+    """Let records of an archived board count again, from now on. What was refused meanwhile has to be sent again.
+
+    Example: rankwatch board restore mmlu-pro --server http://localhost:8642
+    """
+    _change(place, "restore", benchmark, "restored; later records of it count")
+
+
+def delete(
+    benchmark: NameArgument,
+    place: Place,
+    yes: Annotated[bool, typer.Option("--yes", help="delete it: the scores leave the state permanently")] = False,
+) -> None:
+    """Delete a board: it leaves the page, the API and the metrics, and its verdicts are withdrawn on the verdict topic.
+
+    Later records of the name are refused and kept as dead letters, until `rankwatch board reopen` begins it again as the next generation.
+    The records stay in the topic for as long as its retention. Export the board first to keep its scores.
+
+    Example: rankwatch board delete mmlu-pro --yes --server http://localhost:8642
+    """
+    if not yes:
+        stop(
+            "deleting a board is permanent: its scores leave the state, and its verdicts are withdrawn; `rankwatch board export` keeps the "
+            "scores, `rankwatch board archive` keeps the board; give --yes to delete it",
+            USAGE,
+        )
+    _change(place, "delete", benchmark, "deleted; later records of the name are refused")
+
+
+def reopen(benchmark: NameArgument, place: Place) -> None:
+    """Begin a deleted board again, without scores, as the next generation of its name.
+
+    The alpha of the earlier generation was spent: the report names the generation, and its verdicts assume that the earlier board was not
+    deleted because of its scores. To begin without that, use another name.
+
+    Example: rankwatch board reopen mmlu-pro --server http://localhost:8642
+    """
+    _change(place, "reopen", benchmark, "open again, as the next generation, which its report names")
+
+
+def rename(
+    benchmark: NameArgument,
+    place: Place,
+    title: Annotated[
+        str | None, typer.Argument(metavar="TITLE", help="omit it to show the name again", show_default=False)
+    ] = None,
+) -> None:
+    """Show a board under a title. Its name stays in events, URLs, metrics and the log, where it decides the partition.
+
+    Example: rankwatch board rename mmlu-pro 'MMLU-Pro, June' --server http://localhost:8642
+    """
+    _change(place, "rename", benchmark, "shown under its name" if title is None else f"shown as {title}", title)
+
+
+def _change(place: Place, action: "BoardAction", benchmark: str, done: str, title: str | None = None) -> None:
+    from schemas.operations import BoardChange
+    from schemas.text import shorten
+
+    with _boards(place, writes=True) as boards:
+        in_force = boards.change(BoardChange(action, benchmark, title))
+    print(f"{shorten(benchmark)}: {shorten(done, 200)}")
+    if not in_force:
+        note("no worker has folded it yet; it is in the log, and holds once one has")
+
+
+@contextmanager
+def _boards(place: Place, *, writes: bool = False) -> "Iterator[ServedBoards | TopicBoards]":
+    """Open the boards; what goes wrong with them ends the command."""
+    from monitor.app.boards import BoardError
+    from monitor.cli.shared.settings import read_settings
+    from monitor.publish.kafka_errors import BrokerError
+    from monitor.store.errors import StoreError
+
+    settings = read_settings(redis_url=place.redis_url, topic=place.topic, broker_url=place.broker)
+    try:
+        yield _opened(place, settings, writes=writes)
+    except (BoardError, BrokerError, StoreError, ValueError) as error:
+        stop(str(error))
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a server that refuses, or a file
+        stop(str(error) if error.strerror is None else file_error(error))
+
+
+def _opened(place: Place, settings: "Settings", *, writes: bool) -> "ServedBoards | TopicBoards":
+    from monitor.app.boards import TopicBoards
+    from monitor.cli.shared.bearer import bearer_token
+    from monitor.send.boards import ServedBoards
+
+    if place.server is not None:
+        return ServedBoards(place.server, bearer_token(settings, place.token_file))
+    url = settings.redis_url
+    if url is None:
+        stop("give --server http://host:port, or --redis-url and --broker of the service", USAGE)
+    kafka = None
+    if writes:
+        kafka, topic = _kafka(settings)
+        settings = settings.model_copy(update={"topic": topic})
+    return TopicBoards(url.get_secret_value(), settings.topic, kafka, settings.start_seconds)
+
+
+def _kafka(settings: "Settings") -> "tuple[KafkaSettings, str]":
+    """Return how to reach the brokers, and the topic."""
+    from monitor.cli.shared.kafka import kafka_settings, silence_kafka
+    from monitor.logs.kafka_settings import split_url
+
+    if settings.broker_url is None:
+        stop("no broker is set; give --broker kafka://host:port (or RANKWATCH_BROKER_URL), or --server", USAGE)
+    url = settings.broker_url if "://" in settings.broker_url else f"kafka://{settings.broker_url}"
+    try:
+        addresses, url_topic = split_url(url)
+    except ValueError as error:
+        stop(f"--broker: {error}", USAGE)
+    silence_kafka()
+    return kafka_settings(addresses, settings), url_topic or settings.topic
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from monitor.render.terminal.layout import output_console
+    from schemas.text import printable
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("benchmark", "title", "state", "generation", "models", "events", "rejected"):
+        table.add_column(
+            heading,
+            overflow="fold",
+            justify="right" if heading in {"generation", "models", "events", "rejected"} else "left",
+        )
+    for row in rows:
+        counts = (f"{row[name]:,}" for name in ("generation", "models", "events", "rejected"))
+        table.add_row(escape(printable(row["benchmark"])), escape(printable(row["title"] or "")), row["state"], *counts)
+    output_console().print(table)
+    for row in rows:
+        if row["note"]:
+            print(f"{printable(row['benchmark'])}: {row['note']}")
+
+
+def _short(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return what of a declaration is not the default, and of a list of items how many there are."""
+    from schemas.events import Spec
+
+    fields = Spec.model_validate(spec).model_dump(mode="json", exclude_defaults=True)
+    if "item_ids" in fields:
+        fields["item_ids"] = f"{len(fields['item_ids']):,} items"
+    return fields
+
+
+board = typer.Typer(
+    cls=Group,
+    no_args_is_help=True,
+    help="List the boards, archive, restore, delete, reopen and rename them, and export their scores.",
+)
+for _name, _command in (
+    ("list", list_),
+    ("show", show),
+    ("export", export),
+    ("archive", archive),
+    ("restore", restore),
+    ("delete", delete),
+    ("reopen", reopen),
+    ("rename", rename),
+):
+    add_command(board, _command, _name)

@@ -1,0 +1,66 @@
+"""The boards of another rankwatch, over HTTP."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import quote
+
+from monitor.send.http import call, checked_url
+from schemas.operations import BoardChange
+
+_NEXT: Final = "Rankwatch-Next-Cursor"
+
+
+class ServedBoards:
+    """The boards that a server shows.
+
+    Parameters
+    ----------
+    url : str
+        ``http[s]://host[:port][/prefix]``.
+    token : str or None
+        Bearer token.
+
+    Raises
+    ------
+    ValueError
+        If the URL is not valid.
+    """
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        self.url, self._token = checked_url(url), token
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a summary of each board; raise `DeliveryError` if the server does not give them."""
+        boards: list[dict[str, Any]] = []
+        cursor: str | None = "0"
+        while cursor is not None:
+            page = json.loads(self._get(f"boards?cursor={cursor}", "the boards cannot be listed")[0])
+            boards += page["boards"]
+            cursor = page["next_cursor"]
+        return boards
+
+    def show(self, benchmark: str) -> dict[str, Any]:
+        """Return one board with its declaration."""
+        text, _ = self._get(f"boards/{quote(benchmark, safe='')}", "the board cannot be shown")
+        board: dict[str, Any] = json.loads(text)
+        return board
+
+    def change(self, change: BoardChange) -> bool:
+        """Change a board; return whether the change is in force already."""
+        body = {"board": change.board, "benchmark": change.benchmark, "title": change.title}
+        text, _ = call(self.url, self._token, "POST", "boards", body, what=f"cannot {change.board} the board")
+        return bool(json.loads(text)["in_force"])
+
+    def scores(self, benchmark: str) -> Iterator[bytes]:
+        """Yield the scores of a board as JSON lines, in parts."""
+        path, cursor = f"boards/{quote(benchmark, safe='')}/scores", ""
+        while True:
+            text, headers = self._get(path + cursor, "the board cannot be exported")
+            yield text
+            if headers.get(_NEXT) is None:
+                return
+            cursor = f"?cursor={headers[_NEXT]}"
+
+    def _get(self, path: str, what: str) -> Any:  # noqa: ANN401 - the bytes and the headers
+        return call(self.url, self._token, "GET", path, what=what)

@@ -1,0 +1,154 @@
+"""Routes for the life of a board: list, archive, restore, delete, reopen, rename, and export of its scores."""
+
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import ValidationError
+
+from monitor.engine.partition import Partition
+from monitor.report.boards import board_detail, board_summaries
+from monitor.report.score_lines import score_lines
+from monitor.serve.access.caller import may_read
+from monitor.serve.access.rules import require
+from monitor.serve.api.intake import Intake, Submission
+from monitor.serve.api.openapi import json_body
+from monitor.serve.api.problems import ProblemError, fault_detail, validation_problem
+from monitor.serve.api.read_routes import Cursor, unknown_benchmark
+from monitor.serve.api.write_routes import append_to_log, require_media_type, until
+from monitor.serve.api.writing import WriteRules
+from monitor.serve.report_cache import ReportCache
+from schemas.api import BoardAsked, BoardDetail, BoardPage, BoardTaken
+from schemas.operations import BoardChange
+
+NEXT_CURSOR: Final = "Rankwatch-Next-Cursor"
+
+_CELLS_AT_ONCE: Final = 100_000
+"""Scores of a page of an export, at most, but for the models of one item."""
+
+_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+    403: {"description": "The token may not manage the benchmark."},
+    409: {"description": "The state of the board does not allow the change."},
+    503: {"description": "The log cannot be written now. Retry."},
+}
+
+
+def board_routes(reports: ReportCache, intake: Intake, rules: WriteRules) -> APIRouter:
+    """Make the routes for boards; `reports` has every benchmark."""
+    routes = APIRouter(prefix="/api/v1/boards")
+    _add_lists(routes, reports)
+    _add_changes(routes, reports, intake, rules)
+    return routes
+
+
+def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
+    @routes.get("")
+    async def boards(limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000, cursor: Cursor = None) -> BoardPage:
+        """List the boards by name, deleted ones too, page by page."""
+
+        def page() -> BoardPage:
+            listed = sorted(
+                (board for each in reports.partitions for board in board_summaries(each) if may_read(board.benchmark)),
+                key=lambda board: board.benchmark,
+            )
+            start = int(cursor or 0)
+            end = start + limit
+            return BoardPage(
+                boards=listed[start:end], total=len(listed), next_cursor=str(end) if end < len(listed) else None
+            )
+
+        return await reports.read(page, [])
+
+    @routes.get("/{name:path}/scores", response_class=Response)
+    async def scores(
+        name: str,
+        cursor: Annotated[
+            str | None, Query(pattern=r"^[0-9]{1,9}-[0-9]{1,9}$", description="as the last page named it")
+        ] = None,
+    ) -> Response:
+        """Export the scores of a board as JSON lines, page by page: the declaration, the scores that count, the ends of runs.
+
+        `Rankwatch-Next-Cursor` names the next page; the last one has no such header. Items are in the order of their first score. Scores
+        that arrive between two pages may be omitted: archive the board for an export that is complete.
+        """
+
+        def page() -> tuple[bytes, int | None, int]:
+            benchmark = reports.readable_by(may_read).benchmarks().get(name)
+            if benchmark is None:
+                raise unknown_benchmark(name)
+            generation, start = map(int, cursor.split("-")) if cursor else (benchmark.generation, 0)
+            if generation != benchmark.generation:
+                raise ProblemError(
+                    409, f"Benchmark {name!r} was deleted and begun again meanwhile. Export it from the start."
+                )
+            end = start + max(1, _CELLS_AT_ONCE // max(1, len(benchmark.contestants)))
+            return score_lines(benchmark, start, end), end if end < len(benchmark.rows) else None, generation
+
+        text, end, generation = await reports.read(page, [name])
+        headers = {} if end is None else {NEXT_CURSOR: f"{generation}-{end}"}
+        return Response(text, media_type="application/x-ndjson", headers=headers)
+
+    @routes.get("/{name:path}")
+    async def board(name: str) -> BoardDetail:
+        """Return one board, deleted or not, with its declaration."""
+        partition = reports.partition_of(name)
+        found = board_detail(partition, name) if partition is not None and may_read(name) else None
+        if found is None:
+            raise unknown_benchmark(name)
+        return found
+
+
+def _add_changes(routes: APIRouter, reports: ReportCache, intake: Intake, rules: WriteRules) -> None:
+    @routes.post("", openapi_extra=json_body(BoardAsked), responses=_ERRORS)
+    async def change_board(request: Request) -> BoardTaken:
+        """Archive, restore, delete, reopen or rename a board.
+
+        The change is a record of the log, so every fold of the log makes it at the same place. `archive` keeps the report and refuses later
+        records; `restore` ends that. `delete` withdraws the verdicts and removes the board; later records of the name are refused until
+        `reopen` begins it again, without scores, as the next generation. `rename` sets the title that is shown; the name stays.
+        """
+        with rules.writing(request) as writing:
+            require_media_type(request, ("application/json",))
+            try:
+                asked = BoardAsked.model_validate_json(await writing.body())
+            except ValidationError as error:
+                raise validation_problem(error.errors(), BoardAsked.model_fields) from error
+            writing.count(asked.board, asked.benchmark)
+            require("manage", [asked.benchmark])
+            change = BoardChange(asked.board, asked.benchmark, asked.title)
+            await _check(reports, change)
+            place = await append_to_log(intake, Submission.empty()._replace(board=change))
+            in_force = await until(lambda: _in_force(reports.partition_of(change.benchmark), change))
+        partition = reports.partition_of(change.benchmark)
+        return BoardTaken(
+            benchmark=change.benchmark,
+            place=place,
+            in_force=in_force,
+            board=None if partition is None else board_detail(partition, change.benchmark),
+        )
+
+
+async def _check(reports: ReportCache, change: BoardChange) -> None:
+    """Raise the 409 if the state of a board does not allow a change; wait for records that were sent just before."""
+    partition = reports.partition_of(change.benchmark)
+    if partition is None:
+        return
+
+    def allowed() -> bool:
+        return partition.boards.fault(change, exists=change.benchmark in partition.benchmarks) is None
+
+    if not await until(allowed):
+        fault = partition.boards.fault(change, exists=change.benchmark in partition.benchmarks)
+        if fault is not None:
+            raise ProblemError(409, fault_detail(fault))
+
+
+def _in_force(partition: Partition | None, change: BoardChange) -> bool:
+    """Return whether the board is as a change leaves it."""
+    if partition is None:
+        return False
+    entry = partition.boards.of(change.benchmark)
+    state = "open" if entry is None else entry.state
+    if change.board == "rename":
+        title = "" if entry is None else entry.title
+        return title == ("" if change.title in {None, change.benchmark} else change.title)
+    return state == {"archive": "archived", "delete": "deleted"}.get(change.board, "open")

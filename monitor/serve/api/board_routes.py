@@ -14,7 +14,7 @@ from monitor.serve.api.intake import Intake, Submission
 from monitor.serve.api.openapi import json_body
 from monitor.serve.api.problems import ProblemError, fault_detail, validation_problem
 from monitor.serve.api.read_routes import Cursor, unknown_benchmark
-from monitor.serve.api.write_routes import append_to_log, require_media_type, until
+from monitor.serve.api.write_routes import WRITE_ERRORS, append_to_log, require_media_type, until
 from monitor.serve.api.writing import WriteRules
 from monitor.serve.report_cache import ReportCache
 from schemas.api import BoardAsked, BoardDetail, BoardPage, BoardTaken
@@ -25,10 +25,13 @@ NEXT_CURSOR: Final = "Rankwatch-Next-Cursor"
 _CELLS_AT_ONCE: Final = 100_000
 """Scores of a page of an export, at most, but for the models of one item."""
 
-_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+_ERRORS: Final[dict[int | str, dict[str, Any]]] = WRITE_ERRORS | {
     403: {"description": "The token may not manage the benchmark."},
     409: {"description": "The state of the board does not allow the change."},
-    503: {"description": "The log cannot be written now. Retry."},
+}
+_SCORES: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"description": "JSON lines", "content": {"application/x-ndjson": {"schema": {"type": "string"}}}},
+    409: {"description": "The board was deleted and begun again since the first page."},
 }
 
 
@@ -41,6 +44,8 @@ def board_routes(reports: ReportCache, intake: Intake, rules: WriteRules) -> API
 
 
 def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
+    readable = reports.readable_by(may_read)
+
     @routes.get("")
     async def boards(limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000, cursor: Cursor = None) -> BoardPage:
         """List the boards by name, deleted ones too, page by page."""
@@ -58,7 +63,7 @@ def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
 
         return await reports.read(page, [])
 
-    @routes.get("/{name:path}/scores", response_class=Response)
+    @routes.get("/{name:path}/scores", response_class=Response, responses=_SCORES)
     async def scores(
         name: str,
         cursor: Annotated[
@@ -72,7 +77,7 @@ def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
         """
 
         def page() -> tuple[bytes, int | None, int]:
-            benchmark = reports.readable_by(may_read).benchmarks().get(name)
+            benchmark = readable.benchmarks().get(name)
             if benchmark is None:
                 raise unknown_benchmark(name)
             generation, start = map(int, cursor.split("-")) if cursor else (benchmark.generation, 0)
@@ -83,7 +88,7 @@ def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
             end = start + max(1, _CELLS_AT_ONCE // max(1, len(benchmark.contestants)))
             return score_lines(benchmark, start, end), end if end < len(benchmark.rows) else None, generation
 
-        text, end, generation = await reports.read(page, [name])
+        text, end, generation = await readable.read(page, [name])
         headers = {} if end is None else {NEXT_CURSOR: f"{generation}-{end}"}
         return Response(text, media_type="application/x-ndjson", headers=headers)
 

@@ -37,7 +37,7 @@ _CHECKED_AT_ONCE: Final = 100
 _EVENT_TYPES: Final = ("application/x-ndjson", "application/json")
 Name = Annotated[CheckedName, Query()]
 
-_WRITE_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+WRITE_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     403: {"description": "The token may not write or declare the benchmark."},
     408: {"description": "The body did not arrive in time."},
     409: {
@@ -77,7 +77,7 @@ def write_routes(reports: ReportCache, intake: Intake, rules: WriteRules) -> API
 
 
 def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, rules: WriteRules) -> None:
-    @routes.post("/events", openapi_extra=_EVENTS_BODY, responses=_WRITE_ERRORS, response_model=Accepted)
+    @routes.post("/events", openapi_extra=_EVENTS_BODY, responses=WRITE_ERRORS, response_model=Accepted)
     async def events(request: Request) -> Response:
         """Append events durably.
 
@@ -150,7 +150,7 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, r
             raise ProblemError(404, f"Benchmark {benchmark!r} has no declaration. {_how_to_declare(state)}")
         return state.spec
 
-    @routes.put("/declarations", status_code=202, openapi_extra=json_body(Spec), responses=_WRITE_ERRORS)
+    @routes.put("/declarations", status_code=202, openapi_extra=json_body(Spec), responses=WRITE_ERRORS)
     async def declare(benchmark: Name, request: Request) -> DeclarationTaken:
         """Declare a benchmark before its first score, or again as the next version."""
         with rules.writing(request) as writing:
@@ -190,7 +190,7 @@ def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, rules: Wr
     @routes.post(
         "/benchmarks/{name:path}/ended",
         openapi_extra=json_body(End),
-        responses=_WRITE_ERRORS,
+        responses=WRITE_ERRORS,
         response_model=EndTaken,
     )
     async def end_runs(name: str, request: Request) -> Response:

@@ -46,6 +46,7 @@ def keys_and_server(tmp_path_factory):
         auditor=["read"],
         writer=["write:open*"],
         declarer=["declare:open*", "read:open*"],
+        manager=["manage:open*"],
         root=["admin"],
     )
     with Served(partition(), loopback=False, rules={"access_file": path}) as served:
@@ -81,6 +82,8 @@ READS = [
     "/api/v1/items?benchmark={}&model_a=c&model_b=d&show=differ",
     "/api/v1/early-stop?benchmark={}&model=c",
     "/api/v1/next?benchmark={}",
+    "/api/v1/boards/{}",
+    "/api/v1/boards/{}/scores",
 ]
 LISTS = [
     "/api/v1/benchmarks",
@@ -88,6 +91,7 @@ LISTS = [
     "/api/v1/summaries",
     "/api/v1/changes",
     "/api/v1/changes?newest=true",
+    "/api/v1/boards",
 ]
 
 
@@ -166,6 +170,22 @@ def test_declarations_and_ends_need_their_scope(served, keys):
     assert served.request("POST", end.format("secret%20board"), b"{}", **json_type, **keys["writer"]).status == 403
     assert served.request("POST", end.format("open%20board"), b"{}", **json_type, **keys["declarer"]).status == 403
     assert served.request("POST", end.format("open%20board"), b"{}", **json_type, **keys["writer"]).status == 200
+
+
+def test_boards_are_changed_by_tokens_that_may_manage_them(served, keys):
+    def archive(benchmark, name):
+        body = json.dumps({"board": "archive", "benchmark": benchmark}).encode()
+        headers = {"content_type": "application/json"} | keys[name]
+        return served.request("POST", "/api/v1/boards", body, **headers)
+
+    for name in ("reader", "auditor", "writer", "declarer"):
+        assert archive(OPEN, name).status == 403
+    refused = [archive(benchmark, "manager") for benchmark in (CLOSED, "absent board")]
+    assert [each.status for each in refused] == [403, 403]
+    assert refused[0].text.replace(CLOSED, "absent board") == refused[1].text
+    assert served.log.records == []
+    assert archive(OPEN, "manager").status == 200
+    assert archive(CLOSED, "root").status == 200
 
 
 def test_a_caller_is_shown_what_it_may_do(served, keys):

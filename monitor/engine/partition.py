@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from monitor.engine.chunk import Chunk, EventBatch
-from monitor.engine.columns import ItemColumns
+from monitor.engine.columns import EventList, ItemColumns
 from monitor.engine.declarations import redeclare, refusal, under_version
 from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
 from monitor.engine.latch.changes import withdraw
@@ -450,7 +450,7 @@ class _Folding:
     def _delete(self, benchmark: Benchmark, offset: int) -> Slices[int]:
         """Withdraw the verdicts of a benchmark and drop it; return the number of family-wise decisions that held."""
         delta, decided = self.touch(benchmark), 0
-        batch = EventBatch(benchmark.name, [], [offset], [0])
+        batch = EventBatch(benchmark.name, EventList([]), [offset], [0])
         for count, family_wise in enumerate(withdraw(benchmark, batch, delta), start=1):
             decided = family_wise
             if count % _WITHDRAWN_AT_ONCE == 0:

@@ -502,7 +502,7 @@ def _enter_pairs(
 
 def _certain(benchmark: Benchmark, walk: BinaryWalk | GradedWalk, pair: Index) -> Trajectory:
     """Return the steps at which pairs become certain."""
-    steps, graded = walk.whole(pair), benchmark.graded_pairs
+    steps, graded = walk.counts(pair), benchmark.graded_pairs
     if isinstance(walk, BinaryWalk) or graded is None:
         return certain_steps(benchmark, steps)
     return certain_along(benchmark, steps, walk.rooms(pair), graded.rounding(steps.n))

@@ -37,6 +37,10 @@ class ArrivalEvidence:
         """Return ln e at points; minus infinity where it is certainly below a limit."""
         return log_e_from(sums.b, sums.c, limit, self._mixture)
 
-    def exact(self, sums: Sums) -> tuple[NDArray[np.float64], Counts]:
-        """Return ln e at points; no items count against the leader."""
-        return log_e_value(sums.b, sums.c, self._mixture), np.zeros_like(sums.n)
+    def exact(self, sums: Sums) -> NDArray[np.float64]:
+        """Return ln e at points."""
+        return log_e_value(sums.b, sums.c, self._mixture)
+
+    def missing(self, n: Counts) -> Counts:
+        """Return that no items count against the leader."""
+        return np.zeros_like(n)

@@ -34,6 +34,14 @@ class AtOnce:
         """Return the state of some pairs, which the event does not change."""
         return self._at(pair)
 
+    def counts(self, pair: Index) -> Trajectory:
+        """Return the same steps; their evidence is not computed apart from them."""
+        return self.whole(pair)
+
+    def exact(self, steps: Trajectory) -> Trajectory:
+        """Return steps, which have their evidence."""
+        return steps
+
     def _at(self, pair: Index) -> Trajectory:
         pairs, graded = self._pairs, self._graded
         n, b, c = pairs.n[pair], pairs.b[pair], pairs.c[pair]

@@ -128,8 +128,11 @@ class Evidence(Protocol):
     def at(self, sums: Sums, limit: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the evidence at points; minus infinity where it is certainly below a limit."""
 
-    def exact(self, sums: Sums) -> tuple[NDArray[np.float64], Counts]:
-        """Return the evidence at points, and the items counted against the leader."""
+    def exact(self, sums: Sums) -> NDArray[np.float64]:
+        """Return the evidence at points."""
+
+    def missing(self, n: Counts) -> Counts:
+        """Return the items counted against the leader, given the shared ones."""
 
 
 class Trajectory(NamedTuple):
@@ -235,8 +238,17 @@ class Walk(Protocol):
         These are the pairs with evidence from `PairState.limits` on, and decided ones that may reverse.
         """
 
+    def counts(self, pair: Index) -> Trajectory:
+        """Return every step of some pairs (ascending), by pair, and their state before the chunk as a step at BEFORE.
+
+        They may have no evidence.
+        """
+
     def whole(self, pair: Index) -> Trajectory:
-        """Return every step of some pairs (ascending), by pair, and their state before the chunk as a step at BEFORE."""
+        """Return the same steps with their evidence; it may be minus infinity where it is below ln 1/alpha."""
+
+    def exact(self, steps: Trajectory) -> Trajectory:
+        """Return some of the steps of `whole` with their evidence, however small it is."""
 
 
 def may_reach(b: Counts, c: Counts, log_threshold: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -46,14 +46,27 @@ class BinaryWalk:
                 yield self._peaks(pair[some], Sums(*(x[some] for x in before)), limit[some])
 
     def whole(self, pair: Index) -> Trajectory:
-        """Return every step of some pairs."""
+        """Return every step of some pairs, with its evidence from ln 1/alpha on."""
+        steps = self.counts(pair)
+        limit = np.full(steps.n.shape, self._pairs.limit - SLACK)
+        return steps._replace(evidence=self._evidence.at(Sums(steps.n, steps.b, steps.c), limit))
+
+    def exact(self, steps: Trajectory) -> Trajectory:
+        """Return some of these steps with their evidence."""
+        return steps._replace(evidence=self._evidence.exact(Sums(steps.n, steps.b, steps.c)))
+
+    def counts(self, pair: Index) -> Trajectory:
+        """Return every step of some pairs, without evidence."""
         pairs = self._pairs
         after = Sums(pairs.n[pair], pairs.b[pair], pairs.c[pair])
         before = Sums(*(x - gain for x, gain in zip(after, self._gains.of(pair), strict=True)))
         when, sums, steps = _sums_along(self._new, pair_members(pair), before)
         when = np.concatenate([np.full((pair.size, 1), BEFORE, np.int64), when], axis=1)
         of, step = np.nonzero(np.arange(when.shape[1]) <= steps[:, None])
-        return self._steps(pair[of], when[of, step], Sums(*(x[of, step] for x in sums)))
+        n, b, c = (x[of, step] for x in sums)
+        lead = b - c
+        nothing = np.full(of.size, -np.inf)
+        return Trajectory(pair[of], when[of, step], n, b, c, lead, self._evidence.missing(n), nothing, np.sign(lead))
 
     def _peaks(self, pair: Index, before: Sums, limit: NDArray[np.float64]) -> Peaks:
         """Return the largest evidence of some pairs: at the first event, or where the next event or none brings the lead back."""
@@ -66,11 +79,6 @@ class BinaryWalk:
         points = Sums(*(x[of, step] for x in sums))
         evidence = self._evidence.at(points, limit[of])
         return Peaks.of(pair[of], evidence, np.sign(points.b - points.c))
-
-    def _steps(self, pair: Index, when: Index | Times, sums: Sums) -> Trajectory:
-        evidence, missing = self._evidence.exact(sums)
-        lead = sums.b - sums.c
-        return Trajectory(pair, when, *sums, lead, missing, evidence, np.sign(lead))
 
 
 def _near(pairs: PairState, evidence: Evidence, gains: Gains) -> Iterator[tuple[Index, Index]]:

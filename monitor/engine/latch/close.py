@@ -42,7 +42,7 @@ def close_latches(pairs: PairState, walk: Walk) -> Closed | None:
         Closed.of("anytime_family", "decided", families, threshold),
     ]
     for procedure, decided in zip(PROCEDURES, (singles, families), strict=True):
-        closed.append(_reverse(pairs, procedure, steps, decided))
+        closed.append(_reverse(pairs, procedure, walk, steps, decided))
     return Closed.joined(closed)
 
 
@@ -148,13 +148,26 @@ def settle(pairs: PairState, certain: list[Trajectory], bets: Walk | None = None
     pair = latching(pairs, "settled", Peaks.joined(parts))
     if not pair.size:
         return None
-    steps = Trajectory.joined([*certain, *([] if bets is None else [bets.whole(pair)])])
-    steps = steps.rows(np.lexsort((-steps.evidence, steps.when, steps.pair)))
+    steps = _in_order(Trajectory.joined([*certain, *([] if bets is None else [bets.whole(pair)])]))
     settled, limit = latch_together(pairs, "settled", pair, steps)
     return Closed.joined([Closed.of("settled", "settled", settled, limit)])
 
 
-def _reverse(pairs: PairState, procedure: Procedure, steps: Trajectory, decided: Trajectory) -> Closed:
+def _in_order(steps: Trajectory) -> Trajectory:
+    """Return steps by pair, then by time, those of one event by falling evidence."""
+    key = steps.pair << 32 | (steps.when - BEFORE)
+    order = np.argsort(key, kind="stable")  # a merge: each part is sorted
+    key = key[order]
+    twice = np.zeros(key.size, bool)
+    twice[1:] = key[1:] == key[:-1]
+    twice[:-1] |= twice[1:]
+    some = np.flatnonzero(twice)
+    if some.size:
+        order[some] = order[some][np.lexsort((-steps.evidence[order[some]], key[some]))]
+    return steps.rows(order)
+
+
+def _reverse(pairs: PairState, procedure: Procedure, walk: Walk, steps: Trajectory, decided: Trajectory) -> Closed:
     """Record the first event after each decision at which the other model leads."""
     latch = pairs.latched[procedure]
     later = steps.when > BEFORE
@@ -166,7 +179,7 @@ def _reverse(pairs: PairState, procedure: Procedure, steps: Trajectory, decided:
         later &= after | (decided.pair[place] != steps.pair)
     side = latch[steps.pair]
     against = (np.abs(side) == 1) & (side * np.sign(steps.lead) < 0) & later
-    turned = steps.rows(first(steps.pair, against))
+    turned = walk.exact(steps.rows(first(steps.pair, against)))
     latch[turned.pair] *= 2
     return Closed.of(procedure, "reversed", turned, pairs.log_thresholds(turned.pair)[procedure])
 

@@ -105,6 +105,10 @@ class CommittedWalk:
         """Return every step of some pairs, without evidence."""
         return self._along(pair)[0]
 
+    def exact(self, steps: Trajectory) -> Trajectory:
+        """Return steps, which have their evidence."""
+        return steps
+
     def _along(self, pair: Index) -> tuple[Trajectory, tuple[Counts, Counts]]:
         """Return every step of some pairs without evidence, and `c_worst` and `b_best` there."""
         place = self._order[np.searchsorted(self.pair, pair, sorter=self._order).clip(max=self.pair.size - 1)]
@@ -168,6 +172,14 @@ class BettingWalk:
             plus, minus = (half[place[some], step[some]] for half in (for_first, for_second))
             evidence[some], side[some] = np.logaddexp(plus, minus), np.where(plus >= minus, 1, -1)
         return steps._replace(missing=self._pairs.missing(steps.n))
+
+    def counts(self, pair: Index) -> Trajectory:
+        """Return every step of some pairs, without evidence."""
+        return self._walk.counts(pair)
+
+    def exact(self, steps: Trajectory) -> Trajectory:
+        """Return steps, which have their evidence."""
+        return steps
 
 
 def _may_reach(

@@ -98,6 +98,14 @@ class GradedWalk:
         n = np.cumsum(np.column_stack([before, happened]), axis=1, dtype=np.int32)
         return self._sums.room(pair, self._pairs.missing(n[at]))
 
+    def counts(self, pair: Index) -> Trajectory:
+        """Return the same steps; their evidence is not computed apart from them."""
+        return self.whole(pair)
+
+    def exact(self, steps: Trajectory) -> Trajectory:
+        """Return steps, which have their evidence."""
+        return steps
+
     def _slabs(self) -> Iterator[Index]:
         pair = chosen(self._gains.pair, np.flatnonzero(self._gains.n))
         step = max(1, _SLAB_CELLS // max(1, self._new.rows))

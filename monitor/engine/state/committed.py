@@ -8,6 +8,7 @@ count for it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Final
 
@@ -73,11 +74,17 @@ class Advance:
         """Return which steps along the permutation pairs have, shape (pairs, most steps), and the sums after each; the last ones stay."""
         index, happened = self._steps(some)
         x, y = self.codes[index, self.i[some, None]], self.codes[index, self.j[some, None]]
-        sums = {}
-        for name, adds in item_steps(x, y).items():
-            sums[name] = np.cumsum(adds & happened, axis=1, dtype=np.int32)
-            sums[name] += self.before[name][some, None]
-        return happened, sums
+        if self._has_skips:
+            adds = item_steps(x, y)
+            gained = {name: np.cumsum(adds[name] & happened, axis=1, dtype=np.int32) for name in SUMS}
+        else:  # every score is 0 or 1, so nothing has a worst and a best
+            n, b, c = (np.cumsum(adds & happened, axis=1, dtype=np.int32) for adds in (np.True_, x > y, x < y))
+            gained = {"n": n, "b": b, "c": c, "c_worst": c, "b_best": b}
+        return happened, {name: gained[name] + self.before[name][some, None] for name in SUMS}
+
+    @cached_property
+    def _has_skips(self) -> bool:
+        return bool((self.codes == SKIPPED).any())
 
     def when_along(self, some: Index) -> Index:
         """Return the event of each step of some pairs, shape (pairs, most steps)."""

@@ -7,9 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.report.evidence_path import PairChart
+from monitor.report.tie_bands import TieBands
 
 _WIDTH: Final = 200
 _HEIGHT: Final = 16
+_THREADS: Final = 3
+"""Models that lack items of which the ties are drawn."""
+
 _DECADES: Final = 2  # N*/N from 1/100 to 100
 
 
@@ -38,6 +42,33 @@ def interval_bar(low: float | None, high: float | None, middle: float | None, re
         f'<rect class="f-{kind}" x="{left}" y="{y - 2.5:g}" width="{max(right - left, 1):.1f}" height="5" rx="2.5" opacity=".45"/>'
         f'<circle class="f-{kind}" cx="{x(middle)}" cy="{y:g}" r="3.6"/></svg>'
     )
+
+
+def tie_lanes(ties: TieBands, k: int) -> str:
+    """Draw the part of each tie band that passes a row: a lane each from the left, dots for members, models that lack items first."""
+    parts = []
+
+    def lane(place: int, kind: str, members: tuple[int, ...], own: int | None) -> None:
+        x, first, last = 8 + 12 * place, members[0], members[-1]
+        if not first <= k <= last:
+            return
+        for inside, other, y1, y2 in ((k > first, k - 1, "0", "50%"), (k < last, k + 1, "50%", "100%")):
+            if inside:
+                passes = "" if k in members and other in members else " passes"
+                parts.append(f'<line class="{kind}{passes}" x1="{x}" x2="{x}" y1="{y1}" y2="{y2}"/>')
+        if k in members:
+            shape = "ring" if len(members) == 1 else "own" if k == own else "dot"
+            parts.append(f'<circle class="{kind} {shape}" cx="{x}" cy="50%" r="{2.8 if shape == "dot" else 3.6}"/>')
+
+    threads = [(own, tuple(sorted((own, *tied)))) for own, tied in ties.lacking.items()]
+    drawn = threads if len(threads) <= _THREADS else []
+    for place, (own, members) in enumerate(drawn):
+        lane(place, "thread", members, own)
+    for band in ties.bands or ():
+        lane(len(drawn) + band.lane, "band", band.members, None)
+    width = 16 + 12 * max(len(drawn) + ties.lanes - 1, 0)
+    # A cell has no height that its content could take: an empty picture gives it its width, and the bands cover it.
+    return f'<svg width="{width + 8}" height="1" aria-hidden="true"></svg><svg width="{width}" aria-hidden="true">{"".join(parts)}</svg>'
 
 
 def mean_bar(low: float | None, high: float | None, mean: float | None, *, least: float, most: float) -> str:

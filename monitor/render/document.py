@@ -1,7 +1,10 @@
 """One benchmark as a document, and the sentences that Markdown and HTML share."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
+
+import numpy as np
 
 from monitor.render import header
 from monitor.render import numbers as form
@@ -9,6 +12,7 @@ from monitor.render.numbers import needed, needed_range
 from monitor.render.signs import PROCEDURES, SUMMARY_ONLY
 from monitor.report.evidence_path import ChartData
 from monitor.report.sentences import counted
+from monitor.report.tie_bands import TieBands, bands_of, tied_models
 from schemas.detail import BenchmarkDetail
 from schemas.report import BenchmarkReport, ModelReport, PairReport
 
@@ -42,6 +46,17 @@ class ReportDocument:
     def others(self) -> list[PairReport]:
         """The other pairs of the report, superseded ones last."""
         return [pair for pair in self.report.pairs if not pair.adjacent]
+
+    @cached_property
+    def ties(self) -> TieBands:
+        """The tie bands of the ranking."""
+        lacking = np.array([self.is_low(model) for model in self.report.models], bool)
+        return bands_of(self.charts.matrix > 0, lacking)
+
+    @cached_property
+    def tied(self) -> list[tuple[int, ...]]:
+        """Ranks of the models that each model is not decided against."""
+        return [tuple(k + 1 for k in others) for others in tied_models(self.charts.matrix > 0)]
 
     def is_low(self, model: ModelReport) -> bool:
         """Return whether a model has scores on too few of the items."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from html import escape
-from itertools import groupby
 from typing import Final
 
 from monitor.render import charts
@@ -54,7 +53,7 @@ def _body(rows: Sequence[str]) -> str:
 
 
 def ranking(document: ReportDocument) -> str:
-    """Write the models by rank, a band for each tie group."""
+    """Write the models by rank with their tie bands, and a line that no tie crosses."""
     models = document.report.models
     lows = [m.mean_low for m in models if m.mean_low is not None]
     highs = [m.mean_high for m in models if m.mean_high is not None]
@@ -65,19 +64,29 @@ def ranking(document: ReportDocument) -> str:
         m.model: (f"{m.items:,}", f"{skipped:,}", _coverage(document, m), *own)
         for m, skipped, *own in zip(models, document.charts.skipped, *extras.values(), strict=True)
     }
-    groups = groupby(models, key=lambda m: m.tie_group)
-    bodies = "".join(
-        f'<tbody class="tie">{"".join(_model(m, cells[m.model], scale) for m in members)}</tbody>'
-        for _, members in groups
-    )
-    titles = ["Rank", "Could be", "Model", "Mean, %", "Mean and interval", "Items", "Skipped", "Coverage"]
+    rules = frozenset(document.ties.rules)
+    rows = [_model(m, _ties(document, k), cells[m.model], scale, ruled=k in rules) for k, m in enumerate(models)]
+    titles = ["Ties", "Rank", "Could be", "Model", "Mean, %", "Mean and interval", "Items", "Skipped", "Coverage"]
     titles += map(str.capitalize, extras)
-    head = _head(titles, numbers=(0, 1, 3, *range(5, len(titles))))
+    head = _head(titles, numbers=(1, 2, 4, *range(6, len(titles))))
     title = (
-        "Ranks by mean score. “Could be” lists the ranks that the family-wise verdicts leave open. A shaded band holds models that are not "
-        "decided against each other."
+        "Ranks by mean score. “Could be” lists the ranks that the family-wise verdicts leave open. Two models share a tie band exactly "
+        "when no verdict separates them; a ring is tied with none. No tie crosses a blue line: every model above is decided to be better "
+        "than every one below."
     )
-    return f"<h3>Ranking</h3>{_table(title, head, bodies)}"
+    if document.ties.lacking:
+        title += " A model that lacks items is in no band: an orange thread marks those that it may be tied with."
+    if document.ties.bands is None:
+        title += " The bands are too many to draw: the ranks that each model is tied with are listed instead."
+    return f"<h3>Ranking</h3>{_table(title, head, _body(rows))}"
+
+
+def _ties(document: ReportDocument, k: int) -> str:
+    """Draw the tie bands at a model, with the ranks it is tied with as text for those who do not see them."""
+    ties, tied = document.ties, form.rank_list(document.tied[k])
+    if ties.bands is None:
+        return f'<td class="soft">{tied}</td>'
+    return f'<td class="ties">{charts.tie_lanes(ties, k)}<span class="hidden">tied with ranks: {tied}</span></td>'
 
 
 def _coverage(document: ReportDocument, m: ModelReport) -> str:
@@ -85,12 +94,13 @@ def _coverage(document: ReportDocument, m: ModelReport) -> str:
     return f'<span class="low">{coverage} low</span>' if document.is_low(m) else coverage
 
 
-def _model(m: ModelReport, cells: Sequence[str], scale: tuple[float, float]) -> str:
+def _model(m: ModelReport, ties: str, cells: Sequence[str], scale: tuple[float, float], *, ruled: bool) -> str:
     interval = form.percent_range(m.mean_low, m.mean_high)
     bar = charts.mean_bar(m.mean_low, m.mean_high, m.mean, least=scale[0], most=scale[1])
     numbers = "".join(f'<td class="num">{cell}</td>' for cell in cells)
     return (
-        f'<tr><td class="num">{m.rank}</td><td class="num">{form.ranks(m)}</td><th scope="row">{text(m.model)}</th>'
+        f'<tr{" class=ruled" if ruled else ""}>{ties}<td class="num">{m.rank}</td><td class="num">{form.ranks(m)}</td>'
+        f'<th scope="row">{text(m.model)}</th>'
         f'<td class="num">{form.percent(m.mean)}</td><td>{bar}<span class="soft">{interval}</span></td>{numbers}</tr>'
     )
 

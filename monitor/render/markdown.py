@@ -93,15 +93,26 @@ def _ranking(document: ReportDocument) -> str:
     models = document.report.models
     extras = form.extra_columns(models)
 
-    def row(model: ModelReport, skipped: int, *cells: str) -> list[str]:
+    def row(model: ModelReport, tied: Sequence[int], skipped: int, *cells: str) -> list[str]:
         low = " **low**" if document.is_low(model) else ""
         means = [form.percent(model.mean), form.percent_range(model.mean_low, model.mean_high)]
         counts = [f"{model.items:,}", f"{skipped:,}", f"{model.coverage:.1%}{low}"]
-        return [str(model.rank), form.ranks(model), str(model.tie_group), escape(model.model), *means, *counts, *cells]
+        return [str(model.rank), form.ranks(model), form.rank_list(tied), escape(model.model), *means, *counts, *cells]
 
-    titles = ["rank", "could be", "tie group", "model", "mean %", "interval", "items", "skipped", "coverage", *extras]
-    rows = (row(*cells) for cells in zip(models, document.charts.skipped, *extras.values(), strict=True))
-    return _table(titles, rows, right=(0, 1, 2, *range(4, len(titles))))
+    titles = [
+        "rank",
+        "could be",
+        "tied with ranks",
+        "model",
+        "mean %",
+        "interval",
+        "items",
+        "skipped",
+        "coverage",
+        *extras,
+    ]
+    rows = (row(*cells) for cells in zip(models, document.tied, document.charts.skipped, *extras.values(), strict=True))
+    return _table(titles, rows, right=(0, 1, *range(4, len(titles))))
 
 
 def _pairs(pairs: Sequence[PairReport]) -> str:

@@ -134,6 +134,24 @@ def ranks(model: "ModelReport", dash: str = "–") -> str:
     return str(model.rank_low) if model.rank_low == model.rank_high else f"{model.rank_low}{dash}{model.rank_high}"
 
 
+def rank_list(places: Sequence[int], dash: str = "–") -> str:
+    """Format ranks, neighbouring ones as a range.
+
+    Examples
+    --------
+    >>> rank_list([1, 4, 5, 6, 9], "-"), rank_list([2, 3]), rank_list([])
+    ('1, 4-6, 9', '2, 3', 'none')
+    """
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    parts = [f"{run[0]}{dash}{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return ", ".join(parts) or "none"
+
+
 def repeats(counts: "RepeatsReport | None") -> str:
     """Format the scored repeats of an item: their number, or the mean with the least and the most.
 

@@ -61,7 +61,11 @@ def tie_bands(table: PairTable, low_coverage: float) -> TieBands:
 
 def tied_with(table: PairTable) -> list[tuple[int, ...]]:
     """Return for each model by rank the positions of all models that it is not decided against, also of those that lack items."""
-    better = decisions_by_rank(table)
+    return tied_models(decisions_by_rank(table))
+
+
+def tied_models(better: Flags) -> list[tuple[int, ...]]:
+    """Return for each model by rank the positions of those it is not decided against; `better` as in `bands_of`."""
     tied = ~(better | better.T)
     np.fill_diagonal(tied, val=False)
     return [_positions(row) for row in tied]

@@ -8,6 +8,7 @@ import pytest
 
 from monitor.render.charts import matrix_chart, needed_bar
 from monitor.render.html import render_html
+from monitor.render.numbers import rank_list
 from tests.fold_log import FoldLog, packed
 from tests.html_tree import read_html
 from tests.unit.render.hostile import NAMES, document_of, hostile_benchmark
@@ -38,6 +39,22 @@ def test_every_name_is_unchanged(page):
     assert all(name in text for name in NAMES)
     first = next(read_html(page).all("tbody"))
     assert next(first.all("th")).text in NAMES
+
+
+def test_ties_are_bands_and_a_line_is_where_none_crosses(page):
+    document = document_of(hostile_benchmark())
+    first = next(read_html(page).all("tbody"))
+    for k, row in enumerate(first.all("tr")):
+        cell = next(row.all("td"))
+        classes = [node.attributes.get("class", "") for node in cell.all("circle")]
+        assert len(classes) == sum(k in band.members for band in document.ties.bands) > 0
+        assert any("ring" in kind for kind in classes) == (not document.tied[k])
+        assert cell.text == f"tied with ranks: {rank_list(document.tied[k])}"
+        assert (row.attributes.get("class") == "ruled") == (k in document.ties.rules)
+    # Two models share a band exactly when no verdict separates them, also where they are in different tie groups.
+    for k, others in enumerate(document.tied):
+        bands = [band.members for band in document.ties.bands if k in band.members]
+        assert {j + 1 for members in bands for j in members} - {k + 1} == set(others)
 
 
 def test_headings_tables_and_figures_can_be_read_aloud(page):

@@ -85,7 +85,7 @@ def test_repeats_and_ended_runs_have_a_column_in_both_documents_where_it_says_so
     assert head[-3:] == ["coverage", "repeats", "run"]
     assert sorted(row[3:4] + row[-2:] for row in rows) == [["a", "1", "open"], ["b", "2.0 (1 to 3)", "ended"]]
     table = next(read_html(render_html([document])).all("table"))
-    assert [node.text for node in table.all("th")][8:10] == ["Repeats", "Run"]
+    assert [node.text for node in table.all("th")][9:11] == ["Repeats", "Run"]
     assert "2.0 (1 to 3)" in table.text
     plain = document_of(hostile_benchmark("plain"))
     assert tables(render_markdown([plain]))[0][0][-1] == "coverage"

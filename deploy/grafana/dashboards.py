@@ -13,7 +13,7 @@ from grafana_foundation_sdk.builders import (
     text,
     timeseries,
 )
-from grafana_foundation_sdk.builders.common import ReduceDataOptions, VizLegendOptions
+from grafana_foundation_sdk.builders.common import ReduceDataOptions, TableSortByFieldState, VizLegendOptions
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.common import LegendDisplayMode, LegendPlacement
 from grafana_foundation_sdk.models.dashboard import (
@@ -21,6 +21,7 @@ from grafana_foundation_sdk.models.dashboard import (
     DashboardLinkType,
     DataSourceRef,
     DataTransformerConfig,
+    DynamicConfigValue,
     ValueMap,
     ValueMappingResult,
     VariableRefresh,
@@ -38,6 +39,19 @@ READERS: Final = 'job="rankwatch-readers"'
 FAMILY: Final = 'procedure="anytime_family"'
 BY_PAIR: Final = "max by (model_a, model_b)"
 SIDES: Final = {"-1": ("model_b is better", "orange"), "0": ("undecided", "text"), "1": ("model_a is better", "green")}
+ANSWERS: Final = {"0": ("no", "text"), "1": ("yes", "orange")}
+WORDS: Final = {"Decided": SIDES, "Held": ANSWERS, "Reversed": ANSWERS}
+"""What the values of a panel with one number mean, by its title."""
+UNITS: Final = {
+    "gap": "percentunit",
+    "gap low": "percentunit",
+    "gap high": "percentunit",
+    "mean": "percentunit",
+    "mean low": "percentunit",
+    "mean high": "percentunit",
+    "decided at": "dateTimeAsIso",
+}
+"""Units of columns."""
 WIDE: Final = 24
 
 
@@ -57,34 +71,57 @@ def lines(title: str, description: str, *queries: tuple[str, str], unit: str = "
     return panel
 
 
+def _options(meanings: dict[str, tuple[str, str]]) -> dict[str, Any]:
+    return {
+        value: {"text": text, "color": color, "index": n} for n, (value, (text, color)) in enumerate(meanings.items())
+    }
+
+
+def words(meanings: dict[str, tuple[str, str]]) -> ValueMap:
+    """Show values as words in a colour."""
+    results = {
+        value: ValueMappingResult(text=meaning, color=color, index=index)
+        for index, (value, (meaning, color)) in enumerate(meanings.items())
+    }
+    return ValueMap(options=results)
+
+
 def number(title: str, description: str, expr: str, unit: str = "short", span: int = 4) -> Any:
-    """Make a panel with one number."""
+    """Make a panel with one number, or with the words for it."""
     reduce = ReduceDataOptions().calcs(["lastNotNull"])
     panel = stat.Panel().title(title).description(description).datasource(SOURCE).unit(unit).span(span).height(4)
+    panel = panel.mappings([words(WORDS[title])] if title in WORDS else [])
     return panel.reduce_options(reduce).no_value("none").with_target(query(expr, title))
 
 
 def timeline(title: str, description: str, expr: str, legend: str) -> Any:
     """Make a timeline of decisions: -1, 0, 1."""
-    mapping = ValueMap(
-        options={
-            value: ValueMappingResult(text=meaning, color=color, index=index)
-            for index, (value, (meaning, color)) in enumerate(SIDES.items())
-        }
-    )
     panel = statetimeline.Panel().title(title).description(description).datasource(SOURCE).span(WIDE).height(10)
-    return panel.mappings([mapping]).merge_values(True).with_target(query(expr, legend))
+    return panel.mappings([words(SIDES)]).merge_values(True).with_target(query(expr, legend))
 
 
-def rows(title: str, description: str, columns: dict[str, str], names: dict[str, str], height: int = 10) -> Any:
+def rows(
+    title: str, description: str, columns: dict[str, str], names: dict[str, str], sort: str, height: int = 10
+) -> Any:
     """Make a table that joins instant queries on their labels; `columns` are expressions by column, `names` labels by column."""
     panel = table.Panel().title(title).description(description).datasource(SOURCE).span(WIDE).height(height)
+    panel = panel.sort_by([TableSortByFieldState().display_name(sort).desc(False)])
+    panel = panel.override_by_regexp(".*", [DynamicConfigValue(id_val="custom.minWidth", value=80)])
+    for column in [column for column in columns if column in UNITS]:
+        panel = panel.override_by_name(column, [DynamicConfigValue(id_val="unit", value=UNITS[column])])
+    if "decided at" in columns:
+        panel = panel.override_by_name("decided at", [DynamicConfigValue(id_val="custom.width", value=170)])
+    if "decided" in columns:
+        shown = [{"type": "value", "options": _options(SIDES)}]
+        panel = panel.override_by_name("decided", [DynamicConfigValue(id_val="mappings", value=shown)])
     refs = dict(zip("ABCDEFGH", columns, strict=False))
     for ref, column in refs.items():
         panel = panel.with_target(query(columns[column], column, ref=ref, instant=True))
     renamed = {f"Value #{ref}": column for ref, column in refs.items()} | names
     order = {column: place for place, column in enumerate([*names, *(f"Value #{ref}" for ref in refs)])}
-    organise = {"excludeByName": {"Time": True}, "renameByName": renamed, "indexByName": order}
+    # The value of a query that adds a label is always 1.
+    hidden = {"Time": True} | {f"Value #{ref}": True for ref, column in refs.items() if column in names}
+    organise = {"excludeByName": hidden, "renameByName": renamed, "indexByName": order}
     panel = panel.with_transformation(DataTransformerConfig(id_val="merge", options={}))
     return panel.with_transformation(DataTransformerConfig(id_val="organize", options=organise))
 
@@ -152,7 +189,7 @@ def leaderboard() -> dashboard.Dashboard:
             "Undecided pairs that share every item.",
             f"max(rankwatch_pairs_exhausted_undecided{{{B}}})",
         ),
-        ("Held", "1: verdicts are held; the report shows the reason.", f"max(rankwatch_held{{{B}}})"),
+        ("Held", "Whether verdicts are held; the report shows the reason.", f"max(rankwatch_held{{{B}}})"),
     ):
         made = made.with_panel(number(title, description, expr))
     made = made.with_panel(
@@ -170,23 +207,25 @@ def leaderboard() -> dashboard.Dashboard:
                 "items": f"max by (model) (rankwatch_model_items{{{B}}})",
             },
             {"model": "model"},
+            sort="rank",
         )
     )
     made = made.with_panel(
         rows(
             "Pairs",
-            "Decided: 1 for model_a, -1 for model_b, 0 for neither. Items to decision: at the current gap.",
+            "Decided: which model is better. Items to decision: at the current gap.",
             {
                 "gap": f"{BY_PAIR} (rankwatch_pair_gap_ratio{{{B}}})",
                 "gap low": f"{BY_PAIR} (rankwatch_pair_gap_low_ratio{{{B}, {FAMILY}}})",
                 "gap high": f"{BY_PAIR} (rankwatch_pair_gap_high_ratio{{{B}, {FAMILY}}})",
                 "decided": f"{BY_PAIR} (rankwatch_pair_decided{{{B}, {FAMILY}}})",
-                "decided at (ms)": f"1000 * {BY_PAIR} (rankwatch_decided_timestamp_seconds{{{B}, {FAMILY}}})",
+                "decided at": f"1000 * {BY_PAIR} (rankwatch_decided_timestamp_seconds{{{B}, {FAMILY}}})",
                 "items to decision": f"{BY_PAIR} (rankwatch_pair_items_to_decision{{{B}}})",
                 "q (fixed n)": f'{BY_PAIR} (rankwatch_pair_resolution_ratio{{{B}, procedure="fixed_n"}})',
                 "status": f"max by (model_a, model_b, status) (rankwatch_pair_status{{{B}}})",
             },
             {"model_a": "model_a", "model_b": "model_b", "status": "status"},
+            sort="model_a",
         )
     )
     made = made.with_panel(
@@ -225,7 +264,7 @@ def pair() -> dashboard.Dashboard:
         ("Shared items", "", f"max(rankwatch_pair_items{{{P}}})", "short"),
         (
             "Decided",
-            "Family-wise: 1 model_a, -1 model_b, 0 neither.",
+            "Family-wise: which model is better.",
             f"max(rankwatch_pair_decided{{{P}, {FAMILY}}})",
             "short",
         ),
@@ -234,7 +273,7 @@ def pair() -> dashboard.Dashboard:
         ("Gap", "model_a minus model_b.", f"max(rankwatch_pair_gap_ratio{{{P}}})", "percentunit"),
         (
             "Reversed",
-            "1: the gap has changed sign after the decision.",
+            "Whether the gap has changed sign after the decision.",
             f"max(rankwatch_pair_reversed{{{P}, {FAMILY}}})",
             "short",
         ),

@@ -26,6 +26,7 @@ NAMES = (
     "latency",
     "recovery",
     "store",
+    "sizes",
     "scale",
     "race",
 )

@@ -75,11 +75,10 @@ class ModelReport(StrictModel):
     )
     shared_rank: int | None = Field(description="rank by `shared_mean`, ties by name")
     unweighted_mean: float | None = Field(
-        None,
         description="mean over all items, each counting the same; null unless clusters are weighted, when `mean` is the weighted mean",
     )
     unweighted_rank: int | None = Field(
-        None, description="rank by `unweighted_mean`, ties by name; null unless clusters are weighted"
+        description="rank by `unweighted_mean`, ties by name; null unless clusters are weighted"
     )
     rank: int
     rank_low: int
@@ -157,7 +156,7 @@ class WeightedCluster(StrictModel):
 class WeightsReport(StrictModel):
     """The weights of the clusters; with them `mean`, `gap` and every verdict are about the weighted mean."""
 
-    equal: bool = Field(description="every cluster counts the same (equal-clusters)")
+    equal: bool = Field(description="every cluster counts the same")
     clusters: list[WeightedCluster]
     largest_item_weight: float = Field(
         description="how much more than the average item the heaviest one counts: the larger, the less power anytime verdicts have"
@@ -166,6 +165,35 @@ class WeightsReport(StrictModel):
         description="models without a score in some cluster: they have no weighted mean, and come last"
     )
     places_differ: int = Field(description="ranks that another model has in the unweighted ranking")
+
+
+class SuiteMember(StrictModel):
+    """One benchmark of a suite."""
+
+    benchmark: str
+    weight: float = Field(description="share of the score; the weights add up to 1")
+    items: int = Field(description="item count of the member: declared, or the items it has")
+    models: int = Field(description="models with a score in it")
+    means: dict[str, float] = Field(description="mean score in it by model")
+
+
+class SuiteGap(StrictModel):
+    """What each member of a suite adds to the gap of two neighbours in rank; the parts add up to the gap."""
+
+    model_a: str
+    model_b: str
+    parts: dict[str, float] = Field(description="by member, its weight times the gap in it")
+    driver: str | None = Field(description="the member with the largest part, of either sign; null if all are 0")
+
+
+class SuiteReport(StrictModel):
+    """The members of a suite."""
+
+    members: list[SuiteMember]
+    lacking: dict[str, list[str]] = Field(
+        description="by model without a score in some member, these members: it is not ranked"
+    )
+    gaps: list[SuiteGap] = Field(description="neighbours in rank that share items of every member")
 
 
 class PairReport(StrictModel):
@@ -323,7 +351,8 @@ class BenchmarkReport(StrictModel):
         description="items that every model with a score has, where the models have different items; else null"
     )
     clusters: ClustersReport | None = Field(description="null where no item carries a cluster")
-    weights: WeightsReport | None = Field(None, description="null where every item counts the same")
+    weights: WeightsReport | None = Field(description="null where every item counts the same")
+    suite: SuiteReport | None = Field(description="the members of a suite, which `weights` has as clusters; else null")
     result: ResultReport | None = Field(description="the result in three lines; null where no models share an item")
     goal: GoalReport | None = Field(description="null where no goal is declared")
     summary: Summary

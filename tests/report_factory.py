@@ -76,6 +76,8 @@ def model(name="alpha", rank=1, **fields):
         "mean_high": 0.7391,
         "shared_mean": None,
         "shared_rank": None,
+        "unweighted_mean": None,
+        "unweighted_rank": None,
         "rank": rank,
         "rank_low": 1,
         "rank_high": 2,
@@ -112,6 +114,8 @@ def benchmark(pairs=None, models=None, **fields):
         "models": [model("alpha", 1), model("beta", 2)] if models is None else models,
         "shared_items": None,
         "clusters": None,
+        "weights": None,
+        "suite": None,
         "result": ResultReport(
             settled=ResultLine(
                 yes=False, text="alpha leads on the items scored; only beta may still pass it on all 12,032 items."

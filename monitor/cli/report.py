@@ -15,6 +15,7 @@ from monitor.cli.shared.options import (
     OutputOption,
     PairsOption,
     Paths,
+    SuiteOption,
     TopOption,
     VerboseOption,
 )
@@ -40,6 +41,7 @@ def report(
     inherit: InheritOption = False,
     conflicts: ConflictsOption = None,
     max_rejected: MaxRejectedOption = 0.1,
+    suite: SuiteOption = None,
 ) -> None:
     """Report on results that are complete.
 
@@ -51,9 +53,10 @@ def report(
     from monitor.cli.shared.epochs import parse_epoch
     from monitor.cli.shared.files import read_results
     from monitor.cli.shared.output import choose_output, print_report
+    from monitor.cli.shared.suites import parse_suites
 
     output = choose_output(form, out, pairs, verbose=verbose, top=top, second_opinions=second_opinions)
     check_conflicts_file(conflicts)
     partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
     save_conflicts([partition], conflicts)
-    print_report([partition], output)
+    print_report([partition], output, parse_suites(suite, partition.benchmarks))

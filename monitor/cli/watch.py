@@ -21,6 +21,7 @@ from monitor.cli.shared.options import (
     OutputOption,
     PairsOption,
     PortOption,
+    SuiteOption,
     TopOption,
     VerboseOption,
 )
@@ -69,6 +70,7 @@ def watch(
     host: HostOption = None,
     port: PortOption = None,
     max_rejected: MaxRejectedSetting = None,
+    suite: SuiteOption = None,
 ) -> None:
     """Follow results as they are written; report each ranking that is decided.
 
@@ -78,6 +80,8 @@ def watch(
     Example: rankwatch watch results/ --items 12032
     """
     if not once:
+        if suite:
+            stop("watch --suite: a suite is reported on complete results; add --once, or use rankwatch report", USAGE)
         end_at_once()
     elif not paths:
         stop("watch --once: give the files or folders to read", USAGE)
@@ -106,7 +110,7 @@ def watch(
         paths or [], make_importer(logs), declare, parse_epoch(epoch, inherit=inherit), ended=ended, inherit=inherit
     )
     if once:
-        run_to_end(_read_once(files, settings, output, conflicts))
+        run_to_end(_read_once(files, settings, output, conflicts, suite))
     else:
         try:
             run_to_end(_follow(files, settings, conflicts))
@@ -138,12 +142,15 @@ def _refuse_remote(paths: Sequence[str]) -> None:
             stop(f"{mask_url(place)}: watch follows files and folders; read standard input and URLs with --once", USAGE)
 
 
-async def _read_once(files: _Files, settings: "Settings", output: "Output", conflicts: Path | None) -> None:
+async def _read_once(
+    files: _Files, settings: "Settings", output: "Output", conflicts: Path | None, suite: Sequence[str] | None
+) -> None:
     """Read the files to their end and print the report."""
     from monitor.app.embedded_monitor import EmbeddedMonitor
     from monitor.cli.shared.conflicts import save_conflicts
     from monitor.cli.shared.files import benchmarks_in, find_files, stop_without_results, unmatched_choices
     from monitor.cli.shared.output import print_report
+    from monitor.cli.shared.suites import parse_suites
     from monitor.ingest.incomplete import incomplete_benchmarks
     from monitor.ingest.reject_limit import TooManyRejected
     from monitor.render.flags import with_flags
@@ -173,7 +180,7 @@ async def _read_once(files: _Files, settings: "Settings", output: "Output", conf
     for partition in partitions:
         partition.assume_ends(incomplete_benchmarks(tailer.incomplete, partition.benchmarks, files.importer.open))
     save_conflicts(partitions, conflicts)
-    print_report(partitions, output)
+    print_report(partitions, output, parse_suites(suite, {name for each in partitions for name in each.benchmarks}))
     for partition in partitions:
         files.declare.note_models(partition.benchmarks)
         for name, benchmark in sorted(partition.benchmarks.items()):

@@ -76,6 +76,7 @@ def facts(document: ReportDocument) -> list[tuple[str, str]]:
         ("Decided at", header.thresholds(b)),
         *([("Clusters", clusters)] if (clusters := header.clusters(b)) is not None else []),
         *([("Weights", weights)] if (weights := header.weights(b)) is not None else []),
+        *([("Suite", " ".join(members))] if (members := header.members(b)) else []),
         *([("Epochs", epochs)] if (epochs := header.epochs(b)) is not None else []),
         *([("Aliases", aliases)] if (aliases := header.aliases(b)) is not None else []),
     ]

@@ -1,5 +1,6 @@
 """The facts above a benchmark: what was read, what its verdicts assume, and the thresholds."""
 
+from collections import Counter
 from math import exp, log
 from typing import Final
 
@@ -110,19 +111,41 @@ def weights(benchmark: BenchmarkReport) -> str | None:
     found = benchmark.weights
     if found is None:
         return None
+    noun = "cluster" if benchmark.suite is None else "benchmark"
     if found.equal:
-        text = f"each of the {counted(len(found.clusters), 'cluster')} counts the same"
+        text = f"each of the {counted(len(found.clusters), noun)} counts the same"
     else:
         heaviest = sorted(found.clusters, key=lambda each: (-each.weight, each.cluster))
         text = ", ".join(f"{each.cluster} {100 * each.weight:.3g} %" for each in heaviest[:_NAMED])
-        text += f" and {len(heaviest) - _NAMED:,} more clusters" if len(heaviest) > _NAMED else ""
+        text += f" and {len(heaviest) - _NAMED:,} more {noun}s" if len(heaviest) > _NAMED else ""
     places = counted(found.places_differ, "place")
     text += f"; the ranking differs from the unweighted one in {places if found.places_differ else 'no place'}"
     if not found.unranked:
         return text
     verb, whose = ("has", "it comes") if found.unranked == 1 else ("have", "they come")
     models = counted(found.unranked, "model")
-    return f"{text}; {models} {verb} no score in some cluster and so no weighted mean: {whose} last"
+    return f"{text}; {models} {verb} no score in some {noun} and so no weighted mean: {whose} last"
+
+
+def members(benchmark: BenchmarkReport) -> list[str]:
+    """Return the members of a suite, which models lack one, and what makes the gaps, a sentence each; nothing for other benchmarks."""
+    suite = benchmark.suite
+    if suite is None:
+        return []
+    each = (f"{m.benchmark} ({counted(m.items, 'item')}, {counted(m.models, 'model')})" for m in suite.members)
+    texts = [f"Members: {', '.join(each)}."]
+    drivers = Counter(gap.driver for gap in suite.gaps if gap.driver is not None)
+    if drivers:
+        (first, most), *rest = drivers.most_common()
+        parts = "".join(f", {name} of {count:,}" for name, count in rest)
+        of = f"{most:,} of {counted(len(suite.gaps), 'gap')} between neighbours in rank"
+        texts.append(f"{first} makes the largest part of {of}{parts}.")
+    if suite.lacking:
+        verb = "lacks" if len(suite.lacking) == 1 else "lack"
+        first = ", ".join(f"{model} ({', '.join(lacks)})" for model, lacks in list(suite.lacking.items())[:_NAMED])
+        more = f" and {len(suite.lacking) - _NAMED:,} more" if len(suite.lacking) > _NAMED else ""
+        texts.append(f"{counted(len(suite.lacking), 'model')} {verb} a member and so a rank here: {first}{more}.")
+    return texts
 
 
 def cluster_warning(benchmark: BenchmarkReport) -> str | None:

@@ -1,6 +1,6 @@
 """The report of a benchmark, built from its state."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +19,7 @@ from monitor.report.pair_table import PairTable
 from monitor.report.result import result_report
 from monitor.report.sentences import order_reason, partial
 from monitor.report.standings import count_undecided, count_unresolved, model_reports, shared_means
+from monitor.report.suite import Suite, suite_benchmark, suite_report
 from monitor.report.weights import weights_report
 from schemas.report import BenchmarkReport, BoardReport, OrderReport, Report, Summary
 
@@ -34,7 +35,11 @@ class ReportView:
 
 
 def build_report(
-    partitions: Iterable[Partition], *, pairs: Which = "adjacent", assert_complete: bool = False
+    partitions: Iterable[Partition],
+    *,
+    pairs: Which = "adjacent",
+    assert_complete: bool = False,
+    suites: Sequence[Suite] = (),
 ) -> Report:
     """Report every benchmark of some partitions, by name.
 
@@ -46,16 +51,24 @@ def build_report(
     assert_complete : bool
         Whether a benchmark without a declared order is taken as complete: N is then the number of items read, and the family all pairs
         of the models read. True for files, which do not change; never for a live stream.
+    suites : sequence of Suite, optional
+        Reported first.
     """
-    return Report(
-        benchmarks=[view.report for view in report_views(partitions, pairs=pairs, assert_complete=assert_complete)]
-    )
+    views = report_views(partitions, pairs=pairs, assert_complete=assert_complete, suites=suites)
+    return Report(benchmarks=[view.report for view in views])
 
 
-def report_views(partitions: Iterable[Partition], *, pairs: Which, assert_complete: bool) -> Iterator[ReportView]:
-    """Report every benchmark by name, with its table; see `build_report`."""
-    benchmarks = [b for p in partitions for b in p.benchmarks.values()]
-    for benchmark in sorted(benchmarks, key=lambda b: b.name):
+def report_views(
+    partitions: Iterable[Partition], *, pairs: Which, assert_complete: bool, suites: Sequence[Suite] = ()
+) -> Iterator[ReportView]:
+    """Report every suite, then every benchmark by name, with its table; see `build_report`."""
+    benchmarks = {b.name: b for p in partitions for b in p.benchmarks.values()}
+    for suite in suites:
+        table = PairTable.of(suite_benchmark(suite, benchmarks), assert_complete=assert_complete)
+        view = table_view(table, pairs)
+        members = suite_report(suite, benchmarks, table, np.flatnonzero(table.adjacent))
+        yield ReportView(view.report.model_copy(update={"suite": members}), table)
+    for _, benchmark in sorted(benchmarks.items()):
         yield report_view(benchmark, pairs=pairs, assert_complete=assert_complete)
 
 
@@ -101,6 +114,7 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
         shared_items=None if shared is None else shared.items,
         clusters=clusters_report(table, displayed),
         weights=weights_report(table.weighted, table.ranking),
+        suite=None,
         result=result_report(table),
         goal=goal_report(table),
         summary=Summary(

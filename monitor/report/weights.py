@@ -1,4 +1,4 @@
-"""A ranking by weighted clusters: the means of the models, the moments of the pairs, and the unweighted ranking beside it."""
+"""A ranking by weighted clusters: the means of the models, the moments of the pairs, and the unweighted ranking next to it."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -98,6 +98,16 @@ class WeightedScores:
         s1 = mean_a - mean_b
         return stratified_moments(n, s1, s2, self.weighting.weight), self.mean(n, mean_a), self.mean(n, mean_b)
 
+    def gaps_by_cluster(self, a: Index, b: Index) -> Floats:
+        """Return the gap of pairs in each cluster, shape (pairs, clusters); nan where they share none of its items."""
+        gaps = np.full((a.size, len(self.rows)), np.nan)
+        for k, rows in enumerate(self.rows):
+            values, present = self._values[rows], self._present[rows]
+            shared, total = present.T @ present, values.T @ present
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gaps[:, k] = (total[a, b] - total[b, a]) / shared[a, b]
+        return gaps
+
     def on(self, items: NDArray[np.bool_], contestants: Index) -> Floats:
         """Return the weighted means of contestants on some items that all of them have; nan where a cluster has none."""
         rows = [each[items[each]] for each in self.rows]
@@ -125,7 +135,7 @@ def weights_report(scores: WeightedScores | None, ranking: Index) -> WeightsRepo
     unranked = int(np.count_nonzero(~np.isfinite(scores.means[ranking])))
     columns = weighting.names, weighting.weight.tolist(), weighting.size.tolist()
     return WeightsReport(
-        equal=benchmark.spec.weights == "equal-clusters",
+        equal=bool(np.ptp(weighting.weight) == 0),
         clusters=[WeightedCluster(cluster=c, weight=w, items=n) for c, w, n in zip(*columns, strict=True)],
         largest_item_weight=weighting.largest,
         unranked=unranked,

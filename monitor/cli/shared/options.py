@@ -403,3 +403,13 @@ class DeclareOptions:
             "models whose pairs share alpha equally, in any order of arrival; others get no family-wise verdict",
         ),
     ] = None
+
+
+SuiteOption = Annotated[
+    list[str] | None,
+    option(
+        "--suite",
+        "report benchmarks together as one, ranked by the mean of their scores; MEMBER:WEIGHT gives one another weight; repeatable",
+        metavar="NAME=A,B,C",
+    ),
+]

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -16,6 +16,7 @@ from monitor.engine.partition import Partition
 from monitor.ingest.files.paths import show
 from monitor.render.flags import named_flags, with_flags
 from monitor.report.build import build_report, report_views
+from monitor.report.suite import Suite
 from schemas.report import FILES_COMPLETE
 from schemas.text import shorten
 
@@ -105,33 +106,33 @@ def choose_output(
     return Output(chosen, path, pairs, verbose, top, second_opinions)
 
 
-def print_report(partitions: Iterable[Partition], output: Output) -> None:
-    """Print a report that takes undeclared benchmarks as complete."""
+def print_report(partitions: Iterable[Partition], output: Output, suites: Sequence[Suite] = ()) -> None:
+    """Print a report that takes undeclared benchmarks as complete; suites come first."""
     with output.opened():
-        _print(partitions, output)
+        _print(partitions, output, suites)
 
 
-def _print(partitions: Iterable[Partition], output: Output) -> None:
+def _print(partitions: Iterable[Partition], output: Output, suites: Sequence[Suite]) -> None:
     form, second_opinions, listed = output.form, output.second_opinions, output.form.pairs(output.pairs)
     if isinstance(sys.stdout, TextIOWrapper) and form is not ReportFormat.table:
         # A document is UTF-8 everywhere; a table uses the encoding of its terminal.
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     # Each format loads only what it needs: rich and the figures cost start-up time.
     if form in {ReportFormat.markdown, ReportFormat.html}:
-        print(_document(partitions, form, listed, second_opinions=second_opinions), end="")
+        print(_document(partitions, form, listed, suites, second_opinions=second_opinions), end="")
     elif second_opinions:
         from monitor.report.second_opinions import with_detail
         from schemas.detail import DetailedReport
 
-        reports = report_views(partitions, pairs=listed.value, assert_complete=True)
+        reports = report_views(partitions, pairs=listed.value, assert_complete=True, suites=suites)
         print(DetailedReport(benchmarks=[with_detail(each.report, each.table) for each in reports]).model_dump_json())
     elif form is ReportFormat.table:
         from monitor.cli.shared.table import print_table
 
-        views = report_views(partitions, pairs=listed.value, assert_complete=True)
+        views = report_views(partitions, pairs=listed.value, assert_complete=True, suites=suites)
         print_table(views, output.pairs, verbose=output.verbose, top=output.top)
     else:
-        report = build_report(partitions, pairs=listed.value, assert_complete=True)
+        report = build_report(partitions, pairs=listed.value, assert_complete=True, suites=suites)
         if form is ReportFormat.json:
             print(report.model_dump_json())
             return
@@ -147,7 +148,9 @@ def _print(partitions: Iterable[Partition], output: Output) -> None:
                 note(f"{shorten(benchmark.benchmark)}: {benchmark.clusters.warning}")
 
 
-def _document(partitions: Iterable[Partition], form: ReportFormat, pairs: Pairs, *, second_opinions: bool) -> str:
+def _document(
+    partitions: Iterable[Partition], form: ReportFormat, pairs: Pairs, suites: Sequence[Suite], *, second_opinions: bool
+) -> str:
     from monitor.render.document import ReportDocument
     from monitor.render.html import render_html
     from monitor.render.markdown import render_markdown
@@ -162,6 +165,6 @@ def _document(partitions: Iterable[Partition], form: ReportFormat, pairs: Pairs,
             low_coverage,
             benchmark_detail(each.table) if second_opinions else None,
         )
-        for each in report_views(partitions, pairs=pairs.value, assert_complete=True)
+        for each in report_views(partitions, pairs=pairs.value, assert_complete=True, suites=suites)
     ]
     return render_html(documents) if form is ReportFormat.html else render_markdown(documents)

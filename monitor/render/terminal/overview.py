@@ -408,6 +408,7 @@ class _Screen:
         """Return what the verdicts assume, once."""
         text, weights = facts.assumed(self.benchmark), facts.weights(self.benchmark)
         lines = [] if weights is None else [Text(form.safe(f"Scores are weighted: {weights}."), UNDECIDED)]
+        lines += [Text(form.safe(each), UNDECIDED) for each in facts.members(self.benchmark)]
         return [*lines, *([Text(form.safe(text), UNDECIDED)] if text else [])]
 
     def next(self) -> Text:

@@ -114,6 +114,7 @@ def assumptions(benchmark: BenchmarkReport) -> list[Text]:
     weights = facts.weights(b)
     if weights is not None:
         lines.append(Text(f"weights: {safe(weights)}"))
+    lines += [Text(safe(text)) for text in facts.members(b)]
     aliases = facts.aliases(b)
     if aliases is not None:
         lines.append(Text(f"aliases: {safe(aliases)}"))

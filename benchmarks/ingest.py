@@ -32,9 +32,11 @@ from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
 from monitor.logs.faust_app import FaustApp, make_app
 from monitor.logs.kafka_settings import KafkaSettings
+from monitor.send.messages import write_messages
 from monitor.settings import Settings
 from monitor.store.redis_store import RedisStore
 from schemas.decode import decode_records
+from schemas.packed import Segment
 from tests.kafka.broker import KafkaCluster
 
 PACK = 100
@@ -70,6 +72,7 @@ def measure(options: Options) -> Iterator[Table]:
             runs = options.runs if models == 29 else min(options.runs, 3)
             yield ladder(cluster, port, models, title, each, runs)
         yield packed(cluster, port, lines, min(options.runs, 3))
+        yield in_runs(cluster, port, lines, min(options.runs, 3))
 
 
 def ladder(cluster: KafkaCluster, port: int, models: int, what: str, lines: Sequence[bytes], runs: int) -> Table:
@@ -103,6 +106,25 @@ def packed(cluster: KafkaCluster, port: int, lines: Sequence[bytes], runs: int) 
         for name, rung in (("bare getmany", bare), ("rankwatch run, whole", service)):
             speeds.setdefault(name, []).append(len(lines) / taken(rung, place))
     return table_of(f"The same events, {PACK} a message, {runs} runs", speeds)
+
+
+def in_runs(cluster: KafkaCluster, port: int, lines: Sequence[bytes], runs: int) -> Table:
+    """Measure run messages: the columns of up to 1,000 items of one model, without verdicts and with them."""
+    events = decode_records(lines)
+    assert events is not None
+    messages = [each.value for each in write_messages([Segment([], events, [], 0, 0)], packed=True)]
+    items = len({event.item_id for event in events})
+    plain = new_place(cluster, port, messages)
+    declared = new_place(cluster, port, [declaration(events[0].benchmark, items=items), *messages])
+    speeds: dict[str, list[float]] = {}
+    for _ in range(runs):
+        for name, rung, place in (
+            ("bare getmany", bare, plain),
+            ("rankwatch run, whole", service, plain),
+            (DECLARED, service, declared),
+        ):
+            speeds.setdefault(name, []).append(len(events) / taken(rung, place))
+    return table_of(f"The same events as {len(messages):,} run messages, {runs} runs", speeds)
 
 
 def table_of(title: str, speeds: dict[str, list[float]]) -> Table:

@@ -104,7 +104,11 @@ class Instance:
     @property
     def environment(self):
         """Return the variables that the file sets, for this machine."""
-        return {name: self.local(value) for name, value in self.service.environment.items()}
+        names = self._stack.services
+        return {
+            name: "127.0.0.1" if value in names else self.local(value)
+            for name, value in self.service.environment.items()
+        }
 
     def start(self):
         """Start the process, with its configuration written again."""

@@ -26,10 +26,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stats.agreement import Agreement as Agreement
+    from stats.agreement import agreement as agreement
     from stats.bootstrap import BootstrapInterval as BootstrapInterval
     from stats.bootstrap import bootstrap_power as bootstrap_power
     from stats.bootstrap import paired_bootstrap_delta as paired_bootstrap_delta
     from stats.bootstrap import required_n_interval as required_n_interval
+    from stats.bradley_terry import BradleyTerry as BradleyTerry
+    from stats.bradley_terry import Groups as Groups
+    from stats.bradley_terry import bradley_terry as bradley_terry
+    from stats.bradley_terry import groups_of as groups_of
     from stats.cluster_design import cluster_power as cluster_power
     from stats.cluster_design import cluster_size_for_power as cluster_size_for_power
     from stats.cluster_design import clusters_for_power as clusters_for_power
@@ -196,6 +202,8 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "bootstrap": ("BootstrapInterval", "bootstrap_power", "paired_bootstrap_delta", "required_n_interval"),
+    "agreement": ("Agreement", "agreement"),
+    "bradley_terry": ("BradleyTerry", "Groups", "bradley_terry", "groups_of"),
     "cluster_eprocess": ("cluster_e_max", "cluster_e_process", "clusters_needed"),
     "cluster_design": ("cluster_power", "cluster_size_for_power", "clusters_for_power"),
     "cluster_sensitivity": (

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
 import msgspec
 from pydantic import BaseModel, ValidationError
 
+from schemas.battles import BATTLE_MARK, Battle, BattleFields, names_of
 from schemas.events import MAX_LINE_BYTES, Declaration, Ended, Event, EventFields
 from schemas.lenient import Kinds, convert, convert_column
 from schemas.names import name_fault
@@ -18,6 +19,7 @@ BOM: Final = b"\xef\xbb\xbf"
 """The UTF-8 byte order mark, with which some programs begin a file or a message."""
 
 _EVENT: Final = msgspec.json.Decoder(EventFields)
+_BATTLE: Final = msgspec.json.Decoder(BattleFields)
 _COLUMNS: Final[dict[str, Any]] = {
     field: GenericAlias(list, (kind,)) for field, kind in get_type_hints(EventFields, include_extras=True).items()
 }
@@ -40,7 +42,6 @@ class _LooseFields(msgspec.Struct, gc=False):
 _LOOSE: Final = msgspec.json.Decoder(_LooseFields)
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _NAME_FIELDS: Final = ("benchmark", "item_id", "model", "cluster")
-_NAMES: Final = tuple(map(attrgetter, _NAME_FIELDS))
 _NAME_COLUMNS: Final = [place for place, field in enumerate(_COLUMNS) if field in _NAME_FIELDS]
 
 OUT_OF_RANGE: Final = "is out of range"
@@ -59,6 +60,10 @@ _EXPECTED: Final = {
     "benchmark": _NAME,
     "item_id": _NAME,
     "model": _NAME,
+    "model_a": _NAME,
+    "model_b": _NAME,
+    "winner": "a, b or tie",
+    "position": "a or b for the model that was shown first, or omit it",
     "declare": _NAME,
     "cluster": f"{_NAME}, or omit it",
     "score": SCORES,
@@ -74,6 +79,7 @@ _EXPECTED: Final = {
     "item_ids": f"a list, each item id {_NAME}",
     "scores": "binary or graded",
     "repeats": "a whole number from 1 to 1000, or all",
+    "anchor": _NAME,
     "missing": "worst or ignorable",
     "weights": "equal-clusters, or an object with a positive weight for each cluster",
     "clusters": "an object with the number of items of each cluster",
@@ -157,12 +163,21 @@ def decode_block(block: bytes) -> list[EventFields] | None:
 
 
 def decode_records(records: Sequence[bytes]) -> list[EventFields] | None:
-    """Decode messages of one event each; None if any needs a closer look.
+    """Decode messages of one event each, or of one battle each; None if any needs a closer look.
 
     Each is parsed on its own, so that no message can reach into the next one. Joining them is no faster.
     """
     if max(map(len, records), default=0) > MAX_LINE_BYTES:
         return None
+    battles = bool(records) and BATTLE_MARK in records[0]
+    try:
+        return list(map((_BATTLE if battles else _EVENT).decode, records))
+    except _BROKEN:
+        # A field of this name is no part of an event, and does not make it a battle.
+        return _decode_marked(records) if battles else None
+
+
+def _decode_marked(records: Sequence[bytes]) -> list[EventFields] | None:
     try:
         return list(map(_EVENT.decode, records))
     except _BROKEN:
@@ -244,6 +259,10 @@ def read_object(data: object, converted: set[str] | None = None) -> Decoded | Fa
     try:
         return msgspec.convert(data, EventFields)
     except _BROKEN:
+        pass
+    try:
+        return msgspec.convert(data, BattleFields)
+    except _BROKEN:
         return check_object(data, converted)
 
 
@@ -255,9 +274,7 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
         split = "; write each object of the array on its own (jq -c '.[]' splits it)" if array and data else ""
         reason = f"{found} is not an object; use {_OBJECT}{split}"
         return Fault("record", found, reason)
-    kind: Kinds = (
-        "declaration" if "declare" in data else "end" if "ended" in data and "item_id" not in data else "event"
-    )
+    kind = _kind(data)
     record: Decoded
     try:
         fields, clauses = convert(data, kind)
@@ -265,6 +282,8 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
             record = Declaration.model_validate(fields)
         elif kind == "end":
             record = Ended.model_validate(fields)
+        elif kind == "battle":
+            record = _whole_battle(fields)
         else:
             record = (_quick_event(fields) if clauses else None) or _whole_event(fields)
     except ValidationError as error:
@@ -276,6 +295,16 @@ def check_object(data: object, converted: set[str] | None = None) -> Decoded | F
     if converted is not None:
         converted.update(clauses)
     return record
+
+
+def _kind(data: dict[str, Any]) -> Kinds:
+    """Return what a record is, by its fields."""
+    if "declare" in data:
+        return "declaration"
+    if "ended" in data and "item_id" not in data:
+        return "end"
+    names_two = data.keys() & {"model_a", "model_b"} and not data.keys() & {"model", "score"}
+    return "battle" if names_two else "event"
 
 
 def validate_body(model: type[Model], body: bytes, kind: Kinds) -> Model:
@@ -299,7 +328,7 @@ def _quick_event(fields: dict[str, Any]) -> EventFields | None:
         event = msgspec.convert(fields, EventFields)
     except _BROKEN:
         return None
-    return event if not any(name and name_fault(name) for name in (name(event) for name in _NAMES)) else None
+    return event if not any(name and name_fault(name) for name in names_of([event])) else None
 
 
 def _whole_event(fields: dict[str, Any]) -> EventFields:
@@ -307,6 +336,11 @@ def _whole_event(fields: dict[str, Any]) -> EventFields:
     return EventFields(
         event.benchmark, event.item_id, event.model, event.score, event.cluster, event.repeat, event.epoch
     )
+
+
+def _whole_battle(fields: dict[str, Any]) -> BattleFields:
+    battle = Battle.model_validate(fields)
+    return BattleFields(**battle.model_dump(exclude={"timestamp", "attributes"}))
 
 
 def _fault(error: ValidationError, data: dict[str, Any]) -> Fault:
@@ -393,8 +427,7 @@ class Checker:
 
     def bad(self, events: Sequence[EventFields]) -> bool:
         """Return whether any event of a block has a bad name."""
-        fresh: set[str | None] = set().union(*(map(name, events) for name in _NAMES))
-        fresh -= self._good
+        fresh = names_of(events) - self._good
         fresh.discard(None)
         if any(name is not None and name_fault(name) for name in fresh):
             return True

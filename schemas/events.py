@@ -245,6 +245,11 @@ class Spec(BaseModel):
         description="the question that the results are to answer: ranking, best, top:K, pair:A,B or model:M, each with an optional "
         ",margin=X; no verdict depends on it, so it may change at any time",
     )
+    anchor: Name | None = Field(
+        None,
+        description="battles: the model whose rating is 1000; by default the mean of the models is. No verdict depends on it, so it may "
+        "change at any time",
+    )
     aliases: dict[Name, Name] = Field(
         {}, description="other names of models: events of the first name count as the second's; more may be added later"
     )

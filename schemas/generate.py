@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode
 
+from schemas.battles import Battle
 from schemas.changes import VerdictChange
 from schemas.detail import DetailedReport
 from schemas.events import Declaration, Ended, Event
@@ -18,6 +19,7 @@ FOLDER = Path(__file__).parent / "json"
 MODELS: dict[str, type[BaseModel]] = {
     "event": Event,
     "run": Run,
+    "battle": Battle,
     "declaration": Declaration,
     "ended": Ended,
     "verdict-change": VerdictChange,
@@ -31,7 +33,9 @@ def render() -> dict[str, str]:
     """Return the text of each generated file by its name."""
     texts = {}
     for name, model in MODELS.items():
-        mode: JsonSchemaMode = "validation" if name in {"event", "run", "declaration", "ended"} else "serialization"
+        mode: JsonSchemaMode = (
+            "validation" if name in {"event", "battle", "run", "declaration", "ended"} else "serialization"
+        )
         schema = model.model_json_schema(mode=mode)
         schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
         texts[f"{name}.schema.json"] = json.dumps(schema, indent=2, ensure_ascii=False, sort_keys=True) + "\n"

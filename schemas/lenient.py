@@ -112,7 +112,7 @@ def read_family(value: object) -> object:
     return value if read == value else read
 
 
-Kinds = Literal["event", "declaration", "end"]
+Kinds = Literal["event", "battle", "declaration", "end"]
 
 
 class _Field(NamedTuple):
@@ -148,6 +148,14 @@ _FIELDS: Final[dict[Kinds, dict[str, _Field]]] = {
         "repeat": _INDEX,
         "epoch": _INDEX,
     },
+    "battle": {
+        "benchmark": _NAME,
+        "item_id": _NAME,
+        "model_a": _NAME,
+        "model_b": _NAME,
+        "cluster": _OPTIONAL_NAME,
+        "repeat": _INDEX,
+    },
     "declaration": {
         "declare": _NAME,
         "items": _WHOLE,
@@ -159,6 +167,7 @@ _FIELDS: Final[dict[Kinds, dict[str, _Field]]] = {
         "margin": _NUMBER_FIELD,
         "family": _FAMILY,
         "aliases": _NAMES,
+        "anchor": _OPTIONAL_NAME,
     },
     "end": {"ended": _NAME, "model": _OPTIONAL_NAME, "epoch": _WHOLE, "base": _WHOLE},
 }

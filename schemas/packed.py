@@ -7,6 +7,7 @@ import msgspec
 from pydantic_core import from_json, to_json
 from typing_extensions import TypedDict
 
+from schemas.battles import BattleFields, by_kind
 from schemas.events import Declaration, Ended, EventFields
 
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -53,8 +54,10 @@ class Packed(msgspec.Struct, gc=False):
     declare: list[dict[str, Any]] = []
     declared_at: list[int] = []
     rejected: list[Reject] = []
+    battles: list[BattleFields] = []
+    """Battles; they come after the events."""
     ended: list[dict[str, Any]] = []
-    """Ends of runs; they hold after the events."""
+    """Ends of runs; they hold after the events and battles."""
     item_id: Any = msgspec.UNSET
     """Set: the record is one event, and its field `events` has no meaning."""
 
@@ -130,7 +133,7 @@ def encode_events(events: Sequence[EventFields]) -> bytes:
     >>> encode_events([EventFields("quiz", "1", "m", True)])
     b'{"events":[{"benchmark":"quiz","item_id":"1","model":"m","score":true}]}'
     """
-    return b'{"events":' + msgspec.json.encode(events) + b"}"
+    return msgspec.json.encode(by_kind(events))
 
 
 def encode_span(segment: Segment, source: SourceSpan, start: int) -> bytes:
@@ -148,7 +151,9 @@ def encode_span(segment: Segment, source: SourceSpan, start: int) -> bytes:
             **({"ended": ended} if ended else {}),
         }
     )
-    raw = segment.raw
+    raw, kinds = segment.raw, by_kind(segment.events)
+    if "battles" in kinds:
+        return msgspec.json.encode(kinds)[:-1] + b"," + rest[1:]
     if raw is not None and _can_join(raw, len(segment.events)):
         events = raw[:-1].replace(b"}\n{", b"},{")
     else:

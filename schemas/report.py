@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from schemas.battle_report import BattlesReport
 from schemas.changes import Outcome, Side
 
 Status = Literal["superseded", "invalidated", "decided", "equivalent", "held", "exhausted", "collecting"]
@@ -355,6 +356,7 @@ class BenchmarkReport(StrictModel):
     suite: SuiteReport | None = Field(description="the members of a suite, which `weights` has as clusters; else null")
     result: ResultReport | None = Field(description="the result in three lines; null where no models share an item")
     goal: GoalReport | None = Field(description="null where no goal is declared")
+    battles: BattlesReport | None = Field(description="ratings, judges and positions; null for scores of items")
     summary: Summary
     pairs: list[PairReport]
 

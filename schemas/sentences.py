@@ -7,12 +7,20 @@ from schemas.catalogue import published
 from schemas.changes import Evidence
 from schemas.events import FamilySpec
 
-ASSUMPTIONS: Final = {
+ASSUMPTIONS: Final[dict[str, str]] = {
     "completion": "the declared number of items is the whole benchmark, with no items omitted because of their scores",
     "committed": "the items are a sample, and their order comes from the committed seed",
     "trusted": "neither the arrival order nor what is skipped depends on outcomes or clusters",
 }
 """What a verdict assumes under each order policy; a sentence starts with "Assumes that"."""
+
+BATTLES: Final = "battles"
+"""In place of the order policy `trusted` where pairs meet in battles."""
+
+ASSUMPTIONS[BATTLES] = (
+    "which models meet does not depend on the prompt or its category, which answer is shown first is drawn at random, and how many votes "
+    "a prompt gets is fixed before the first of them"
+)
 
 LISTED: Final = "the declared list of items is the whole benchmark"
 """What it assumes in place of the number of items where these are declared one by one."""
@@ -193,17 +201,34 @@ def decided(
     weighted: bool = False,
 ) -> str:
     """Return the sentence of a decision; `assumed` is its `assumption`, `weighted` whether clusters have weights."""
+    kind = "prompts" if policy == BATTLES else "items"
     if evidence.b is None or evidence.c is None:
-        outcome = f"on {evidence.n:,} shared items its {_mean(weighted)} is higher by {abs(evidence.gap):.4g}"
+        outcome = f"on {evidence.n:,} shared {kind} its {_mean(weighted)} is higher by {abs(evidence.gap):.4g}"
+    elif policy == BATTLES:
+        outcome = battle_counts(better, worse, evidence.n, max(evidence.b, evidence.c), min(evidence.b, evidence.c))
     else:
         wins, losses = max(evidence.b, evidence.c), min(evidence.b, evidence.c)
         outcome = f"of {evidence.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
     if evidence.missing:
-        kind = "skipped" if policy == "committed" else "missing"
-        rest = f"the 1 {kind} item" if evidence.missing == 1 else f"all {evidence.missing:,} {kind} items"
+        lacking = "skipped" if policy == "committed" else "missing"
+        rest = f"the 1 {lacking} item" if evidence.missing == 1 else f"all {evidence.missing:,} {lacking} items"
         outcome += f", even if {rest} went the other way"
     scope = SCOPES[procedure]
-    return f"{better} is better than {worse} on items like those of {benchmark}, decided {scope}: {outcome}. Assumes that {assumed}."
+    return f"{better} is better than {worse} on {kind} like those of {benchmark}, decided {scope}: {outcome}. Assumes that {assumed}."
+
+
+def battle_counts(better: str, worse: str, n: int, wins: int, losses: int) -> str:
+    """Return how often each model won.
+
+    Examples
+    --------
+    >>> battle_counts("ash", "birch", 30, 18, 7)
+    'of 30 prompts, ash won 18 and birch won 7, the others are ties'
+    >>> battle_counts("ash", "birch", 25, 18, 7)
+    'of 25 prompts, ash won 18 and birch won 7'
+    """
+    ties = ", the others are ties" if n > wins + losses else ""
+    return f"of {n:,} prompts, {better} won {wins:,} and {worse} won {losses:,}{ties}"
 
 
 def settled(
@@ -256,7 +281,9 @@ def settled(
     return f"{better} leads {worse} on the {items:,} items of {benchmark}, settled: {lead}; {rest}{assumed}"
 
 
-def reversed_after(leader: str, trailer: str, benchmark: str, procedure: str, evidence: Evidence | Numbers) -> str:
+def reversed_after(
+    leader: str, trailer: str, benchmark: str, procedure: str, evidence: Evidence | Numbers, policy: str = "trusted"
+) -> str:
     """Return the sentence of a gap that reversed after the decision."""
     if evidence.b is None or evidence.c is None:
         lead = f"by {abs(evidence.gap):.4g}"
@@ -264,7 +291,7 @@ def reversed_after(leader: str, trailer: str, benchmark: str, procedure: str, ev
         lead = f"{max(evidence.b, evidence.c):,} to {min(evidence.b, evidence.c):,}"
     return (
         f"The gap on {benchmark} has reversed after the decision ({SCOPES[procedure]}): {leader} now leads {trailer}, {lead} on "
-        f"{evidence.n:,} shared items. The decision is kept; look at what changed."
+        f"{evidence.n:,} shared {'prompts' if policy == BATTLES else 'items'}. The decision is kept; look at what changed."
     )
 
 

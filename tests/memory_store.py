@@ -55,6 +55,8 @@ class MemoryStore:
         stored.contestants += change.contestants
         stored.values += change.values
         stored.width = change.width
+        stored.votes = np.concatenate([stored.votes, *change.votes])
+        stored.judges = stored.judges + change.judges
         if change.redeclared is not None:
             stored.registered, stored.redeclared = stored.registered[:0], change.redeclared
         stored.registered = np.concatenate([stored.registered, change.registered])

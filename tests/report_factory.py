@@ -124,6 +124,7 @@ def benchmark(pairs=None, models=None, **fields):
             resolved=ResultLine(yes=False, text="Enough items for 0 of 2 gaps between neighbours in a planned test."),
         ),
         "goal": None,
+        "battles": None,
         "summary": Summary(
             pairs=len(pairs),
             undecided={

@@ -16,6 +16,7 @@ from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.serve.api.intake import IntakeError, Submission
 from monitor.serve.log_position import format_offsets
+from schemas.battles import by_kind
 from schemas.events import Ended, EventFields
 from schemas.operations import encode_board_change
 
@@ -154,7 +155,7 @@ def _packed(
 ) -> bytes:
     """Return a packed record: the declarations hold before the events, the ends of runs after them."""
     record: dict[str, Any] = {} if producer is None else {"producer": producer}  # first: there it is looked for
-    record |= {"declare": declarations, "events": events}
+    record |= {"declare": declarations, **by_kind(events)}
     if ended:
         record["ended"] = [each.model_dump(mode="json", exclude_none=True) for each in ended]
     return msgspec.json.encode(record)

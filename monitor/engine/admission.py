@@ -4,6 +4,7 @@ from monitor.engine.fold import contestant_fault, ended_fault, row_fault, value_
 from monitor.engine.limits import Limits, Usage, exceeds
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
+from schemas.battles import BattleFields
 from schemas.decode import Fault
 from schemas.events import EventFields
 from stats.graded import MAX_ITEMS
@@ -44,7 +45,9 @@ class Admission:
         )
 
     def fault(self, event: EventFields) -> Fault | None:
-        """Return why the fold would refuse the next event, or None."""
+        """Return why the fold would refuse the next event, or None; battles are left to the fold."""
+        if isinstance(event, BattleFields) or self._benchmark.battles is not None:
+            return None
         benchmark, limits = self._benchmark, self._limits
         key = event.item_id, event.repeat
         row = benchmark.repeat_row_of.get(key) if event.repeat else benchmark.row_of.get(event.item_id)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, groupby
 from typing import Final, NamedTuple
 
 from monitor.engine.columns import EventColumns, EventList, join_columns
@@ -95,6 +95,17 @@ class EventBatch:
         """Return some consecutive events."""
         part = slice(start, stop)
         return EventBatch(self.benchmark, self.events[part], self.offsets[part], self.indices[part])
+
+    def by_kind(self) -> Iterator["EventBatch"]:
+        """Yield runs of consecutive scores, or of consecutive battles."""
+        if not self.events.has_battles():
+            yield self
+            return
+        start = 0
+        for _, run in groupby(self.events, key=type):
+            stop = start + sum(1 for _ in run)
+            yield self.part(start, stop)
+            start = stop
 
     @classmethod
     def joined(cls, batches: Sequence["EventBatch"]) -> "EventBatch":

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
+from schemas.battles import has_battles
 from schemas.events import EventFields
 from schemas.runs import RunFields, decode_names
 
@@ -62,6 +63,10 @@ class EventColumns(Sequence[EventFields]):
     def plain(self) -> NDArray[np.bool_] | None:
         """Return of which events `rows` and `contestants` are right; None of all. The others have a repeat or an epoch."""
 
+    def has_battles(self) -> bool:
+        """Return whether any of them is a battle."""
+        return False
+
 
 class EventList(EventColumns):
     """Events that the log has one by one."""
@@ -103,6 +108,10 @@ class EventList(EventColumns):
         if not [event for event in self._events if event.repeat or event.epoch]:
             return None
         return np.array([not (event.repeat or event.epoch) for event in self._events])
+
+    @override
+    def has_battles(self) -> bool:
+        return has_battles(self._events)
 
     @classmethod
     def joined(cls, parts: Sequence["EventList"]) -> "EventList":
@@ -248,6 +257,10 @@ class JoinedEvents(EventColumns):
         if all(plain is None for plain, _ in found):
             return None
         return np.concatenate([np.ones(size, bool) if plain is None else plain for plain, size in found])
+
+    @override
+    def has_battles(self) -> bool:
+        return any(part.has_battles() for part in self._parts)
 
 
 def join_columns(parts: Sequence[EventColumns]) -> EventColumns:

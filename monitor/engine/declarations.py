@@ -13,6 +13,7 @@ from monitor.engine.latch.at_once import AtOnce
 from monitor.engine.latch.changes import announce, replace
 from monitor.engine.latch.close import close_latches, settle
 from monitor.engine.latch.settled import certain_along, certain_steps, newly_certain
+from monitor.engine.state.battles import Battles, battle_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import BenchmarkDelta, Refusal, StoredBenchmark
@@ -23,7 +24,7 @@ from schemas.decode import Fault
 from schemas.events import MAX_GRADED_ITEMS, Spec, alias_problem
 from schemas.text import shorten
 
-FREE_TO_CHANGE: Final = ("power", "margin", "goal", "aliases")
+FREE_TO_CHANGE: Final = ("power", "margin", "goal", "anchor", "aliases")
 """Declared fields that no latch depends on."""
 
 _ELSEWHERE: Final = "under another benchmark name or in a new data directory"
@@ -53,6 +54,8 @@ def refusal(benchmark: Benchmark, spec: Spec) -> Fault | None:
         fault = version_fault(benchmark.name, old, spec) or _scores_fault(benchmark, spec)
     else:
         fault = _clash(benchmark.name, old, spec)
+    if benchmark.battles is not None:
+        fault = fault or battle_fault(benchmark.name, spec)
     return fault or _alias_fault(benchmark, spec)
 
 
@@ -160,6 +163,8 @@ def under_version(benchmark: Benchmark, spec: Spec) -> StoredBenchmark:
         changes={},
         counters=benchmark.counters,
         pairs=benchmark.snapshot() if same_items else None,
+        votes=np.zeros((0, 6), np.int32) if benchmark.battles is None else benchmark.battles.votes,
+        judges=[] if benchmark.battles is None else benchmark.battles.judges,
         ended=sorted(benchmark.ended),
         gaps=benchmark.gaps,
     )
@@ -221,6 +226,8 @@ def _keeps_places(old: Benchmark, new: Benchmark) -> bool:
 
 def _hold_repeats(benchmark: Benchmark) -> None:
     """Hold the benchmark if an item has more repeats than declared."""
+    if benchmark.battles is not None:
+        _hold_votes(benchmark, benchmark.battles)
     repeats = benchmark.repeats
     if repeats is None or repeats.needed is None:
         return
@@ -228,6 +235,16 @@ def _hold_repeats(benchmark: Benchmark) -> None:
     if beyond.size:
         contestant, item = beyond[0].tolist()
         benchmark.hold_repeats(benchmark.undeclared_reason(Undeclared(0, item, contestant)))
+
+
+def _hold_votes(benchmark: Benchmark, battles: Battles) -> None:
+    """Hold the benchmark if two models have more votes on a prompt than declared."""
+    declared = benchmark.spec.repeats
+    if isinstance(declared, int):
+        units = battles.units()
+        beyond = np.flatnonzero(units.votes > declared)
+        if beyond.size:
+            benchmark.hold_repeats(benchmark.votes_reason(int(units.prompt[beyond[0]]), int(units.pair[beyond[0]])))
 
 
 def _register(old: Benchmark, new: Benchmark) -> None:

@@ -21,7 +21,7 @@ from monitor.engine.latch.committed import BettingWalk, CommittedWalk
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import GradedWalk
 from monitor.engine.latch.settled import certain_along, certain_steps, newly_certain
-from monitor.engine.limits import Limits, Usage, budget_fault, exceeds
+from monitor.engine.limits import LARGE_PAIRS, Limits, Usage, bad_name, budget_fault, exceeds, limit_fault, model_fault
 from monitor.engine.slices import Pace, Slices
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, ONE, SCORE_UNIT, SKIPPED, ZERO, Codes
@@ -33,12 +33,8 @@ from monitor.engine.state.repeats import Undeclared
 from schemas.changes import CLAIMS, PROCEDURES
 from schemas.decode import Fault
 from schemas.events import Ended, EventFields, Spec
-from schemas.names import name_fault
 from schemas.text import shorten
 from stats.graded import MAX_ITEMS
-
-_LARGE_PAIRS = 500_000
-"""Pairs of which one array takes some milliseconds to grow."""
 
 Cells = tuple[Index, Index, NDArray[np.uint32], NDArray[np.bool_]]
 """Row, contestant and code of new scores, and whether each replaces a skip."""
@@ -67,6 +63,8 @@ def fold_batch(
 
     `delta` gets the changes to store, except for the new scores: `cells` gets these, for `record_cells`.
     """
+    if benchmark.battles is not None:
+        return [(position, _no_scores(benchmark)) for position in range(len(batch.events))]
     refused: list[tuple[int, Fault]] = []
     for start in range(0, len(batch.events), CHUNK_CELLS):
         piece = batch.part(start, start + CHUNK_CELLS)
@@ -74,7 +72,7 @@ def fold_batch(
         located, faults = _locate(benchmark, piece.events, delta, limits)
         refused += [(start + position, fault) for position, fault in faults]
         for _ in benchmark.grow_in_slices():
-            if benchmark.pairs > _LARGE_PAIRS:
+            if benchmark.pairs > LARGE_PAIRS:
                 yield False
         # An item too many ends what rests on the count, a newer epoch the verdicts on the older one: fold what is before it on its own.
         ends = sorted({located.cut, *located.newer, len(piece.events)})
@@ -94,6 +92,12 @@ def fold_batch(
             yield True
     benchmark.counters["events"] += len(batch.events) - len(refused)
     return refused
+
+
+def _no_scores(benchmark: Benchmark) -> Fault:
+    """Return why scores are refused where battles are."""
+    reason = f"{benchmark.name!r} holds battles, so it takes no scores of items; send them under another benchmark name"
+    return Refusal("score", "a score", reason, benchmark.name)
 
 
 def _locate(
@@ -228,18 +232,18 @@ def row_fault(
     `limits` is None where none can be met.
     """
     # The first event of a row sets its cluster; the fold ignores later ones, however the log is chunked.
-    fault = _name_fault(benchmark, "item_id", event.item_id) or _name_fault(benchmark, "cluster", event.cluster)
+    fault = bad_name(benchmark.name, "item_id", event.item_id) or bad_name(benchmark.name, "cluster", event.cluster)
     if fault is not None:
         return fault
     fault = _unlisted_fault(benchmark, event) or _unweighted_fault(benchmark, event)
     if fault is not None or limits is None:
         return fault
     if benchmark.graded and not benchmark.has_item(event.item_id):
-        fault = _limit_fault(benchmark, "item_id", event.item_id, benchmark.items + items, MAX_ITEMS)
+        fault = limit_fault(benchmark.name, "item_id", event.item_id, benchmark.items + items, MAX_ITEMS)
     count = len(benchmark.rows) + rows
     return (
         fault
-        or _limit_fault(benchmark, "item_id", event.item_id, count, limits.rows)
+        or limit_fault(benchmark.name, "item_id", event.item_id, count, limits.rows)
         or budget_fault(benchmark.name, "item_id", event.item_id, limits, count + 1, len(benchmark.contestants))
     )
 
@@ -267,32 +271,14 @@ def _unweighted_fault(benchmark: Benchmark, event: EventFields) -> Fault | None:
 def contestant_fault(benchmark: Benchmark, event: EventFields, limits: Limits, more: int = 0) -> Fault | None:
     """Return why a new contestant is refused, when so many come before it that the state does not have yet."""
     count = len(benchmark.contestants) + more
-    fault = _name_fault(benchmark, "model", event.model)
-    return (
-        fault
-        or _limit_fault(benchmark, "model", event.model, count, limits.contestants)
-        or budget_fault(benchmark.name, "model", event.model, limits, len(benchmark.rows), count + 1)
+    return model_fault(benchmark.name, event.model, limits, count) or budget_fault(
+        benchmark.name, "model", event.model, limits, len(benchmark.rows), count + 1
     )
 
 
 def value_fault(benchmark: Benchmark, event: EventFields, limits: Limits, more: int = 0) -> Fault | None:
     """Return why a new score is refused, when so many come before it that the state does not have yet."""
-    return _limit_fault(benchmark, "score", event.score, len(benchmark.table) + more, limits.values)
-
-
-def _name_fault(benchmark: Benchmark, field: str, name: str | None) -> Fault | None:
-    reason = None if name is None else name_fault(name)
-    if reason is None:
-        return None
-    return Fault(field, shorten(name), f"the name {reason}; use 1 to 200 printable characters", benchmark.name)
-
-
-def _limit_fault(benchmark: Benchmark, field: str, value: object, count: int, most: int) -> Fault | None:
-    if count < most:
-        return None
-    noun = {"item_id": "items", "model": "models", "score": "different scores"}[field]
-    reason = f"{shorten(value)} is beyond the limit of {most:,} {noun} a benchmark; send fewer {noun}"
-    return Refusal(field, shorten(value), reason, benchmark.name)
+    return limit_fault(benchmark.name, "score", event.score, len(benchmark.table) + more, limits.values)
 
 
 def _apply(

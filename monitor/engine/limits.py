@@ -6,10 +6,18 @@ from typing import Final, NamedTuple
 from monitor.engine.state.delta import Refusal
 from monitor.engine.state.pairs import pair_count
 from schemas.decode import Fault
+from schemas.names import name_fault
 from schemas.text import shorten
+
+LARGE_PAIRS: Final = 500_000
+"""Pairs of which one array takes some milliseconds to grow."""
 
 SNAPSHOT_PAIRS: Final = 2_000_000
 """Most pairs of a benchmark whose sums are saved for a restart; those of a larger one are computed again from its scores."""
+
+
+VOTE_CELLS: Final = 150
+"""Cells of a score matrix that take as much memory as one vote of a battle."""
 
 
 class Usage(NamedTuple):
@@ -29,6 +37,11 @@ class Usage(NamedTuple):
         Usage(rows=10, cells=40, pairs=6)
         """
         return cls(rows, rows * contestants, pair_count(contestants))
+
+    @classmethod
+    def of_battles(cls, prompts: int, votes: int, contestants: int) -> "Usage":
+        """Return what the battles of a benchmark take: there is no cell, and a vote takes the memory of many."""
+        return cls(prompts, votes * VOTE_CELLS, pair_count(contestants))
 
     def plus(self, other: "Usage", sign: int = 1) -> "Usage":
         """Return the sum, or with sign -1 the difference."""
@@ -63,7 +76,12 @@ def budget_fault(
     benchmark: str, field: str, value: object, limits: Limits, rows: int, contestants: int
 ) -> Fault | None:
     """Return why a benchmark cannot get so many rows and contestants next to the other benchmarks, or None."""
-    total = limits.others.plus(Usage.sized(rows, contestants))
+    return usage_fault(benchmark, field, value, limits, Usage.sized(rows, contestants))
+
+
+def usage_fault(benchmark: str, field: str, value: object, limits: Limits, usage: Usage) -> Fault | None:
+    """Return why a benchmark cannot take so much next to the other benchmarks, or None."""
+    total = limits.others.plus(usage)
     nouns = "items", "cells (items x models)", "pairs of models"
     for noun, taken, most in zip(nouns, total, limits.budget, strict=True):
         if taken > most:
@@ -81,3 +99,26 @@ def benchmark_fault(name: str, count: int, limits: Limits) -> Fault | None:
         return None
     reason = f"{shorten(name)} is beyond the limit of {limits.benchmarks:,} benchmarks; send fewer benchmarks"
     return Refusal("benchmark", shorten(name), reason)
+
+
+def bad_name(benchmark: str, field: str, name: str | None) -> Fault | None:
+    """Return what is wrong with a name that is new, or None."""
+    reason = None if name is None else name_fault(name)
+    if reason is None:
+        return None
+    return Fault(field, shorten(name), f"the name {reason}; use 1 to 200 printable characters", benchmark)
+
+
+def limit_fault(benchmark: str, field: str, value: object, count: int, most: int) -> Fault | None:
+    """Return why a benchmark gets nothing more of a kind, or None."""
+    if count < most:
+        return None
+    nouns = {"item_id": "items", "model": "models", "score": "different scores", "cluster": "judges", "winner": "votes"}
+    noun = nouns[field]
+    reason = f"{shorten(value)} is beyond the limit of {most:,} {noun} a benchmark; send fewer {noun}"
+    return Refusal(field, shorten(value), reason, benchmark)
+
+
+def model_fault(benchmark: str, model: str, limits: Limits, count: int) -> Fault | None:
+    """Return why a new model is refused next to `count` others, by its name or their number."""
+    return bad_name(benchmark, "model", model) or limit_fault(benchmark, "model", model, count, limits.contestants)

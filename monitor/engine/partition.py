@@ -13,6 +13,7 @@ from monitor.engine.chunk import Chunk, EventBatch
 from monitor.engine.columns import EventList, ItemColumns
 from monitor.engine.declarations import redeclare, refusal, under_version
 from monitor.engine.fold import Cells, end_runs, fold_batch, judge_ended, no_runs, record_cells
+from monitor.engine.fold_battles import end_battles, fold_battles
 from monitor.engine.latch.changes import withdraw
 from monitor.engine.limits import NOTHING, Limits, Usage, benchmark_fault, exceeds
 from monitor.engine.slices import Pace, Slices, Whole, run_slices
@@ -58,12 +59,14 @@ _WITHDRAWN_AT_ONCE: Final = 100
 """Verdicts that a deletion withdraws in one slice."""
 
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
-_LATER_FIELDS: Final[dict[str, Any]] = {"goal": None, "aliases": {}, "missing": "worst", "version": 1}
+_LATER_FIELDS: Final[dict[str, Any]] = {"goal": None, "anchor": None, "aliases": {}, "missing": "worst", "version": 1}
 """Declared fields that are stored only where they are not the default."""
 
 
 def usage_of(benchmark: Benchmark) -> Usage:
     """Return what a benchmark takes of the budgets of its partition."""
+    if benchmark.battles is not None:
+        return Usage.of_battles(len(benchmark.rows), benchmark.battles.size, len(benchmark.contestants))
     return Usage.sized(len(benchmark.rows), len(benchmark.contestants))
 
 
@@ -350,13 +353,20 @@ class _Folding:
         return exceeds(usage, partition.limits.budget)
 
     def _fold(self, batch: EventBatch) -> Slices[None]:
+        for part in batch.by_kind():
+            yield from self._fold_kind(part)
+
+    def _fold_kind(self, batch: EventBatch) -> Slices[None]:
         benchmark = self._benchmark(batch.benchmark)
         if isinstance(benchmark, Fault):
             refused = [(position, benchmark) for position in range(len(batch.events))]
         else:
             delta, cells = self.touch(benchmark), self.cells[benchmark.name]
             limits = self.partition.limits_beside(benchmark)
-            refused = yield from fold_batch(benchmark, batch, delta, limits, cells, self.pace)
+            if batch.events.has_battles():
+                refused = yield from fold_battles(benchmark, batch, delta, limits)
+            else:
+                refused = yield from fold_batch(benchmark, batch, delta, limits, cells, self.pace)
             self.partition.usage = limits.others.plus(usage_of(benchmark))
         for k, fault in refused:
             raw = msgspec.json.encode(batch.events[k])
@@ -426,7 +436,11 @@ class _Folding:
             fault = fault or no_runs(step.ended.ended)
         elif fault is None:
             delta = self.touch(benchmark)
-            fault = end_runs(benchmark, step.ended, (step.offset, step.place), delta, self.cells[benchmark.name])
+            place = step.offset, step.place
+            before = set(benchmark.ended)
+            fault = end_runs(benchmark, step.ended, place, delta, self.cells[benchmark.name])
+            if benchmark.battles is not None and not benchmark.undeclared:
+                end_battles(benchmark, benchmark.ended - before, place, delta)
         if fault is not None:
             raw = step.ended.model_dump_json(exclude_none=True).encode()
             self.take_letter(dead_letter(fault, step.offset, step.place, raw, self._file(step.offset)))
@@ -505,6 +519,7 @@ class _Folding:
         self.delta.quarantine = bool(self.partition.quarantine)
         self.delta.boards = self.partition.boards.changed()
         self.delta.has_boards = bool(self.partition.boards)
+        self.delta.battles = any(each.battles is not None for each in self.partition.benchmarks.values())
         self.delta.dead_letters.sort(key=lambda letter: (letter.offset, letter.index))
         self.partition.off = self.delta.off
         return self.delta

@@ -274,7 +274,7 @@ class Decoder:
         for index, (declared, line) in enumerate(zip_longest(packed.declare, lines, fillvalue=0)):
             file_line = (source.path, line) if source is not None and line else None
             yield from self._one(contained(check_object, declared), offset, min(index, start), record, file_line)
-        events = packed.events
+        events = [*packed.events, *packed.battles] if packed.battles else packed.events
         if events:
             yield from self.batches(events, [offset] * len(events), range(start, start + len(events)))
         for index, ended in enumerate(packed.ended, start=start + len(events)):
@@ -293,11 +293,13 @@ class Decoder:
             return
         declared, ended = (value if isinstance(value := data.get(name), list) else [] for name in ("declare", "ended"))
         start = _first_index(declared)
+        battles = data.get("battles")
+        events = [*data["events"], *(battles if isinstance(battles, list) else [])]
         for index, item in enumerate(declared):
             yield from self._one(contained(check_object, item), offset, min(index, start), repr(item).encode(), key=key)
-        for index, item in enumerate(data["events"], start=start):
+        for index, item in enumerate(events, start=start):
             yield from self._one(contained(read_object, item), offset, index, repr(item).encode(), key=key)
-        for index, item in enumerate(ended, start=start + len(data["events"])):
+        for index, item in enumerate(ended, start=start + len(events)):
             yield from self._one(contained(check_object, item), offset, index, repr(item).encode(), key=key)
 
     def _run(self, chunk: Chunk, k: int) -> Iterator[Step]:

@@ -7,6 +7,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.ingest.epochs import Epochs
 from monitor.ingest.files.read import read_files
 from monitor.ingest.files.streams import OpenStream, open_stream
+from schemas.battles import models_of
 from schemas.events import Ended
 
 
@@ -33,7 +34,9 @@ def ends_of_runs(
     runs: dict[tuple[str, str, int], None] = {}
     segments = read_files(files, opener=opener)
     for segment in segments if epochs is None else map(epochs, segments):
-        runs |= dict.fromkeys((event.benchmark, event.model, event.epoch) for event in segment.events)
+        runs |= dict.fromkeys(
+            (event.benchmark, model, event.epoch) for event in segment.events for model in models_of(event)
+        )
     return [
         Ended(ended=name, model=model, epoch=epoch or None, base=epoch - 1 if epoch and inherit else None)
         for name, model, epoch in runs

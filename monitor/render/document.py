@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from monitor.render import header
+from monitor.render import battles, header
 from monitor.render import numbers as form
 from monitor.render.numbers import needed, needed_range
 from monitor.render.signs import PROCEDURES, SUMMARY_ONLY
@@ -86,6 +86,8 @@ def notes(document: ReportDocument) -> list[str]:
     """Return what a reader needs to know before trusting a rank."""
     b = document.report
     warnings = []
+    if b.battles is not None:
+        warnings += [battles.RATING_NOTE, *battles.checks(b.battles)]
     if b.partial is not None:
         warnings.append(f"This benchmark may be partial: {b.partial}.")
     if b.board is not None and b.board.note is not None:

@@ -4,8 +4,10 @@ from collections import Counter
 from math import exp, log
 from typing import Final
 
+from monitor.render import battles
 from monitor.report.sentences import counted
 from schemas.report import ASSERTED, FILES_COMPLETE, BenchmarkReport, GoalReport, ResultLine
+from schemas.sentences import ASSUMPTIONS, BATTLES
 
 NO_RESULTS: Final = "No results: no score was read."
 NO_PAIR: Final = "There is no pair to compare."
@@ -53,6 +55,8 @@ def _spent(g: GoalReport) -> str:
 def counts(benchmark: BenchmarkReport) -> str:
     """Return how much was read."""
     b = benchmark
+    if b.battles is not None:
+        return f"{counted(len(b.models), 'model')}, {battles.counts(b.battles)}"
     return f"{counted(b.items, 'item')}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}"
 
 
@@ -64,6 +68,12 @@ def conflicts(benchmark: BenchmarkReport) -> str | None:
     most = list(b.conflicts_by_model.items())
     names = "".join(f"{', ' if k else ': '}{model} ({count:,})" for k, (model, count) in enumerate(most[:_NAMED]))
     rest = f" and {counted(len(most) - _NAMED, 'more model')}" if len(most) > _NAMED else ""
+    if b.battles is not None:
+        votes = "1 vote contradicts" if b.conflicts == 1 else f"{b.conflicts:,} votes contradict"
+        return (
+            f"{votes} an earlier vote of the same judge on the same prompt, models, position and repeat{names}{rest}. The earlier vote "
+            "counts. --conflicts FILE lists them. If these are further votes, number them (field repeat)."
+        )
     scores = "1 score contradicts" if b.conflicts == 1 else f"{b.conflicts:,} scores contradict"
     return (
         f"{scores} an earlier score of the same model, item and repeat{names}{rest}. The earlier score counts. "
@@ -191,6 +201,8 @@ def short_checks(benchmark: BenchmarkReport) -> list[str]:
     checks += [
         f"{name}: {text}." for name, text in (("Aliases", aliases(b)), ("Epochs", epochs(b))) if text is not None
     ]
+    if b.battles is not None:
+        checks += battles.checks(b.battles)
     text = conflicts(b)
     if text is not None:
         checks.append(text.partition(" --conflicts")[0] + " --conflicts FILE lists them.")
@@ -307,7 +319,10 @@ def aliases(benchmark: BenchmarkReport) -> str | None:
 
 def order_sentence(benchmark: BenchmarkReport) -> str:
     """Return what the order policy assumes, and what the report assumes besides or in place of it."""
-    assumed, declared = _assumed(benchmark), _ORDER[benchmark.order.policy]
+    policy = benchmark.order.policy
+    assumed, declared = _assumed(benchmark), _ORDER[policy]
+    if benchmark.battles is not None and policy == "trusted":
+        declared = f"asserted: {ASSUMPTIONS[BATTLES]}"
     if assumed is None:
         return declared
     return assumed if assumed.startswith(ASSERTED) else f"{declared}; {assumed}"

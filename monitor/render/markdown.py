@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from monitor.render import header
+from monitor.render import battles, header
 from monitor.render import numbers as form
 from monitor.render.document import (
     PLANNED,
@@ -28,6 +28,7 @@ from monitor.render.signs import (
     status_glyph,
 )
 from monitor.report.sentences import counted
+from schemas.battle_report import BattlesReport
 from schemas.report import ModelReport, PairReport
 
 _MARKUP: Final = re.compile(r"([\\`*_{}\[\]<>|~#&!])")
@@ -90,6 +91,8 @@ def _benchmark(document: ReportDocument) -> list[str]:
 
 
 def _ranking(document: ReportDocument) -> str:
+    if document.report.battles is not None:
+        return _ratings(document.report.battles, document.report.models)
     models = document.report.models
     extras = form.extra_columns(models)
 
@@ -113,6 +116,37 @@ def _ranking(document: ReportDocument) -> str:
     ]
     rows = (row(*cells) for cells in zip(models, document.tied, document.charts.skipped, *extras.values(), strict=True))
     return _table(titles, rows, right=(0, 1, *range(4, len(titles))))
+
+
+def _ratings(found: BattlesReport, models: Sequence[ModelReport]) -> str:
+    titles = ["rank", "could be", "tie group", "model", "rating", "interval", "won %", "prompts", "island"]
+    rows = (
+        [
+            str(model.rank),
+            form.ranks(model),
+            str(model.tie_group),
+            escape(model.model),
+            battles.rating(rated),
+            battles.rating_range(rated),
+            form.percent(rated.win_share),
+            f"{rated.prompts:,}",
+            str(rated.island),
+        ]
+        for model, rated in zip(models, found.ratings, strict=True)
+    )
+    ranking = _table(titles, rows, right=(0, 1, 2, *range(4, len(titles))))
+    if not found.judges:
+        return ranking
+    judges = (
+        [
+            escape(judge.judge),
+            f"{judge.votes:,}",
+            form.MISSING if judge.agrees is None else f"{judge.agrees:.0%} of {judge.shared:,}",
+            form.MISSING if judge.ranking is None else ", ".join(map(escape, judge.ranking[:5])),
+        ]
+        for judge in found.judges
+    )
+    return f"{ranking}\n\n### Judges\n\n{_table(['judge', 'votes', 'agrees with others', 'its first five'], judges, right=(1,))}"
 
 
 def _pairs(pairs: Sequence[PairReport]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ZERO
+from monitor.report.battles import battles_report
 from monitor.report.clusters import cluster_columns, clusters_report
 from monitor.report.conflict_rows import counts_by_model
 from monitor.report.family import family_assumption, family_report, pairs_outside
@@ -117,6 +118,7 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
         suite=None,
         result=result_report(table),
         goal=goal_report(table),
+        battles=battles_report(table),
         summary=Summary(
             pairs=len(rows),
             undecided=count_undecided(table, clusters, displayed),

@@ -240,9 +240,17 @@ def graded_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
     bounds = [(np.full(at.size, np.nan), np.full(at.size, np.nan)) for _ in levels]
     if at.size > MOST_PAIRS:
         return bounds
+    shared = table.n[at] > 0
+    if table.benchmark.battles is not None:
+        for row in np.flatnonzero(shared).tolist():
+            values = table.differences(int(at[row]))
+            for (low, high), alpha in zip(bounds, levels, strict=True):
+                if alpha[row] > 0:
+                    ends = _last_bounds((values[None] + 1) / 2, np.array([values.size]), alpha[row : row + 1])
+                    low[row], high[row] = ends[0][0], ends[1][0]
+        return bounds
     x, scored = (np.ascontiguousarray(values.T) for values in table.scores)
     present = scored > 0
-    shared = table.n[at] > 0
     share, scale = np.ones(1), 1.0
     if table.weighted is not None:
         weighting = table.weighted.weighting

@@ -24,13 +24,31 @@ class RepeatCounts(NamedTuple):
 
 
 def described(benchmark: Benchmark) -> Benchmark:
-    """Return a benchmark for its figures: itself, or a view whose items are means if an undeclared repeat holds it."""
+    """Return a benchmark for its figures: itself, or a view whose items or prompts are means if an undeclared repeat holds it."""
     if not benchmark.undeclared:
         return benchmark
     version = benchmark.off, benchmark.counters["events"]
     known = _views.get(benchmark)
     if known is not None and known[0] == version:
         return known[1]
+    view = _all_votes(benchmark) if benchmark.battles is not None else _all_repeats(benchmark)
+    _views[benchmark] = version, view
+    return view
+
+
+def _all_votes(benchmark: Benchmark) -> Benchmark:
+    """Return a view whose units are the means of all votes."""
+    view = copy(benchmark)
+    view.spec = benchmark.spec.model_copy(update={"repeats": "all"})
+    view.ended = set(range(len(benchmark.contestants)))
+    for name in ("n", "b", "c", "scored", "total"):
+        setattr(view, name, np.zeros_like(getattr(benchmark, name)))
+    view.graded_pairs = None
+    view.add_units(view.betting_units())
+    return view
+
+
+def _all_repeats(benchmark: Benchmark) -> Benchmark:
     view = copy(benchmark)
     view.repeats = Repeats(None)
     for key in benchmark.rows:
@@ -39,12 +57,14 @@ def described(benchmark: Benchmark) -> Benchmark:
     view.mixed = not view.graded and bool((view.item_codes() > ONE).any())
     for name, values in sums_of_items(view).items():
         setattr(view, name, values)
-    _views[benchmark] = version, view
     return view
 
 
 def repeats_of(benchmark: Benchmark, contestants: Any) -> RepeatCounts | None:  # noqa: ANN401 - an index of any kind
     """Return how many scored repeats the items of some contestants have; None without a score."""
+    if benchmark.battles is not None:
+        votes = benchmark.battles.units().votes
+        return RepeatCounts(int(votes.min()), float(votes.mean()), int(votes.max())) if votes.size else None
     if benchmark.repeats is None:
         return RepeatCounts(1, 1.0, 1) if benchmark.scored[contestants].sum() else None
     count = benchmark.repeats.count[: len(benchmark.item_keys), contestants]
@@ -71,6 +91,8 @@ def has_repeats(benchmark: Benchmark) -> bool:
 
 
 def repeats_report(benchmark: Benchmark, contestant: int) -> RepeatsReport | None:
-    """Report how many scored repeats the items of a model have."""
+    """Report how many scored repeats the items of a model have; None for battles, whose votes are of pairs."""
+    if benchmark.battles is not None:
+        return None
     counts = repeats_of(benchmark, contestant)
     return None if counts is None else RepeatsReport(min=counts.least, mean=counts.mean, max=counts.most)

@@ -8,10 +8,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.state.battles import Units
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO
 from monitor.engine.state.pairs import Index, pair_index
 from monitor.report.item_means import described
+from monitor.report.ratings import ratings_of
 from monitor.report.weights import WeightedScores, weighting_of
 from stats.paired import moments, moments_from_sums
 from stats.weighted import Stratified
@@ -49,6 +51,7 @@ class PairCounts:
     adjacent: Flags = field(init=False)
 
     def __post_init__(self) -> None:
+        self.described_from = self.benchmark
         self.benchmark = described(self.benchmark)
         if self.superseded is not None:
             self.a, self.b = self.superseded
@@ -62,6 +65,8 @@ class PairCounts:
     def ranking(self) -> Index:
         """Current contestants from the best mean to the worst, ties by name; one without a score comes last."""
         benchmark = self.benchmark
+        if benchmark.battles is not None:
+            return ratings_of(self.described_from).order
         current = np.flatnonzero(benchmark.current()) if benchmark.contestants else np.empty(0, np.int64)
         total, scored, weighted = benchmark.total, benchmark.scored, self.weighted
         if weighted is not None:
@@ -128,6 +133,8 @@ class PairCounts:
     @cached_property
     def sums(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Mean score of a and of b on the shared items (weighted, if clusters are), and the sums of D and of D^2 over them."""
+        if self.benchmark.battles is not None:
+            return self._battle_sums
         x, scored = self.scores
         contestants = x.shape[1]
         on_shared, squares, products = np.zeros((3, contestants, contestants))
@@ -144,6 +151,35 @@ class PairCounts:
         if self.stratified is not None:
             _, mean_a, mean_b = self.stratified
         return mean_a, mean_b, on_shared[a, b] - on_shared[b, a], squares[a, b] + squares[b, a] - 2 * products[a, b]
+
+    @cached_property
+    def units(self) -> Units:
+        """The units of battles that pairs bet on."""
+        return self.benchmark.betting_units()
+
+    @cached_property
+    def _by_pair(self) -> tuple[Index, Index]:
+        """The units by pair, each in the order of their prompts, and their pairs."""
+        order = np.argsort(self.units.pair, kind="stable")
+        return order, self.units.pair[order]
+
+    def differences(self, q: int) -> Floats:
+        """Return D of each unit of a pair, in the order in which the benchmark saw the prompts first."""
+        order, pairs = self._by_pair
+        low, high = np.searchsorted(pairs, [self.pair[q], self.pair[q] + 1])
+        d = self.units.difference[order[low:high]] / SCORE_UNIT
+        return -d if self.flip[q] else d
+
+    @cached_property
+    def _battle_sums(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """`sums` of battles: mean points of a and of b, and the sums of D and of D^2."""
+        d = self.units.difference / SCORE_UNIT
+        size = self.benchmark.pairs
+        s1, s2 = (np.bincount(self.units.pair, values, size).astype(np.float64)[self.pair] for values in (d, d * d))
+        s1 = np.where(self.flip, -s1, s1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = (1 + s1 / self.n) / 2
+        return mean, 1 - mean, s1, s2
 
     @cached_property
     def scores(self) -> tuple[Floats, Floats]:
@@ -168,7 +204,7 @@ class PairCounts:
             return moments(self.n, self.wins, self.losses)
         _, _, s1, s2 = self.sums
         gap, sd = moments_from_sums(self.n, s1, np.maximum(s2, 0))
-        small = np.flatnonzero(sd < _SMALL_SPREAD)
+        small = np.flatnonzero((sd < _SMALL_SPREAD) & (self.benchmark.battles is None))
         sd[small] = self._exact_spread(small, gap[small])
         return gap, sd
 

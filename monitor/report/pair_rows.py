@@ -30,7 +30,7 @@ from schemas.report import (
     Status,
     StrictModel,
 )
-from schemas.sentences import assumption
+from schemas.sentences import BATTLES, assumption
 from stats.mcnemar import chi2_p
 from stats.paired import correlation
 from stats.settled import TIE
@@ -158,7 +158,9 @@ def _scores(table: PairTable, at: Index) -> dict[str, Floats]:
     columns = {"p_a": mean_a, "p_b": mean_b, "gap": gap, "sd": sd}
     shared = n > 0
     rho = np.full(at.size, np.nan)
-    if table.benchmark.binary:
+    if table.benchmark.binary and table.benchmark.battles is not None:
+        columns |= {"p_chi2": chi2_p(wins, losses), "p_exact": table.p_exact[at], "p_mid": table.p_mid(at)}
+    elif table.benchmark.binary:
         right_a, right_b = np.rint(mean_a[shared] * n[shared]), np.rint(mean_b[shared] * n[shared])
         rho[shared] = correlation(n[shared], wins[shared], losses[shared], right_a, right_b)
         columns |= {"p_chi2": chi2_p(wins, losses), "p_exact": table.p_exact[at], "p_mid": table.p_mid(at)}
@@ -192,7 +194,8 @@ def _cluster_rows(table: PairTable, clusters: ClusterColumns | None, at: Index) 
 def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tuple[list[str], list[int | None]]:
     """Return the reason of each pair, and the shared items at which it was decided family-wise."""
     benchmark = table.benchmark
-    policy = "completion" if table.asserted else benchmark.spec.order.policy
+    policy: str = "completion" if table.asserted else benchmark.spec.order.policy
+    battles = benchmark.battles is not None
     items = None if benchmark.spec.items else table.assumed_items
     sides = {name: side_names(table.anytime_decisions[name], at) for name in PROCEDURES}
     missing, left = (
@@ -232,9 +235,9 @@ def _reasons(table: PairTable, at: Index, columns: dict[str, list[Any]]) -> tupl
             turned_at=None if table.decides_at_end else _latched_at(benchmark, pair, "reversed"),
             outside_family=outside_reason(table, q, outside),
             hold_reason=table.hold_reason,
-            policy=policy,
+            policy=BATTLES if battles else policy,
             assumption=assumption(
-                policy,
+                BATTLES if battles and policy == "trusted" else policy,
                 items,
                 listed=benchmark.spec.item_ids is not None,
                 joined=None if sides["anytime_family"][r] is None and columns["status"][r] != "equivalent" else joined,

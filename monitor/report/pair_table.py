@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from monitor.engine.latch.committed import prefix_log_e
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
-from monitor.engine.state.graded import GRADED_MIXTURE, WeightedPairs, capital_of
+from monitor.engine.state.graded import GRADED_MIXTURE, GradedPairs, WeightedPairs, capital_of
 from monitor.engine.state.pairs import Index
 from monitor.report.pair_counts import Flags, Floats, PairCounts
 from monitor.report.sentences import hold_reason
@@ -67,7 +67,8 @@ class PairTable(PairCounts):
         """Build the table; `assert_complete` takes the items read as the whole benchmark where no order policy was declared."""
         unknown = benchmark.spec.order.policy == "none" or bool(benchmark.undeclared)
         refuted = benchmark.too_many_items or benchmark.order_refuted
-        assumed = assert_complete and unknown and not refuted and not benchmark.incomplete
+        fixed = benchmark.battles is None  # battles have no item count that files could complete
+        assumed = assert_complete and fixed and unknown and not refuted and not benchmark.incomplete
         return cls(benchmark, (benchmark.spec.items or benchmark.items) if assumed else None)
 
     # --- whether decisions count ------------------------------------------------------------------------------------------------------
@@ -167,6 +168,11 @@ class PairTable(PairCounts):
             capital, lead, _ = self._by_cluster
         elif benchmark.graded_pairs is not None:
             capital, lead = benchmark.graded_pairs.capital[self.pair], benchmark.graded_pairs.lead[self.pair]
+        elif benchmark.battles is not None:
+            graded = GradedPairs()
+            graded.grow(len(benchmark.contestants))
+            graded.add(self.units.pair, self.units.difference)
+            capital, lead = graded.capital[self.pair], graded.lead[self.pair]
         else:
             first, second = np.minimum(self.a, self.b), np.maximum(self.a, self.b)
             capital, lead = capital_of(benchmark.item_codes(), benchmark.item_values, first, second)

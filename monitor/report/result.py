@@ -3,6 +3,7 @@
 import numpy as np
 
 from monitor.report.pair_table import PairTable
+from monitor.report.ratings import ratings_of
 from monitor.report.sentences import counted, more_items
 from schemas.report import ResultLine, ResultReport
 from stats.settled import TIE
@@ -18,7 +19,8 @@ def result_report(table: PairTable) -> ResultReport | None:
     """
     if not (table.n > 0).any():
         return None
-    return ResultReport(settled=_settled(table), decided=_decided(table), resolved=_resolved(table))
+    settled = _settled(table) if table.benchmark.battles is None else _rated(table)
+    return ResultReport(settled=settled, decided=_decided(table), resolved=_resolved(table))
 
 
 def _settled(table: PairTable) -> ResultLine:
@@ -50,6 +52,25 @@ def _settled(table: PairTable) -> ResultLine:
         yes=False,
         text=f"{best} leads on the items scored; {rivals.size:,} of {counted(others.size, 'model')} may still pass it on all {items}.",
     )
+
+
+def _rated(table: PairTable) -> ResultLine:
+    """Report the highest rating; battles have no last item, so nothing is ever settled."""
+    ratings = ratings_of(table.described_from)
+    values, _ = ratings.ratings
+    islands = int(ratings.groups.island.max()) + 1
+    best = int(table.ranking[0])
+    name = ratings.names[best]
+    text = (
+        f"{name} has the highest rating ({values[best]:,.0f})"
+        if ratings.rated[best]
+        else f"{name} is ahead, and unbeaten"
+    )
+    if islands > 1:
+        text = (
+            f"{counted(islands, 'island')} of models never met, so there is no common ranking; in the largest, {text}"
+        )
+    return ResultLine(yes=False, text=f"{text}. Battles have no last item: nothing is settled.")
 
 
 def _models(names: list[str], models: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
@@ -84,11 +105,12 @@ def _resolved(table: PairTable) -> ResultLine:
     at = np.flatnonzero(table.adjacent)
     n, needed = table.n[at], table.n_star[at]
     enough, total = n >= needed, counted(at.size, "gap")
-    text = f"Enough items for {np.count_nonzero(enough):,} of {total} between neighbours in a planned test"
+    what = "items" if table.benchmark.battles is None else "prompts"
+    text = f"Enough {what} for {np.count_nonzero(enough):,} of {total} between neighbours in a planned test"
     if table.benchmark.binary:
         text += f", {np.count_nonzero(n >= table.anytime_required_n(at)):,} if you look as results arrive"
     short = np.where(~enough & np.isfinite(needed), needed - n, np.inf)
     if np.isfinite(short).any():
         place = int(np.argmin(short))
-        text += f"; ranks {place + 1:,} and {place + 2:,} need {more_items(short[place])}"
+        text += f"; ranks {place + 1:,} and {place + 2:,} need {more_items(short[place]).replace('items', what)}"
     return ResultLine(yes=bool(enough.any()), text=f"{text}.")

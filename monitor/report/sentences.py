@@ -7,7 +7,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.report.item_means import described, repeats_of
 from schemas.changes import Side
 from schemas.report import ASSERTED, FILES_COMPLETE, Status
-from schemas.sentences import SCOPES, assumption, too_many_items
+from schemas.sentences import ASSUMPTIONS, BATTLES, SCOPES, assumption, battle_counts, too_many_items
 
 NO_ORDER = (
     "no order policy is declared, so no anytime verdict is given; declare the item count (items: N), or that neither the arrival order "
@@ -15,11 +15,18 @@ NO_ORDER = (
 )
 
 
+NO_BATTLE_ORDER = (
+    "no order policy is declared, so no anytime verdict is given; declare order: trusted (--order trusted), which assumes that "
+    f"{ASSUMPTIONS[BATTLES]}"
+)
+
+
 def hold_reason(benchmark: Benchmark) -> str | None:
     """Return why no further anytime verdict is given on the benchmark, or None."""
     spec = benchmark.spec
     if spec.order.policy == "none":
-        return "; ".join(each for each in (incomplete(benchmark), NO_ORDER, benchmark.undeclared) if each)
+        no_order = NO_ORDER if benchmark.battles is None else NO_BATTLE_ORDER
+        return "; ".join(each for each in (incomplete(benchmark), no_order, benchmark.undeclared) if each)
     if benchmark.order_refuted:
         return f"{benchmark.suspicion}, and the order was declared trusted"
     if benchmark.completion_refuted:
@@ -189,6 +196,11 @@ class PairFacts:
         return (self.model_a, self.model_b) if side == "a" else (self.model_b, self.model_a)
 
     @property
+    def units(self) -> str:
+        """What pairs are compared on."""
+        return "prompts" if self.policy == BATTLES else "items"
+
+    @property
     def pair_only(self) -> Side | None:
         """The side that is decided for this pair only, and not family-wise."""
         return self.pair_side if self.status in {"collecting", "exhausted"} else None
@@ -199,6 +211,11 @@ def reason(facts: PairFacts) -> str:
 
     For an undecided pair these include what the interval rules out, the informative items, and how many more it needs.
     """
+    if facts.n == 0 and facts.policy == BATTLES:
+        waits = (
+            ": the votes on a prompt count when all of them are in, or when both runs have ended" if facts.waits else ""
+        )
+        return f"{facts.model_a} and {facts.model_b} have not met{waits}."
     if facts.n == 0:
         if facts.waits:
             return f"{facts.model_a} and {facts.model_b} share no items yet: their items count when both runs have ended (repeats: all)."
@@ -214,7 +231,12 @@ def reason(facts: PairFacts) -> str:
         parts += [*_interval(facts), *_informative(facts), *_prospect(facts)]
         if facts.assumption and (facts.status == "equivalent" or facts.pair_only):
             parts.append(f"Assumes that {facts.assumption}.")
-    if facts.gap is not None and facts.gap < 0:
+    if facts.gap is not None and facts.gap < 0 and facts.policy == BATTLES:
+        parts.append(
+            f"{facts.model_b} wins more of their direct battles, although {facts.model_a} has the higher rating, which counts the battles "
+            "with all other models."
+        )
+    elif facts.gap is not None and facts.gap < 0:
         parts.append(
             f"{facts.model_b} leads on the shared items, although {facts.model_a} has the higher mean on its own items: the two were "
             "scored on different items."
@@ -241,6 +263,9 @@ def _decided(facts: PairFacts, side: Side) -> list[str]:
     verdict = f"{better} is better than {worse}, decided family-wise"
     if facts.wins is not None and facts.losses is not None:
         wins, losses = (facts.wins, facts.losses) if side == "a" else (facts.losses, facts.wins)
+    if facts.policy == BATTLES and facts.wins is not None and facts.losses is not None:
+        verdict += f": {battle_counts(better, worse, facts.n, wins, losses)}"
+    elif facts.wins is not None and facts.losses is not None:
         verdict += f": of {facts.n:,} shared items, only {better} is right on {wins:,} and only {worse} on {losses:,}"
     if facts.missing and facts.policy == "completion":
         verdict += f"; the {counted(facts.missing, 'missing item')} cannot change that"
@@ -275,6 +300,8 @@ def _not_decided(facts: PairFacts) -> str:
 
 
 def _exhausted(facts: PairFacts) -> str:
+    if facts.policy == BATTLES:
+        return "No further battles come, and the evidence does not decide which model is better."
     if not facts.missing and not facts.ignored:
         return "Every item is scored, and the evidence does not decide which model is better."
     if not facts.missing:
@@ -293,7 +320,8 @@ def _if_ignored(facts: PairFacts) -> str:
 def _pair_only(facts: PairFacts, side: Side) -> str:
     better, worse = facts.ordered(side)
     exhausted = facts.status == "exhausted"
-    end = "The runs have ended. " if facts.missing or facts.ignored else "Every item is scored. "
+    all_in = not (facts.missing or facts.ignored) and facts.policy != BATTLES
+    end = "Every item is scored. " if all_in else "The runs have ended. "
     verdict = f"{end if exhausted else ''}Decided {SCOPES['anytime']}: {better} is better than {worse}."
     if facts.outside_family:
         return verdict
@@ -318,6 +346,8 @@ def _interval(facts: PairFacts) -> list[str]:
 def _informative(facts: PairFacts) -> list[str]:
     if facts.wins is None or facts.losses is None:
         return []
+    if facts.policy == BATTLES:
+        return [f"Decisive prompts: {facts.wins + facts.losses:,} of {facts.n:,}; the others are ties."]
     return [
         f"Informative items: {facts.wins + facts.losses:,} of {facts.n:,} shared (exactly one of the two models is right)."
     ]
@@ -332,10 +362,10 @@ def _prospect(facts: PairFacts) -> list[str]:
     if facts.decision_probability is not None:
         chance = [f"It is decided by the last item with a probability of {probability(facts.decision_probability)}."]
     if more is None:
-        return ["At the current estimate no number of items decides it.", *chance]
+        return [f"At the current estimate no number of {facts.units} decides it.", *chance]
     if more < 1:
         return chance
-    needs = more_items(more)
+    needs = more_items(more).replace("items", facts.units)
     if left is None or more <= left:
         return [f"At the current estimate it needs {needs}.", *chance]
     rest = "no more will come" if not left else "1 is left" if left == 1 else f"{left:,} are left"

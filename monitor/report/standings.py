@@ -68,6 +68,8 @@ def _items_compared(table: PairTable) -> Index:
     A over B on some items and B over C on others leave open who is better of A and C. Decisions are about all items of the benchmark where
     missing ones count at their worst, and in a committed order; elsewhere about the items that a pair shares.
     """
+    if table.benchmark.battles is not None:
+        return np.arange(table.ranking.size)
     about_all = table.completes or table.benchmark.committed is not None
     if about_all and not table.ignored.any():
         return np.zeros(table.ranking.size, np.int64)
@@ -126,7 +128,7 @@ def model_reports(table: PairTable, shared: SharedMeans | None = None) -> list[M
         unweighted = json_numbers(means), (1 + np.argsort(unweighted_places(table))).tolist()
         means = table.weighted.means[ranking]
         bounds[:] = table.weighted.interval(ranking)
-    elif known.any():
+    elif known.any() and benchmark.battles is None:
         bounds[:, known] = mean_interval(total[known], scored[known], benchmark.spec.alpha)
     mean, mean_low, mean_high = json_numbers(means), json_numbers(bounds[0]), json_numbers(bounds[1])
     items = table.assumed_items or benchmark.spec.items or benchmark.items
@@ -136,7 +138,7 @@ def model_reports(table: PairTable, shared: SharedMeans | None = None) -> list[M
             aliases=benchmark.aliases_of(benchmark.contestants[k].model),
             epoch=benchmark.contestants[k].epoch,
             items=int(scored[r]),
-            coverage=min(1.0, scored[r] / items) if items else 0.0,
+            coverage=min(1.0, scored[r] / items) if items and benchmark.battles is None else float(scored[r] > 0),
             mean=mean[r],
             mean_low=mean_low[r],
             mean_high=mean_high[r],

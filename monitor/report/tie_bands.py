@@ -56,7 +56,10 @@ def tie_bands(table: PairTable, low_coverage: float) -> TieBands:
     all others, and would be in every band.
     """
     scored = table.benchmark.scored[table.ranking]
-    return bands_of(decisions_by_rank(table), scored < low_coverage * scored.max(initial=0))
+    lacks = scored < low_coverage * scored.max(initial=0)
+    if table.benchmark.battles is not None:
+        lacks[:] = False  # a matchmaker decides how often a model plays
+    return bands_of(decisions_by_rank(table), lacks)
 
 
 def tied_with(table: PairTable) -> list[tuple[int, ...]]:

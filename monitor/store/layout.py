@@ -26,6 +26,8 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 ``:conflicts:<b>``         STRING  the first 10,000 conflicts, four uint32 each: row, contestant, code that counts, refused code
 ``:peaks:<b>``             STRING  one float64 per pair: see `PairState.peak`; 0 for a pair that is far from a decision
 ``:again:<b>``             STRING  two int64 per contestant: duplicates and conflicts
+``:votes:<b>``             STRING  of battles: six int32 per vote, see `monitor.engine.state.battles`; rows are then prompts
+``:judges:<b>``            STRING  of battles: one JSON line [judge] per judge, in order
 ``:verdicts:<b>``          HASH    <pair>:<procedure>:<kind> -> verdict change (JSON), set once; from version 2 of the
                                    declaration on <pair>:<procedure>:<kind>:<version>
 ``:times:<b>``             HASH    the same fields -> wall clock of the commit of that change, set once
@@ -52,7 +54,10 @@ from numpy.typing import NDArray
 from monitor.engine.state.delta import Contestant, PairSnapshot, RowKey
 
 SNAPSHOT_VERSION: Final = 3
-STRINGS: Final = ("rows", "models", "values", "family", "arrival", "conflicts", "again", "peaks")
+OF_BATTLES: Final = ("votes", "judges")
+"""Kinds that only benchmarks with battles have: nothing of them is written elsewhere."""
+
+STRINGS: Final = ("rows", "models", "values", "family", "arrival", "conflicts", "again", "peaks", *OF_BATTLES)
 """Kinds that are one string per benchmark and cannot be rebuilt from other keys."""
 
 IMPORTING: Final = -1
@@ -157,6 +162,11 @@ def unpack_rows(data: bytes) -> list[RowKey]:
     """Decode row keys that `pack_lines` encoded."""
     with _collector_paused():
         return list(map(RowKey._make, _unpack_lines(data)))
+
+
+def unpack_judges(data: bytes) -> list[str]:
+    """Decode judges that `pack_lines` encoded."""
+    return [name for (name,) in _unpack_lines(data)]
 
 
 def unpack_contestants(data: bytes) -> list[Contestant]:

@@ -8,12 +8,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.engine.state.battles import COLUMNS
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import BoardEntry, Gap, PairSnapshot, Source, StoredBenchmark, StoredState, Suspect
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused
-from monitor.store.layout import STRINGS, Keys, code_type, unpack_contestants, unpack_rows, unpack_snapshot
+from monitor.store.layout import (
+    STRINGS,
+    Keys,
+    code_type,
+    unpack_contestants,
+    unpack_judges,
+    unpack_rows,
+    unpack_snapshot,
+)
 from monitor.store.seal import FIELD, GROWING, TABLES, BenchmarkSeal, PartitionSeal
 from monitor.store.server.connection import Calls
 from schemas.changes import VerdictChange
@@ -84,8 +93,8 @@ def _compare(stored: bytes | None, actual: dict[str, Any], of: str, without: tup
         expected = json.loads(stored or b"{}")
     except ValueError:
         expected = {}
-    for name, value in actual.items():
-        if name not in without and expected.get(name) != value:
+    for name in {**actual, **expected}:
+        if name not in without and expected.get(name) != actual.get(name):
             raise _Damaged(f"the {name} of {of}")
 
 
@@ -318,6 +327,8 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         listed=np.frombuffer(replies.strings["conflicts"], "<u4").reshape(-1, 4),
         peaks=np.frombuffer(replies.strings["peaks"], "<f8"),
         again=np.frombuffer(replies.strings["again"], "<i8").reshape(-1, 2),
+        votes=np.frombuffer(replies.strings["votes"], "<i4").reshape(-1, COLUMNS),
+        judges=unpack_judges(replies.strings["judges"]),
         undeclared=undeclared,
         mixed=mixed,
         ended=json.loads(replies.spec.get(b"ended", b"[]")),

@@ -64,7 +64,7 @@ def _meta(delta: Delta) -> dict[str, Argument]:
     """Return the changed fields of ``:meta``, without their digests."""
     meta: dict[str, Argument] = {
         **VERSIONS,
-        "state_version": state_version(quarantine=delta.quarantine, boards=delta.has_boards),
+        "state_version": state_version(quarantine=delta.quarantine, boards=delta.has_boards, battles=delta.battles),
     }
     for name, suspect in delta.suspects.items():
         meta[f"quarantine:{benchmark_key(name)}"] = "" if suspect.clear else dump_json(suspect)
@@ -144,6 +144,8 @@ def _add_growing(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: Benc
         "values": np.array(delta.values, "<i8").tobytes(),
         "family": delta.registered.astype("<u4").tobytes(),
         "conflicts": b"" if delta.conflicts is None else delta.conflicts.listed.astype("<u4").tobytes(),
+        "votes": b"".join(votes.astype("<i4").tobytes() for votes in delta.votes),
+        "judges": pack_lines([(name,) for name in delta.judges]),
     }
     for kind, data in growing.items():
         key = keys.of(kind, delta.key)

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ABSENT, SKIPPED
+from monitor.store.layout import OF_BATTLES
 
 FIELD: Final = "seal"
 """The field of ``:meta`` and ``:spec:<b>`` that holds the digests."""
 
-GROWING: Final = ("rows", "models", "values", "family", "conflicts")
+GROWING: Final = ("rows", "models", "values", "family", "conflicts", *OF_BATTLES)
 """Kinds of strings that are written at their end only."""
 
 TABLES: Final = ("arrival", "again")
@@ -109,7 +110,8 @@ class BenchmarkSeal:
 
     def digests(self) -> dict[str, Any]:
         """Return the digests by what they cover, as stored."""
-        growing = {kind: [self.ends[kind], self._crc[kind]] for kind in GROWING}
+        written = [kind for kind in GROWING if kind not in OF_BATTLES or self.ends[kind]]
+        growing = {kind: [self.ends[kind], self._crc[kind]] for kind in written}
         tables = {kind: [len(data), crc32(data)] for kind, data in self._tables.items()}
         return {"fields": self.fields.sum, "verdicts": self.verdicts.sum} | growing | tables | self._sums
 

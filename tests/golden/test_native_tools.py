@@ -224,9 +224,6 @@ def test_real_files_give_the_events_of_an_oracle(native, oracle):
     ("path", "words"),
     [
         ("mteb", "a score for each query"),
-        ("battles/crowd-comparisons.first600.csv", "battle of two models"),
-        ("battles/gpt4-crowd-comparisons.csv", "battle of two models"),
-        ("mt_bench_variant/pairwise", "battle of two models"),
         ("otel_genai_evaluation", "no attribute for the item"),
         ("harbor/event-summary-nop-evidence/result.json", "result.json of each trial"),
         ("evalscope/qwen-plus/reports", "folder reviews"),

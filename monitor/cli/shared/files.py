@@ -19,6 +19,7 @@ from monitor.ingest.formats.choices import ChoiceError, Choices
 from monitor.ingest.importer import Importer
 from monitor.ingest.incomplete import incomplete_benchmarks
 from monitor.ingest.reject_limit import RejectedLine, RejectLimit, TooManyRejected
+from schemas.battles import models_of
 from schemas.events import Ended
 from schemas.text import shorten
 
@@ -96,7 +97,12 @@ def _unmatched_aliases(aliases: Mapping[str, str], files: Sequence[Path], import
     """Return a sentence for each alias that is no model of the files; they are read again only if there is an alias."""
     if not aliases:
         return []
-    models = {event.model for segment in read_files(files, opener=importer.open) for event in segment.events}
+    models = {
+        model
+        for segment in read_files(files, opener=importer.open)
+        for event in segment.events
+        for model in models_of(event)
+    }
     return [
         f"--alias {shorten(alias)}={shorten(model)}: no file holds scores of {shorten(alias)}; the models are "
         f"{similar_first(alias, models)}"

@@ -44,6 +44,7 @@ class ClosedColumns:
         self._graded, self._redeclared, self._ignored = pairs.graded, pairs.redeclared, ignored
         self._lead_scale = pairs.lead_scale
         self._begun_again = pairs.generation > 1
+        self._rule = sentences.BATTLES if pairs.holds_battles else pairs.spec.order.policy
         when = closed.steps.when.tolist()
         self._offset = np.array([batch.offsets[k] for k in when], np.int64)
         index = np.array([batch.indices[k] for k in when], np.uint64)
@@ -142,14 +143,14 @@ class ClosedColumns:
         spec = self._spec
         items, listed, weighted = spec.items or 0, spec.item_ids is not None, spec.weights is not None
         if kind == "reversed":
-            return sentences.reversed_after(*names, claim, evidence)
+            return sentences.reversed_after(*names, claim, evidence, self._rule)
         if claim == "settled":
             tie = after == "tie"
             return sentences.settled(
                 *names, items, evidence, listed=listed, joined=self._joined, tie=tie, weighted=weighted
             )
         assumed = sentences.assumption(
-            spec.order.policy,
+            self._rule,
             listed=listed,
             joined=None if claim == "anytime" else self._joined,
             redeclared=self._redeclared,
@@ -158,7 +159,7 @@ class ClosedColumns:
             rescored=rescored,
             ignored=self._ignored and evidence.n < items,
         )
-        return sentences.decided(*names, claim, spec.order.policy, evidence, assumed, weighted=weighted)
+        return sentences.decided(*names, claim, self._rule, evidence, assumed, weighted=weighted)
 
 
 class _Latch(NamedTuple):

@@ -7,13 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.arrival import Arrival, describe_finding
-from monitor.engine.state.codes import ABSENT, NARROW, Codes, ScoreTable
+from monitor.engine.state.battles import Battles, Units, Votes
+from monitor.engine.state.codes import ABSENT, NARROW, SCORE_UNIT, Codes, ScoreTable
 from monitor.engine.state.committed import Committed
 from monitor.engine.state.conflicts import Conflicts
 from monitor.engine.state.delta import BenchmarkDelta, BoardEntry, Gap, PairSnapshot, RowKey, Suspect
 from monitor.engine.state.graded import GradedPairs, WeightedPairs, Weighting
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pair_state import PairState
+from monitor.engine.state.pairs import pair_members
 from monitor.engine.state.repeats import Repeats, Undeclared
 from monitor.engine.state.settling import Settling
 from monitor.engine.state.step_down import grown
@@ -47,6 +49,8 @@ class Benchmark(PairState):
         self.scored = np.zeros(0, np.int64)  # items that count, by contestant
         self.skipped = np.zeros(0, np.int64)
         self.total = np.zeros(0, np.int64)  # sums of their scores, in units of `SCORE_UNIT`
+        self.battles: Battles | None = None
+        """The votes, if it holds battles and no scores: its rows are then prompts, and its score matrix has no row."""
         self.arrival = Arrival()
         self.conflicts = Conflicts()
         self.mixed = False
@@ -98,6 +102,29 @@ class Benchmark(PairState):
             assert spec.item_ids is not None
             self.committed = Committed(spec.order.seed, spec.item_ids)
         self.settling = Settling()
+
+    def begin_battles(self, votes: Votes | None = None, judges: list[str] | None = None) -> None:
+        """Hold battles from now on, and these votes, if it has some already."""
+        self.battles, self.repeats, self.holds_battles = Battles(votes, judges), None, True
+
+    def add_units(self, units: Units) -> None:
+        """Add units of battles to the sums of pairs and models."""
+        met = np.unique(units.pair)
+        self.met += int(np.count_nonzero(self.n[met] == 0))
+        for name, some in (("n", slice(None)), ("b", units.difference > 0), ("c", units.difference < 0)):
+            np.add.at(getattr(self, name), units.pair[some], 1)
+        i, j = pair_members(units.pair)
+        points = (SCORE_UNIT + units.difference) // 2
+        for member, gained in ((i, points), (j, SCORE_UNIT - points)):
+            np.add.at(self.scored, member, 1)
+            np.add.at(self.total, member, gained)
+        if self.graded_pairs is not None:
+            self.graded_pairs.add(units.pair, units.difference)
+
+    def betting_units(self) -> Units:
+        """Return the units of battles that have bet."""
+        assert self.battles is not None
+        return self.battles.betting(self.spec.repeats, self.ended_flags())
 
     # --- what holds ---
 
@@ -223,6 +250,17 @@ class Benchmark(PairState):
             "have (repeats: R), or all (repeats: all)"
         )
 
+    def votes_reason(self, prompt: int, pair: int) -> str:
+        """Return why a vote holds the benchmark that is beyond the declared number, and what to do."""
+        i, j = (self.contestants[int(k[0])].model for k in pair_members(np.array([pair])))
+        declared, item = self.spec.repeats, shorten(self.rows[prompt].item)
+        assert isinstance(declared, int)
+        verb = "is" if declared == 1 else "are"
+        return (
+            f"{i} and {j} have {declared + 1:,} votes on prompt {item}, and {declared:,} {verb} declared; declare as many as the "
+            "prompts have (repeats: R), or all (repeats: all)"
+        )
+
     def hold_repeats(self, reason: str) -> None:
         """Stop everything that bets, since a repeat was not declared: sums are 0 from here on, and readers compute them from the rows."""
         self.undeclared, self.graded_pairs, self.committed = reason, None, None
@@ -250,7 +288,7 @@ class Benchmark(PairState):
 
     def grow_in_slices(self) -> Iterator[None]:
         """Make room for all rows and contestants; yield after each array of pairs: until the last, the state cannot be read."""
-        rows, contestants = len(self.rows), len(self.contestants)
+        rows, contestants = 0 if self.battles is not None else len(self.rows), len(self.contestants)
         self.scores = grown(self.scores, rows, contestants)
         for name in _MODEL_SUMS:
             setattr(self, name, grown(getattr(self, name), contestants))

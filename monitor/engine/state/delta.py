@@ -17,24 +17,29 @@ _LARGE = 500_000
 _MANY = 200
 """Benchmarks that one chunk changed."""
 
-STATE_VERSION = 7
+STATE_VERSION = 8
 """Version of the stored layout."""
 
+WITHOUT_BATTLES = 7
+"""Version of a state without battles; earlier programs can use it."""
+
 WITHOUT_BOARDS = 6
-"""Version of a state in which no board is archived, deleted, begun again or renamed."""
+"""Version of a state in which, besides, no board is archived, deleted, begun again or renamed."""
 
 WITHOUT_QUARANTINE = 5
-"""Version of a state in which no benchmark is set aside or has unreadable records; earlier programs can use it."""
+"""Version of a state in which, besides, no benchmark is set aside or has unreadable records; still earlier programs can use it."""
 
 
-def state_version(*, quarantine: bool, boards: bool) -> int:
+def state_version(*, quarantine: bool, boards: bool, battles: bool = False) -> int:
     """Return the earliest version of a state that has entries of the quarantine, or of boards.
 
     >>> state_version(quarantine=False, boards=False), state_version(quarantine=True, boards=False)
     (5, 6)
     """
-    if boards:
+    if battles:
         return STATE_VERSION
+    if boards:
+        return WITHOUT_BATTLES
     return WITHOUT_BOARDS if quarantine else WITHOUT_QUARANTINE
 
 
@@ -260,6 +265,10 @@ class BenchmarkDelta:
     """Pairs, ascending, whose largest evidence has changed, and that evidence; see `PairState.peak`."""
     changes: VerdictChanges = field(default_factory=VerdictChanges)
     """New verdict changes, by their field in the table of latches."""
+    votes: list[NDArray[np.int32]] = field(default_factory=list)
+    """New votes of battles; see `monitor.engine.state.battles`."""
+    judges: list[str] = field(default_factory=list)
+    """New judges of battles."""
     counters: dict[str, int] = field(default_factory=dict)
     arrival: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
     """Contestants with new scores, and their state in `monitor.engine.state.arrival`."""
@@ -302,6 +311,8 @@ class Delta:
     misrouted: list[Misrouted] = field(default_factory=list)
     suspects: dict[str, Suspect] = field(default_factory=dict)
     """Changed entries of the quarantine, by benchmark; a `clear` one ends."""
+    battles: bool = False
+    """Whether any benchmark holds battles: programs of before them must not use the state."""
     quarantine: bool = False
     """Whether the quarantine has any entries: programs of before it must not use the state."""
     deleted: list[DeletedBoard] = field(default_factory=list)
@@ -361,6 +372,9 @@ class StoredBenchmark:
     ended: list[int] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     redeclared: bool = False
+    votes: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 6), np.int32))
+    """Every vote of its battles; see `monitor.engine.state.battles`."""
+    judges: list[str] = field(default_factory=list)
     peaks: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """Largest evidence of each pair, see `PairState.peak`; shorter than the number of pairs where the rest is 0."""
 

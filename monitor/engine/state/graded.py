@@ -16,7 +16,14 @@ from monitor.engine.state.pairs import Index, pair_count
 from monitor.engine.state.step_down import grown
 from schemas.events import Spec, Weights
 from schemas.text import shorten
-from stats.graded import LAMBDAS, graded_bound, graded_completion_bound, initial_capital, log_increments
+from stats.graded import (
+    LAMBDAS,
+    graded_bound,
+    graded_completion_bound,
+    histogram_capital,
+    initial_capital,
+    log_increments,
+)
 from stats.weighted import bet_scales
 
 BETS: Final = 2 * len(LAMBDAS)
@@ -67,6 +74,17 @@ class GradedPairs:
     def rounding(self, n: Counts) -> NDArray[np.int64]:
         """Return the most that rounding moves the lead of so many items: a lead no larger is none."""
         return np.zeros(np.shape(n), np.int64)
+
+    def add(self, pair: Index, difference: Index) -> None:
+        """Add items, each with its pair and D in units of `SCORE_UNIT`."""
+        if not pair.size:
+            return
+        pairs, place = np.unique(pair, return_inverse=True)
+        distinct, kind = np.unique(difference, return_inverse=True)
+        np.add.at(self.lead, pair, difference)
+        counts = np.zeros((pairs.size, distinct.size), np.int64)
+        np.add.at(counts, (place, kind), 1)
+        self.capital[pairs] += histogram_capital(distinct / SCORE_UNIT, counts)
 
 
 def capital_gained(differences: Differences) -> tuple[Capital, Capital]:

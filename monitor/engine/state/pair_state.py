@@ -59,6 +59,8 @@ class PairState:
         """What is latched. Decisions: 2 and -2 once the lead has reversed since; settled: `stats.settled.TIE` for a tie."""
         self.changes = VerdictChanges()
         """By `change_field`; those of earlier versions of the declaration stay."""
+        self.holds_battles = False
+        """Whether pairs meet in battles, and share no items."""
         self.change_counts: Counter[tuple[Claim, Kind]] = Counter()
 
     @property

@@ -21,15 +21,7 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     """Return the state of a stored benchmark; without a snapshot of the same offset, pair sums are computed from the rows."""
     benchmark = Benchmark(stored.name, Spec.model_validate_json(stored.spec) if stored.spec else None)
     benchmark.off = stored.off
-    for row in stored.rows:
-        benchmark.add_row(*row)
-    for contestant in stored.contestants:
-        benchmark.add_contestant(*contestant)
-    for score in stored.values[2:]:
-        benchmark.add_value(score)
-    benchmark.grow()
-    for k, column in enumerate(stored.columns):
-        benchmark.scores[: column.size, k] = column
+    _restore_records(benchmark, stored)
     benchmark.counters |= stored.counters
     for index in range(len(benchmark.contestants)):
         benchmark.supersede(index)
@@ -48,6 +40,9 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
         benchmark.hold_repeats(stored.undeclared)
         benchmark.mixed = stored.mixed
         return benchmark
+    if benchmark.battles is not None:
+        benchmark.add_units(benchmark.betting_units())
+        return benchmark
     _restore_items(benchmark)
     sums = sums_of_items(benchmark) if stored.pairs is None else stored.pairs.arrays
     for name in ("n", "b", "c", "scored", "skipped", "total"):
@@ -56,6 +51,22 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     if benchmark.committed is not None:
         _restore_prefixes(benchmark, benchmark.committed)
     return benchmark
+
+
+def _restore_records(benchmark: Benchmark, stored: StoredBenchmark) -> None:
+    """Add the rows and contestants, and the scores or votes."""
+    if len(stored.votes):
+        benchmark.begin_battles(stored.votes, stored.judges)
+    for row in stored.rows:
+        benchmark.add_row(*row)
+    for contestant in stored.contestants:
+        benchmark.add_contestant(*contestant)
+    for score in stored.values[2:]:
+        benchmark.add_value(score)
+    benchmark.grow()
+    if benchmark.battles is None:
+        for k, column in enumerate(stored.columns):
+            benchmark.scores[: column.size, k] = column
 
 
 def _restore_prefixes(benchmark: Benchmark, committed: Committed) -> None:

@@ -52,7 +52,7 @@ class EventLineWriter:
                 if plain_text(line):
                     return line + b"\n"
         if self._checker.bad([event]):
-            fault = check_object(msgspec.structs.asdict(event))
+            fault = check_object(msgspec.to_builtins(event))
             if isinstance(fault, Fault):
                 return self.reject(fault, number, raw)
         return msgspec.json.encode(event) + b"\n"

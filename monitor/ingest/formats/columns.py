@@ -231,8 +231,8 @@ def find_battle(names: Sequence[str]) -> str | None:
         return None
     named = f"{shorten(sides[0])}, {shorten(sides[1])} and {shorten(outcome)}"
     return (
-        f"{named} make a row a battle of two models; rankwatch compares scores on the same items: write one row for each model and item, "
-        "with item_id, model and score (for example the grade of a judge)"
+        f"{named} make a row a battle of two models; name its columns item_id (the prompt), model_a, model_b and winner (a, b or tie), and "
+        "omit --columns"
     )
 
 

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from monitor.ingest.files.paths import PASSED_OVER
 from monitor.ingest.files.streams import is_record, open_stream
+from monitor.ingest.formats.battle_columns import columns_of, is_battle, refusal_of
 from monitor.ingest.formats.choices import Choices
-from monitor.ingest.formats.columns import ColumnError, Columns, find_battle, flatten
-from monitor.ingest.formats.outline import outline
+from monitor.ingest.formats.columns import ColumnError, flatten
+from monitor.ingest.formats.outline import has_path, outline
 from monitor.ingest.formats.plugins import match
 from monitor.ingest.formats.registry import Format
 from schemas.decode import BOM
@@ -25,6 +26,7 @@ _GZIP_WINDOW: Final = 31
 _INSPECT: Final = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"')
 _JSON_BYTES: Final = 1 << 16
 _LINE_BYTES: Final = 1 << 20
+_BATTLES: Final = ("*.model_a", "*.model_b", "*.winner")
 _EVENT_FIELDS: Final = frozenset({"benchmark", "item_id", "model", "score"})
 _RESULT_FIELDS: Final = frozenset({"declare", "events", "benchmark", "model", "score", "doc_hash", "doc"})
 
@@ -36,6 +38,8 @@ class Kind(Enum):
     TABLE = auto()
     INSPECT = auto()
     PARQUET = auto()
+    BATTLES = auto()
+    """An array of battles."""
     FOREIGN = auto()
     """No results: `foreign` has the reason."""
 
@@ -86,6 +90,8 @@ def _json_format_of(path: Path, *_: int) -> Kind | Format:
         found = match(_as_leaves(value), lines=True)
         if found is not None:
             return found
+    if not one_record and all(has_path(value, path) for path in _BATTLES):
+        return Kind.BATTLES
     found = match(_as_leaves(value), lines=False)
     if found is not None:
         return found
@@ -160,6 +166,8 @@ def looks_like_results(path: Path, choices: Choices) -> bool | str:
         found = _json_format(path)
     except PASSED_OVER:
         return False
+    if found is Kind.BATTLES:
+        return True
     if isinstance(found, Format):
         return True if found.refusal is None else found.refusal
     return _INSPECT.match(head) is not None if name.endswith(".json") else _is_lines(first, choices)
@@ -169,7 +177,7 @@ def _is_table(path: Path, header: bytes, choices: Choices) -> bool | str:
     from monitor.ingest.formats.tables import split_header  # noqa: PLC0415 - start-up: only tables need it
 
     names = split_header(path, header)
-    return find_battle(names) or _has_columns(names, choices)
+    return refusal_of(names) or _has_columns(names, choices)
 
 
 def _is_lines(first: bytes, choices: Choices) -> bool | str:
@@ -181,12 +189,12 @@ def _is_lines(first: bytes, choices: Choices) -> bool | str:
     if not isinstance(record, dict) or record.keys() & _RESULT_FIELDS:
         return True
     names = list(flatten(record))
-    return find_battle(names) or _has_columns(names, choices)
+    return refusal_of(names) or _has_columns(names, choices)
 
 
 def _has_columns(names: list[str], choices: Choices) -> bool:
     try:
-        Columns(names, choices, "any model")
+        columns_of(names, choices, None if is_battle(names) else "any model")
     except ColumnError:
         return False
     return True

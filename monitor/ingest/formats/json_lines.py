@@ -7,7 +7,8 @@ from typing import Any, Final
 from monitor.ingest.files.event_lines import RecordTranslator, Refusal, Translator
 from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import TranslatedStream
-from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError, find_battle, flatten
+from monitor.ingest.formats.battle_columns import BattleColumns, columns_of, refusal_of
+from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError, flatten
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.plugins import match
 from monitor.ingest.formats.registry import Format
@@ -16,7 +17,9 @@ from schemas.events import Declaration, Ended, EventFields
 from schemas.lenient import read_name, read_score
 from schemas.text import shorten
 
-_EVENT: Final = ("benchmark", "item_id", "model", "score")
+_EVENTS: Final = ("benchmark", "item_id", "model", "score"), ("benchmark", "item_id", "model_a", "model_b", "winner")
+"""The fields of a score, and of a battle."""
+
 _SAMPLE: Final = ("doc_id", "doc", "target")
 _ONE_EVENT: Final = frozenset({"declare", "ended", "events", "model", "score"})
 """Fields of a record that is not a row with a field for each model."""
@@ -37,7 +40,7 @@ def _choose(first: bytes, log: LogFile) -> Translator | None:
         from monitor.ingest.formats.lm_eval import SampleTranslator  # noqa: PLC0415 - for start-up: most files are events
 
         return SampleTranslator(log)
-    if not choices.columns and ("declare" in record or all(field in record for field in _EVENT)):
+    if not choices.columns and ("declare" in record or any(all(field in record for field in each) for each in _EVENTS)):
         log.note_unused("events")
         return None if model is None and not choices.scale else _EventTranslator(log)
     if (found := match(record, lines=True)) is not None:  # the first line was half-written when the file was opened
@@ -58,11 +61,11 @@ def _choose_tool(found: Format, log: LogFile) -> Translator:
 def _choose_columns(record: dict[str, Any], log: LogFile) -> Translator | None:
     """Return the translator of objects with fields of other names; None for a file of events whose first line is a bad one."""
     names, choices, model = list(flatten(record)), log.choices, log.model
-    if battle := find_battle(names):
+    if (battle := refusal_of(names)) and not choices.columns:
         return _Refused(battle)
     try:
         objects = [name for name, value in record.items() if isinstance(value, dict)]
-        columns = Columns(names, choices, model, objects, flatten(record))
+        columns = columns_of(names, choices, model, objects, flatten(record))
     except ColumnError as error:
         if choices.columns or model is not None:
             return _Refused(str(error))
@@ -145,7 +148,7 @@ class _EventTranslator(RecordTranslator):
 class _ObjectTranslator(RecordTranslator):
     """Translates objects with fields of other names."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns | BattleColumns) -> None:
         super().__init__()
         self._columns = columns
 

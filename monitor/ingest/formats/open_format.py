@@ -19,6 +19,7 @@ _KINDS = {
     Kind.INSPECT: "inspect_log",
     Kind.PARQUET: "parquet",
     Kind.TABLE: "tables",
+    Kind.BATTLES: "battle_document",
     Kind.FOREIGN: "foreign",
     Kind.LINES: "json_lines",
 }

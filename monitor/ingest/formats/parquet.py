@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from monitor.ingest.files.event_lines import Broken, EventLineWriter, Refusal
 from monitor.ingest.files.streams import Stream
 from monitor.ingest.files.translated import DocumentStream
+from monitor.ingest.formats.battle_columns import BattleColumns, columns_of
 from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError
 from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.results import write_results
@@ -24,14 +25,14 @@ def open_log(log: LogFile) -> Stream:
     return DocumentStream(log.path, lambda: _read(log))
 
 
-def _columns(file: "ParquetFile", log: LogFile) -> Columns:
+def _columns(file: "ParquetFile", log: LogFile) -> Columns | BattleColumns:
     """Return the columns of a table; its first row is read only if columns may be models."""
     names = file.schema_arrow.names
     if "models" not in log.choices.columns:
         with suppress(WideTableError):
-            return Columns(names, log.choices, log.model)
+            return columns_of(names, log.choices, log.model)
     first = next((row for batch in file.iter_batches(1) for row in batch.to_pylist()), None)
-    return Columns(names, log.choices, log.model, first=first)
+    return columns_of(names, log.choices, log.model, first=first)
 
 
 def _read_lighteval(file: "ParquetFile", log: LogFile) -> Iterator[bytes]:

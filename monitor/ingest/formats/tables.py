@@ -7,6 +7,7 @@ from typing import Final
 from monitor.ingest.files.event_lines import EventLineWriter
 from monitor.ingest.files.streams import Stream, open_stream
 from monitor.ingest.files.translated import TranslatedStream
+from monitor.ingest.formats.battle_columns import BattleColumns, columns_of
 from monitor.ingest.formats.columns import ColumnError, Columns, WideTableError
 from monitor.ingest.formats.log_file import LogFile
 from schemas.decode import BOM, Fault, not_utf8
@@ -45,7 +46,7 @@ class _TableTranslator:
         self._separator = _separator(log.path, header.decode("utf-8", "replace"))
         self._header: tuple[int, bytes] | None = None
         """Number and text of the line with the names, once it was read."""
-        self._columns: Columns | None = None
+        self._columns: Columns | BattleColumns | None = None
         self._wide: WideTableError | None = None
         """Why a table is refused, unless its first row gives a better reason."""
         self._refused = False
@@ -83,7 +84,7 @@ class _TableTranslator:
         if set(self._names) >= _PROMPTFOO and not self._log.choices.columns:
             return self._refuse(ColumnError(_PROMPTFOO_REMEDY))
         try:
-            Columns(self._names, self._log.choices, self._log.model)
+            columns_of(self._names, self._log.choices, self._log.model)
         except WideTableError as error:
             self._wide = error
         except ColumnError as error:
@@ -104,7 +105,7 @@ class _TableTranslator:
         cells_by_name = dict(zip(self._names, cells, strict=True))
         if self._columns is None:
             try:
-                self._columns = Columns(self._names, self._log.choices, self._log.model, first=cells_by_name)
+                self._columns = columns_of(self._names, self._log.choices, self._log.model, first=cells_by_name)
             except ColumnError as error:
                 return self._refuse(error)
             self._log.notices(self._columns.description)

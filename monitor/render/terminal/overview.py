@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from monitor.render import battles
 from monitor.render import header as facts
 from monitor.render import numbers as form
 from monitor.render.signs import DECIDED, HELD, UNDECIDED, decision_glyph, settled_glyph
@@ -139,7 +140,7 @@ class _Screen:
         }
         gap = 1 if self.width < _NARROW else 2
         fixed = sum(widths.values()) - widths["model"] + gap * (len(columns) - 1)
-        for key in ("plot", "strip", "signs", "more"):
+        for key in ("plot", "strip", "won", "signs", "more", "range"):
             if key in columns and fixed + min(widths["model"], 28 if key == "plot" else _NAME_ROOM) > self.width:
                 fixed -= widths.pop(key) + gap
                 del columns[key]
@@ -172,7 +173,17 @@ class _Screen:
         if len(self.benchmark.models) > 1:
             columns["strip"] = self._strip()
         columns["model"] = ("model", [self._name(m, 10**4) for m in models], False)
-        columns["score"] = ("score", [Text(form.percent(m.mean)) for m in models], True)
+        if self.benchmark.battles is None:
+            columns["score"] = ("score", [Text(form.percent(m.mean)) for m in models], True)
+        else:
+            ratings = {each.model: each for each in self.benchmark.battles.ratings}
+            columns["score"] = ("rating", [Text(battles.rating(ratings[m.model])) for m in models], True)
+            columns["range"] = (
+                "interval",
+                [Text(battles.rating_range(ratings[m.model]), UNDECIDED) for m in models],
+                True,
+            )
+            columns["won"] = ("won %", [Text(form.percent(m.mean)) for m in models], True)
         plot = self._plot()
         if plot is not None:
             columns["plot"] = plot

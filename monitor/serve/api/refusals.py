@@ -16,6 +16,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.api.intake import Intake, Submission
 from monitor.serve.report_cache import ReportCache
 from schemas.api import RecordError
+from schemas.battles import models_of
 from schemas.decode import Fault
 from schemas.events import Ended
 
@@ -73,7 +74,7 @@ async def _admissions(reports: ReportCache, intake: Intake, submission: Submissi
     declared = {declaration.declare for declaration in submission.declarations}
     runs: dict[str, set[tuple[str, int]]] = {}
     for event in submission.events:
-        runs.setdefault(event.benchmark, set()).add((event.model, event.epoch))
+        runs.setdefault(event.benchmark, set()).update((model, event.epoch) for model in models_of(event))
     admissions: dict[str, Admission | Fault] = {}
     begun: Counter[int] = Counter()
     for place, name in enumerate(dict.fromkeys([*declared, *runs])):
@@ -103,7 +104,7 @@ async def _admissions(reports: ReportCache, intake: Intake, submission: Submissi
 
 async def _unknown_runs(reports: ReportCache, intake: Intake, submission: Submission, until: Until) -> dict[int, Fault]:
     """Return the fault of each end of a run without scores, by line; wait for scores that were posted just before."""
-    runs = {(event.benchmark, event.model, event.epoch) for event in submission.events}
+    runs = {(event.benchmark, model, event.epoch) for event in submission.events for model in models_of(event)}
     begun = {*runs, *((name, None, epoch) for name, _, epoch in runs), *((name, None, None) for name, _, _ in runs)}
     ends = [
         (line, end)

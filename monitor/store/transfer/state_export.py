@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from monitor.store.errors import StoreError
-from monitor.store.layout import STRINGS, Keys, dump_json
+from monitor.store.layout import OF_BATTLES, STRINGS, Keys, dump_json
 from monitor.store.load import changed_since
 from monitor.store.seal import field_hash
 from monitor.store.server.connection import Connection
@@ -71,6 +71,8 @@ async def _benchmark(connection: Connection, keys: Keys, number: int, key: str, 
         yield part
     lines = dict.fromkeys(STRINGS, 0)
     for place, kind in enumerate(STRINGS):
+        if kind in OF_BATTLES and not (await connection.fetch([("EXISTS", keys.of(kind, key))]))[0]:
+            continue
         yield ("," if place else ',"strings":{') + f'"{kind}":"'
         start = 0
         while True:

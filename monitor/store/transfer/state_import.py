@@ -27,6 +27,7 @@ class StateImport:
         self._writer = uuid.uuid4().hex
         self._meta: dict[int, dict[str, str]] = {}
         self._seals: dict[int, PartitionSeal] = {}
+        self._battles: set[int] = set()  # partitions with benchmarks that hold battles
         self._counters: dict[str, int] = {}
         self._written: list[str] = []
 
@@ -138,6 +139,8 @@ class StateImport:
         for kind, fields in (("spec", spec), ("verdicts", line.verdicts), ("times", line.times)):
             for part in slices(fields.items()):
                 await self._write([keys.of(kind, key)], [("HSET", keys.of(kind, key), *chain.from_iterable(part))])
+        if line.strings.get("votes"):
+            self._battles.add(number)
         for kind in STRINGS:
             if data := line.strings.get(kind):
                 await self._write([keys.of(kind, key)], [("SET", keys.of(kind, key), data)])
@@ -151,7 +154,9 @@ class StateImport:
         if self._new_log:
             meta |= {name: str(version) for name, version in VERSIONS.items()}
             has = {field.partition(":")[0] for field in meta}
-            version = state_version(quarantine="quarantine" in has, boards="board" in has)
+            version = state_version(
+                quarantine="quarantine" in has, boards="board" in has, battles=number in self._battles
+            )
             meta["state_version"] = str(version)
             if number == min(self._meta):
                 meta["counters"] = dump_json(self._counters)

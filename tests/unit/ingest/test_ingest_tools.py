@@ -360,8 +360,8 @@ def test_a_line_that_is_no_record_costs_itself_only(tmp_path):
 
 def test_a_battle_is_skipped_in_a_folder_with_the_reason(tmp_path):
     (tmp_path / "events.jsonl").write_bytes(jsonl({"benchmark": "x", "item_id": "1", "model": "m", "score": 1}))
-    (tmp_path / "b.csv").write_text("id,model_x,model_y,winner\n1,a,b,left\n")
-    (tmp_path / "p.jsonl").write_bytes(jsonl({"question_id": 1, "model_a": "a", "model_b": "b", "winner": "a"}))
+    (tmp_path / "b.csv").write_text("id,model_x,model_y,preference\n1,a,b,left\n")
+    (tmp_path / "p.jsonl").write_bytes(jsonl({"question_id": 1, "model_a": "a", "model_b": "b", "g1_winner": "a"}))
     notes = [note for note in Read(tmp_path).notes if "battle of two models" in note]
     assert len(notes) == 2
 

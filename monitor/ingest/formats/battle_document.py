@@ -1,0 +1,33 @@
+"""JSON arrays of battles, as Chatbot Arena publishes them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from monitor.ingest.files.event_lines import EventLineWriter, Refusal
+from monitor.ingest.files.streams import Stream
+from monitor.ingest.files.translated import DocumentStream
+from monitor.ingest.formats.battle_columns import BattleColumns
+from monitor.ingest.formats.columns import ColumnError, flatten
+from monitor.ingest.formats.documents import read_document
+from monitor.ingest.formats.log_file import LogFile
+from schemas.decode import Fault
+
+
+def open_log(log: LogFile) -> Stream:
+    """Open an array of battles as event lines."""
+    return DocumentStream(log.path, lambda: _read(log))
+
+
+def _read(log: LogFile) -> Iterator[bytes]:
+    rows = read_document(log.path, list[dict[str, Any]], "an array of battles")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    try:
+        columns = BattleColumns(names, log.choices, log.model)
+    except ColumnError as error:
+        raise Refusal("columns", "an array of battles", str(error)) from error
+    log.notices(columns.description)
+    log.note_unused("battles", *columns.choices_used)
+    writer = EventLineWriter()
+    for number, row in enumerate(rows, 1):
+        for event in columns.events(flatten(row)):
+            yield writer.reject(event, number) if isinstance(event, Fault) else writer.event(event, number)

@@ -22,7 +22,7 @@ _kept: WeakKeyDictionary[Benchmark, "Ratings"] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class Ratings:
-    """The ratings of one benchmark; arrays of shape (contestants,) where not said otherwise.
+    """The ratings of one benchmark; arrays of shape (contestants,) unless a shape is given.
 
     Attributes
     ----------

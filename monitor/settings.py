@@ -160,11 +160,42 @@ class Settings(BaseSettings):
         None, description="retention of the topics that the service creates; by default, that of the brokers"
     )
     webhook_url: SecretStr | None = Field(None, description="web address to post every verdict change to")
-    webhook_format: Literal["alertmanager", "json", "cloudevents", "cloudevents-batch"] = Field(
-        "json",
-        description="format of the posts: alerts for Alertmanager's /api/v2/alerts, plain JSON, or CloudEvents (one a post, or batches)",
+    webhook_format: Literal["json", "cloudevents", "cloudevents-batch"] = Field(
+        "json", description="format of the posts: plain JSON, or CloudEvents (one a post, or batches)"
     )
-    webhook_secret: SecretStr | None = Field(None, description="key that signs the posts (HMAC-SHA256)")
+    webhook_secret: SecretStr | None = Field(
+        None, description="key that signs the posts to `webhook_url` and `notify_webhook_url` (HMAC-SHA256)"
+    )
+    notify_alertmanager_url: SecretStr | None = Field(
+        None, description="Alertmanager that gets notifications as alerts, http://host:9093"
+    )
+    notify_slack_url: SecretStr | None = Field(None, description="incoming webhook of a Slack channel")
+    notify_discord_url: SecretStr | None = Field(None, description="webhook of a Discord channel")
+    notify_teams_url: SecretStr | None = Field(None, description="webhook of a Microsoft Teams workflow")
+    notify_email_url: SecretStr | None = Field(
+        None,
+        description="mail server, sender and recipients: smtps://user:password@host/?from=a@example.org&to=b@example.org; "
+        "smtp:// uses STARTTLS",
+    )
+    notify_webhook_url: SecretStr | None = Field(
+        None, description="web address that gets each notification as signed JSON"
+    )
+    notify_wait_seconds: Annotated[float, Field(ge=0)] = Field(
+        10.0, description="how long verdict changes are collected before a notification"
+    )
+    notify_per_minute: Annotated[int, Field(ge=1)] = Field(
+        3, description="notifications that a target gets in a minute at most; beyond it, one digest"
+    )
+    private_addresses: str | None = Field(
+        None,
+        description="private addresses that webhooks and notifications may reach: host names, addresses or networks, separated by commas; "
+        "* allows all",
+    )
+    public_url: str | None = Field(None, description="address of the page, for links in notifications")
+    runbooks_url: str = Field(
+        "https://github.com/rankwatch/rankwatch/blob/main/docs/how-to/runbooks.md",
+        description="address of the runbooks, for links in notifications",
+    )
     accept_gap: bool = Field(
         False,
         description="whether a worker continues where records were deleted before they were folded; benchmarks that may lack some are then "

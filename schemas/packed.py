@@ -1,5 +1,6 @@
 """The packed record: several events in one record of the log. Writer and reader."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, NotRequired
 
@@ -12,6 +13,7 @@ from schemas.events import Declaration, Ended, EventFields
 
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _MOST_NESTED: Final = 150
+_BEGIN: Final = re.compile(rb'\s*\{(?:"producer":"[^"\\]*",)?(?=")')
 
 
 class Reject(TypedDict):
@@ -134,6 +136,32 @@ def encode_events(events: Sequence[EventFields]) -> bytes:
     b'{"events":[{"benchmark":"quiz","item_id":"1","model":"m","score":true}]}'
     """
     return msgspec.json.encode(by_kind(events))
+
+
+IMPORTED: Final = b'"imported":true,'
+"""Of a record of results that existed already: its verdict changes are stored and published, and nobody is notified of them."""
+
+
+IMPORTED_HEADER: Final = "Rankwatch-Imported"
+"""Header of a request whose results existed already; its value is ``true``."""
+
+
+def mark_imported(record: bytes) -> bytes:
+    """Mark a record, whose first field may be its producer, as imported.
+
+    Examples
+    --------
+    >>> mark_imported(b'{"producer":"ci","events":[]}'), is_imported(mark_imported(b'{"events":[]}'))
+    (b'{"producer":"ci","imported":true,"events":[]}', True)
+    """
+    begin = _BEGIN.match(record)
+    return record if begin is None else record[: begin.end()] + IMPORTED + record[begin.end() :]
+
+
+def is_imported(record: bytes) -> bool:
+    """Return whether a record is marked as imported."""
+    begin = _BEGIN.match(record)
+    return begin is not None and record.startswith(IMPORTED, begin.end())
 
 
 def encode_span(segment: Segment, source: SourceSpan, start: int) -> bytes:

@@ -20,6 +20,7 @@ from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
 from monitor.logs.errors import LogError
 from monitor.logs.faust_app import make_app
+from monitor.logs.kafka_records import read_record
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.notices import Notices
 from monitor.publish.dead_letter_topic import DeadLetterTopic
@@ -171,6 +172,7 @@ class ClusterWorker(MonitorProcess):
             # A spare worker waits for partitions, but not of a topic that is gone. A broker that has just started may not know it yet.
             await self._source.check_exists()
         first = await consumer.earliest_offsets(*partitions)
+        ends = await consumer.highwaters(*partitions)
         await consumer.check_topic()
         for tp in sorted(partitions):
             number = tp.partition
@@ -183,6 +185,8 @@ class ClusterWorker(MonitorProcess):
                 ),
                 self._letters.keep,
                 earliest=first[tp],
+                log_end=ends[tp],
+                news=self._news_publishers(number),
                 accept_gap=self.settings.accept_gap,
                 owner=self._owner,
                 republish=self._republish,
@@ -246,6 +250,12 @@ class ClusterWorker(MonitorProcess):
 
     def _log_partitions(self) -> int:
         return self._source.partitions
+
+    async def _record(self, partition: int, offset: int) -> bytes | None:
+        try:
+            return await read_record(self._kafka, self.settings.topic, partition, offset)
+        except KafkaError:
+            return None  # a notification too many is better than one that is lost
 
     def _log_ends(self) -> dict[int, int]:
         consumer, topic = self._faust.consumer, self.settings.topic

@@ -98,6 +98,8 @@ class EmbeddedMonitor(MonitorProcess):
             await self._publishers(feed, PARTITION),
             keep,
             first_offset=self.log.first_offset,
+            log_end=self.log.durable_end,
+            news=self._news_publishers(PARTITION),
             listener=self._on_change,
             process_metrics=self.process_metrics,
             state=self._state,
@@ -201,6 +203,10 @@ class EmbeddedMonitor(MonitorProcess):
         return FileIntake(
             self.log, lambda name: name in self.partition.benchmarks, lambda: self.partition.off, self._declare
         )
+
+    async def _record(self, partition: int, offset: int) -> bytes | None:  # noqa: ARG002 - the log has one
+        chunk = self.log.read(offset, 1)
+        return None if chunk is None else chunk.records[0]
 
     def _log_ends(self) -> dict[int, int]:
         return {PARTITION: self.log.durable_end}

@@ -19,6 +19,7 @@ from monitor.serve.log_position import format_offsets
 from schemas.battles import by_kind
 from schemas.events import Ended, EventFields
 from schemas.operations import encode_board_change
+from schemas.packed import mark_imported
 
 _log = structlog.get_logger()
 
@@ -55,7 +56,8 @@ class FileIntake:
         if submission.board is not None:
             record = encode_board_change(submission.board)
         else:
-            record = _packed(submission.events, declarations, submission.ended, submission.producer)
+            packed = _packed(submission.events, declarations, submission.ended, submission.producer)
+            record = _marked(packed, submission)
         try:
             end = await self._log.append([record])
         except OSError as error:
@@ -161,15 +163,22 @@ def _packed(
     return msgspec.json.encode(record)
 
 
+def _marked(record: bytes, submission: Submission) -> bytes:
+    return mark_imported(record) if submission.imported else record
+
+
 def _messages(submission: Submission) -> Iterator[tuple[str, bytes]]:
     """Return messages of one benchmark each, with its name."""
     for declaration in _declared(submission):
         yield declaration["declare"], msgspec.json.encode(declaration)
     for name, events in _by_benchmark(submission.events).items():
         for start in range(0, len(events), _MESSAGE_EVENTS):
-            yield from ((name, value) for value in _split(events[start : start + _MESSAGE_EVENTS]))
+            yield from ((name, _marked(value, submission)) for value in _split(events[start : start + _MESSAGE_EVENTS]))
     for ended in submission.ended:
-        yield ended.ended, ended.model_dump_json(exclude_none=True).encode()
+        if submission.imported:
+            yield ended.ended, _marked(_packed((), ended=[ended]), submission)
+        else:
+            yield ended.ended, ended.model_dump_json(exclude_none=True).encode()
     if submission.board is not None:
         yield submission.board.benchmark, encode_board_change(submission.board)
 

@@ -3,6 +3,7 @@
 import asyncio
 import shlex
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
@@ -24,6 +25,7 @@ from monitor.store.commit_times import record_commit
 from monitor.store.errors import StaleState
 from monitor.store.redis_store import RedisStore
 from schemas.changes import VerdictChange
+from schemas.packed import is_imported
 from schemas.text import shorten
 
 log = structlog.get_logger()
@@ -68,6 +70,10 @@ class PartitionWorker(FoldedPartition):
         Where the log began; used for a partition that was never folded.
     earliest : int, optional
         Where the log begins now, if it may have lost its beginning.
+    log_end : int, optional
+        Where the log ends now: what a partition that was never folded has before it is no news.
+    news : sequence of Publisher
+        Get the verdict changes that are news, after `publishers`.
     accept_gap : bool
         Whether to continue at `earliest` where the state has not got so far.
     owner : callable, optional
@@ -93,6 +99,8 @@ class PartitionWorker(FoldedPartition):
         *,
         first_offset: int = 0,
         earliest: int | None = None,
+        log_end: int | None = None,
+        news: Sequence[Publisher] = (),
         accept_gap: bool = False,
         owner: Callable[[str], int] | None = None,
         republish: Republish | None = None,
@@ -109,11 +117,17 @@ class PartitionWorker(FoldedPartition):
         self._store, self._keep_dead_letters, self._republish = store, keep_dead_letters, republish
         self._producer_of = producer_of
         self._first_offset = first_offset
+        self._log_end = log_end
+        self._imported: set[int] | None = set() if news else None
+        """Offsets of imported records with verdict changes; None if nobody asks."""
+        self._loaded = first_offset
+        """Where the state was when it was last loaded: the marks of earlier records are not known."""
         self._earliest, self._accept_gap = first_offset if earliest is None else earliest, accept_gap
         self._relays = [
             Relay(store, number, publisher, listener if place == 0 else None, self._relayed_counter(publisher.name))
-            for place, publisher in enumerate(publishers)
+            for place, publisher in enumerate((*publishers, *news))
         ]
+        self._news_relays = self._relays[len(publishers) :]
         self.relay = self._relays[0]
         self.folding = asyncio.Lock()
         """Held while a chunk is folded and stored."""
@@ -132,6 +146,10 @@ class PartitionWorker(FoldedPartition):
         stored = await self._store.load(self.number)
         for relay in self._relays:  # after the load: a refused state stays unchanged
             await relay.join()
+        if not stored.off and self._log_end is not None:
+            for relay in self._news_relays:
+                await relay.skip_to(self._log_end)
+        self._loaded = stored.off or self._first_offset
         await self._restore(stored)
         self._count_quarantine()
         if self.partition.off == 0:
@@ -231,6 +249,7 @@ class PartitionWorker(FoldedPartition):
         """Start the commit of the delta of a chunk after the last one has ended; wait for it if asked, or if it is large."""
         await self._wait_for_commit()
         await self._publish_rejected(delta, chunk)
+        self._note_imports(delta, chunk)
         self._commit = asyncio.create_task(self._store_delta(delta))
         for _ in range(_TURNS_TO_SEND):
             await asyncio.sleep(0)
@@ -297,6 +316,21 @@ class PartitionWorker(FoldedPartition):
                 reason=shorten(letter.reason),
                 records=len(letters),
             )
+
+    def _note_imports(self, delta: Delta, chunk: Chunk) -> None:
+        if self._imported is None:
+            return
+        for each in delta.benchmarks:
+            for offset in {each.changes.order(field)[0] for field in each.changes}:
+                number = bisect_left(chunk.offsets, offset)
+                if number < len(chunk.records) and is_imported(chunk.records[number]):
+                    self._imported.add(offset)
+
+    def is_import(self, offset: int) -> bool | None:
+        """Return whether a record with verdict changes was imported; None if that is not known here."""
+        if self._imported is not None and offset in self._imported:
+            return True
+        return None if offset < self._loaded else False
 
     async def _store_delta(self, delta: Delta) -> None:
         """Commit the delta with its offset."""

@@ -6,6 +6,7 @@ import gc
 from abc import abstractmethod
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import Any, Final, Self
 
@@ -16,8 +17,13 @@ from monitor.ingest.reject_limit import TooManyRejected
 from monitor.logs.errors import LogError
 from monitor.logs.faust_app import FaustApp
 from monitor.notices import Notices
+from monitor.notify.notification import Wording
+from monitor.notify.notifier import NotificationPublisher, Notifier
+from monitor.notify.settings import PUBLISHERS, targets
+from monitor.outbound import Allowed
 from monitor.publish.relay import Publisher
 from monitor.publish.webhook import Webhook
+from monitor.report.news import BoardNews, PairNames
 from monitor.serve.access.audit import Audit
 from monitor.serve.access.limits import ClientLimits
 from monitor.serve.access.rules import AccessRules
@@ -34,6 +40,7 @@ from monitor.state_lock import StateLock
 from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.state_reader import StateReader
+from schemas.packed import is_imported
 
 _PROBE_SECONDS: Final = 2.0
 """How often the store and the brokers are probed."""
@@ -209,6 +216,23 @@ class MonitorProcess(ServedProcess):
         super().__init__(settings)
         self.group = settings.group
         self.partitions: dict[int, PartitionWorker] = {}
+        self._notifiers: list[Notifier] = []
+
+    async def __aenter__(self) -> Self:
+        wording = Wording(self._page, self.settings.runbooks_url)
+        for target in targets(self.settings):
+            failures = self.process_metrics.relay_failures.labels(target.name)
+            notifier = Notifier(
+                target,
+                wording,
+                self._news,
+                failures.inc,
+                wait=self.settings.notify_wait_seconds,
+                per_minute=self.settings.notify_per_minute,
+            )
+            self._notifiers.append(notifier)
+            self._cleanup.push_async_callback(notifier.close)
+        return await super().__aenter__()
 
     def _folded(self) -> Sequence[PartitionWorker]:
         return list(self.partitions.values())
@@ -225,18 +249,56 @@ class MonitorProcess(ServedProcess):
 
     async def _publishers(self, first: Publisher, partition: int) -> list[Publisher]:
         """Return the publishers of a partition: `first`, and the webhook if one is set."""
-        settings = self.settings
-        if settings.webhook_url is None:
-            await self.store.forget_publisher(partition, Webhook.name)
-            return [first]
-        webhook = Webhook(
-            settings.webhook_url.get_secret_value(),
-            settings.webhook_format,
-            settings.webhook_secret.get_secret_value() if settings.webhook_secret else None,
-            f"{settings.topic}/{partition}",
-            self.process_metrics.relay_failures.labels(Webhook.name).inc,
-        )
-        return [first, webhook]
+        settings, publishers = self.settings, [first]
+        unused = {Webhook.name, *PUBLISHERS} - {notifier.target.name for notifier in self._notifiers}
+        if settings.webhook_url is not None:
+            publishers.append(
+                Webhook(
+                    settings.webhook_url.get_secret_value(),
+                    settings.webhook_format,
+                    settings.webhook_secret.get_secret_value() if settings.webhook_secret else None,
+                    f"{settings.topic}/{partition}",
+                    self.process_metrics.relay_failures.labels(Webhook.name).inc,
+                    Allowed(settings.private_addresses),
+                )
+            )
+            unused.remove(Webhook.name)
+        for name in sorted(unused):
+            await self.store.forget_publisher(partition, name)
+        return publishers
+
+    def _news_publishers(self, partition: int) -> list[Publisher]:
+        """Return the publishers of the notifications that are set."""
+        return [
+            NotificationPublisher(
+                notifier,
+                f"{self.settings.topic}/{partition}",
+                partial(self._is_import, partition),
+                self.process_metrics.notifications_omitted.labels(notifier.target.name).inc,
+            )
+            for notifier in self._notifiers
+        ]
+
+    async def _is_import(self, partition: int, offset: int) -> bool:
+        """Return whether the record at an offset was imported; a record that is gone was not."""
+        worker = self.partitions.get(partition)
+        known = None if worker is None else worker.is_import(offset)
+        if known is not None:
+            return known
+        record = await self._record(partition, offset)
+        return record is not None and is_imported(record)
+
+    @abstractmethod
+    async def _record(self, partition: int, offset: int) -> bytes | None:
+        """Return a record of the log, or None if it cannot be read."""
+
+    async def _news(self, benchmark: str, pairs: frozenset[PairNames]) -> BoardNews | None:
+        return await self.reports.read(lambda: self.reports.news(benchmark, pairs), [benchmark])
+
+    def _page(self) -> str | None:
+        """Return the address of the page, for links."""
+        own = self.web.url if self.web is not None and self.mode == "watch" else None
+        return self.settings.public_url or own
 
     async def _snapshots(self) -> None:
         while True:

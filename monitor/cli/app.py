@@ -12,6 +12,7 @@ from monitor.cli.doctor import doctor
 from monitor.cli.export import export
 from monitor.cli.gate import gate
 from monitor.cli.map import map_file
+from monitor.cli.notify import notify
 from monitor.cli.order import order
 from monitor.cli.plan import plan
 from monitor.cli.quarantine import quarantine
@@ -36,6 +37,7 @@ PANELS: Final[dict[str, dict[str, Any]]] = {
         "send": send,
         "doctor": doctor,
         "board": board,
+        "notify": notify,
         "quarantine": quarantine,
         "state": state,
         "token": token,

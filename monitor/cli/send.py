@@ -54,6 +54,10 @@ def send(
     epoch: EpochOption = None,
     inherit: InheritOption = False,
     ended: EndedOption = False,
+    announce: Annotated[
+        bool,
+        typer.Option("--announce", help="notify people of decisions also where a benchmark is sent for the first time"),
+    ] = False,
     again: Annotated[bool, typer.Option("--again", help="send everything, including what was sent before")] = False,
     data_dir: Annotated[
         Path | None,
@@ -62,6 +66,8 @@ def send(
     max_rejected: MaxRejectedSetting = None,
 ) -> None:
     """Send results to the topic of the service, or to a monitor over HTTP.
+
+    The first time a benchmark is sent to a destination is an import: nobody is notified of what its results decide (--announce: they are).
 
     Records how far each file was sent to each destination, so a second run sends only what is new. After a crash some events may be sent
     twice; this changes nothing, because the first score counts.
@@ -97,6 +103,7 @@ def send(
             newest=destination.newest or (lambda _: {}),
             record=EpochRecord(record.epochs_path, forget=again),
         )
+        sent_before = frozenset(record.benchmarks)
         changed = declare.resume(record.specs(), lambda: benchmarks_in(files, importer))
         asyncio.run(
             _send(
@@ -109,6 +116,7 @@ def send(
                 changed,
                 epochs,
                 packed=packed,
+                imported=lambda name: not announce and name not in sent_before,
                 ended=ended,
                 inherit=inherit,
             )
@@ -205,7 +213,8 @@ async def _kafka(addresses: str, topic: str, settings: "Settings") -> "AsyncIter
 
         async def deliver(messages: "Sequence[Outgoing]") -> None:
             await producer.deliver(
-                topic, (Message(owner(name, partitions), name.encode(), value) for name, value in messages)
+                topic,
+                (Message(owner(each.benchmark, partitions), each.benchmark.encode(), each.marked) for each in messages),
             )
 
         yield deliver
@@ -222,6 +231,7 @@ async def _send(
     epochs: "Epochs",
     *,
     packed: bool,
+    imported: Callable[[str], bool],
     ended: bool,
     inherit: bool,
 ) -> None:
@@ -261,7 +271,7 @@ async def _send(
                     update(description=description, completed=progress.bytes_done, total=progress.bytes_total)
                 limit.add(sum(segment.line_count for segment in delivery.segments), rejects)
 
-            sender = Sender(deliver, record, packed=packed, on_delivered=delivered)
+            sender = Sender(deliver, record, packed=packed, imported=imported, on_delivered=delivered)
             try:
                 await _redeclare(deliver, record, changed)
                 await sender.run(deliveries())

@@ -21,7 +21,7 @@ from monitor.ingest.declare import Declare
 from monitor.ingest.epochs import Epochs
 from monitor.ingest.importer import Importer
 from monitor.ingest.reject_limit import RejectLimit
-from schemas.packed import SourceSpan, encode_span
+from schemas.packed import SourceSpan, encode_span, mark_imported
 
 
 class Tailer:
@@ -79,6 +79,7 @@ class Tailer:
         self._on_first_pass: Callable[[list[Path]], None] | None = on_first_pass
         self._reader = BatchReader(sources, declare=declare, known=known, epochs=epochs, opener=self._importer.open)
         self._files: list[Path] | None = self._importer.find(paths)
+        self._known_places = frozenset(sources)
 
     @property
     def progress(self) -> Progress:
@@ -149,7 +150,9 @@ class Tailer:
             files = await asyncio.to_thread(self._importer.find, self._paths, strict=False)
         async with aclosing(self._reader.read(files, final=final)) as batches:
             async for batch in batches:
-                await self._append([_record(batch.place, part) for part in batch.parts])
+                # A file that was there already, and of which nothing was read, is an import. What was added to another one is new.
+                imported = self._on_first_pass is not None and batch.place not in self._known_places
+                await self._append([_record(batch.place, part, imported=imported) for part in batch.parts])
                 crash_point("import")
                 self._limit.add(batch.line_count, batch.rejects)
         if self._on_first_pass is not None:
@@ -157,6 +160,8 @@ class Tailer:
             self._on_first_pass = None
 
 
-def _record(place: str, part: Part) -> bytes:
+def _record(place: str, part: Part, *, imported: bool) -> bytes:
     source = part.source
-    return encode_span(part.segment, SourceSpan(place, source.generation, source.prefix, source.line), part.start)
+    span = SourceSpan(place, source.generation, source.prefix, source.line)
+    record = encode_span(part.segment, span, part.start)
+    return mark_imported(record) if imported else record

@@ -61,6 +61,10 @@ class Relay:
         """Make the outbox keep the changes that this publisher has not accepted."""
         await self._outbox.relayed(self._partition, self._publisher.name)
 
+    async def skip_to(self, offset: int) -> None:
+        """Take the changes of records before an offset as accepted; the position is stored, so this holds after a crash."""
+        await self._outbox.mark_relayed(self._partition, self._publisher.name, f"{offset}-0")
+
     async def drain(self) -> int:
         """Relay the current contents of the outbox; return the number of changes."""
         async with self._one_at_a_time:

@@ -1,31 +1,34 @@
-"""Post verdict changes to a web address: to Alertmanager, or to any receiver of JSON."""
+"""Post verdict changes to a web address, signed."""
 
 import asyncio
 import hashlib
 import hmac
+import json
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
-from http.client import HTTPException
-from typing import Any, Final, Literal, NamedTuple
-from urllib.parse import urlsplit
+from typing import Final, Literal, NamedTuple
 
 import structlog
 
+from monitor.outbound import Allowed, NotAcceptedError, check_url, post
 from monitor.publish.cloud_events import BATCH_TYPE, EVENT_TYPE, batch_body, event_body
-from monitor.publish.webhook_body import alertmanager_body, json_body
 from monitor.retries import RetryPolicy
 from schemas.changes import VerdictChange
 
 log = structlog.get_logger()
 
-Format = Literal["alertmanager", "json", "cloudevents", "cloudevents-batch"]
+Format = Literal["json", "cloudevents", "cloudevents-batch"]
 
 SIGNATURE: Final = "Rankwatch-Signature"
 """``t=<seconds since 1970>,v1=<hex of HMAC-SHA256(secret, "<t>." + body)>``; an old `t` is a replay."""
 
 _BATCH: Final = 100
+
+
+def json_body(origin: str, changes: Sequence[VerdictChange], now: float) -> bytes:  # noqa: ARG001 - the same bytes on every attempt
+    """Return ``{"changes": [...]}``: each change as in the feed, its id made unique over all partitions by the origin."""
+    entries = [change.model_dump() | {"id": f"{origin}/{change.id}"} for change in changes]
+    return json.dumps({"changes": entries}, separators=(",", ":")).encode()
 
 
 class _Post(NamedTuple):
@@ -37,7 +40,6 @@ class _Post(NamedTuple):
 
 
 _POSTS: Final[dict[Format, _Post]] = {
-    "alertmanager": _Post(alertmanager_body),
     "json": _Post(json_body),
     "cloudevents": _Post(event_body, EVENT_TYPE, 1),
     "cloudevents-batch": _Post(batch_body, BATCH_TYPE),
@@ -47,35 +49,25 @@ _RETRIES: Final = RetryPolicy(timeout=None, first_wait=1.0, longest_wait=60.0)
 """Retries for ever: nothing is dropped, and the relay remembers where to continue."""
 
 
-class _NotAcceptedError(Exception):
-    """A request failed; the message never holds the URL, which may contain a secret."""
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects, which would change the request and send its signature elsewhere."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:  # noqa: ANN401
-        return None
-
-
 class Webhook:
     """Posts the verdict changes of one partition, in order, each batch until it is accepted.
 
-    After a crash a change may be posted again, with the same id: receivers drop duplicates. Alertmanager does so on its own, because an
-    alert is identified by its labels.
+    After a crash a change may be posted again, with the same id: receivers drop duplicates.
 
     Parameters
     ----------
     url : str
         May hold a secret, so it never appears in a log line or an error.
-    form : "alertmanager", "json", "cloudevents" or "cloudevents-batch"
-        For `alertmanager` the URL ends in ``/api/v2/alerts``. CloudEvents are posted in structured mode, one a request, or as batches.
+    form : "json", "cloudevents" or "cloudevents-batch"
+        CloudEvents are posted in structured mode, one a request, or as batches.
     secret : str or None
         Signs each request.
     origin : str
         The log and partition within which the ids of the changes are unique.
     count_failure : callable
         Called for every failed attempt.
+    allowed : Allowed
+        The private addresses that may be reached.
 
     Raises
     ------
@@ -92,13 +84,14 @@ class Webhook:
         secret: str | None,
         origin: str,
         count_failure: Callable[[], None],
+        allowed: Allowed,
         *,
         retries: RetryPolicy = _RETRIES,
     ) -> None:
-        check_url(url)
+        check_url(url, "webhook_url")
         self._url, self._post_as, self._secret, self._origin = url, _POSTS[form], secret, origin
         self._count_failure, self._retries = count_failure, retries
-        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._allowed = allowed
         self._accepted: set[str] = set()
 
     async def publish(self, changes: Sequence[VerdictChange]) -> None:
@@ -111,7 +104,7 @@ class Webhook:
             async def post(body: bytes = body) -> None:
                 await self._post(body)
 
-            await self._retries.run(post, lambda error: isinstance(error, _NotAcceptedError))
+            await self._retries.run(post, lambda error: isinstance(error, NotAcceptedError))
             self._accepted |= {change.id for change in batch}
         # The next call may repeat changes of this one, and none from before it.
         self._accepted = {change.id for change in changes}
@@ -119,24 +112,16 @@ class Webhook:
     async def _post(self, body: bytes) -> None:
         try:
             await asyncio.to_thread(self._request, body)
-        except _NotAcceptedError as error:
+        except NotAcceptedError as error:
             self._count_failure()
             log.warning("the webhook did not accept verdict changes; retrying", reason=str(error))
             raise
 
     def _request(self, body: bytes) -> None:
-        headers = {"Content-Type": self._post_as.content_type, "User-Agent": "rankwatch"}
+        headers = {"Content-Type": self._post_as.content_type}
         if self._secret is not None:
             headers[SIGNATURE] = signature(self._secret, body, int(time.time()))
-        request = urllib.request.Request(self._url, body, headers, method="POST")  # noqa: S310 - check_url allows http and https only
-        try:
-            self._opener.open(request, timeout=_ANSWER_SECONDS).close()
-        except urllib.error.HTTPError as error:
-            error.close()
-            raise _NotAcceptedError(f"answered with status {error.code}") from None
-        except (OSError, HTTPException) as error:
-            reason = getattr(error, "reason", error)
-            raise _NotAcceptedError(f"not reached: {type(reason).__name__}") from None
+        post(self._url, body, headers, self._allowed, _ANSWER_SECONDS)
 
 
 def signature(secret: str, body: bytes, at: int) -> str:
@@ -147,10 +132,3 @@ def signature(secret: str, body: bytes, at: int) -> str:
     """
     digest = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
     return f"t={at},v1={digest}"
-
-
-def check_url(url: str) -> None:
-    """Raise ValueError unless a URL is http or https; the message does not repeat the URL."""
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("webhook_url is not a web address; use http://host/... or https://host/...")

@@ -36,11 +36,14 @@ class GoalView:
     goal : Goal
     absent : tuple of str
         Models without a score that take part: they follow the ranking.
+    undone : tuple of int
+        Positions of pairs in the table whose decisions are omitted.
     """
 
     table: PairTable
     goal: Goal
     absent: tuple[str, ...] = ()
+    undone: tuple[int, ...] = ()
 
     @cached_property
     def models(self) -> list[str]:
@@ -62,7 +65,7 @@ class GoalView:
     @cached_property
     def better(self) -> Flags:
         """The decisions over the models, closed as for the ranges of ranks."""
-        return self._among_all(decisions_by_rank(self.table))
+        return self._among_all(decisions_by_rank(self.table, self.undone))
 
     @cached_property
     def state(self) -> GoalState | None:

@@ -1,5 +1,6 @@
 """The ranking of the models, the ranks that decisions leave open, and the pairs that each procedure leaves open."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,11 +51,17 @@ def transitive_closure(decided: Decisions) -> Decisions:
     return decided if closed.diagonal().any() else closed
 
 
-def decisions_by_rank(table: PairTable) -> Decisions:
-    """Return the family-wise decisions in force over ranks, closed among models that are compared on the same items."""
+def decisions_by_rank(table: PairTable, undone: Sequence[int] = ()) -> Decisions:
+    """Return the family-wise decisions in force over ranks, closed among models that are compared on the same items.
+
+    The decisions of the pairs at the positions `undone` are omitted.
+    """
     sides = table.decided("anytime_family")
     if sides is None:
         return np.zeros((table.ranking.size, table.ranking.size), bool)
+    if undone:
+        sides = sides.copy()
+        sides[list(undone)] = 0
     better = table.matrix(sides, -sides) > 0
     if table.ranking.size > CLOSURE_MODELS or not better.any():
         return better

@@ -4,9 +4,9 @@ import asyncio
 import gzip
 import http.client
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from http import HTTPStatus
-from itertools import chain
+from itertools import chain, groupby
 from typing import Final
 from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 
 from monitor.retries import RetryPolicy
 from monitor.send.messages import Outgoing
+from schemas.packed import IMPORTED_HEADER
 from schemas.text import mask_url, shorten
 
 PATH: Final = "/api/v1/events"
@@ -91,14 +92,16 @@ class HttpDelivery:
         DeliveryError
             If that fails; the first messages may have arrived.
         """
-        for body in _bodies(messages):
-            await self._deliver(gzip.compress(body, 1) if self._packed else body)
+        for imported, some in groupby(messages, lambda message: message.imported):
+            headers = {**self._headers, **({IMPORTED_HEADER: "true"} if imported else {})}
+            for body in _bodies(some):
+                await self._deliver(gzip.compress(body, 1) if self._packed else body, headers)
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    async def _deliver(self, body: bytes) -> None:
+    async def _deliver(self, body: bytes, headers: dict[str, str]) -> None:
         reported = False
 
         def retry_on(error: Exception) -> bool | float:
@@ -112,15 +115,15 @@ class HttpDelivery:
             return error.wait or True
 
         try:
-            answer = await self._retries.run(lambda: asyncio.to_thread(self._post, body), retry_on)
+            answer = await self._retries.run(lambda: asyncio.to_thread(self._post, body, headers), retry_on)
         except _Temporary as failure:
             raise DeliveryError(f"{self.url}: {failure}") from failure
         for reason in _refused(answer):
             self._on_refused(reason)
 
-    def _post(self, body: bytes) -> bytes:
+    def _post(self, body: bytes, headers: dict[str, str]) -> bytes:
         try:
-            self._connection.request("POST", self._path, body, self._headers)
+            self._connection.request("POST", self._path, body, headers)
             response = self._connection.getresponse()
             answer = response.read()
         except (OSError, http.client.HTTPException) as error:
@@ -161,7 +164,7 @@ def checked_url(url: str) -> str:
     return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{parts.path.rstrip('/')}"
 
 
-def _bodies(messages: Sequence[Outgoing]) -> Iterator[bytes]:
+def _bodies(messages: Iterable[Outgoing]) -> Iterator[bytes]:
     """Join messages into bodies of bounded size."""
     lines: list[bytes] = []
     size = 0

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
 from schemas.events import EventFields
-from schemas.packed import Segment, encode_events
+from schemas.packed import Segment, encode_events, mark_imported
 from schemas.runs import encode_run
 
 PACK_EVENTS: Final = 1_000
@@ -19,10 +19,22 @@ PACK_BYTES: Final = 900_000
 
 
 class Outgoing(NamedTuple):
-    """A message, and the benchmark it is about: its key."""
+    """A message, and the benchmark it is about: its key.
+
+    `imported`: it is about results that existed already, so nobody is notified of what they decide.
+    """
 
     benchmark: str
     value: bytes
+    holds: Literal["events", "declaration", "end"] = "events"
+    imported: bool = False
+
+    @property
+    def marked(self) -> bytes:
+        """The message as a topic gets it, with its mark."""
+        if not self.imported or self.holds == "declaration":
+            return self.value
+        return mark_imported(self.value if self.holds == "events" else b'{"events":[],"ended":[' + self.value + b"]}")
 
 
 def write_messages(segments: Iterable[Segment], *, packed: bool = False) -> list[Outgoing]:
@@ -43,10 +55,10 @@ def write_messages(segments: Iterable[Segment], *, packed: bool = False) -> list
         for declaration in segment.declarations:
             name = declaration.declare
             ready += _pack(name, open_packs.pop(name, []))
-            ready.append(Outgoing(name, declaration.model_dump_json().encode()))
+            ready.append(Outgoing(name, declaration.model_dump_json().encode(), "declaration"))
         for name, given in segment.begun.items():
             if given is not None:
-                ready.append(Outgoing(name, msgspec.json.encode(given)))
+                ready.append(Outgoing(name, msgspec.json.encode(given), "declaration"))
         if packed:
             for event in segment.events:
                 open_packs.setdefault(event.benchmark, []).append(event)
@@ -54,7 +66,7 @@ def write_messages(segments: Iterable[Segment], *, packed: bool = False) -> list
             ready += map(Outgoing, (event.benchmark for event in segment.events), _lines(segment))
         for ended in segment.ended:
             ready += _pack(ended.ended, open_packs.pop(ended.ended, []))
-            ready.append(Outgoing(ended.ended, ended.model_dump_json(exclude_none=True).encode()))
+            ready.append(Outgoing(ended.ended, ended.model_dump_json(exclude_none=True).encode(), "end"))
     for name, events in open_packs.items():
         ready += _pack(name, events)
     return ready

@@ -42,6 +42,8 @@ class Sender:
     record : SendRecord
     packed : bool
         Up to 1,000 events of one benchmark a message, instead of one.
+    imported : callable, optional
+        Returns whether what is sent of a benchmark is an import, of which nobody is notified.
     on_delivered : callable, optional
         Called after each delivery.
 
@@ -63,9 +65,11 @@ class Sender:
         record: SendRecord,
         *,
         packed: bool = False,
+        imported: Callable[[str], bool] = lambda _: False,
         on_delivered: Callable[[Delivery], None] | None = None,
     ) -> None:
         self._deliver, self._record, self._packed, self._on_delivered = deliver, record, packed, on_delivered
+        self._imported = imported
         self.events = 0
         self.benchmarks: set[str] = set()
         self.changed: list[Path] = []
@@ -82,8 +86,11 @@ class Sender:
         async with aclosing(_read_ahead(deliveries)) as ahead:
             async for delivery in ahead:
                 messages = await asyncio.to_thread(write_messages, delivery.segments, packed=self._packed)
-                await self._deliver(messages)
+                await self._deliver([self._marked(message) for message in messages])
                 self._acknowledge(delivery, {message.benchmark for message in messages})
+
+    def _marked(self, message: Outgoing) -> Outgoing:
+        return message._replace(imported=True) if self._imported(message.benchmark) else message
 
     async def end(self, ends: Sequence[Ended]) -> list[Ended]:
         """Deliver the ends of runs, each named by its model, that were not delivered before, older epochs first; return these.
@@ -97,7 +104,10 @@ class Sender:
         fresh = {run: end for run, end in runs.items() if run not in self._record.ended}
         if fresh:
             await self._deliver(
-                [Outgoing(end.ended, end.model_dump_json(exclude_none=True).encode()) for end in fresh.values()]
+                [
+                    self._marked(Outgoing(end.ended, end.model_dump_json(exclude_none=True).encode(), "end"))
+                    for end in fresh.values()
+                ]
             )
             self._record.ended.update(fresh)
             self._record.save()

@@ -1,7 +1,7 @@
 """Compute reports from the state on request, and keep them until the state changes."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from threading import Lock
 from time import monotonic
@@ -16,6 +16,7 @@ from monitor.engine.state.pairs import pair_count, pair_members
 from monitor.report.build import Which, board_report, order_report, table_view
 from monitor.report.live_pairs import LivePairs
 from monitor.report.metrics_view import MetricsView, metrics_view
+from monitor.report.news import BoardNews, PairNames, board_news
 from monitor.report.tie_bands import TieBands, tie_bands
 from monitor.serve.log_position import note_older, note_position
 from monitor.state_lock import StateLock
@@ -218,6 +219,11 @@ class ReportCache:
 
     def _metrics_view(self, benchmark: Benchmark) -> MetricsView:
         return metrics_view(benchmark, table=self._live_pairs(benchmark).table)
+
+    def news(self, name: str, pairs: Collection[PairNames]) -> BoardNews | None:
+        """Return what a board adds to verdict changes of some pairs, or None if there is no such benchmark."""
+        benchmark = self.benchmarks().get(name)
+        return None if benchmark is None else board_news(self._live_pairs(benchmark).table, pairs)
 
     def live_pairs(self, name: str) -> LivePairs | None:
         """Return the current pairs of a benchmark, or None if there is no such benchmark."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.commands import get, until
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-DECIDED_SECONDS, STALLED_SECONDS = 10, 8
+STALLED_SECONDS = 8
 FINDING = """    dns_sd_configs:
       - names: [rankwatch]
         type: A
@@ -70,6 +70,16 @@ class Receiver:
             if alert["status"] == status
         }
 
+    def events(self):
+        """The notifications of verdict changes, as (name, benchmark, summary)."""
+        bodies = [json.loads(body) for path, _, body in list(self.posts) if path == "/alerts"]
+        return [
+            (each["labels"]["alertname"], each["labels"].get("benchmark"), each["annotations"]["summary"])
+            for body in bodies
+            if body["receiver"] == "events"
+            for each in body["alerts"]
+        ]
+
     def close(self):
         self.server.shutdown()
         self.server.server_close()
@@ -100,13 +110,13 @@ class Prometheus:
 
 
 @contextmanager
-def running(folder, target, receiver):
-    """Start both for the process at `target` (host:port), a worker and a reader in one."""
+def running(folder, target, receiver, alerts_port):
+    """Start both for the process at `target` (host:port), a worker and a reader in one; Alertmanager at `alerts_port`."""
     for name in ("prometheus", "alertmanager"):
         shutil.copytree(DEPLOY / name, folder / name)
     token = folder / "token"
     token.write_text("unused on loopback")
-    port, alerts_port = free_port(), free_port()
+    port = free_port()
     substitute(
         folder / "prometheus/prometheus.yml",
         {
@@ -114,19 +124,19 @@ def running(folder, target, receiver):
             "alertmanager:9093": f"127.0.0.1:{alerts_port}",
             "/run/secrets/rankwatch-token": str(token),
             FINDING: f"    static_configs: [{{targets: ['{target}']}}]\n",
-            "reader:8642": target,
+            "balancer:8642": target,
             "localhost:9090": f"127.0.0.1:{port}",
         },
     )
     substitute(
         folder / "prometheus/rules/alerts.yml",
-        {"seconds < 900": f"seconds < {DECIDED_SECONDS}", "seconds > 1800": f"seconds > {STALLED_SECONDS}"},
+        {"seconds > 1800": f"seconds > {STALLED_SECONDS}", "[1d])) > 8": "[1d])) > 2"},
     )
     substitute(
         folder / "alertmanager/alertmanager.yml",
         {
-            "group_wait: 10s": "group_wait: 1s",
-            "group_interval: 1m": "group_interval: 1s",
+            "group_wait: 30s": "group_wait: 1s",
+            "group_interval: 5m": "group_interval: 1s",
             "http://alert-receiver:8080/": f"{receiver.url}/alerts",
         },
     )

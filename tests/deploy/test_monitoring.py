@@ -6,13 +6,13 @@ import json
 import random
 import re
 import shutil
-import time
+import urllib.request
 
 import pytest
 
 from monitor.serve.metrics.catalogue import CATALOGUE
 from tests.commands import Watch, events, get, until, write
-from tests.deploy.monitoring import DEPLOY, Receiver, running
+from tests.deploy.monitoring import DEPLOY, Receiver, free_port, running
 
 pytestmark = [
     pytest.mark.deploy,
@@ -33,6 +33,20 @@ def turning():
     for item in range(90):
         for model, score in (("early", item < 30), ("late", item >= 30)):
             yield {"benchmark": "turning", "item_id": f"i{item}", "model": model, "score": int(score)}
+
+
+def board(name, models, items):
+    """A benchmark whose models are in one order on every item range: each beats the next on a share of its own."""
+    for item in range(items):
+        for model in range(models):
+            right = item * models < items * (models - model)
+            yield {"benchmark": name, "item_id": f"i{item}", "model": f"m{model:02}", "score": int(right)}
+
+
+def post(url, body):
+    request = urllib.request.Request(url, body, {"Content-Type": "application/x-ndjson"}, method="POST")
+    with urllib.request.urlopen(request) as response:
+        assert response.status == 200
 
 
 def expressions(name):
@@ -77,59 +91,99 @@ def test_from_the_first_event_to_the_last_alert(tmp_path):
     results = tmp_path / "results"
     results.mkdir()
     path = write(results / "bench.jsonl", records[:30])
-    receiver = Receiver()
+    write(results / "old.jsonl", board("old", 29, 200))
+    receiver, alerts_port = Receiver(), free_port()
     settings = {
         "RANKWATCH_POLL_SECONDS": "0.1",
         "RANKWATCH_WEBHOOK_URL": f"{receiver.url}/verdicts",
         "RANKWATCH_WEBHOOK_SECRET": SECRET,
+        "RANKWATCH_NOTIFY_ALERTMANAGER_URL": f"http://127.0.0.1:{alerts_port}",
+        "RANKWATCH_NOTIFY_WAIT_SECONDS": "0.2",
+        "RANKWATCH_PRIVATE_ADDRESSES": "127.0.0.1",
+        "RANKWATCH_PORT": str(free_port()),
     }
-    with Watch(tmp_path / "data", results, "--items", f"bench={ITEMS}", "--goal", "bench=best", **settings) as watch:
-        url = watch.url
-        with running(tmp_path / "monitoring", url.removeprefix("http://"), receiver) as prometheus:
-            # A quiet run: items come, nothing is wrong, nothing is decided.
-            for item in range(10, 20):
-                write(path, records[3 * item : 3 * item + 3], mode="a")
-                time.sleep(0.4)
-            until(lambda: prometheus.query('rankwatch_items{benchmark="bench"}'), "the first scrape")
-            assert prometheus.firing() == set()
-            assert receiver.posts == []
+    flags = (results, "--items", f"bench={ITEMS}", "--items", "old=200", "--goal", "bench=best")
+    with (
+        Watch(tmp_path / "data", *flags, **settings) as watch,
+        running(tmp_path / "monitoring", watch.url.removeprefix("http://"), receiver, alerts_port) as prometheus,
+    ):
+        # An import of 29 models, and a quiet run: items come, nothing is wrong, nothing new is decided.
+        for item in range(10, 15):
+            write(path, records[3 * item : 3 * item + 3], mode="a")
+            read = f'rankwatch_events_total{{benchmark="bench"}} == {3 * item + 3}'
+            until(lambda read=read: prometheus.query(read), "a scrape of the item")
+        until(lambda: prometheus.query('rankwatch_pairs_decided{benchmark="old"} > 300'), "the import")
+        until(lambda: prometheus.query("rankwatch_notifications_omitted_total > 300"), "the changes that are no news")
+        assert prometheus.firing() == set()
+        assert receiver.events() == []
 
-            # Most of the rest: two models stay undecided, and not every item comes.
-            write(path, records[60 : 3 * (ITEMS - 5)], mode="a")
-            decided = time.monotonic()
-            until(lambda: ("RankwatchPairDecided", "bench") in receiver.alerts("firing"), "the alert")
-            assert time.monotonic() - decided < 60
-            write(results / "turning.jsonl", turning())
-            until(lambda: ("RankwatchDecisionReversed", "turning") in receiver.alerts("firing"), "the reversal")
+        # Most of the rest: two models stay undecided, and not every item comes.
+        write(path, records[45 : 3 * (ITEMS - 5)], mode="a")
+        until(receiver.events, "the notification")
+        until(lambda: prometheus.query("sum(rankwatch_outbox_entries) == 0"), "the end of the outbox")
+        (event,) = receiver.events()
+        assert event == ("RankwatchGoalMet", "bench", "Goal met on bench (best): alpha is the best of 3 models.")
 
-            (report,) = (
-                b
-                for b in json.loads(get(f"{url}/api/v1/benchmarks?pairs=all")[1])["benchmarks"]
-                if b["benchmark"] == "bench"
-            )
-            until(
-                lambda: prometheus.query(f'rankwatch_events_total{{benchmark="bench"}} == {report["events"]}'),
-                "a scrape of the end",
-            )
-            same_numbers(prometheus, report)
-            every_panel(prometheus)
-            every_metric(url)
+        write(results / "turning.jsonl", turning())
+        until(lambda: ("RankwatchDecisionsReversed", "turning") in receiver.alerts("firing"), "the reversal")
 
-            until(lambda: ("RankwatchIngestStalled", "bench") in receiver.alerts("firing"), "the stalled alert")
-            until(lambda: ("RankwatchPairDecided", "bench") in receiver.alerts("resolved"), "the end of the alert")
-            until(lambda: "RankwatchPairDecided" not in prometheus.firing(), "the end of the other benchmark's")
-            assert receiver.alerts("firing") <= {
-                ("RankwatchPairDecided", "bench"),
-                ("RankwatchPairDecided", "turning"),
-                ("RankwatchRankingDecided", "turning"),
-                ("RankwatchRankingSettled", "bench"),
-                ("RankwatchDecisionReversed", "turning"),
-                ("RankwatchIngestStalled", "bench"),
-                ("RankwatchIngestStalled", "turning"),
-            }
+        (report,) = (
+            b
+            for b in json.loads(get(f"{watch.url}/api/v1/benchmarks?pairs=all")[1])["benchmarks"]
+            if b["benchmark"] == "bench"
+        )
+        until(
+            lambda: prometheus.query(f'rankwatch_events_total{{benchmark="bench"}} == {report["events"]}'),
+            "a scrape of the end",
+        )
+        same_numbers(prometheus, report)
+        every_panel(prometheus)
+        every_metric(watch.url)
+
+        until(lambda: ("RankwatchIngestStalled", "bench") in receiver.alerts("firing"), "the stalled alert")
+        assert prometheus.firing() == {"RankwatchIngestStalled"}
         webhook_got_each_change_once(receiver, tmp_path / "data/verdicts.jsonl")
         assert watch.stop() == 0
         assert SECRET not in "".join([*watch.lines, *watch.errors])
+    receiver.close()
+
+
+@pytest.mark.full
+def test_a_storm_is_a_digest_and_a_handover_is_no_news(tmp_path):
+    receiver, alerts_port = Receiver(), free_port()
+    results = tmp_path / "results"
+    results.mkdir()
+    write(results / "live.jsonl", board("live", 2, 1))
+    settings = {
+        "RANKWATCH_NOTIFY_ALERTMANAGER_URL": f"http://127.0.0.1:{alerts_port}",
+        "RANKWATCH_NOTIFY_WAIT_SECONDS": "0.2",
+        "RANKWATCH_PRIVATE_ADDRESSES": "127.0.0.1",
+        "RANKWATCH_PORT": str(free_port()),
+    }
+    with Watch(tmp_path / "data", results, "--order", "trusted", **settings) as watch:
+        target = watch.url.removeprefix("http://")
+        with running(tmp_path / "monitoring", target, receiver, alerts_port) as prometheus:
+            # Decisions on 12 boards at once.
+            body = b"\n".join(json.dumps(each).encode() for n in range(12) for each in board(f"b{n}", 10, 150))
+            post(f"{watch.url}/api/v1/events", body)
+            decided = "sum(rankwatch_verdict_changes_total{kind='decided'})"
+            until(lambda: prometheus.query(f"{decided} >= 500"), "500 decisions")
+            until(receiver.events, "the digest")
+            relayed = 'rankwatch_relayed_total{publisher="notify-alertmanager"}'
+            until(
+                lambda: prometheus.query(f"sum({relayed}) >= 500 and sum(rankwatch_outbox_entries) == 0"), "the outbox"
+            )
+            # Each board moves to another process, which decides one pair more.
+            assert watch.stop() == 0
+            before = receiver.events()
+            assert len(before) <= 3
+            assert "RankwatchDigest" in {name for name, *_ in before}
+            with Watch(tmp_path / "data", results, "--order", "trusted", **settings) as other:
+                until(lambda: get(f"{other.url}/readyz")[0] == 200, "the other")
+                body = b"\n".join(json.dumps(each).encode() for each in board("last", 2, 150))
+                post(f"{other.url}/api/v1/events", body)
+                until(lambda: len(receiver.events()) > len(before), "the last decision")
+                assert {benchmark for _, benchmark, _ in receiver.events()[len(before) :]} == {"last"}
     receiver.close()
 
 

@@ -20,6 +20,8 @@ class Submission(NamedTuple):
         Name of the token that sent it.
     board : BoardChange or None
         What to do with a board; a request holds either this or records.
+    imported : bool
+        Whether the results existed already, so that nobody is notified of what they decide.
     """
 
     events: list[EventFields]
@@ -30,6 +32,7 @@ class Submission(NamedTuple):
     converted: set[str]
     producer: str | None = None
     board: BoardChange | None = None
+    imported: bool = False
 
     @classmethod
     def empty(cls) -> Self:

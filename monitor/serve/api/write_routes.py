@@ -27,6 +27,7 @@ from schemas.api import Accepted, DeclarationTaken, EndTaken, RunName
 from schemas.decode import Fault, validate_body
 from schemas.events import Declaration, End, Ended, Event, Spec
 from schemas.names import Name as CheckedName
+from schemas.packed import IMPORTED_HEADER
 
 FOLD_SECONDS: Final = 2.0
 """How long a response waits until the log is folded to a record."""
@@ -84,15 +85,17 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, rules: 
         A request with a record that cannot be read is refused as a whole, with an error for each. Records that can be read and that the
         state refuses (scores of ended runs or of items that are not declared, names beyond a limit, ends of runs without scores) are listed
         in `rejected` and are not stored; the rest is. Sending a request twice is safe: only the first score of a key counts. With an
-        `Idempotency-Key` the second one gets the answer of the first one, and nothing is appended.
+        `Idempotency-Key` the second one gets the answer of the first one, and nothing is appended. With `Rankwatch-Imported: true` nobody
+        is notified of what these results decide.
         """
         with rules.writing(request) as writing:
             require_any("write")
             media_type = require_media_type(request, _EVENT_TYPES)
             body = await writing.body()
-            return await writing.once(body, lambda: append(writing, body, media_type))
+            imported = request.headers.get(IMPORTED_HEADER, "").lower() == "true"
+            return await writing.once(body, lambda: append(writing, body, media_type, imported=imported))
 
-    async def append(writing: Writing, body: bytes, media_type: str) -> Response:
+    async def append(writing: Writing, body: bytes, media_type: str, *, imported: bool) -> Response:
         if len(body) > _LARGE_BYTES:
             submission = await in_background(lambda: parse_body(body, media_type))
         else:
@@ -106,7 +109,7 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, rules: 
         submission, rejected = await refuse(reports, intake, submission, until)
         writing.rejected = len(rejected)
         if submission:
-            await append_to_log(intake, submission)
+            await append_to_log(intake, submission._replace(imported=imported))
         accepted = Accepted(
             accepted=len(submission.events),
             declarations=len(submission.declarations),

@@ -275,6 +275,13 @@ RELAY_FAILURES = _counter(
     per_label=2,
     of_process=True,
 )
+NOTIFICATIONS_OMITTED = _counter(
+    "rankwatch_notifications_omitted",
+    ("publisher",),
+    "Verdict changes without a notification, because their results were imported.",
+    of_process=True,
+    modes=("watch", "run"),
+)
 BUILD = _info(
     "rankwatch_build", ("version", "statistics_version", "state_version"), "Versions of program, statistics and state."
 )

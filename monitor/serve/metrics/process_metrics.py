@@ -25,6 +25,7 @@ class ProcessMetrics:
         self.outbox = self._make(Gauge, catalogue.OUTBOX)
         self.relayed = self._make(Counter, catalogue.RELAYED)
         self.relay_failures = self._make(Counter, catalogue.RELAY_FAILURES)
+        self.notifications_omitted = self._make(Counter, catalogue.NOTIFICATIONS_OMITTED)
         self.quarantined = self._make(Gauge, catalogue.QUARANTINED)
         self.conflicts = self._make(Counter, catalogue.CONFLICTS_BY_PRODUCER)
         self.conflicts.labels("")  # a series from the start: a rate needs one

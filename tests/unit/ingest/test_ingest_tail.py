@@ -61,7 +61,7 @@ def test_good_blocks_are_taken_over_byte_for_byte(tmp_path):
     path.write_bytes(lines(*odd))
     log = Log()
     once(log, path)
-    assert log.records[0].startswith(b'{"events":[' + b",".join(odd) + b"],")
+    assert log.records[0].startswith(b'{"imported":true,"events":[' + b",".join(odd) + b"],")
     assert log.counters()["events"] == 2
 
 

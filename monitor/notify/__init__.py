@@ -1,0 +1,1 @@
+"""Notify people of verdict changes: few notifications, each with the answer in its text."""

@@ -1,0 +1,267 @@
+"""The notifications for verdict changes: one for each benchmark and kind, with winner, gap, epoch and link in the text."""
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final, Literal, NamedTuple
+from urllib.parse import quote
+
+from monitor.report.news import BoardNews, PairNames
+from monitor.report.sentences import counted
+from schemas.changes import Kind, VerdictChange
+from schemas.text import shorten
+
+Severity = Literal["info", "warning"]
+
+_NAMED: Final = 3
+"""Changes that a title names; the lines name more."""
+_LINES: Final = 10
+_NAME_LENGTH: Final = 60
+
+
+class _Alert(NamedTuple):
+    """A kind of notification: its name as an alert, and the section of the runbooks."""
+
+    name: str
+    severity: Severity
+    runbook: str
+
+
+NEW_DECISIONS: Final = _Alert("RankwatchNewDecisions", "info", "new-decisions")
+REVERSED: Final = _Alert("RankwatchDecisionsReversed", "warning", "decisions-reversed")
+WITHDRAWN: Final = _Alert("RankwatchDecisionsWithdrawn", "warning", "decisions-withdrawn")
+SUPERSEDED: Final = _Alert("RankwatchDecisionsSuperseded", "info", "decisions-superseded")
+TIES_BROKEN: Final = _Alert("RankwatchRankingDecided", "info", "ranking-decided")
+SETTLED: Final = _Alert("RankwatchRankingSettled", "info", "ranking-settled")
+GOAL_MET: Final = _Alert("RankwatchGoalMet", "info", "goal-met")
+DIGEST: Final = _Alert("RankwatchDigest", "info", "digest")
+
+ALERTS: Final = (NEW_DECISIONS, REVERSED, WITHDRAWN, SUPERSEDED, TIES_BROKEN, SETTLED, GOAL_MET, DIGEST)
+
+
+class Notification(NamedTuple):
+    """What a person gets at once.
+
+    Attributes
+    ----------
+    id : str
+        The same on every attempt, also by another process for the same changes.
+    alert : str
+        The kind, as the name of an alert.
+    benchmark : str or None
+        None where it is about several.
+    title : str
+        The answer in one line.
+    lines : tuple of str
+    link : str or None
+        Address of the page.
+    runbook : str
+        Address of what to do.
+    """
+
+    id: str
+    alert: str
+    severity: Severity
+    benchmark: str | None
+    title: str
+    lines: tuple[str, ...]
+    link: str | None
+    runbook: str
+
+    @property
+    def text(self) -> str:
+        """The lines and addresses below the title."""
+        ends = ([] if self.link is None else [f"Board: {self.link}"]) + [f"What to do: {self.runbook}"]
+        return "\n".join([*self.lines, *ends])
+
+
+class Wording:
+    """Words notifications for one service.
+
+    Parameters
+    ----------
+    page : callable
+        Returns the address of the page, or None where it is not known.
+    runbooks : str
+        Address of the runbooks.
+    """
+
+    def __init__(self, page: Callable[[], str | None], runbooks: str) -> None:
+        self._page, self._runbooks = page, runbooks
+
+    def of_benchmark(self, origin: str, changes: Sequence[VerdictChange], news: BoardNews | None) -> list[Notification]:
+        """Return the notifications for changes of one benchmark, at most one of each kind.
+
+        Parameters
+        ----------
+        origin : str
+            The log and partition within which the ids of the changes are unique.
+        news : BoardNews or None
+            None where the board is not known: every pair is then named.
+        """
+        if not changes:
+            return []
+        board = changes[0].benchmark
+
+        def note(alert: _Alert, about: Sequence[VerdictChange], title: str, lines: Iterable[str] = ()) -> Notification:
+            return self._notification(alert, origin, about, board, title, tuple(lines))
+
+        family = [change for change in changes if change.procedure == "anytime_family"]
+        found = self._good_news(note, board, changes, news)
+        if turned := _of_kind(family, "reversed"):
+            found.append(note(REVERSED, turned, _title(turned, "reversed decision"), _lines(turned, news)))
+        if gone := _of_kind(family, "invalidated"):
+            title = f"{counted(len(gone), 'decision')} on {_short(board)} no longer {'counts' if len(gone) == 1 else 'count'}"
+            found.append(note(WITHDRAWN, gone, title, _first(gone, lambda c: c.sentence)))
+        if old := _of_kind(family, "superseded"):
+            title = f"{counted(len(old), 'decision')} on {_short(board)} {'is' if len(old) == 1 else 'are'} superseded"
+            found.append(note(SUPERSEDED, old, title, _first(old, lambda c: c.sentence)))
+        return found
+
+    @staticmethod
+    def _good_news(
+        note: Callable[..., Notification], board: str, changes: Sequence[VerdictChange], news: BoardNews | None
+    ) -> list[Notification]:
+        """Return at most one notification: of what is decided now, headed by what is complete with it."""
+        decided = [
+            change
+            for change in changes
+            if change.procedure == "anytime_family"
+            and change.kind == "decided"
+            and (news is None or _pair(change) in news.followed)
+        ]
+        settled = _of_kind(changes, "settled")
+        heads: list[tuple[_Alert, str]] = []
+        if news is not None and news.goal_met is not None:
+            heads.append((GOAL_MET, f"Goal met on {_short(board)} ({news.goal_met.goal}): {news.goal_met.reason}"))
+        if news is not None and news.ranking_decided and decided:
+            text = f"Every tie on {_short(board)} is broken: each rank is decided against the next"
+            heads.append((TIES_BROKEN, text))
+        if news is not None and news.ranking_settled and settled:
+            heads.append((SETTLED, f"The order of all models on the items of {_short(board)} is settled"))
+        if decided:
+            heads.append((NEW_DECISIONS, _title(decided, "new decision")))
+        if not heads:
+            return []
+        (alert, title), *others = heads
+        lines = [text for kind, text in others if kind is not NEW_DECISIONS]
+        return [note(alert, decided or settled or changes, title, [*lines, *_lines(decided, news)])]
+
+    def digest(self, notifications: Sequence[Notification]) -> Notification:
+        """Return one notification in place of several, with the title of each."""
+        boards = {each.benchmark for each in notifications if each.benchmark is not None}
+        titles = [each.title for each in sorted(notifications, key=lambda each: each.severity != "warning")]
+        shown = titles[:_LINES]
+        if len(titles) > len(shown):
+            shown.append(f"and {len(titles) - _LINES:,} more")
+        return Notification(
+            id=_digest_of(each.id for each in notifications),
+            alert=DIGEST.name,
+            severity="warning" if any(each.severity == "warning" for each in notifications) else "info",
+            benchmark=next(iter(boards)) if len(boards) == 1 else None,
+            title=f"{counted(len(notifications), 'notification')} on {counted(len(boards), 'benchmark')}: {titles[0]}",
+            lines=tuple(shown),
+            link=self._page(),
+            runbook=f"{self._runbooks}#{DIGEST.runbook}",
+        )
+
+    def trial(self) -> Notification:
+        """Return a notification that tries the way to the people who get it."""
+        return Notification(
+            "trial",
+            NEW_DECISIONS.name,
+            NEW_DECISIONS.severity,
+            "example",
+            "Trial: 1 new decision on example: model-a beats model-b (+1.2 points)",
+            (
+                "This is a trial of `rankwatch notify`; nothing was decided.",
+                "model-a (rank 1) beats model-b (rank 2) by 1.2 points on 4,000 shared items, epoch 0.",
+            ),
+            self._page(),
+            f"{self._runbooks}#{NEW_DECISIONS.runbook}",
+        )
+
+    def _notification(
+        self,
+        alert: _Alert,
+        origin: str,
+        changes: Sequence[VerdictChange],
+        board: str,
+        title: str,
+        lines: tuple[str, ...],
+    ) -> Notification:
+        page = self._page()
+        return Notification(
+            id=_digest_of([alert.name, *(f"{origin}/{change.id}" for change in changes)]),
+            alert=alert.name,
+            severity=alert.severity,
+            benchmark=board,
+            title=title,
+            lines=lines,
+            link=None if page is None else f"{page.rstrip('/')}/#/b/{quote(board, safe='')}",
+            runbook=f"{self._runbooks}#{alert.runbook}",
+        )
+
+
+def _of_kind(changes: Sequence[VerdictChange], kind: Kind) -> list[VerdictChange]:
+    return [change for change in changes if change.kind == kind]
+
+
+def _pair(change: VerdictChange) -> PairNames:
+    return (change.model_a, change.model_b)
+
+
+def pairs_of(changes: Iterable[VerdictChange]) -> Collection[PairNames]:
+    """Return the pairs of changes."""
+    return {_pair(change) for change in changes}
+
+
+def _first(changes: Sequence[VerdictChange], words: Callable[[VerdictChange], str]) -> list[str]:
+    """Return the lines of the first changes, and how many more there are."""
+    lines = [words(change) for change in changes[:_LINES]]
+    return lines if len(changes) <= _LINES else [*lines, f"and {len(changes) - _LINES:,} more"]
+
+
+def _sides(change: VerdictChange) -> tuple[str, str, float]:
+    """Return who leads, who trails, and the gap in points."""
+    points = 100 * change.evidence.gap
+    if change.after == "b":
+        return change.model_b, change.model_a, -points
+    return change.model_a, change.model_b, points
+
+
+def _title(changes: Sequence[VerdictChange], noun: str) -> str:
+    named = ", ".join(map(_clause, changes[:_NAMED]))
+    more = f", and {len(changes) - _NAMED:,} more" if len(changes) > _NAMED else ""
+    return f"{counted(len(changes), noun)} on {_short(changes[0].benchmark)}: {named}{more}"
+
+
+def _lines(changes: Sequence[VerdictChange], news: BoardNews | None) -> list[str]:
+    return _first(changes, lambda change: _line(change, news))
+
+
+def _clause(change: VerdictChange) -> str:
+    leader, trailer, points = _sides(change)
+    verb = "now leads" if change.kind == "reversed" else "beats"
+    return f"{_short(leader)} {verb} {_short(trailer)} ({points:+.1f} points)"
+
+
+def _line(change: VerdictChange, news: BoardNews | None) -> str:
+    leader, trailer, points = _sides(change)
+
+    def ranked(name: str) -> str:
+        rank = None if news is None else news.ranks.get(name)
+        return _short(name) if rank is None else f"{_short(name)} (rank {rank})"
+
+    verb = "now leads" if change.kind == "reversed" else "beats"
+    epochs = sorted({change.epoch_a, change.epoch_b})
+    of = f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} and {epochs[1]}"
+    items = counted(change.evidence.n, "shared item")
+    return f"{ranked(leader)} {verb} {ranked(trailer)} by {abs(points):.1f} points on {items}, {of}."
+
+
+def _short(name: str) -> str:
+    return shorten(name, _NAME_LENGTH)
+
+
+def _digest_of(ids: Iterable[str]) -> str:
+    return hashlib.blake2b("\n".join(ids).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,30 @@
+"""The targets of the settings."""
+
+from typing import Final, get_args
+
+from pydantic import SecretStr
+
+from monitor.notify.targets import Kind, Target, make_target
+from monitor.outbound import Allowed
+from monitor.settings import Settings
+
+PUBLISHERS: Final = tuple(f"notify-{kind}" for kind in get_args(Kind))
+"""The names of the publishers of notifications."""
+
+
+def targets(settings: Settings) -> list[Target]:
+    """Return the targets that are set.
+
+    Raises
+    ------
+    ValueError
+        If an address or a network is not valid; the message does not repeat an address.
+    """
+    allowed = Allowed(settings.private_addresses)
+    secret = settings.webhook_secret.get_secret_value() if settings.webhook_secret else None
+    found = []
+    for kind in get_args(Kind):
+        url: SecretStr | None = getattr(settings, f"notify_{kind}_url")
+        if url is not None:
+            found.append(make_target(kind, url.get_secret_value(), allowed, secret))
+    return found

@@ -1,20 +1,30 @@
 """The run message: the columns of one run of one model, in one record of the log. Writer and reader."""
 
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
-from pydantic_core import from_json
 
-from schemas.decode import Decoded, Fault, read_object
+from schemas.decode import Decoded, Fault, check_object
 from schemas.events import MAX_INDEX, EventFields, IndexField, NameField, ScoreField
-from schemas.names import Name
+from schemas.names import Name, name_fault
 from schemas.text import shorten
 
 _BROKEN: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _OTHER_RECORDS: Final = frozenset({"item_id", "events", "declare", "ended"})
 """Fields of which a run has none: a record with one is read as what has that field."""
+
+_EVENT_FIELDS: Final = {
+    "score": "use scores, one for each item",
+    "cluster": "use clusters, one for each item",
+    "repeat": "send scores with repeats as events",
+    "repeats": "send scores with repeats as events",
+}
+"""Fields whose meaning would be lost in a run, and what to do."""
+
+_WHOLE_RULE: Final = json.JSONDecoder(parse_constant=float)
 
 
 class Run(BaseModel):
@@ -50,11 +60,15 @@ class RunFields(msgspec.Struct, gc=False, omit_defaults=True):
     events: Any = msgspec.UNSET
     declare: Any = msgspec.UNSET
     ended: Any = msgspec.UNSET
+    score: Any = msgspec.UNSET
+    cluster: Any = msgspec.UNSET
+    repeat: Any = msgspec.UNSET
+    repeats: Any = msgspec.UNSET
 
     @property
-    def is_other(self) -> bool:
-        """Whether the record is not a run, but has a field by which it is something else."""
-        return any(getattr(self, field) is not msgspec.UNSET for field in _OTHER_RECORDS)
+    def is_plain(self) -> bool:
+        """Whether the record has no field of another kind of record."""
+        return all(getattr(self, field) is msgspec.UNSET for field in (*_OTHER_RECORDS, *_EVENT_FIELDS))
 
 
 class LooseRun(NamedTuple):
@@ -73,7 +87,7 @@ def decode_run(record: bytes) -> RunFields | None:
         run = _RUN.decode(record)
     except _BROKEN:
         return None
-    return None if run.is_other else run
+    return run if run.is_plain else None
 
 
 def decode_names(column: bytes) -> list[str] | None:
@@ -93,16 +107,31 @@ def decode_run_loosely(record: bytes) -> LooseRun | Fault | None:
     'scores has 1 entry and item_ids 2; give one score for each item'
     """
     try:
-        data: Any = from_json(record, allow_inf_nan=True)
-    except ValueError:
+        data: Any = _WHOLE_RULE.decode(record.decode("utf-8"))
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(data, dict) or data.keys() & _OTHER_RECORDS or not isinstance(data.get("item_ids"), list):
+    if not isinstance(data, dict) or data.keys() & _OTHER_RECORDS or "item_ids" not in data:
         return None
+    columns = _columns(data)
+    if isinstance(columns, Fault):
+        named = data.get("benchmark")
+        known = isinstance(named, str) and name_fault(named) is None
+        return columns._replace(benchmark=named) if known else columns
+    shared = {field: data[field] for field in ("benchmark", "model", "epoch") if field in data}
+    events = [shared | dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return LooseRun([(event, check_object(event)) for event in events])
+
+
+def _columns(data: dict[str, Any]) -> dict[str, list[Any]] | Fault:
+    """Return the columns of a run by the field of an event, or why they do not fit together."""
+    for field, remedy in _EVENT_FIELDS.items():
+        if field in data:
+            return Fault(field, shorten(data[field]), f"{field} is not a field of a run message; {remedy}")
     items = data["item_ids"]
-    named = data.get("benchmark")
-    benchmark = named if isinstance(named, str) else None
+    if not isinstance(items, list):
+        return Fault("item_ids", shorten(items), "item_ids is not a list; give the ids of the items")
     if not items:
-        return Fault("item_ids", "[]", "item_ids is empty; give at least one item", benchmark)
+        return Fault("item_ids", "[]", "item_ids is empty; give at least one item")
     columns = {"item_id": items}
     for field, column, noun in (("score", "scores", "score"), ("cluster", "clusters", "cluster, or null,")):
         values = data.get(column)
@@ -110,15 +139,14 @@ def decode_run_loosely(record: bytes) -> LooseRun | Fault | None:
             continue
         if not isinstance(values, list):
             found = "nothing" if column not in data else shorten(values)
-            return Fault(column, found, f"{column} is not a list; give one {noun} for each item", benchmark)
+            return Fault(column, found, f"{column} is not a list; give one {noun} for each item")
         if len(values) != len(items):
             entries = "1 entry" if len(values) == 1 else f"{len(values):,} entries"
-            reason = f"{column} has {entries} and item_ids {len(items):,}; give one {noun} for each item"
-            return Fault(column, entries, reason, benchmark)
+            return Fault(
+                column, entries, f"{column} has {entries} and item_ids {len(items):,}; give one {noun} for each item"
+            )
         columns[field] = values
-    shared = {field: data[field] for field in ("benchmark", "model", "epoch") if field in data}
-    events = [shared | dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    return LooseRun([(event, read_object(event)) for event in events])
+    return columns
 
 
 def encode_run(events: Sequence[EventFields]) -> bytes:

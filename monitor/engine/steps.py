@@ -9,7 +9,16 @@ import msgspec
 from monitor.engine.chunk import Chunk, EventBatch, Origin
 from monitor.engine.columns import EventList, ItemColumns, RunEvents
 from monitor.engine.state.delta import DeadLetter, Misrouted, Source
-from schemas.decode import Decoded, Fault, check_object, decode_converted, decode_message, decode_records, read_object
+from schemas.decode import (
+    BOM,
+    Decoded,
+    Fault,
+    check_object,
+    decode_converted,
+    decode_message,
+    decode_records,
+    read_object,
+)
 from schemas.events import Declaration, Ended, EventFields
 from schemas.names import name_fault
 from schemas.operations import BoardChange, Release, decode_operation
@@ -304,7 +313,7 @@ class Decoder:
 
     def _run(self, chunk: Chunk, k: int) -> Iterator[Step]:
         """Decode a run message: the events of its columns, none of which is made here."""
-        offset, record, key = chunk.offsets[k], chunk.records[k], _key(chunk, k)
+        offset, record, key = chunk.offsets[k], chunk.records[k].removeprefix(BOM), _key(chunk, k)
         run = contained(decode_run, record)
         events = RunEvents.of(run, self._columns) if isinstance(run, RunFields) else None
         if events is None or not isinstance(run, RunFields):

@@ -89,6 +89,10 @@ def test_clusters_and_an_epoch_are_those_of_each_event():
         ),
         ({"scores": 1}, "scores", "scores is not a list; give one score for each item"),
         ({"item_ids": [], "scores": []}, "item_ids", "item_ids is empty; give at least one item"),
+        ({"item_ids": None}, "item_ids", "item_ids is not a list; give the ids of the items"),
+        ({"item_ids": "abc"}, "item_ids", "item_ids is not a list; give the ids of the items"),
+        ({"repeat": 1}, "repeat", "repeat is not a field of a run message; send scores with repeats as events"),
+        ({"cluster": "law"}, "cluster", "cluster is not a field of a run message; use clusters, one for each item"),
     ],
 )
 def test_columns_that_do_not_fit_together_are_one_dead_letter(change, field, reason):
@@ -106,6 +110,13 @@ def test_a_bad_score_or_name_costs_no_other_item():
     assert [row.item for row in log.bench.rows] == ["1", "3"]
     log.send({**RUN, "scores": [1, 0, 1.5]})
     assert [(letter.index, letter.field) for letter in log.letters[2:]] == [(2, "score")]
+
+
+def test_a_byte_order_mark_and_a_lone_surrogate_are_read_as_in_an_event():
+    log = FoldLog()
+    log.send(b"\xef\xbb\xbf" + json.dumps(RUN).encode(), {**RUN, "model": "n", "item_ids": ["1", "\ud800", "3"]})
+    assert [(letter.offset, letter.index, letter.field) for letter in log.letters] == [(10, 1, "item_id")]
+    assert log.bench.counters["events"] == 5
 
 
 def test_a_forbidden_character_in_a_name_is_found_when_the_name_is_new():

@@ -218,7 +218,7 @@ class PartitionWorker(FoldedPartition):
                         parts += await self._contain(part, crash)
                         continue
                     await self._store_in_turn(delta, part, wait=bool(parts) or not follows())
-                    changes += sum(len(benchmark.changes) for benchmark in delta.benchmarks)
+                    changes += delta.change_count
             except StaleState as error:
                 self._process_metrics.stale_commits.inc()
                 log.warning(
@@ -341,7 +341,7 @@ class PartitionWorker(FoldedPartition):
         self._report_quarantine(delta)
         record_commit(self.commit_times, delta, at)
         self._moved.set()
-        if any(benchmark.changes for benchmark in delta.benchmarks):
+        if delta.change_count:
             self._wake()
 
     def _report_quarantine(self, delta: Delta) -> None:

@@ -323,6 +323,12 @@ class Delta:
     """Whether there are entries of boards: programs of before them must not use the state."""
 
     @property
+    def change_count(self) -> int:
+        """How many verdict changes it puts on the outbox."""
+        changes = [each.changes for each in self.deleted] + [each.changes for each in self.benchmarks]
+        return sum(map(len, changes))
+
+    @property
     def is_large(self) -> bool:
         """Whether encoding it takes long enough for others to wait."""
         return len(self.benchmarks) > _MANY or sum(b.registered.size for b in self.benchmarks) > _LARGE

@@ -24,8 +24,8 @@ HYPOTHESES = 6
 # The contract of the report, in words of its own.
 BENCHMARK = (
     "benchmark items events duplicates conflicts rejected conflicts_by_model duplicates_by_model "
-    "epochs unranked incomplete partial order alpha power mixture family family_outside family_assumption "
-    "models shared_items clusters weights suite result goal summary pairs"
+    "epochs unranked incomplete partial board order alpha power mixture family family_outside family_assumption "
+    "models shared_items clusters weights suite result goal battles summary pairs"
 )
 MODEL = (
     "model aliases epoch items coverage mean mean_low mean_high shared_mean shared_rank unweighted_mean unweighted_rank "

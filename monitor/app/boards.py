@@ -21,7 +21,7 @@ _POLL_SECONDS = 0.2
 
 
 class BoardError(Exception):
-    """The state of a board does not allow what is asked for; the message says why and what to do."""
+    """The state of a board does not allow what is asked for; the message has the reason and what to do."""
 
 
 class TopicBoards:
@@ -51,7 +51,7 @@ class TopicBoards:
         return {**_row(stored), "spec": spec}
 
     def change(self, change: BoardChange) -> bool:
-        """Append a change to the topic; return whether a worker has folded it in time, and stored what it says."""
+        """Append a change to the topic; return whether a worker has folded it in time, and stored the result."""
         return asyncio.run(self._change(change))
 
     def scores(self, benchmark: str) -> Iterator[bytes]:

@@ -191,7 +191,10 @@ def same_numbers(prometheus, report):
     """Every number of the pairs is the one that the report has."""
     for models in (("alpha", "bravo"), ("alpha", "charlie"), ("bravo", "charlie")):
         for metric, value in reported_values(report, *models).items():
-            samples = prometheus.query(of_pair(metric, *models))
+            series = of_pair(metric, *models)
+            if value is not None:  # where a scrape fails, its series are gone until the next one
+                until(lambda series=series: prometheus.query(series), f"a scrape of {metric}")
+            samples = prometheus.query(series)
             assert [v for _, v in samples] == ([] if value is None else [pytest.approx(value)]), metric
 
 

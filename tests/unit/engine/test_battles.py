@@ -73,6 +73,7 @@ def test_counts_and_single_decisions_are_those_of_a_plain_loop():
     assert len(crossed) > 2
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "spec", [{}, {"repeats": 2}, {"repeats": "all"}, {"family": {"policy": "capacity", "size": 3}}]
 )

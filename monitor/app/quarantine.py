@@ -44,7 +44,7 @@ async def _readable(records: AsyncIterator[tuple[int, bytes]], benchmark: str) -
             match step:
                 case EventBatch():
                     for start in range(0, len(step.events), _AT_ONCE):
-                        yield encode_events(step.events[start : start + _AT_ONCE])
+                        yield encode_events(list(step.events[start : start + _AT_ONCE]))
                 case Declared():
                     yield step.declaration.model_dump_json().encode()
                 case RunEnded():

@@ -63,7 +63,7 @@ def test_the_kept_rates_hold_what_is_promised():
 
 def ignores_missing_items(monkeypatch):
     """Look at the exact p of the items so far, at any time."""
-    monkeypatch.setattr(CompletionEvidence, "_missing", lambda self, sums: np.zeros_like(sums.n))
+    monkeypatch.setattr(CompletionEvidence, "missing", lambda self, n: np.zeros_like(n))
     monkeypatch.setattr(CompletionEvidence, "final", False)
 
 

@@ -182,6 +182,10 @@ class Transport:
         await self._broker.request()
         return {tp: self._logs()[tp.partition].first for tp in sorted(partitions)}
 
+    async def highwaters(self, *partitions):
+        await self._broker.request()
+        return {tp: self._logs()[tp.partition].end for tp in sorted(partitions)}
+
     def topic_partitions(self, _topic):
         return len(self._logs())
 

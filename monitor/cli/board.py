@@ -13,7 +13,6 @@ from monitor.cli.shared.options import Group, TableFormat, TableFormatOption, To
 
 if TYPE_CHECKING:
     from monitor.app.boards import TopicBoards
-    from monitor.logs.kafka_settings import KafkaSettings
     from monitor.send.boards import ServedBoards
     from monitor.settings import Settings
     from schemas.operations import BoardAction
@@ -214,6 +213,7 @@ def _boards(place: Place, *, writes: bool = False) -> "Iterator[ServedBoards | T
 def _opened(place: Place, settings: "Settings", *, writes: bool) -> "ServedBoards | TopicBoards":
     from monitor.app.boards import TopicBoards
     from monitor.cli.shared.bearer import bearer_token
+    from monitor.cli.shared.kafka import broker_settings, silence_kafka
     from monitor.send.boards import ServedBoards
 
     if place.server is not None:
@@ -223,25 +223,9 @@ def _opened(place: Place, settings: "Settings", *, writes: bool) -> "ServedBoard
         stop("give --server http://host:port, or --redis-url and --broker of the service", USAGE)
     kafka = None
     if writes:
-        kafka, topic = _kafka(settings)
-        settings = settings.model_copy(update={"topic": topic})
+        silence_kafka()
+        kafka, settings = broker_settings(settings, ", or --server")
     return TopicBoards(url.get_secret_value(), settings.topic, kafka, settings.start_seconds)
-
-
-def _kafka(settings: "Settings") -> "tuple[KafkaSettings, str]":
-    """Return how to reach the brokers, and the topic."""
-    from monitor.cli.shared.kafka import kafka_settings, silence_kafka
-    from monitor.logs.kafka_settings import split_url
-
-    if settings.broker_url is None:
-        stop("no broker is set; give --broker kafka://host:port (or RANKWATCH_BROKER_URL), or --server", USAGE)
-    url = settings.broker_url if "://" in settings.broker_url else f"kafka://{settings.broker_url}"
-    try:
-        addresses, url_topic = split_url(url)
-    except ValueError as error:
-        stop(f"--broker: {error}", USAGE)
-    silence_kafka()
-    return kafka_settings(addresses, settings), url_topic or settings.topic
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:

@@ -63,25 +63,19 @@ async def _check_kafka(settings: "Settings") -> "list[Finding]":
     from monitor.app.doctor.finding import fault, ok
     from monitor.app.doctor.kafka import check_kafka
     from monitor.app.doctor.state import check_state
-    from monitor.cli.shared.errors import USAGE, stop
-    from monitor.cli.shared.kafka import kafka_settings, silence_kafka
-    from monitor.logs.kafka_settings import split_url
+    from monitor.cli.shared.kafka import broker_settings, silence_kafka
 
     if settings.broker_url is None:
         return [ok("Kafka", "not checked: broker_url is not set, the log is a file")]
     silence_kafka()
-    url = settings.broker_url if "://" in settings.broker_url else f"kafka://{settings.broker_url}"
+    kafka, settings = broker_settings(settings)
     try:
-        addresses, topic = split_url(url)
-        kafka = kafka_settings(addresses, settings)
-        kafka.client_options()
-    except ValueError as error:
-        stop(f"--broker: {error}", USAGE)
+        options = kafka.client_options()
     except OSError as error:
         advice = "check the paths of kafka_ca_file, kafka_certificate_file and kafka_key_file"
         return [fault("TLS", str(error), advice)]
-    findings = await check_kafka(kafka.client_options(), topic or settings.topic, settings.verdict_topic)
+    findings = await check_kafka(options, settings.topic, settings.verdict_topic)
     if settings.redis_url is not None:
         redis_url = settings.redis_url.get_secret_value()
-        findings += await check_state(kafka, redis_url, topic or settings.topic, accept_gap=settings.accept_gap)
+        findings += await check_state(kafka, redis_url, settings.topic, accept_gap=settings.accept_gap)
     return findings

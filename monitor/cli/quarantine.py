@@ -71,27 +71,17 @@ def release(
     import asyncio
 
     from monitor.app.quarantine import release as append
-    from monitor.cli.shared.kafka import kafka_settings, silence_kafka
+    from monitor.cli.shared.kafka import broker_settings, silence_kafka
     from monitor.cli.shared.settings import read_settings
-    from monitor.logs.kafka_settings import split_url
     from monitor.publish.kafka_errors import BrokerError
     from schemas.text import shorten
 
     settings = read_settings(redis_url=redis_url, topic=topic, broker_url=broker)
-    if settings.broker_url is None:
-        stop("no broker is set; give --broker kafka://host:port (or RANKWATCH_BROKER_URL)", USAGE)
-    url = settings.broker_url if "://" in settings.broker_url else f"kafka://{settings.broker_url}"
-    try:
-        addresses, url_topic = split_url(url)
-    except ValueError as error:
-        stop(f"--broker: {error}", USAGE)
-    if url_topic:
-        settings = settings.model_copy(update={"topic": url_topic})
+    kafka, settings = broker_settings(settings)
     suspect = next((entry for _, entry in _entries(settings) if entry.benchmark == benchmark), None)
     if suspect is None:
         stop(f"{shorten(benchmark)} is not set aside; `rankwatch quarantine list` lists the benchmarks that are")
     silence_kafka()
-    kafka = kafka_settings(addresses, settings)
     try:
         sent = asyncio.run(append(kafka, settings.topic, suspect, replay=replay, seconds=settings.start_seconds))
     except BrokerError as error:

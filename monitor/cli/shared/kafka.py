@@ -3,13 +3,31 @@
 import logging
 
 from monitor.cli.shared.errors import USAGE, stop
-from monitor.logs.kafka_settings import KafkaSettings
+from monitor.logs.kafka_settings import KafkaSettings, split_url
 from monitor.settings import Settings
 
 
 def silence_kafka() -> None:
     """Hide the log of the Kafka client: it raises the same errors."""
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+
+
+def broker_settings(settings: Settings, advice: str = "") -> tuple[KafkaSettings, Settings]:
+    """Return how to reach the brokers of the settings, and the settings with the topic of the URL, if it names one.
+
+    Parameters
+    ----------
+    advice
+        What else than a broker may be given, as ``, or --server``.
+    """
+    if settings.broker_url is None:
+        stop(f"no broker is set; give --broker kafka://host:port (or RANKWATCH_BROKER_URL){advice}", USAGE)
+    url = settings.broker_url if "://" in settings.broker_url else f"kafka://{settings.broker_url}"
+    try:
+        addresses, topic = split_url(url)
+    except ValueError as error:
+        stop(f"--broker: {error}", USAGE)
+    return kafka_settings(addresses, settings), settings.model_copy(update={"topic": topic}) if topic else settings
 
 
 def kafka_settings(addresses: str, settings: Settings) -> KafkaSettings:

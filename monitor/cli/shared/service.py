@@ -21,23 +21,16 @@ Make = Callable[["Settings", "KafkaSettings"], "ServedProcess"]
 def run_service(make: Make, **flags: Any) -> None:  # noqa: ANN401 - the values of flags, None where one is not given
     """Run a process over Kafka and Redis until a signal or an error ends it."""
     end_at_once()
+    from monitor.cli.shared.kafka import broker_settings
     from monitor.cli.shared.process import log_json, run_to_end
     from monitor.cli.shared.settings import read_settings
-    from monitor.logs.kafka_settings import split_url
 
     given = settings = read_settings(**flags)
     log_json()
-    if settings.broker_url is None:
-        stop("no broker is set; give --broker kafka://host:port (or RANKWATCH_BROKER_URL)", USAGE)
+    kafka, settings = broker_settings(settings)
     if settings.redis_url is None:
         stop("no Redis is set; give --redis-url redis://host:port (or RANKWATCH_REDIS_URL)", USAGE)
-    try:
-        addresses, url_topic = split_url(settings.broker_url)
-    except ValueError as error:
-        stop(f"--broker: {error}", USAGE)
-    if url_topic:
-        settings = settings.model_copy(update={"topic": url_topic})
-    run_to_end(_serve(make, settings, addresses, lambda service: _reload(service, given, flags)))
+    run_to_end(_serve(make, settings, kafka, lambda service: _reload(service, given, flags)))
 
 
 def _reload(service: "ServedProcess", given: "Settings", flags: dict[str, Any]) -> None:
@@ -64,19 +57,20 @@ def _reload(service: "ServedProcess", given: "Settings", flags: dict[str, Any]) 
     )
 
 
-async def _serve(make: Make, settings: "Settings", addresses: str, reload: "Callable[[ServedProcess], None]") -> None:
+async def _serve(
+    make: Make, settings: "Settings", kafka: "KafkaSettings", reload: "Callable[[ServedProcess], None]"
+) -> None:
     import asyncio
     import signal
     from contextlib import AsyncExitStack
 
     import structlog
 
-    from monitor.cli.shared.kafka import kafka_settings
     from monitor.cli.shared.stopping import Stopping
 
     stopping = Stopping(settings.drain_seconds)
     log = structlog.get_logger()
-    service = make(settings, kafka_settings(addresses, settings))
+    service = make(settings, kafka)
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload, service)
     try:
         async with AsyncExitStack() as stack:
@@ -88,6 +82,6 @@ async def _serve(make: Make, settings: "Settings", addresses: str, reload: "Call
             log.info("stopping")
     except TimeoutError:
         stop(
-            f"the brokers at {addresses} did not answer within {settings.start_seconds:g} s; check that they run and the address"
+            f"the brokers at {kafka.addresses} did not answer within {settings.start_seconds:g} s; check that they run and the address"
         )
     log.info("stopped")

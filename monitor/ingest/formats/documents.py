@@ -49,6 +49,24 @@ def read_bytes(path: Path) -> bytes:
     return bytes(data.removeprefix(BOM))
 
 
+def decode_as(data: bytes, kind: type[T]) -> T:
+    """Decode JSON, or what Python writes as such, which may hold NaN.
+
+    Raises
+    ------
+    msgspec.ValidationError
+        If it has other fields.
+    ValueError, RecursionError
+        If it is not JSON.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return msgspec.convert(json.loads(data, parse_int=_whole), kind)
+
+
 def decode_document(data: bytes, kind: type[T], tool: str) -> T:
     """Decode a document, or a line, as the fields of it that are read.
 
@@ -60,12 +78,7 @@ def decode_document(data: bytes, kind: type[T], tool: str) -> T:
         If it is not JSON.
     """
     try:
-        try:
-            return msgspec.json.decode(data, type=kind)
-        except msgspec.ValidationError:
-            raise
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return msgspec.convert(json.loads(data, parse_int=_whole), kind)  # Python writes NaN, which is not JSON
+        return decode_as(data, kind)
     except msgspec.ValidationError as error:
         place = _PLACE.search(str(error))
         problem = f"its field {shorten(place[1] or place[2])} is missing or wrong" if place else "it has another shape"

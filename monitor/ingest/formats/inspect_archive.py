@@ -1,6 +1,5 @@
 """Decode logs of Inspect: ``.json`` documents, and ``.eval`` archives of a header, summaries and samples."""
 
-import json
 import re
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -9,6 +8,7 @@ import msgspec
 
 from monitor.ingest.files.event_lines import Broken, Refusal
 from monitor.ingest.files.zip_archive import Archive
+from monitor.ingest.formats.documents import decode_as
 from schemas.events import MAX_INDEX
 from schemas.text import shorten
 
@@ -158,12 +158,7 @@ def _add(samples: dict[tuple[str, int], Sample], new: list[Sample]) -> None:
 
 def _decode(data: bytes, kind: Any, what: str = "an entry of the archive") -> Any:  # noqa: ANN401 - an instance of `kind`
     try:
-        try:
-            return msgspec.json.decode(data, type=kind)
-        except msgspec.ValidationError:
-            raise
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return msgspec.convert(json.loads(data), kind)  # Inspect writes NaN, which is not JSON
+        return decode_as(data, kind)
     except msgspec.ValidationError as error:
         if data.lstrip().startswith(b"["):
             reason = f"{what} is an array and no Inspect log; write events one a line, in a file .jsonl (jq -c '.[]')"

@@ -23,11 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
-from monitor.ingest.files.event_lines import Broken, Refusal
+from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.files.paths import show
 from monitor.ingest.formats.choices import FIELDS, ChoiceError
 from monitor.ingest.formats.documents import decode_document, read_bytes
 from monitor.ingest.formats.log_file import LogFile
+from monitor.ingest.formats.parquet import open_table
 from monitor.ingest.formats.results import Entry, Result, Tool
 from schemas.decode import Fault
 from schemas.lenient import read_index, read_name, read_score
@@ -273,7 +274,8 @@ def read_rows(path: Path) -> list[Any]:
     """Return a document, the rows of a table as one array, or the records of JSON lines as one."""
     name = path.name.lower()
     if name.endswith(".parquet"):
-        return [_parquet(path)]
+        with open_table(path) as table:
+            return [table.read().to_pylist()]
     data = read_bytes(path)
     if name.endswith(_TABLES):
         try:
@@ -285,21 +287,6 @@ def read_rows(path: Path) -> list[Any]:
     if name.endswith(_LINES):
         return [[decode_document(line, object, _NAME) for line in data.splitlines() if line.strip()]]
     return [decode_document(data, object, _NAME)]
-
-
-def _parquet(path: Path) -> list[Any]:
-    try:
-        from pyarrow import ArrowException  # noqa: PLC0415 - optional, and slow to import
-        from pyarrow.parquet import read_table  # noqa: PLC0415
-    except ImportError as error:
-        raise Refusal(
-            "file", "a Parquet table", "a Parquet table needs pyarrow; install rankwatch[parquet], or pyarrow"
-        ) from error
-    try:
-        rows: list[Any] = read_table(path).to_pylist()
-    except (ArrowException, OSError, ValueError) as error:
-        raise Broken("the Parquet table is cut off or damaged") from error
-    return rows
 
 
 def _records(mapping: FileMap, root: object) -> Iterator[Node]:

@@ -1,7 +1,8 @@
 """Parquet tables, read with pyarrow."""
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from monitor.ingest.files.event_lines import Broken, EventLineWriter, Refusal
@@ -41,7 +42,17 @@ def _read_lighteval(file: "ParquetFile", log: LogFile) -> Iterator[bytes]:
     yield from write_results(lighteval.TOOL, log, lighteval.results(log, rows))
 
 
-def _read(log: LogFile) -> Iterator[bytes]:
+@contextmanager
+def open_table(path: Path) -> Iterator["ParquetFile"]:
+    """Open a Parquet file.
+
+    Raises
+    ------
+    Refusal
+        If pyarrow is not installed.
+    Broken
+        If the file cannot be read, now or while it is open.
+    """
     try:
         from pyarrow import ArrowException  # noqa: PLC0415 - optional, and slow to import
         from pyarrow.parquet import ParquetFile  # noqa: PLC0415
@@ -50,21 +61,26 @@ def _read(log: LogFile) -> Iterator[bytes]:
             "file", "a Parquet table", "a Parquet table needs pyarrow; install rankwatch[parquet], or pyarrow"
         ) from error
     try:
-        with ParquetFile(log.path) as file:
-            if set(file.schema_arrow.names) >= lighteval.COLUMNS:
-                yield from _read_lighteval(file, log)
-                return
-            try:
-                columns = _columns(file, log)
-            except ColumnError as missing:
-                raise Refusal("columns", "a table", str(missing)) from missing
-            log.notices(columns.description)
-            log.note_unused("a table", *columns.choices_used)
-            writer, number = EventLineWriter(), 0
-            for batch in file.iter_batches(_BATCH_ROWS, columns=columns.names):
-                for row in batch.to_pylist():
-                    number += 1
-                    for event in columns.events(row):
-                        yield writer.reject(event, number) if isinstance(event, Fault) else writer.event(event, number)
+        with ParquetFile(path) as file:
+            yield file
     except (ArrowException, OSError, ValueError, OverflowError) as error:  # ValueError: text that is not UTF-8
         raise Broken("the Parquet table is cut off or damaged") from error
+
+
+def _read(log: LogFile) -> Iterator[bytes]:
+    with open_table(log.path) as file:
+        if set(file.schema_arrow.names) >= lighteval.COLUMNS:
+            yield from _read_lighteval(file, log)
+            return
+        try:
+            columns = _columns(file, log)
+        except ColumnError as missing:
+            raise Refusal("columns", "a table", str(missing)) from missing
+        log.notices(columns.description)
+        log.note_unused("a table", *columns.choices_used)
+        writer, number = EventLineWriter(), 0
+        for batch in file.iter_batches(_BATCH_ROWS, columns=columns.names):
+            for row in batch.to_pylist():
+                number += 1
+                for event in columns.events(row):
+                    yield writer.reject(event, number) if isinstance(event, Fault) else writer.event(event, number)

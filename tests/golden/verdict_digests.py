@@ -14,7 +14,6 @@ import gzip
 import hashlib
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -30,6 +29,7 @@ from monitor.engine.state.delta import Delta
 from monitor.store.layout import Keys
 from monitor.store.script_call import commit_call
 from monitor.store.seal import FIELD, PartitionSeal
+from schemas.changes import VerdictChange
 from schemas.verdict_changes import VerdictChanges
 from tests.memory_store import MemoryStore
 
@@ -40,38 +40,30 @@ DIGITS = 9
 
 def _plain(value):
     if isinstance(value, float):
-        return f"{value:.{DIGITS}g}"
+        return float(f"{value:.{DIGITS}g}")
     if isinstance(value, dict):
-        return {key: _plain(x) for key, x in value.items() if key != "sentence"}
+        return {key: _plain(x) for key, x in value.items()}
     return value
 
 
-_FLOAT = re.compile(rb"-?\d+\.\d+(?:e-?\d+)?")
+def _comparable_change(change: VerdictChange) -> VerdictChange:
+    return VerdictChange.model_validate(_plain(change.model_dump()) | {"sentence": ""})
 
 
 def _comparable(delta: Delta) -> Delta:
-    """Return a delta whose verdict changes have no sentence (its length is part of the stored bytes) and whose peaks have few digits.
+    """Return a delta whose verdict changes have no sentence and few digits (their length is part of the stored bytes), as its peaks.
 
     It has no entries of the quarantine, which no verdict rests on until a benchmark is set aside.
     """
     benchmarks = [
         replace(
             benchmark,
-            changes=VerdictChanges(
-                {field: change.model_copy(update={"sentence": ""}) for field, change in benchmark.changes.items()}
-            ),
-            peaks=benchmark.peaks
-            and (benchmark.peaks[0], np.array([float(_plain(x)) for x in benchmark.peaks[1].tolist()])),
+            changes=VerdictChanges({field: _comparable_change(change) for field, change in benchmark.changes.items()}),
+            peaks=benchmark.peaks and (benchmark.peaks[0], np.array([_plain(x) for x in benchmark.peaks[1].tolist()])),
         )
         for benchmark in delta.benchmarks
     ]
     return replace(delta, benchmarks=benchmarks, suspects={}, quarantine=False)
-
-
-def _bytes(argument: bytes | str | int) -> bytes:
-    """Return an argument of the store's script, the floats of verdict changes with few digits."""
-    raw = argument if isinstance(argument, bytes) else str(argument).encode()
-    return _FLOAT.sub(lambda number: _plain(float(number[0])).encode(), raw) if b'"sentence"' in raw else raw
 
 
 def digest(records: list[bytes], chunk: int = 500) -> dict[str, object]:
@@ -89,7 +81,7 @@ def digest(records: list[bytes], chunk: int = 500) -> dict[str, object]:
         for before, argument in pairwise(["", *commands]):
             # The digests of the store are of every digit.
             if before != FIELD:
-                hashed.update(_bytes(argument))
+                hashed.update(argument if isinstance(argument, bytes) else str(argument).encode())
     changes = 0
     for name, benchmark in sorted(partition.benchmarks.items()):
         state = [name, benchmark.counters, benchmark.suspicion is not None]
@@ -98,7 +90,7 @@ def digest(records: list[bytes], chunk: int = 500) -> dict[str, object]:
         hashed.update(json.dumps(state).encode())
         for field, change in benchmark.changes.items():
             changes += 1
-            hashed.update(json.dumps([field, _plain(change.model_dump())]).encode())
+            hashed.update(json.dumps([field, _comparable_change(change).model_dump()]).encode())
     return {"changes": changes, "digest": hashed.hexdigest()[:32]}
 
 

@@ -12,6 +12,7 @@ from monitor.cli.doctor import doctor
 from monitor.cli.export import export
 from monitor.cli.gate import gate
 from monitor.cli.map import map_file
+from monitor.cli.next import next_
 from monitor.cli.notify import notify
 from monitor.cli.order import order
 from monitor.cli.plan import plan
@@ -29,7 +30,7 @@ from monitor.cli.watch import watch
 
 PANELS: Final[dict[str, dict[str, Any]]] = {
     "Start here": {"demo": demo, "report": report, "watch": watch, "gate": gate, "export": export},
-    "Plan": {"plan": plan, "order": order},
+    "Plan": {"plan": plan, "order": order, "next": next_},
     "Read": {"map": map_file},
     "Serve": {
         "run": run,

@@ -32,6 +32,7 @@ def fold_files(
     epochs: Epochs | None = None,
     inherit: bool = False,
     declare_all: bool = True,
+    part: bool = False,
     open_file: OpenStream = open_stream,
     on_rejected: Callable[[RejectedLine], None],
     on_progress: Callable[[int, int], None] | None = None,
@@ -49,6 +50,8 @@ def fold_files(
         Gives events an epoch where they carry none.
     inherit : bool
         Whether runs of a newer epoch inherit the scores that they do not replace.
+    part : bool
+        Whether more results may come: then the end of the files ends no run.
     limit : RejectLimit
     open_file : callable
         Opens a file as a stream of events.
@@ -99,6 +102,8 @@ def fold_files(
     if inherit:
         whole = {name: each for name, each in partition.benchmarks.items() if name not in incomplete}
         partition.fold_events([], [], [], partition.off + 1, ended=newer_runs(whole))
+    if part:
+        return partition
     partition.end_all_runs(incomplete)
     for name, benchmark in partition.benchmarks.items():
         benchmark.complete_files = name not in with_family and name not in incomplete

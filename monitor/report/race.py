@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from math import ceil
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
 from monitor.report.goal import GoalView, unscored_models
 from monitor.report.pair_table import PairTable
+from schemas.api import Next, NextRun
 from schemas.goals import Goal, parse_goal
 from schemas.report import GoalReport
 
@@ -26,33 +27,9 @@ FIRST_BLOCK: Final = 10
 GROWTH: Final = 50
 """Later blocks are this part of the items that every needed model has: a decision is seen at most so much late."""
 
-Step = Literal["run", "wait", "stop"]
-
 
 class NoRaceError(ValueError):
     """A benchmark cannot be raced; the message names the reason and what to do."""
-
-
-@dataclass(frozen=True)
-class ModelPlan:
-    """What a model does next.
-
-    Attributes
-    ----------
-    model : str
-    step : {"run", "wait", "stop"}
-        Run `items`; wait, since further results of others come first; or stop: no result of the model can change the answer any more,
-        for any models that join.
-    items_run : int
-        Scores and skips of the model.
-    items : list of str
-        In the order to run them.
-    """
-
-    model: str
-    step: Step
-    items_run: int
-    items: list[str]
 
 
 @dataclass(frozen=True)
@@ -168,19 +145,23 @@ class Race:
         done = closed & ~view.needed & ((view.outcome != "open") | ~self._active)
         return np.asarray((state.place == -1) | done, bool)
 
-    def plan(self) -> list[ModelPlan]:
+    def plan(self) -> list[NextRun]:
         """Return what each model does next, by rank."""
         view, over = self.view, self.over
         run = self._active & (self._reached < self.target) & (not over)
         return [
-            ModelPlan(
-                model,
-                "run" if run[place] else "stop" if self._out[place] else "wait",
-                self._items_run(place),
-                self._items(place) if run[place] else [],
+            NextRun(
+                model=model,
+                step="run" if run[place] else "stop" if self._out[place] else "wait",
+                items_run=self._items_run(place),
+                items=self._items(place) if run[place] else [],
             )
             for place, model in enumerate(view.models)
         ]
+
+    def report(self) -> Next:
+        """Report the goal and what each model does next."""
+        return Next(benchmark=self._benchmark.name, goal=self.goal, over=self.over, models=self.plan())
 
     def _items_run(self, place: int) -> int:
         k = int(self._contestants[place])

@@ -5,6 +5,7 @@ import gzip
 import http.client
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from email.message import Message
 from http import HTTPStatus
 from itertools import chain, groupby
 from typing import Final
@@ -195,9 +196,18 @@ def _detail(answer: bytes) -> str:
 
 
 def call(
-    url: str, token: str | None, method: str, path: str, body: object = None, *, what: str
-) -> tuple[bytes, http.client.HTTPMessage]:
+    url: str,
+    token: str | None,
+    method: str,
+    path: str,
+    body: object = None,
+    *,
+    what: str,
+    known: str | None = None,
+) -> tuple[bytes, Message]:
     """Ask a server for something below ``/api/v1``, `what` in the words of an error; return the answer and its headers.
+
+    The answer is empty if it is still the one whose ``ETag`` is `known`.
 
     Raises
     ------
@@ -205,6 +215,8 @@ def call(
         If the server does not answer, or answers with an error.
     """
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    if known is not None:
+        headers["If-None-Match"] = known
     data = None
     if body is not None:
         headers["Content-Type"] = "application/json"
@@ -214,6 +226,8 @@ def call(
         with urlopen(request, timeout=_TIMEOUT_SECONDS) as response:  # noqa: S310 - checked
             return response.read(), response.headers
     except HTTPError as error:
+        if error.code == HTTPStatus.NOT_MODIFIED:
+            return b"", error.headers
         remedy = _REMEDIES.get(error.code, "") if error.code != HTTPStatus.NOT_FOUND else ""
         raise DeliveryError(f"{url}: {what}: {_detail(error.read())}{remedy}") from error
     except (OSError, http.client.HTTPException) as error:

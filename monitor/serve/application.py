@@ -114,7 +114,7 @@ def make_application(
     web.include_router(page_routes(low_coverage))
     web.include_router(read_routes(readable))
     web.include_router(view_routes(readable, low_coverage))
-    web.include_router(run_routes(readable))
+    web.include_router(run_routes(readable, watcher))
     web.include_router(change_routes(readable, watcher))
     writes = intake or ReadOnlyIntake(), WriteRules(BodyReader(body_bytes), limits, audit)
     web.include_router(write_routes(reports, *writes))

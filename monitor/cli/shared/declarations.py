@@ -40,11 +40,19 @@ def make_declarations(options: DeclareOptions, paths: Sequence[str], *, live: st
     live : str, optional
         The command whose results may go on arriving: there a benchmark needs an item count. None: the files are complete.
     """
+    return Declarations(_tables(paths), parse_flags(options), live)
+
+
+def with_fields(fields: Fields, paths: Sequence[str], benchmark: str | None) -> "Declarations":
+    """Return what each rankwatch.toml next to `paths` declares, and fields of one benchmark, or of each; a fault ends the command."""
+    return Declarations(_tables(paths), Flags({field: {benchmark: value} for field, value in fields.items()}, {}))
+
+
+def _tables(paths: Sequence[str]) -> dict[str, Fields]:
     try:
-        tables = read_declared([place for path in paths if not is_remote(place := named_path(path)[1])])
+        return read_declared([place for path in paths if not is_remote(place := named_path(path)[1])])
     except DeclaredError as error:
         stop(str(error), USAGE)
-    return Declarations(tables, parse_flags(options), live)
 
 
 class Flags(NamedTuple):

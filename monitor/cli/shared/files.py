@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
-from monitor.cli.shared.declarations import make_declarations, similar_first
+from monitor.cli.shared.declarations import Declarations, make_declarations, similar_first
 from monitor.cli.shared.epochs import by_path
 from monitor.cli.shared.errors import USAGE, file_error, note, stop
 from monitor.cli.shared.options import DeclareOptions, LogOptions, ScoreOptions, given
@@ -30,7 +30,7 @@ def read_results(
     paths: Sequence[str],
     max_rejected: float,
     logs: ScoreOptions | None = None,
-    declared: DeclareOptions | None = None,
+    declared: DeclareOptions | Declarations | None = None,
     epoch: int | str | None = None,
     *,
     inherit: bool = False,
@@ -38,10 +38,12 @@ def read_results(
 ) -> Partition:
     """Fold the results in `paths` under what the flags, the files next to them and they themselves declare; an error ends the command.
 
-    With `part` they are known to be a part of a benchmark: nothing is printed about its published size.
+    With `part` they are known to be a part of a benchmark: their end ends no run, and nothing is printed about what is missing.
     """
     gc.disable()  # folding creates no cycles, and the process ends with the report
-    declarations = make_declarations(declared or DeclareOptions(), paths)
+    declarations = (
+        declared if isinstance(declared, Declarations) else make_declarations(declared or DeclareOptions(), paths)
+    )
     importer = make_importer(logs or LogOptions())
     files, epochs = find_files(importer, paths), None
     if epoch is not None:
@@ -59,6 +61,7 @@ def read_results(
                 open_file=importer.open,
                 on_rejected=rejected.print,
                 inherit=inherit,
+                part=part,
                 on_progress=None if update is None else lambda done, total: update(completed=done, total=total),
             )
     except TooManyRejected as error:
@@ -66,14 +69,15 @@ def read_results(
     except OSError as error:
         stop(file_error(error))
     rejected.print_rest()
-    if not any(benchmark.counters["events"] for benchmark in partition.benchmarks.values()):
+    begun = [part or benchmark.counters["events"] for benchmark in partition.benchmarks.values()]
+    if not any(begun):
         stop_without_results(files)
     declarations.stop_unused(partition.benchmarks)
     if texts := [*unmatched_choices(importer), *_unmatched_aliases(declarations.aliases, files, importer)]:
         stop("\nrankwatch: ".join(texts), USAGE)
     if not part:
         declarations.note_published(partition)
-    declarations.note_models(partition.benchmarks)
+        declarations.note_models(partition.benchmarks)
     return partition
 
 

@@ -1,18 +1,21 @@
 """Routes for an evaluation that runs: the committed order of its items, which of them run next, and whether a run may stop."""
 
+import asyncio
+from hashlib import sha256
 from typing import Annotated, Any, Final
 
 import numpy as np
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import PlainTextResponse
 
 from monitor.report.live_pairs import LivePairs
 from monitor.report.race import NoRaceError, Race
 from monitor.report.sentences import counted
 from monitor.serve.api.problems import ProblemError
-from monitor.serve.api.read_routes import Name, live_pairs, rank_of, unknown_benchmark
+from monitor.serve.api.read_routes import Name, json_response, live_pairs, rank_of, unknown_benchmark
+from monitor.serve.api.state_watcher import StateWatcher
 from monitor.serve.report_cache import ReportCache
-from schemas.api import EarlyStop, Next, NextRun, OpenPair
+from schemas.api import EarlyStop, Next, OpenPair
 from schemas.events import MAX_GOAL_LENGTH
 from schemas.goals import parse_goal
 from schemas.report import PairReport
@@ -24,8 +27,12 @@ MAX_BLOCK: Final = 1_000
 MAX_MODELS: Final = 1_000
 """Models without a score that a request may name."""
 
+MAX_WAIT: Final = 30.0
+"""Seconds for which an answer is held back, at most: proxies end a silent connection after a minute."""
+
 _NO_RACE: Final[dict[int | str, dict[str, Any]]] = {
-    409: {"description": "The benchmark has no goal, no list of items, or another order policy."}
+    304: {"description": "The answer is still the one of `If-None-Match`."},
+    409: {"description": "The benchmark has no goal, no list of items, or another order policy."},
 }
 
 Goal = Annotated[str | None, Query(max_length=MAX_GOAL_LENGTH, description="in place of the declared goal")]
@@ -36,11 +43,15 @@ Block = Annotated[
     int | None,
     Query(ge=1, le=MAX_BLOCK, description="items that a model may be ahead; default: 10, later 2 % of the items run"),
 ]
+Wait = Annotated[
+    float, Query(ge=0, le=MAX_WAIT, description="seconds to wait for another answer than the one of `If-None-Match`")
+]
+Known = Annotated[str | None, Header(max_length=200, description="the `ETag` of the last answer")]
 
 _CLOSED: Final = frozenset({"decided", "equivalent", "exhausted"})
 
 
-def run_routes(reports: ReportCache) -> APIRouter:
+def run_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
     """Make the routes for an evaluation that runs."""
     routes = APIRouter(prefix="/api/v1")
 
@@ -85,24 +96,41 @@ def run_routes(reports: ReportCache) -> APIRouter:
         indices = committed_order(spec.order.seed, ids).tolist()
         return PlainTextResponse("".join(f"{ids[index]}\n" for index in indices))
 
-    _add_next(routes, reports)
+    _add_next(routes, reports, watcher)
     return routes
 
 
-def _add_next(routes: APIRouter, reports: ReportCache) -> None:
-    @routes.get("/next", responses=_NO_RACE)
+def _add_next(routes: APIRouter, reports: ReportCache, watcher: StateWatcher) -> None:
+    @routes.get("/next", response_model=Next, responses=_NO_RACE)
     async def next_runs(
         benchmark: Name,
         goal: Goal = None,
         model: Models = None,
         block: Block = None,
-    ) -> Next:
+        wait: Wait = 0.0,
+        if_none_match: Known = None,
+    ) -> Response:
         """Report which models run next on which items until the goal is met, and which can no longer change the answer.
 
-        Poll it: run the items, post their scores, and ask again. The answer depends on the log alone. It needs the order policy
-        `committed`, or `completion` with a list of items: their verdicts stay valid wherever runs stop.
+        Run the items, post their scores, and ask again. The answer depends on the log alone. With `wait` and the `ETag` of the last answer
+        in `If-None-Match`, the next answer comes as soon as it is another one. The order policy has to be `committed`, or `completion` with
+        a list of items: their verdicts stay valid wherever runs stop.
         """
-        return await reports.read(lambda: _next(reports, benchmark, goal, model or [], block), [benchmark])
+        clock = asyncio.get_running_loop().time
+        end = clock() + wait
+        async with watcher.subscribe():
+            while True:
+                version = watcher.version
+                text = await reports.read(
+                    lambda: _next(reports, benchmark, goal, model or [], block).model_dump_json(), [benchmark]
+                )
+                tag = f'"{sha256(text.encode()).hexdigest()[:32]}"'
+                if tag != if_none_match or clock() >= end or watcher.stopped:
+                    break
+                await watcher.wait(version, end - clock())
+        answer = Response(status_code=304) if tag == if_none_match else json_response(text)
+        answer.headers["ETag"] = tag
+        return answer
 
 
 def _next(reports: ReportCache, benchmark: str, goal: str | None, expected: list[str], block: int | None) -> Next:
@@ -114,13 +142,9 @@ def _next(reports: ReportCache, benchmark: str, goal: str | None, expected: list
     except ValueError as error:
         raise ProblemError(422, f"goal: {error}.") from error
     try:
-        race = Race.of(live_pairs(reports, benchmark).table, asked, expected, block)
+        return Race.of(live_pairs(reports, benchmark).table, asked, expected, block).report()
     except NoRaceError as error:
         raise ProblemError(409, f"Benchmark {error}.") from error
-    runs = [
-        NextRun(model=each.model, step=each.step, items_run=each.items_run, items=each.items) for each in race.plan()
-    ]
-    return Next(benchmark=benchmark, goal=race.goal, over=race.over, models=runs)
 
 
 def _opponent(row: PairReport, model: str) -> str:

@@ -10,7 +10,7 @@ from monitor.serve.report_cache import ReportCache
 
 POLL_SECONDS: Final = 0.5
 
-_Seen = tuple[str, int, BoardEntry | None]
+_Seen = tuple[str, int, int, BoardEntry | None]
 
 
 class StateWatcher:
@@ -76,6 +76,6 @@ class StateWatcher:
 
     def _seen(self) -> list[_Seen]:
         return [
-            (name, benchmark.counters["events"], benchmark.board)
+            (name, benchmark.counters["events"], benchmark.revision, benchmark.board)
             for name, benchmark in self._reports.benchmarks().items()
         ]

@@ -1,6 +1,7 @@
 """What the API answers about the state, against the report and against plain Python."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote, urlencode
 
 import numpy as np
@@ -334,6 +335,22 @@ def test_the_next_runs_follow_the_order(server):
     assert runs["new"] == {"model": "new", "step": "run", "items_run": 0, "items": order[:20]}
     assert runs["a"]["items"] == [item for item in order[:20] if item not in scored]
     assert server.get(f"next?{query(goal='pair:a,b')}&model=new").json["models"][-1]["step"] == "stop"
+
+
+def test_the_next_runs_are_held_back_until_they_change(server):
+    server.hold(raced()[1])
+    first = server.get(f"next?{query()}")
+    known = {"if_none_match": first.headers["ETag"]}
+    assert server.get(f"next?{query()}", if_none_match='"another"').text == first.text
+    held = server.get(f"next?{query(wait=0.1)}", **known)
+    assert (held.status, held.text, held.headers["ETag"]) == (304, "", first.headers["ETag"])
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(server.get, f"next?{query(wait=30)}", **known)
+        missing = first.json["models"][0]["items"]
+        event = {"benchmark": NAME, "item_id": missing[0], "model": first.json["models"][0]["model"], "score": 1}
+        server.post([event])
+        assert missing[0] not in answer.result().json["models"][0]["items"]
+    assert server.get(f"next?{query(wait=31)}").status == 422
 
 
 @pytest.mark.parametrize(

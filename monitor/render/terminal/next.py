@@ -1,0 +1,41 @@
+"""What runs next, on a terminal."""
+
+from rich.text import Text
+
+from monitor.render.numbers import safe
+from monitor.render.terminal.layout import Column, output_console, shorten, table
+from schemas.api import Next, NextRun
+
+_ITEM_ROOM = 60  # cells for the first items of a block
+_NAME_ROOM = 40
+
+
+def print_next(answer: Next) -> None:
+    """Print the goal, what each model does next, and how much of a full run has been run."""
+    console, goal = output_console(), answer.goal
+    console.print(Text(f"{safe(answer.benchmark)}  {safe(goal.goal)}: {goal.state}. {safe(goal.reason)}"))
+    runs = answer.models
+    columns = [
+        Column("model", [Text(shorten(run.model, _NAME_ROOM)) for run in runs]),
+        Column("step", [Text(run.step) for run in runs]),
+        Column("scores", [Text(f"{run.items_run:,}") for run in runs], right=True),
+        Column("next items", [Text(_first_items(run)) for run in runs]),
+    ]
+    if runs:
+        console.print(table(columns))
+    if goal.items_full:
+        saved = f"; {100 * (goal.saved_ratio or 0):.1f} % saved" if answer.over else ""
+        console.print(Text(f"{goal.items_run:,} of {goal.items_full:,} scores run{saved}"))
+
+
+def _first_items(run: NextRun) -> str:
+    """List the first items of a block, and count the others."""
+    shown, room = [], _ITEM_ROOM
+    for item in run.items:
+        name = shorten(item, _ITEM_ROOM)
+        if len(name) + 1 > room:
+            break
+        shown.append(name)
+        room -= len(name) + 1
+    rest = len(run.items) - len(shown)
+    return " ".join(shown) + (f" and {rest:,} more" if rest else "")

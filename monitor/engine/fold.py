@@ -17,7 +17,7 @@ from monitor.engine.latch.base import Evidence, NewScores, Trajectory
 from monitor.engine.latch.binary import BinaryWalk
 from monitor.engine.latch.changes import announce, invalidate, supersede
 from monitor.engine.latch.close import close_latches, settle
-from monitor.engine.latch.committed import BettingWalk, CommittedWalk
+from monitor.engine.latch.committed import BettingWalk, CommittedWalk, RestingWalk
 from monitor.engine.latch.completion import CompletionEvidence
 from monitor.engine.latch.graded import GradedWalk
 from monitor.engine.latch.settled import certain_along, certain_steps, newly_certain
@@ -402,8 +402,9 @@ def _enter_items(
     committed = benchmark.committed
     touched = np.unique(item) if benchmark.spec.weights is not None else item[:0]
     certain = _enter_pairs(benchmark, piece, rows, events, touched, delta, can_decide=can_decide)
-    bets = None
+    bets: BettingWalk | RestingWalk | None = None
     if committed is not None:
+        bets = RestingWalk(benchmark, committed)
         advance = committed.advance(benchmark.item_keys, benchmark.item_codes(), (item, contestant, position))
         if advance is not None and can_decide:
             along = CommittedWalk(benchmark, committed, advance)

@@ -182,6 +182,29 @@ class BettingWalk:
         return steps
 
 
+class RestingWalk:
+    """The pairs of a committed order in a chunk that gives no evidence: they may still be latched by what others decide."""
+
+    def __init__(self, pairs: PairState, committed: Committed) -> None:
+        self._pairs, self._committed = pairs, committed
+
+    def near(self) -> Iterator[Peaks]:
+        """Yield nothing."""
+        yield from ()
+
+    def counts(self, pair: Index) -> Trajectory:
+        """Return the state of some pairs."""
+        n, b, c = (self._committed.sums[name][pair] for name in ("n", "b", "c"))
+        nothing = np.full(pair.size, -np.inf), np.zeros(pair.size, np.int64)
+        return Trajectory(pair, np.full(pair.size, BEFORE), n, b, c, b - c, self._pairs.missing(n), *nothing)
+
+    whole = counts
+
+    def exact(self, steps: Trajectory) -> Trajectory:
+        """Return steps unchanged."""
+        return steps
+
+
 def _may_reach(
     b: NDArray[np.int32],
     c_worst: NDArray[np.int32],

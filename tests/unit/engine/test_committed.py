@@ -228,3 +228,17 @@ def test_a_chart_follows_the_path_of_its_pair():
         path = pair_path(log.bench, a, b, POINTS)
         assert np.array_equal(chart.curve.n, [0, *path.n])
         assert np.array_equal(chart.curve.log_e, [0, *path.log_e])
+
+
+def test_a_pair_is_settled_by_others_that_become_certain_outside_their_prefixes():
+    """A chunk that moves no prefix may still lower the thresholds of pairs with evidence."""
+    log = FoldLog(SPEC | {"family": {"models": ["a", "b", "c"]}})
+    for k in range(45):
+        log.send(event(ORDER[k], "a", 1), event(ORDER[k], "b", int(k >= 5)))
+    (peak,) = log.bench.claims["settled"].peak[:1]
+    assert math.log(20) < abs(peak) < math.log(60)
+    assert not log.bench.claims["settled"].side[0]
+    log.send(*(event(ORDER[k], "c", 0) for k in range(1, 45)))  # without the first item c has no prefix
+    settled = {change.model_a + change.model_b: change for change in log.bench.changes.values()}
+    assert set(settled) == {"ab", "ac", "bc"}
+    assert (settled["ab"].after, settled["ab"].evidence.n) == ("a", 45)

@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from stats.forecast import anytime_decision_probability as anytime_decision_probability
     from stats.forecast import completion_decision_probability as completion_decision_probability
     from stats.goals import GoalState as GoalState
+    from stats.goals import goal_state as goal_state
     from stats.goals import pair_goal as pair_goal
     from stats.goals import rank_goal as rank_goal
     from stats.goals import ranking_goal as ranking_goal
@@ -146,6 +147,9 @@ if TYPE_CHECKING:
     from stats.power import items_for_power as items_for_power
     from stats.power import leader_power as leader_power
     from stats.power import wald_power as wald_power
+    from stats.racing import RaceResult as RaceResult
+    from stats.racing import RaceRules as RaceRules
+    from stats.racing import run_race as run_race
     from stats.ranks import rank_intervals as rank_intervals
     from stats.ranks import tie_groups as tie_groups
     from stats.resolution import inflation as inflation
@@ -315,7 +319,8 @@ _EXPORTS = {
     ),
     "pilot": ("PilotEffect",),
     "power": ("exact_power", "items_for_power", "leader_power", "wald_power"),
-    "goals": ("GoalState", "pair_goal", "rank_goal", "ranking_goal", "top_goal"),
+    "goals": ("GoalState", "goal_state", "pair_goal", "rank_goal", "ranking_goal", "top_goal"),
+    "racing": ("RaceResult", "RaceRules", "run_race"),
     "ranks": ("rank_intervals", "tie_groups"),
     "resolution": (
         "inflation",

@@ -5,6 +5,7 @@ Models are positions 0, ..., K - 1 of a ranking, best first. ``better[i, j]`` me
 1 - alpha (a family-wise procedure), so is every goal that rests on them.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -127,6 +128,30 @@ def rank_goal(better: npt.ArrayLike, model: int, width: int = 1, not_worse: npt.
     asked = np.zeros(wins.shape, bool)
     asked[model] = asked[:, model] = True
     return _state(wins, not_worse, order, asked, allowed=width - 1)
+
+
+def goal_state(
+    kind: str, size: int, models: Sequence[int], better: npt.ArrayLike, not_worse: npt.ArrayLike | None = None
+) -> GoalState:
+    """Return what is open of a goal.
+
+    Parameters
+    ----------
+    kind : {"ranking", "top", "pair", "model"}
+    size : int
+        Models of the set of ``top``; ranks that the range of ``model`` may hold.
+    models : sequence of int
+        The two models of ``pair``, the one of ``model``.
+    better, not_worse
+        See `top_goal`.
+    """
+    if kind == "ranking":
+        return ranking_goal(better, not_worse)
+    if kind == "top":
+        return top_goal(better, size, not_worse)
+    if kind == "pair":
+        return pair_goal(better, models[0], models[1], not_worse)
+    return rank_goal(better, models[0], size, not_worse)
 
 
 def _ordered(better: npt.ArrayLike) -> tuple[BoolArray, IntArray]:

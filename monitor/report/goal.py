@@ -15,15 +15,11 @@ from monitor.report.sentences import counted
 from monitor.report.standings import decisions_by_rank
 from schemas.goals import Goal, parse_goal
 from schemas.report import GoalReport
-from stats.curtailed import curtailed_log_p
-from stats.eprocess import log_e_value
-from stats.goals import GoalState, pair_goal, rank_goal, ranking_goal, top_goal
+from stats.goals import GoalState, goal_state
+from stats.racing import Counts, may_be_decided
 
 _NAMED: Final = 3
 """Models that a sentence names; of more, the number."""
-
-_LARGE_LEAD: Final = 6
-"""Leads of so many standard deviations are decided."""
 
 
 @dataclass(frozen=True)
@@ -78,14 +74,8 @@ class GoalView:
         return self._ask(self._not_worse(self.goal.margin, state.open))
 
     def _ask(self, not_worse: Flags | None) -> GoalState:
-        goal, places = self.goal, [self.models.index(model) for model in self.named]
-        if goal.kind == "ranking":
-            return ranking_goal(self.better, not_worse)
-        if goal.kind == "top":
-            return top_goal(self.better, goal.size, not_worse)
-        if goal.kind == "pair":
-            return pair_goal(self.better, places[0], places[1], not_worse)
-        return rank_goal(self.better, places[0], goal.size, not_worse)
+        places = [self.models.index(model) for model in self.named]
+        return goal_state(self.goal.kind, self.goal.size, places, self.better, not_worse)
 
     @cached_property
     def _held(self) -> str | None:
@@ -259,21 +249,12 @@ def _reachable(table: PairTable, at: Index, left: Index) -> Flags:
     """Return which pairs may be decided if every item that they may still share is won by one of the two."""
     if not table.benchmark.binary:
         return np.ones(at.size, bool)
-    limit = table.benchmark.limit
-    n, b, c, c_worst, b_best = (column[at] for column in table.evidence)
-    # ln e is about d^2 / 2m at a lead d in m discordant items: most pairs need no more than this.
-    may = left > np.abs(b - c) + _LARGE_LEAD * np.sqrt(n + left)
-    some = np.flatnonzero(~may)
-    b, c, c_worst, b_best, left = (x[some] for x in (b, c, c_worst, b_best, left))
+    lost = None
     if table.completes:
         assert table.counted_missing is not None
-        lost = table.counted_missing[at[some]] - left
-        best = np.maximum(-curtailed_log_p(b + left, c, lost)[0], -curtailed_log_p(b, c + left, lost)[1])
-    else:
-        mixture = table.benchmark.spec.mixture
-        best = np.maximum(log_e_value(b_best + left, c, mixture), log_e_value(b, c_worst + left, mixture))
-    may[some] = best >= limit
-    return np.asarray(may, bool)
+        lost = table.counted_missing[at] - left
+    counts = Counts(*(column[at] for column in table.evidence))
+    return may_be_decided(counts, left, table.benchmark.spec.alpha, table.benchmark.spec.mixture, lost)
 
 
 def _list(names: Sequence[str]) -> str:

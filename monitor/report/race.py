@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
-from math import ceil
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +18,7 @@ from monitor.report.pair_table import PairTable
 from schemas.api import Next, NextRun
 from schemas.goals import Goal, parse_goal
 from schemas.report import GoalReport
-
-FIRST_BLOCK: Final = 10
-"""Items of the first blocks."""
-
-GROWTH: Final = 50
-"""Later blocks are this part of the items that every needed model has: a decision is seen at most so much late."""
+from stats.racing import next_target
 
 
 class NoRaceError(ValueError):
@@ -128,7 +121,7 @@ class Race:
     def target(self) -> int:
         """Items up to which models run before the next look."""
         front = int(self._reached[self._active].min(initial=self._size))
-        return min(self._size, front + (self.block or max(FIRST_BLOCK, ceil(front / GROWTH))))
+        return next_target(front, self._size, self.block)
 
     @cached_property
     def _out(self) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from monitor.report import standings
 from monitor.report.build import benchmark_report
-from monitor.report.standings import transitive_closure
+from stats.transitivity import transitive_closure
 from tests.fold_log import FoldLog, packed
 
 

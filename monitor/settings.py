@@ -8,8 +8,16 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
-from pydantic import Field, SecretStr, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic import BeforeValidator, Field, SecretStr, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from schemas.suites import FORM, parse_suites, split_suites
 
 LOW_COVERAGE = 0.9
 LOG_NAME = "log.jsonl"
@@ -51,6 +59,26 @@ _OTHER_VARIABLES: Final = frozenset({"RANKWATCH_CONFIG", "RANKWATCH_URL", "RANKW
 
 _LINK: Final = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT_\d+_(TCP|UDP|SCTP)(_\w+)?$")
 _LINK_ADDRESS: Final = re.compile(r"(tcp|udp|sctp)://")
+
+
+Suites = dict[str, list[str]]
+"""The members of each suite, as `schemas.suites.parse_suites` takes them."""
+
+
+def _split_suites(value: Any) -> Any:  # noqa: ANN401 - any input
+    """Split suites in one line, as a variable has them; return a table unchanged. Both are checked."""
+    if not isinstance(value, str) and not _is_table(value):
+        raise ValueError("suites: use a table with a list of benchmarks for each suite")
+    suites = (
+        split_suites([each for each in map(str.strip, value.split(";")) if each]) if isinstance(value, str) else value
+    )
+    parse_suites(suites)
+    return suites
+
+
+def _is_table(value: Any) -> bool:  # noqa: ANN401 - any input
+    lists = value.values() if isinstance(value, dict) else (None,)
+    return all(isinstance(each, list) and all(isinstance(text, str) for text in each) for each in lists)
 
 
 class ConfigFileError(Exception):
@@ -196,6 +224,10 @@ class Settings(BaseSettings):
         "https://github.com/rankwatch/rankwatch/blob/main/docs/how-to/runbooks.md",
         description="address of the runbooks, for links in notifications",
     )
+    suites: Annotated[Suites, NoDecode, BeforeValidator(_split_suites)] = Field(
+        {},
+        description='benchmarks that `watch` and `serve` report together as one; in the file a table: overall = ["gsm8k", "arc:2~0.25"]',
+    )
     accept_gap: bool = Field(
         False,
         description="whether a worker continues where records were deleted before they were folded; benchmarks that may lack some are then "
@@ -248,6 +280,8 @@ def allowed_values(name: str) -> str:
     kind: Any = field.annotation
     if NoneType in get_args(kind):
         kind = get_args(kind)[0]
+    if get_origin(kind) is dict:
+        return f"{FORM}, several separated by semicolons, or a table of lists"
     if get_origin(kind) is Literal:
         *others, last = get_args(kind)
         return f"{', '.join(others)} or {last}"

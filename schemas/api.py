@@ -53,6 +53,7 @@ class BenchmarkSummary(_Answer):
     board: BoardReport | None = Field(
         description="what an operator has done with the board; null while it is as it began"
     )
+    members: list[str] | None = Field(description="of a suite, its benchmarks; null for a benchmark")
 
 
 class BoardSummary(_Answer):

@@ -168,11 +168,24 @@ class WeightsReport(StrictModel):
     places_differ: int = Field(description="ranks that another model has in the unweighted ranking")
 
 
+SuiteMemberState = Literal["counts", "archived", "absent", "battles"]
+
+
 class SuiteMember(StrictModel):
     """One benchmark of a suite."""
 
     benchmark: str
     weight: float = Field(description="share of the score; the weights add up to 1")
+    baseline: float = Field(
+        description="score x of the member that counts as 0: x counts as (x - baseline) / (1 - baseline); 0 if x counts unchanged"
+    )
+    state: SuiteMemberState = Field(
+        description="counts; archived: counts, and gets no new scores; absent: no such benchmark, or it is deleted; battles: it has no "
+        "scores. Without scores in it, no model is ranked"
+    )
+    weighted: bool = Field(
+        description="whether it declares weights of its own clusters: the suite takes the plain mean over its items"
+    )
     items: int = Field(description="item count of the member: declared, or the items it has")
     models: int = Field(description="models with a score in it")
     means: dict[str, float] = Field(description="mean score in it by model")
@@ -195,6 +208,7 @@ class SuiteReport(StrictModel):
         description="by model without a score in some member, these members: it is not ranked"
     )
     gaps: list[SuiteGap] = Field(description="neighbours in rank that share items of every member")
+    hides: bool = Field(description="whether a benchmark of the same name has events; the suite is shown in its place")
 
 
 class PairReport(StrictModel):

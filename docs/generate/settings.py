@@ -20,7 +20,7 @@ def _default(field: FieldInfo) -> str:
         return str(field.default).lower()
     if isinstance(field.default, (int, float)):
         return f"{field.default:,}" if isinstance(field.default, int) and field.default >= 1e6 else f"{field.default:g}"
-    return "none" if field.default is None else f"`{field.default}`"
+    return "none" if field.default is None or field.default == {} else f"`{field.default}`"
 
 
 def _meaning(name: str, field: FieldInfo) -> str:

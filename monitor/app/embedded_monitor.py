@@ -30,6 +30,7 @@ from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
 from schemas.changes import VerdictChange
+from schemas.suites import parse_suites
 
 log = structlog.get_logger()
 
@@ -63,7 +64,7 @@ class EmbeddedMonitor(MonitorProcess):
         serve: bool = True,
         declare: Declare | None = None,
     ) -> None:
-        super().__init__(settings)
+        super().__init__(settings, suites=parse_suites(settings.suites))
         self._on_change, self._serve, self._declare = on_change, serve, declare
         self._started = False
         self._valkey: EmbeddedValkey | None = None

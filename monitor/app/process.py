@@ -41,6 +41,7 @@ from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.state_reader import StateReader
 from schemas.packed import is_imported
+from schemas.suites import Suite
 
 _PROBE_SECONDS: Final = 2.0
 """How often the store and the brokers are probed."""
@@ -71,7 +72,9 @@ class ServedProcess:
     store: StateReader
     _access: AccessRules
 
-    def __init__(self, settings: Settings, *, shown: Callable[[str], bool] | None = None) -> None:
+    def __init__(
+        self, settings: Settings, *, shown: Callable[[str], bool] | None = None, suites: Sequence[Suite] = ()
+    ) -> None:
         self.settings = settings
         self._state = StateLock()
         """Held while the state of a partition changes."""
@@ -81,6 +84,7 @@ class ServedProcess:
             self._state,
             lambda: {folded.number: folded.committed for folded in self._folded()},
             shown,
+            suites,
         )
         self.web: WebServer | None = None
         self.process_metrics = ProcessMetrics()
@@ -212,8 +216,8 @@ class MonitorProcess(ServedProcess):
     _faust: FaustApp
     _notices: Notices | None = None
 
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
+    def __init__(self, settings: Settings, *, suites: Sequence[Suite] = ()) -> None:
+        super().__init__(settings, suites=suites)
         self.group = settings.group
         self.partitions: dict[int, PartitionWorker] = {}
         self._notifiers: list[Notifier] = []

@@ -53,10 +53,10 @@ def report(
     from monitor.cli.shared.epochs import parse_epoch
     from monitor.cli.shared.files import read_results
     from monitor.cli.shared.output import choose_output, print_report
-    from monitor.cli.shared.suites import parse_suites
+    from monitor.cli.shared.suites import suites_of_files
 
     output = choose_output(form, out, pairs, verbose=verbose, top=top, second_opinions=second_opinions)
     check_conflicts_file(conflicts)
     partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
     save_conflicts([partition], conflicts)
-    print_report([partition], output, parse_suites(suite, partition.benchmarks))
+    print_report([partition], output, suites_of_files(suite, partition.benchmarks))

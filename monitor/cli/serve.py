@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from monitor.cli.shared.options import HostOption, PortOption, TopicOption, option
+from monitor.cli.shared.options import HostOption, PortOption, SuiteOption, TopicOption, option
 from monitor.cli.shared.service import BrokerOption, RedisOption, run_service
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ def serve(
     benchmarks: Annotated[
         str | None, option("--benchmarks", "show only benchmarks whose names match, as in 'mmlu*'", metavar="GLOB")
     ] = None,
+    suite: SuiteOption = None,
     host: HostOption = None,
     port: PortOption = None,
 ) -> None:
@@ -34,4 +35,8 @@ def serve(
 
         return Reader(settings, kafka, benchmarks)
 
-    run_service(make, broker_url=broker, redis_url=redis_url, topic=topic, host=host, port=port)
+    from monitor.cli.shared.suites import suites_flag
+
+    run_service(
+        make, broker_url=broker, redis_url=redis_url, topic=topic, suites=suites_flag(suite), host=host, port=port
+    )

@@ -80,8 +80,6 @@ def watch(
     Example: rankwatch watch results/ --items 12032
     """
     if not once:
-        if suite:
-            stop("watch --suite: a suite is reported on complete results; add --once, or use rankwatch report", USAGE)
         end_at_once()
     elif not paths:
         stop("watch --once: give the files or folders to read", USAGE)
@@ -97,11 +95,14 @@ def watch(
     from monitor.cli.shared.output import choose_output
     from monitor.cli.shared.process import log_to_terminal, run_to_end
     from monitor.cli.shared.settings import read_settings
+    from monitor.cli.shared.suites import suites_flag
     from monitor.ingest.importer import show_argument
 
     output = choose_output(form, out, pairs, verbose=verbose, top=top)
     check_conflicts_file(conflicts)
-    settings = read_settings(data_dir=data_dir, host=host, port=port, max_rejected=max_rejected)
+    settings = read_settings(
+        data_dir=data_dir, host=host, port=port, max_rejected=max_rejected, suites=None if once else suites_flag(suite)
+    )
     directory = [] if data_dir is None else ["--data-dir", str(data_dir)]
     command = shlex.join(["rankwatch", "watch", *map(show_argument, paths or []), *directory])
     declare = make_declarations(declared, paths or [], live=command)
@@ -150,7 +151,7 @@ async def _read_once(
     from monitor.cli.shared.conflicts import save_conflicts
     from monitor.cli.shared.files import benchmarks_in, find_files, stop_without_results, unmatched_choices
     from monitor.cli.shared.output import print_report
-    from monitor.cli.shared.suites import parse_suites
+    from monitor.cli.shared.suites import suites_of_files
     from monitor.ingest.incomplete import incomplete_benchmarks
     from monitor.ingest.reject_limit import TooManyRejected
     from monitor.render.flags import with_flags
@@ -180,7 +181,8 @@ async def _read_once(
     for partition in partitions:
         partition.assume_ends(incomplete_benchmarks(tailer.incomplete, partition.benchmarks, files.importer.open))
     save_conflicts(partitions, conflicts)
-    print_report(partitions, output, parse_suites(suite, {name for each in partitions for name in each.benchmarks}))
+    benchmarks = {name: benchmark for each in partitions for name, benchmark in each.benchmarks.items()}
+    print_report(partitions, output, suites_of_files(suite, benchmarks))
     for partition in partitions:
         files.declare.note_models(partition.benchmarks)
         for name, benchmark in sorted(partition.benchmarks.items()):
@@ -233,7 +235,7 @@ def _print_summary(monitor: "EmbeddedMonitor") -> None:
         if all(len(benchmark.contestants) <= _SUMMARY_MODELS for benchmark in partition.benchmarks.values())
     ]
     if any(partition.benchmarks for partition in small):
-        print_table(report_views(small, pairs="adjacent", assert_complete=False))
+        print_table(report_views(small, pairs="adjacent", assert_complete=False, suites=monitor.reports.suites))
 
 
 async def _resume(files: _Files, monitor: "EmbeddedMonitor") -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from monitor.render import battles
 from monitor.report.sentences import counted
-from schemas.report import ASSERTED, FILES_COMPLETE, BenchmarkReport, GoalReport, ResultLine
+from schemas.report import ASSERTED, FILES_COMPLETE, BenchmarkReport, GoalReport, ResultLine, SuiteMember
 from schemas.sentences import ASSUMPTIONS, BATTLES
 
 NO_RESULTS: Final = "No results: no score was read."
@@ -142,8 +142,12 @@ def members(benchmark: BenchmarkReport) -> list[str]:
     suite = benchmark.suite
     if suite is None:
         return []
-    each = (f"{m.benchmark} ({counted(m.items, 'item')}, {counted(m.models, 'model')})" for m in suite.members)
-    texts = [f"Members: {', '.join(each)}."]
+    texts = [f"Members: {', '.join(map(_member, suite.members))}."]
+    normalised = [f"{m.baseline:g} in {m.benchmark}" for m in suite.members if m.baseline]
+    if normalised:
+        texts.append(f"Scores count above a baseline, as (x - baseline) / (1 - baseline): {', '.join(normalised)}.")
+    if suite.hides:
+        texts.append("A benchmark of the same name has events and is not shown; give the suite another name.")
     drivers = Counter(gap.driver for gap in suite.gaps if gap.driver is not None)
     if drivers:
         (first, most), *rest = drivers.most_common()
@@ -156,6 +160,19 @@ def members(benchmark: BenchmarkReport) -> list[str]:
         more = f" and {len(suite.lacking) - _NAMED:,} more" if len(suite.lacking) > _NAMED else ""
         texts.append(f"{counted(len(suite.lacking), 'model')} {verb} a member and so a rank here: {first}{more}.")
     return texts
+
+
+def _member(member: SuiteMember) -> str:
+    facts = [counted(member.items, "item"), counted(member.models, "model")]
+    if member.state == "absent":
+        facts = ["no events: no model is ranked"]
+    elif member.state == "battles":
+        facts = ["battles, which have no score: no model is ranked"]
+    elif member.state == "archived":
+        facts.append("archived")
+    if member.weighted:
+        facts.append("by the plain mean over its items, without its own weights")
+    return f"{member.benchmark} ({', '.join(facts)})"
 
 
 def cluster_warning(benchmark: BenchmarkReport) -> str | None:

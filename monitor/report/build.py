@@ -1,6 +1,6 @@
 """The report of a benchmark, built from its state."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,9 +20,10 @@ from monitor.report.pair_table import PairTable
 from monitor.report.result import result_report
 from monitor.report.sentences import order_reason, partial
 from monitor.report.standings import count_undecided, count_unresolved, model_reports, shared_means
-from monitor.report.suite import Suite, suite_benchmark, suite_report
+from monitor.report.suite import suite_benchmark, suite_report
 from monitor.report.weights import weights_report
 from schemas.report import BenchmarkReport, BoardReport, OrderReport, Report, Summary
+from schemas.suites import Suite
 
 Which = Literal["adjacent", "all"]
 
@@ -65,12 +66,21 @@ def report_views(
     """Report every suite, then every benchmark by name, with its table; see `build_report`."""
     benchmarks = {b.name: b for p in partitions for b in p.benchmarks.values()}
     for suite in suites:
-        table = PairTable.of(suite_benchmark(suite, benchmarks), assert_complete=assert_complete)
-        view = table_view(table, pairs)
-        members = suite_report(suite, benchmarks, table, np.flatnonzero(table.adjacent))
-        yield ReportView(view.report.model_copy(update={"suite": members}), table)
-    for _, benchmark in sorted(benchmarks.items()):
+        union = suite_benchmark(suite, benchmarks, assert_complete=assert_complete)
+        yield suite_view(suite, benchmarks, PairTable.of(union, assert_complete=assert_complete), pairs)
+    hidden = {suite.name for suite in suites}
+    for name, benchmark in sorted(benchmarks.items()):
+        if name in hidden:
+            continue
         yield report_view(benchmark, pairs=pairs, assert_complete=assert_complete)
+
+
+def suite_view(suite: Suite, benchmarks: Mapping[str, Benchmark], table: PairTable, pairs: Which) -> ReportView:
+    """Report the suite of a table, and its members; `benchmarks` are all there are, by name."""
+    view = table_view(table, pairs)
+    adjacent, hides = np.flatnonzero(table.adjacent), suite.name in benchmarks
+    members = suite_report(suite, benchmarks, table, adjacent, hides=hides)
+    return ReportView(view.report.model_copy(update={"suite": members}), table)
 
 
 def benchmark_report(

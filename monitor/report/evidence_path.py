@@ -15,7 +15,7 @@ from monitor.engine.state.pairs import Index, pair_index
 from monitor.report.item_means import described
 from monitor.report.pair_counts import Floats
 from monitor.report.pair_table import PairTable
-from monitor.report.weights import weighting_of
+from monitor.report.weights import WeightedScores, weighting_of
 from stats.completion_gap import completion_interval
 from stats.confidence import gap_interval
 from stats.eprocess import log_e_halves
@@ -85,9 +85,10 @@ def pair_path(benchmark: Benchmark, one: int, other: int, points: int) -> PairPa
         weighting = weighting_of(benchmark)
         if weighting is not None:
             d = weighting.weigh(d[None], along.items)[0]
-        gap = (1.0 if weighting is None else weighting.largest) * np.cumsum(d)[kept] / (SCORE_UNIT * n)
+        scale = 1.0 if weighting is None else WeightedScores(benchmark, weighting).item_scale
+        gap = scale * np.cumsum(d)[kept] / (SCORE_UNIT * n)
         e: tuple[Floats | None, Floats | None, Floats | None] = (None, None, None)
-        if benchmark.graded:
+        if benchmark.graded and benchmark.suite is None:  # the members follow one another, so their order is no path
             e = _graded_evidence(d / SCORE_UNIT, n)
         return PairPath(along.order, n, gap, e[0], e[1], e[2], None, None, -log(spec.alpha), family)
     b, c, c_worst, b_best = along.counts()

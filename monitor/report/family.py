@@ -90,7 +90,8 @@ def _letters(name: str) -> str:
 
 def outside_reason(table: PairTable, q: int, outside: dict[str, str | None]) -> str | None:
     """Return why a pair has no family-wise verdict, or None if it may get one; `outside` is `unlisted` of the benchmark."""
-    if not table.n[q] or np.isfinite(table.log_family_threshold[q]):
+    live_suite = table.benchmark.suite is not None and not table.asserted  # it has no family, which its status explains
+    if live_suite or not table.n[q] or np.isfinite(table.log_family_threshold[q]):
         return None
     family = table.benchmark.spec.family
     if not table.in_family[q]:

@@ -105,8 +105,10 @@ def _graded_completion(table: PairTable, at: Index, missing: Index, alpha: Float
     if at.size > MOST_PAIRS:
         return low, high
     x, scored = (np.ascontiguousarray(values.T) for values in table.scores)
-    weighting, scale = (
-        (None, 1.0) if table.weighted is None else (table.weighted.weighting, table.weighted.weighting.largest)
+    weighting, scale, most = (
+        (None, 1.0, 1.0)
+        if table.weighted is None
+        else (table.weighted.weighting, table.weighted.item_scale, table.weighted.gap_scale)
     )
     grid = np.arange(-_GRID, _GRID + 1) / _GRID
     step = max(1, _SLAB_CELLS // max(1, x.shape[1]))
@@ -130,7 +132,7 @@ def _graded_completion(table: PairTable, at: Index, missing: Index, alpha: Float
         none = np.zeros(difference.shape[0])
         low[some] = graded_completion_low(grid, counts + worst, none, alpha[some])
         high[some] = -graded_completion_low(-grid, counts + best, none, alpha[some])
-    return np.clip(scale * low, -1, 1), np.clip(scale * high, -1, 1)
+    return np.clip(scale * low, -most, most), np.clip(scale * high, -most, most)
 
 
 def _on_grid(difference: Floats, shared: Flags) -> Floats:
@@ -251,10 +253,11 @@ def graded_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
         return bounds
     x, scored = (np.ascontiguousarray(values.T) for values in table.scores)
     present = scored > 0
-    share, scale = np.ones(1), 1.0
+    share, scale, most = np.ones(1), 1.0, 1.0
     if table.weighted is not None:
         weighting = table.weighted.weighting
-        share, scale = weighting.unit[weighting.cluster] / SCORE_UNIT, weighting.largest
+        share = weighting.unit[weighting.cluster] / SCORE_UNIT
+        scale, most = table.weighted.item_scale, table.weighted.gap_scale
     step = max(1, _SLAB_CELLS // max(1, x.shape[1]))
     for start in range(0, at.size, step):
         rows = start + np.flatnonzero(shared[start : start + step])
@@ -266,7 +269,9 @@ def graded_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
             some = np.flatnonzero(alpha[rows] > 0)
             low[rows[some]], high[rows[some]] = _last_bounds(half[some], items[some], alpha[rows[some]])
     return (
-        [(np.maximum(scale * low, -1), np.minimum(scale * high, 1)) for low, high in bounds] if scale != 1 else bounds
+        [(np.maximum(scale * low, -most), np.minimum(scale * high, most)) for low, high in bounds]
+        if scale != 1
+        else bounds
     )
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Final
 
 import numpy as np
@@ -74,7 +74,7 @@ class PairCounts:
             return np.array(
                 sorted(
                     current.tolist(),
-                    key=lambda k: (-means[k] if means[k] >= 0 else 1.0, benchmark.contestants[k].model),
+                    key=lambda k: (-means[k] if isfinite(means[k]) else inf, benchmark.contestants[k].model),
                 ),
                 np.int64,
             )

@@ -128,7 +128,9 @@ class PairTable(PairCounts):
 
     @property
     def bets(self) -> bool:
-        """Whether there is an e-process: not for scores that turned out graded under a declaration of 0/1 scores."""
+        """Whether there is an e-process: not for scores that turned out graded under a declaration of 0/1 scores, nor for a live suite."""
+        if self.benchmark.suite is not None:
+            return self.asserted
         return self.benchmark.binary or self.benchmark.graded or self.asserted
 
     @property
@@ -385,7 +387,9 @@ class PairTable(PairCounts):
     def settled(self) -> Sides:
         """Who leads on all items of the benchmark: a (1), b (-1), neither (`TIE`), or open (0)."""
         benchmark = self.benchmark
-        if self.asserted:
+        if benchmark.suite is not None and not self.asserted and not benchmark.has_fixed_items:
+            return np.zeros(self.size, np.int8)
+        if self.asserted or benchmark.suite is not None:
             assert self.missing is not None
             if self.weighted is not None:
                 lead, (room, rounding) = self._graded[1], self.room

@@ -3,8 +3,7 @@
 Nothing of a suite is stored: it is computed from the states of its members, with the members as clusters that have weights.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -17,24 +16,18 @@ from monitor.engine.state.restore import restore_benchmark
 from monitor.report.item_means import described
 from monitor.report.pair_table import PairTable
 from schemas.events import Spec
-from schemas.report import SuiteGap, SuiteMember, SuiteReport
+from schemas.report import SuiteGap, SuiteMember, SuiteMemberState, SuiteReport
+from schemas.suites import Suite
 
 
-@dataclass(frozen=True)
-class Suite:
-    """The name of a suite, and the weight of each of its members."""
-
-    name: str
-    members: Mapping[str, float]
-
-
-def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark]) -> Benchmark:
+def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert_complete: bool) -> Benchmark:
     """Return the union of the members of a suite as a benchmark: models with a score in every member, by their newest epochs.
 
-    An item is named after its member. The size of a member is its declared item count, or the items it has.
+    An item is named after its member. A member that does not exist, or holds battles, has no items: then no model is ranked. The size of
+    a member is its declared item count, or the items it has if these are taken as complete; else the sizes are declared for all or unknown.
     """
-    members = {name: described(benchmarks[name]) for name in suite.members}
-    models = [model for model, lacks in _lacking(members).items() if not lacks]
+    members = _scored_members(suite, benchmarks)
+    models = [model for model, lacks in _lacking(suite, members).items() if not lacks]
     place = {model: k for k, model in enumerate(models)}
     table, rows = ScoreTable(), []
     codes = np.full((sum(len(each.item_keys) for each in members.values()), len(models)), ABSENT, np.int64)
@@ -48,18 +41,12 @@ def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark]) -> Benchm
         codes[start:stop, columns] = known[each.item_codes()[:, newest]]
         rows += [RowKey(f"{name}/{key.item}", 0, name) for key in each.item_keys]
         start = stop
-    sizes = {name: max(each.spec.items or 0, each.items, 1) for name, each in members.items()}
-    declared = {"clusters": sizes} if any(each.spec.items is not None for each in members.values()) else {}
-    alpha = min(each.spec.alpha for each in members.values())
-    spec = Spec.model_validate(
-        {"weights": dict(suite.members), "order": "none", "alpha": alpha, "scores": "graded", **declared}
-    )
     width = 1 if len(table) <= NARROW else 4
     stored = StoredBenchmark(
         key=benchmark_key(suite.name),
         name=suite.name,
         off=0,
-        spec=spec.model_dump_json(),
+        spec=_spec(suite, members, assert_complete=assert_complete).model_dump_json(),
         rows=rows,
         contestants=[Contestant(model, 0) for model in models],
         values=[0, SCORE_UNIT, *table.by_code[ZERO + 2 :].tolist()],
@@ -72,13 +59,42 @@ def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark]) -> Benchm
             for counter in ("events", "duplicates", "conflicts", "rejected")
         },
         pairs=None,
-        ended=list(range(len(models))),
-        gaps=[],
+        ended=[k for k, model in enumerate(models) if all(map(_has_ended(model), members.values()))],
+        gaps=list(dict.fromkeys(gap for each in members.values() for gap in each.gaps)),
     )
     benchmark = restore_benchmark(stored)
-    benchmark.complete_files = True
+    benchmark.suite = suite
+    benchmark.exceeded = any(each.exceeded for each in members.values())
+    benchmark.quarantine = next((each.quarantine for each in members.values() if each.quarantine is not None), None)
     benchmark.incomplete = next((each.incomplete for each in members.values() if each.incomplete), "")
     return benchmark
+
+
+def _scored_members(suite: Suite, benchmarks: Mapping[str, Benchmark]) -> dict[str, Benchmark]:
+    """Return the members that have scores, each as it is described."""
+    present = {name: benchmarks[name] for name in suite.members if name in benchmarks}
+    return {name: described(each) for name, each in present.items() if each.battles is None}
+
+
+def _spec(suite: Suite, members: Mapping[str, Benchmark], *, assert_complete: bool) -> Spec:
+    declared = [each.spec.items is not None for each in members.values()]
+    whole = len(members) == len(suite.members)
+    sizes = {name: _size(members.get(name)) for name in suite.members}
+    sized = any(declared) if assert_complete else whole and all(declared)
+    return Spec.model_validate(
+        {
+            "weights": suite.gap_weights,
+            "order": "none",
+            "alpha": min((each.spec.alpha for each in members.values()), default=Spec().alpha),
+            "scores": "graded",
+            **({"clusters": sizes} if sized else {}),
+        }
+    )
+
+
+def _size(member: Benchmark | None) -> int:
+    """Return the items of a member: those declared, those it has, or 1 where it has none."""
+    return 1 if member is None else max(member.spec.items or 0, member.items, 1)
 
 
 def _newest(member: Benchmark) -> Index:
@@ -88,42 +104,66 @@ def _newest(member: Benchmark) -> Index:
     return np.flatnonzero(member.current() & (member.scored[: len(member.contestants)] > 0))
 
 
-def _lacking(members: Mapping[str, Benchmark]) -> dict[str, list[str]]:
+def _has_ended(model: str) -> Callable[[Benchmark], bool]:
+    """Return whether the run of a model by its newest epoch has ended in a member."""
+    return lambda member: member.epoch_contestant_of[model, member.latest_epoch[model]] in member.ended
+
+
+def _lacking(suite: Suite, members: Mapping[str, Benchmark]) -> dict[str, list[str]]:
     """Return for every model, in the order of their first events, the members in which it has no score."""
-    scored = {name: [each.contestants[k].model for k in _newest(each).tolist()] for name, each in members.items()}
+    scored = {name: {each.contestants[k].model: None for k in _newest(each).tolist()} for name, each in members.items()}
     models = dict.fromkeys(model for names in scored.values() for model in names)
-    has = {name: set(names) for name, names in scored.items()}
-    return {model: [name for name in members if model not in has[name]] for model in models}
+    return {model: [name for name in suite.members if model not in scored.get(name, ())] for model in models}
 
 
-def suite_report(suite: Suite, benchmarks: Mapping[str, Benchmark], table: PairTable, at: Index) -> SuiteReport:
-    """Report the members of a suite, and what each adds to the gap of some pairs."""
+def suite_report(
+    suite: Suite, benchmarks: Mapping[str, Benchmark], table: PairTable, at: Index, *, hides: bool
+) -> SuiteReport:
+    """Report the members of a suite, and what each adds to the gap of some pairs; `hides`: as `SuiteReport` has it."""
     assert table.weighted is not None
     scores, names = table.weighted, [contestant.model for contestant in table.benchmark.contestants]
-    weighting = scores.weighting
-    n, s1, _ = scores.of_models
-    means = np.divide(s1, n, out=np.full(s1.shape, np.nan), where=n > 0)
-    members = [
-        SuiteMember(
-            benchmark=name,
-            weight=float(weighting.weight[k]),
-            items=int(weighting.size[k]),
-            models=_newest(benchmarks[name]).size,
-            means={names[m]: float(means[m, k]) for m in table.ranking.tolist() if n[m, k]},
-        )
-        for k, name in enumerate(weighting.names)
-    ]
-    every = _lacking({name: benchmarks[name] for name in suite.members})
-    lacking = {model: lacks for model, lacks in sorted(every.items()) if lacks}
-    parts = weighting.weight * scores.gaps_by_cluster(table.a[at], table.b[at])
+    members = _scored_members(suite, benchmarks)
+    lacking = {model: lacks for model, lacks in sorted(_lacking(suite, members).items()) if lacks}
+    parts = scores.gap_scale * scores.weighting.weight * scores.gaps_by_cluster(table.a[at], table.b[at])
     gaps = [
         SuiteGap(
             model_a=names[a],
             model_b=names[b],
-            parts=dict(zip(weighting.names, row, strict=True)),
-            driver=weighting.names[int(np.argmax(np.abs(row)))] if any(row) else None,
+            parts=dict(zip(scores.weighting.names, row, strict=True)),
+            driver=scores.weighting.names[int(np.argmax(np.abs(row)))] if any(row) else None,
         )
         for a, b, row in zip(table.a[at].tolist(), table.b[at].tolist(), parts.tolist(), strict=True)
         if np.isfinite(row).all()
     ]
-    return SuiteReport(members=members, lacking=lacking, gaps=gaps)
+    return SuiteReport(
+        members=[_member_report(suite, name, benchmarks.get(name), table) for name in suite.members],
+        lacking=lacking,
+        gaps=gaps,
+        hides=hides,
+    )
+
+
+def _member_report(suite: Suite, name: str, benchmark: Benchmark | None, table: PairTable) -> SuiteMember:
+    """Report one member, with the mean score in it of each ranked model."""
+    assert table.weighted is not None
+    names = [contestant.model for contestant in table.benchmark.contestants]
+    k, counts = table.weighted.weighting.names.index(name), suite.members[name]
+    n, s1, _ = table.weighted.of_models
+    state: SuiteMemberState = "counts"
+    if benchmark is None:
+        state = "absent"
+    elif benchmark.battles is not None:
+        state = "battles"
+    elif benchmark.board is not None and benchmark.board.state == "archived":
+        state = "archived"
+    scored = benchmark is not None and benchmark.battles is None
+    return SuiteMember(
+        benchmark=name,
+        weight=counts.weight / sum(each.weight for each in suite.members.values()),
+        baseline=counts.baseline,
+        state=state,
+        weighted=benchmark is not None and benchmark.spec.weights is not None,
+        items=_size(benchmark) if benchmark is not None and scored else 0,
+        models=_newest(described(benchmark)).size if benchmark is not None and scored else 0,
+        means={names[m]: float(s1[m, k] / n[m, k]) for m in table.ranking.tolist() if n[m, k]},
+    )

@@ -47,6 +47,27 @@ class WeightedScores:
     weighting: Weighting
 
     @cached_property
+    def baseline(self) -> float:
+        """Weighted mean of the baselines of a suite: the weighted mean x of scores counts as (x - baseline) / (1 - baseline); else 0.
+
+        The weights are those of the gaps, weight / (1 - baseline) of each member: both sides of the equation are then the same.
+        """
+        suite = self.benchmark.suite
+        if suite is None:
+            return 0.0
+        return float(self.weighting.weight @ [suite.members[name].baseline for name in self.weighting.names])
+
+    @property
+    def gap_scale(self) -> float:
+        """What a gap of 1 on every item counts."""
+        return 1 / (1 - self.baseline)
+
+    @property
+    def item_scale(self) -> float:
+        """What the mean of the differences that bet is multiplied by to give the gap."""
+        return self.weighting.largest * self.gap_scale
+
+    @cached_property
     def _values(self) -> Floats:
         """Scores in [0, 1], 0 where there is none, shape (items, contestants)."""
         return self.benchmark.item_values[self.benchmark.item_codes()] / SCORE_UNIT
@@ -79,12 +100,14 @@ class WeightedScores:
         """Return the weighted mean of scores from their numbers and sums by cluster, on the last axis; nan where a cluster has none."""
         with np.errstate(divide="ignore", invalid="ignore"):
             # Sums in different orders must not break a tie.
-            return np.asarray(np.round(((s1 / n) * self.weighting.weight).sum(axis=-1), 13))
+            raw = ((s1 / n) * self.weighting.weight).sum(axis=-1)
+            return np.asarray(np.round((raw - self.baseline) * self.gap_scale, 13))
 
     def interval(self, contestants: Index) -> tuple[Floats, Floats]:
         """Return the interval for the weighted mean of contestants, nan where there is none."""
         n, s1, s2 = (each[contestants] for each in self.of_models)
-        return weighted_mean_interval(n, s1, s2, self.weighting.weight, self.benchmark.spec.alpha)
+        low, high = weighted_mean_interval(n, s1, s2, self.weighting.weight, self.benchmark.spec.alpha)
+        return (low - self.baseline) * self.gap_scale, (high - self.baseline) * self.gap_scale
 
     def of_pairs(self, a: Index, b: Index) -> tuple[Stratified, Floats, Floats]:
         """Return the moments of the gap of pairs, and the weighted means of both models on their shared items."""
@@ -96,7 +119,9 @@ class WeightedScores:
             n[:, k], mean_a[:, k], mean_b[:, k] = shared[a, b], total[a, b], total[b, a]
             s2[:, k] = np.maximum(square[a, b] + square[b, a] - 2 * product[a, b], 0)
         s1 = mean_a - mean_b
-        return stratified_moments(n, s1, s2, self.weighting.weight), self.mean(n, mean_a), self.mean(n, mean_b)
+        gap, variance, degrees = stratified_moments(n, s1, s2, self.weighting.weight)
+        scaled = Stratified(gap * self.gap_scale, variance * self.gap_scale**2, degrees)
+        return scaled, self.mean(n, mean_a), self.mean(n, mean_b)
 
     def gaps_by_cluster(self, a: Index, b: Index) -> Floats:
         """Return the gap of pairs in each cluster, shape (pairs, clusters); nan where they share none of its items."""

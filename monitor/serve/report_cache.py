@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
+from operator import is_
 from threading import Lock
 from time import monotonic
 from typing import Any, Final, NamedTuple, Self, TypeVar
@@ -13,16 +14,18 @@ from monitor.background import in_background
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import pair_count, pair_members
-from monitor.report.build import Which, board_report, order_report, table_view
+from monitor.report.build import ReportView, Which, board_report, order_report, suite_view, table_view
 from monitor.report.live_pairs import LivePairs
 from monitor.report.metrics_view import MetricsView, metrics_view
 from monitor.report.news import BoardNews, PairNames, board_news
+from monitor.report.suite import suite_benchmark
 from monitor.report.tie_bands import TieBands, tie_bands
 from monitor.serve.log_position import note_older, note_position
 from monitor.state_lock import StateLock
 from monitor.store.commit_times import CommitTimes
 from schemas.api import BenchmarkSummary
 from schemas.report import BenchmarkReport, Report
+from schemas.suites import Suite
 
 _Result = TypeVar("_Result")
 
@@ -58,10 +61,10 @@ def _everything(_: str) -> bool:
 class _Kept(NamedTuple):
     """A result, the state it was computed from, and until when it is reused although the state has changed."""
 
-    benchmark: Benchmark
+    sources: tuple[Benchmark, ...]
     version: tuple[object, ...]
-    offset: tuple[int, int] | None
-    """The partition, and the offset up to which it was folded."""
+    offsets: Mapping[int, int]
+    """The offset up to which each partition was folded."""
     result: Any
     until: float
 
@@ -81,6 +84,8 @@ class ReportCache:
         Returns the offset up to which the store holds each partition, where the state may be ahead of it.
     shown : callable, optional
         Returns whether a benchmark is shown, by name; default: all are.
+    suites : sequence of Suite, optional
+        Reported from the state of their members, where these are; each is shown in place of a benchmark of its name.
     """
 
     def __init__(
@@ -90,15 +95,19 @@ class ReportCache:
         state: StateLock | None = None,
         committed: Callable[[], Mapping[int, int]] = dict,
         shown: Callable[[str], bool] | None = None,
+        suites: Sequence[Suite] = (),
     ) -> None:
         self._partitions, self._commit_times = partitions, commit_times
         self._committed, self._shown = committed, shown
+        self._suites = {suite.name: suite for suite in suites}
         self._state = state or StateLock()
         self._bookkeeping = Lock()
         """Held while the results below are looked up or dropped: a thread and the event loop may do so at once."""
         self._reports: dict[object, _Kept] = {}
         self._pairs: dict[object, _Kept] = {}
         self._metrics: dict[object, _Kept] = {}
+        self._unions: dict[object, _Kept] = {}
+        """The members of suites, as one benchmark each."""
         self.whole = self
         """The reports of every benchmark; the same object unless `readable_by` made this one."""
         self.may_read: Callable[[str], bool] = _everything
@@ -111,9 +120,9 @@ class ReportCache:
 
     async def read(self, work: Callable[[], _Result], names: Iterable[str] | None = None) -> _Result:
         """Run work that reads some benchmarks (None: all): at once if they are small, else in a thread while the state does not change."""
-        wanted = None if names is None else list(names)
-        benchmarks = self.benchmarks()
-        read = benchmarks.values() if wanted is None else [benchmarks[name] for name in wanted if name in benchmarks]
+        wanted = None if names is None else self._with_members(names := list(names))
+        every = self._every_benchmark()
+        read = [source for name in (self.names() if names is None else names) for source in self._among(every, name)]
         if sum(map(_cost, read)) > _QUICK_PAIRS:
             # The thread goes on where its request is cancelled, and the state must not change under it.
             return await asyncio.shield(asyncio.create_task(self._read_in_thread(work, wanted)))
@@ -157,6 +166,7 @@ class ReportCache:
             self._reports.clear()
             self._pairs.clear()
             self._metrics.clear()
+            self._unions.clear()
 
     def owns(self, name: str) -> bool:
         """Return whether a benchmark belongs to this worker, if it exists."""
@@ -166,56 +176,114 @@ class ReportCache:
         """Return the partition of this worker to which a benchmark belongs, or None."""
         return next((partition for partition in self._partitions() if partition.is_ours(name)), None)
 
+    @property
+    def suites(self) -> list[Suite]:
+        """The suites that are shown and may be read: a caller may read the suite, and every member."""
+        return [
+            suite
+            for suite in self._suites.values()
+            if (self._shown is None or self._shown(suite.name))
+            and all(map(self.may_read, (suite.name, *suite.members)))
+        ]
+
+    def names(self) -> list[str]:
+        """Return the names of everything that is reported: suites, then benchmarks, each by name."""
+        suites = sorted(suite.name for suite in self.suites)
+        return suites + sorted(name for name in self.benchmarks() if name not in self._suites)
+
     def benchmarks(self) -> dict[str, Benchmark]:
-        """Return the benchmarks that may be read, by name."""
+        """Return the benchmarks with a state of their own that may be read, by name."""
         shown = self._shown
-        benchmarks = {
-            name: benchmark
-            for partition in self._partitions()
-            for name, benchmark in partition.benchmarks.items()
-            if shown is None or shown(name)
-        }
+        benchmarks = self._every_benchmark()
+        if shown is not None:
+            benchmarks = {name: benchmark for name, benchmark in benchmarks.items() if shown(name)}
         if self.may_read is _everything:
             return benchmarks
         return {name: benchmark for name, benchmark in benchmarks.items() if self.may_read(name)}
 
+    def _every_benchmark(self) -> dict[str, Benchmark]:
+        return {name: benchmark for each in self._partitions() for name, benchmark in each.benchmarks.items()}
+
+    def _suite(self, name: str) -> Suite | None:
+        return next((suite for suite in self.suites if suite.name == name), None)
+
+    def _with_members(self, names: Iterable[str]) -> list[str]:
+        """Return names with each suite replaced by its members."""
+        return [each for name in names for each in (self._suites[name].members if name in self._suites else (name,))]
+
+    def _sources(self, name: str) -> tuple[Benchmark, ...]:
+        """Return the state from which something is reported: a benchmark, or the members of a suite that exist; empty if there is none."""
+        return self._among(self._every_benchmark(), name)
+
+    def _among(self, every: Mapping[str, Benchmark], name: str) -> tuple[Benchmark, ...]:
+        if name in self._suites:
+            members = () if self._suite(name) is None else self._suites[name].members
+            return tuple(every[member] for member in members if member in every)
+        found = every.get(name)
+        readable = found is not None and (self._shown is None or self._shown(name)) and self.may_read(name)
+        return (found,) if found is not None and readable else ()
+
+    def events(self) -> dict[str, int]:
+        """Return the number of events of everything that is reported; of a suite, those of its members."""
+        every = self._every_benchmark()
+        return {name: sum(each.counters["events"] for each in self._among(every, name)) for name in self.names()}
+
+    def find(self, name: str) -> Benchmark | None:
+        """Return a benchmark, or the union of the members of a suite; None if there is none. Use it while the state does not change."""
+        if name not in self._suites:
+            return self.benchmarks().get(name)
+        suite = self._suite(name)
+        if suite is None:
+            return None
+
+        def unite() -> Benchmark:
+            return suite_benchmark(suite, self._every_benchmark(), assert_complete=False)
+
+        return self._keep(self._unions, name, self._sources(name), unite, 0, _MAX_LIVE_PAIRS)
+
+    def _view(self, benchmark: Benchmark, pairs: Which) -> ReportView:
+        table = self._live_pairs(benchmark).table
+        if benchmark.suite is None:
+            return table_view(table, pairs)
+        return suite_view(benchmark.suite, self._every_benchmark(), table, pairs)
+
     def benchmark_report(self, name: str, pairs: Which = "adjacent") -> BenchmarkReport | None:
         """Return the report of a benchmark, or None if there is no such benchmark."""
-        benchmark = self.benchmarks().get(name)
-        if benchmark is None:
-            return None
-        return self._keep(
-            self._reports,
-            (name, pairs, benchmark.board),  # an archive is shown at once
-            benchmark,
-            lambda: table_view(self._live_pairs(benchmark).table, pairs).report,
-            _REPORT_COOLDOWN,
-            _MAX_REPORTS,
-        )
+        return self._reported(name, pairs, lambda benchmark: self._view(benchmark, pairs).report)
 
     def board(self, name: str, low_coverage: float) -> tuple[BenchmarkReport, TieBands] | None:
         """Return the report of a benchmark with its neighbours, and its ties, or None if there is no such benchmark."""
-        benchmark = self.benchmarks().get(name)
-        if benchmark is None:
+
+        def compute(benchmark: Benchmark) -> tuple[BenchmarkReport, TieBands]:
+            view = self._view(benchmark, "adjacent")
+            return view.report, tie_bands(view.table, low_coverage)
+
+        return self._reported(name, "board", compute)
+
+    def _reported(self, name: str, what: str, compute: Callable[[Benchmark], _Result]) -> _Result | None:
+        """Return what is computed of a benchmark, or None if there is no such benchmark; that of a large one may be slightly old."""
+        sources = self._sources(name)
+        if not sources and self.find(name) is None:
             return None
 
-        def compute() -> tuple[BenchmarkReport, TieBands]:
-            table = self._live_pairs(benchmark).table
-            return table_view(table, "adjacent").report, tie_bands(table, low_coverage)
+        def result() -> _Result:
+            benchmark = self.find(name)
+            assert benchmark is not None
+            return compute(benchmark)
 
-        return self._keep(
-            self._reports, (name, "board", benchmark.board), benchmark, compute, _REPORT_COOLDOWN, _MAX_REPORTS
-        )
+        boards = tuple(source.board for source in sources)  # an archive is shown at once
+        hides = name in self._suites and name in self._every_benchmark()
+        return self._keep(self._reports, (name, what, boards, hides), sources, result, _REPORT_COOLDOWN, _MAX_REPORTS)
 
     def report(self, pairs: Which = "adjacent") -> Report:
-        """Return the report of every benchmark, by name."""
-        reports = (self.benchmark_report(name, pairs) for name in sorted(self.benchmarks()))
+        """Return the report of every suite, then of every benchmark, by name."""
+        reports = (self.benchmark_report(name, pairs) for name in self.names())
         return Report(benchmarks=[report for report in reports if report is not None])
 
     def metrics_view(self, name: str) -> MetricsView:
         """Return the statistics for the metrics of a benchmark; those of a large one may be slightly old."""
         benchmark = self.benchmarks()[name]
-        return self._keep(self._metrics, name, benchmark, lambda: self._metrics_view(benchmark), COOLDOWN)
+        return self._keep(self._metrics, name, (benchmark,), lambda: self._metrics_view(benchmark), COOLDOWN)
 
     def _metrics_view(self, benchmark: Benchmark) -> MetricsView:
         return metrics_view(benchmark, table=self._live_pairs(benchmark).table)
@@ -227,63 +295,75 @@ class ReportCache:
 
     def live_pairs(self, name: str) -> LivePairs | None:
         """Return the current pairs of a benchmark, or None if there is no such benchmark."""
-        benchmark = self.benchmarks().get(name)
+        benchmark = self.find(name)
         if benchmark is None:
             return None
         return self._live_pairs(benchmark)
 
     def _live_pairs(self, benchmark: Benchmark) -> LivePairs:
         """Return the current pairs of a benchmark: one table, which reports and metrics share."""
+        key = benchmark.name, benchmark.suite is not None
         with self._bookkeeping:
-            for key in [key for key in self._pairs if key != benchmark.name]:
+            for other in [other for other in self._pairs if other != key]:
                 # A table of the largest benchmark takes some gigabytes, so it makes room for another one first.
-                if self._pairs[key].benchmark.pairs + benchmark.pairs > _MAX_PAIRS:
-                    del self._pairs[key]
-        return self._keep(self._pairs, benchmark.name, benchmark, lambda: LivePairs(benchmark), 0, _MAX_LIVE_PAIRS)
+                if self._pairs[other].result.benchmark.pairs + benchmark.pairs > _MAX_PAIRS:
+                    del self._pairs[other]
+        return self._keep(self._pairs, key, (benchmark,), lambda: LivePairs(benchmark), 0, _MAX_LIVE_PAIRS)
 
     def _keep(
         self,
         kept: dict[object, _Kept],
         key: object,
-        benchmark: Benchmark,
+        sources: tuple[Benchmark, ...],
         compute: Callable[[], _Result],
         cooldown: float,
         most: int | None = None,
     ) -> _Result:
         """Return a kept result, computed again if the state has changed; drop the results that were requested longest ago beyond `most`."""
-        version, start = _version(benchmark), monotonic()
+        version, start = tuple(map(_version, sources)), monotonic()
         with self._bookkeeping:
             entry = kept.pop(key, None)
         if (
             entry is None
-            or entry.benchmark is not benchmark
+            or not _same(entry.sources, sources)
             or (entry.version != version and (not cooldown or start >= entry.until))
         ):
             entry = None  # two tables of a large benchmark do not fit
             result = compute()
             end = monotonic()
             entry = _Kept(
-                benchmark,
+                sources,
                 version,
-                self._offset(benchmark),
+                self._offsets(sources),
                 result,
                 end + cooldown * max(0.0, end - start - QUICK_SECONDS),
             )
-        elif entry.version != version and entry.offset is not None:
-            note_older(*entry.offset)
+        elif entry.version != version:
+            for partition, offset in entry.offsets.items():
+                note_older(partition, offset)
         with self._bookkeeping:
             kept[key] = entry
             if most is not None and len(kept) > most:
                 del kept[next(iter(kept))]
         return entry.result  # type: ignore[no-any-return]
 
-    def _offset(self, benchmark: Benchmark) -> tuple[int, int] | None:
-        partition = self.partition_of(benchmark.name)
-        return None if partition is None else (partition.number, partition.off)
+    def _offsets(self, sources: Iterable[Benchmark]) -> dict[int, int]:
+        partitions = (self.partition_of(benchmark.name) for benchmark in sources if benchmark.suite is None)
+        return {partition.number: partition.off for partition in partitions if partition is not None}
 
     def summaries(self) -> list[BenchmarkSummary]:
-        """Return a summary of each benchmark, by name."""
-        return [_summary(benchmark) for _, benchmark in sorted(self.benchmarks().items())]
+        """Return a summary of each suite and benchmark, by name."""
+        benchmarks = self.benchmarks()
+        found = (
+            self._reported(name, "summary", _summary) if name in self._suites else _summary(benchmarks[name])
+            for name in self.names()
+        )
+        return [summary for summary in found if summary is not None]
+
+
+def _same(one: tuple[Benchmark, ...], other: tuple[Benchmark, ...]) -> bool:
+    """Return whether both hold the same benchmarks, as objects: one that was loaded again is another one."""
+    return len(one) == len(other) and all(map(is_, one, other))
 
 
 def _cost(benchmark: Benchmark) -> int:
@@ -308,6 +388,7 @@ def _summary(benchmark: Benchmark) -> BenchmarkSummary:
         rejected=benchmark.counters["rejected"],
         conflicts=benchmark.counters["conflicts"],
         board=board_report(benchmark),
+        members=list(benchmark.suite.members) if benchmark.suite is not None else None,
     )
 
 

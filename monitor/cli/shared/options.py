@@ -409,7 +409,8 @@ SuiteOption = Annotated[
     list[str] | None,
     option(
         "--suite",
-        "report benchmarks together as one, ranked by the mean of their scores; MEMBER:WEIGHT gives one another weight; repeatable",
+        "report benchmarks together as one, ranked by the mean of their scores; MEMBER:WEIGHT gives one another weight, MEMBER~BASELINE "
+        "counts a score x as (x - baseline) / (1 - baseline); repeatable",
         metavar="NAME=A,B,C",
     ),
 ]

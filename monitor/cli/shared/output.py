@@ -16,8 +16,8 @@ from monitor.engine.partition import Partition
 from monitor.ingest.files.paths import show
 from monitor.render.flags import named_flags, with_flags
 from monitor.report.build import build_report, report_views
-from monitor.report.suite import Suite
 from schemas.report import FILES_COMPLETE
+from schemas.suites import Suite
 from schemas.text import shorten
 
 _SUFFIXES: Final = {

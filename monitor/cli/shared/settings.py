@@ -68,6 +68,8 @@ def _describe(error: Mapping[str, Any], flags: Mapping[str, Any]) -> str:
         place = variable
     else:
         place = f"{file}: {name}"
+    if error["type"] == "value_error":
+        return f"{place}: {error['ctx']['error']}"  # a rule of `Settings` for this one
     annotation = Settings.model_fields[name].annotation
     secret = SecretStr in (annotation, *getattr(annotation, "__args__", ()))
     value = error["input"]

@@ -21,6 +21,7 @@ from monitor.engine.state.settling import Settling
 from monitor.engine.state.step_down import grown
 from schemas.events import Spec
 from schemas.sentences import too_many_items, too_many_of_cluster
+from schemas.suites import Suite
 from schemas.text import shorten
 from stats.order import item_places
 
@@ -63,6 +64,8 @@ class Benchmark(PairState):
         """Those of them whose end is not in the log: a report assumes it."""
         self.complete_files = False
         """Whether this was read from files that are complete, and no family was declared: all pairs found then share alpha."""
+        self.suite: Suite | None = None
+        """The suite of which this is the union of the members; such a benchmark is computed, and never stored."""
         self.incomplete = ""
         """Which of the files that a report has read breaks off; empty if none does."""
         self.gaps: list[Gap] = []

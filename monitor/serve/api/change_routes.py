@@ -34,7 +34,7 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
             raise ProblemError(
                 422, "benchmark: found nothing; changes of several partitions have no common order. Name a benchmark."
             )
-        if benchmark is not None and benchmark not in reports.benchmarks():
+        if benchmark is not None and benchmark not in reports.names():
             raise unknown_benchmark(benchmark)
         history = histories.pop(benchmark) if benchmark in histories else VerdictHistory(reports.whole, benchmark)
         histories[benchmark] = history
@@ -118,8 +118,7 @@ async def _server_sent_events(
 
 def _updates(reports: ReportCache, benchmark: str | None, seen: dict[str, int]) -> bytes:
     frames = []
-    for name, state in reports.benchmarks().items():
-        events = state.counters["events"]
+    for name, events in reports.events().items():
         if benchmark in {None, name} and seen.get(name) != events:
             seen[name] = events
             frames.append(_frame("update", Update(benchmark=name, events=events).model_dump_json()))

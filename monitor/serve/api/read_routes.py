@@ -61,6 +61,14 @@ def unknown_benchmark(name: str) -> ProblemError:
     )
 
 
+def found_benchmark(reports: ReportCache, name: str) -> Benchmark:
+    """Return a benchmark, or the union of the members of a suite, or raise the 404."""
+    benchmark = reports.find(name)
+    if benchmark is None:
+        raise unknown_benchmark(name)
+    return benchmark
+
+
 def live_pairs(reports: ReportCache, name: str) -> LivePairs:
     """Return the pairs of a benchmark, or raise the 404."""
     live = reports.live_pairs(name)
@@ -92,8 +100,12 @@ def _add_reports(routes: APIRouter, reports: ReportCache) -> None:
     @routes.get("/benchmarks", response_model=Report, responses=TOO_MANY_PAIRS)
     async def benchmarks(pairs: Which = "adjacent") -> Response:
         """Report every benchmark, in the structure of `rankwatch report --format json`."""
-        check_pairs(reports.benchmarks().values(), pairs)
-        return json_response(await reports.read(lambda: reports.report(pairs).model_dump_json()))
+
+        def report() -> str:
+            check_pairs(filter(None, map(reports.find, reports.names())), pairs)
+            return reports.report(pairs).model_dump_json()
+
+        return json_response(await reports.read(report))
 
     @routes.get("/benchmarks/{name:path}/conflicts")
     async def conflicts(
@@ -124,16 +136,11 @@ def _add_reports(routes: APIRouter, reports: ReportCache) -> None:
     @routes.get("/benchmarks/{name:path}", response_model=Report, responses=TOO_MANY_PAIRS)
     async def benchmark(name: str, pairs: Which = "adjacent") -> Response:
         """Report one benchmark, in the structure of `rankwatch report --format json`."""
-        state = reports.benchmarks().get(name)
-        if state is None:
-            raise unknown_benchmark(name)
-        check_pairs([state], pairs)
 
         def report() -> str:
+            check_pairs([found_benchmark(reports, name)], pairs)
             found = reports.benchmark_report(name, pairs)
-            if found is None:
-                raise unknown_benchmark(name)
-            return Report(benchmarks=[found]).model_dump_json()
+            return Report(benchmarks=[] if found is None else [found]).model_dump_json()
 
         return json_response(await reports.read(report, [name]))
 

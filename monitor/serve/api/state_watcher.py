@@ -10,11 +10,11 @@ from monitor.serve.report_cache import ReportCache
 
 POLL_SECONDS: Final = 0.5
 
-_Seen = tuple[str, int, int, BoardEntry | None]
+_Seen = tuple[str, int] | tuple[str, int, BoardEntry | None]
 
 
 class StateWatcher:
-    """Polls the event counts and the boards of the benchmarks while anything subscribes.
+    """Polls the event counts of what is reported, and the boards of the benchmarks, while anything subscribes.
 
     Attributes
     ----------
@@ -75,7 +75,6 @@ class StateWatcher:
                 self._wake()
 
     def _seen(self) -> list[_Seen]:
-        return [
-            (name, benchmark.counters["events"], benchmark.revision, benchmark.board)
-            for name, benchmark in self._reports.benchmarks().items()
-        ]
+        benchmarks = self._reports.benchmarks().items()
+        own = ((name, benchmark.revision, benchmark.board) for name, benchmark in benchmarks)
+        return [*self._reports.events().items(), *own]

@@ -14,6 +14,7 @@ from monitor.serve.api.read_routes import (
     Cursor,
     Name,
     check_pairs,
+    found_benchmark,
     json_response,
     live_pairs,
     unknown_benchmark,
@@ -29,12 +30,9 @@ def view_routes(reports: ReportCache, low_coverage: float) -> APIRouter:
     @routes.get("/board", response_model=Board, responses=TOO_MANY_PAIRS)
     async def board(benchmark: Name) -> Response:
         """Report one benchmark with its neighbours in rank, and its ties by the family-wise decisions."""
-        state = reports.benchmarks().get(benchmark)
-        if state is None:
-            raise unknown_benchmark(benchmark)
-        check_pairs([state], "adjacent")
 
         def report() -> str:
+            check_pairs([found_benchmark(reports, benchmark)], "adjacent")
             found = reports.board(benchmark, low_coverage)
             if found is None:
                 raise unknown_benchmark(benchmark)

@@ -11,7 +11,16 @@ PAIR: Final = ("benchmark", "model_a", "model_b")
 PAIR_PROCEDURE: Final = (*PAIR, "procedure")
 MODEL: Final = ("benchmark", "model")
 PARTITION: Final = ("partition",)
-_COUNTED_BY: Final = {PAIR: "followed pairs", MODEL: "shown models", BENCHMARK: "benchmarks", PARTITION: "partitions"}
+SUITE: Final = ("suite",)
+SUITE_MODEL: Final = ("suite", "model")
+_COUNTED_BY: Final = {
+    PAIR: "followed pairs",
+    MODEL: "shown models",
+    BENCHMARK: "benchmarks",
+    PARTITION: "partitions",
+    SUITE_MODEL: "shown models of suites",
+    SUITE: "suites",
+}
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _RECORDS: Final = (1, 10, 100, 500, 1000, 2000, 5000, 10000)
 
@@ -159,6 +168,37 @@ MODEL_MEAN_HIGH = _gauge("rankwatch_model_mean_high_ratio", MODEL, "Upper end of
 MODEL_ITEMS = _gauge("rankwatch_model_items", MODEL, "Items with a score.")
 MODELS_OMITTED = _gauge(
     "rankwatch_model_series_omitted", BENCHMARK, "Models beyond the cap, without series of their own."
+)
+
+# Suites.
+SUITE_MEMBERS = _gauge(
+    "rankwatch_suite_members",
+    (*SUITE, "state"),
+    "Members of the suite: counts, archived, absent or battles; with one of the last two no model is ranked.",
+    per_label=4,
+    modes=("watch", "serve"),
+)
+SUITE_MODELS = _gauge(
+    "rankwatch_suite_models", SUITE, "Models with a score in every member, which are ranked.", modes=("watch", "serve")
+)
+SUITE_MODELS_LACKING = _gauge(
+    "rankwatch_suite_models_unranked", SUITE, "Models that lack a score in some member.", modes=("watch", "serve")
+)
+SUITE_UNDECIDED = _gauge(
+    "rankwatch_suite_adjacent_pairs_undecided",
+    (*SUITE, "procedure"),
+    "Adjacent pairs that a test at a planned n does not decide.",
+    per_label=6,
+    modes=("watch", "serve"),
+)
+SUITE_MODEL_RANK = _gauge(
+    "rankwatch_suite_model_rank", SUITE_MODEL, "Rank by the mean over the members.", modes=("watch", "serve")
+)
+SUITE_MODEL_MEAN = _gauge(
+    "rankwatch_suite_model_mean_ratio",
+    SUITE_MODEL,
+    "Mean over the members; below 0 where a score is below its baseline.",
+    modes=("watch", "serve"),
 )
 
 # Followed pairs.

@@ -1,10 +1,11 @@
 """Compute the metrics from the state at each scrape, so that no value is stale."""
 
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from math import nan
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
@@ -19,7 +20,8 @@ from monitor.serve.metrics.exposition import Exposition, label
 from monitor.serve.metrics.pair_series import add_pairs
 from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import CommitTimes
-from schemas.report import ModelReport
+from schemas.changes import PROCEDURES
+from schemas.report import BenchmarkReport, ModelReport, SuiteMemberState
 
 Collect = Literal["all", "process"]
 """Whether a scrape gets the boards too, or what the process exports of itself and its partitions."""
@@ -71,7 +73,11 @@ class MetricsCollector:
         exposition.add(catalogue.REJECTED, sum(p.counters["rejected"] for p in self._reports.partitions), "")
         exposition.add(catalogue.PARTITIONS, worker.partitions())
         exposition.add(catalogue.READY, worker.ready())
-        for name, benchmark in sorted(self._reports.benchmarks().items()):
+        benchmarks = self._reports.benchmarks()
+        if collect == "all":
+            for suite in self._reports.suites:
+                _add_suite(self._reports.benchmark_report(suite.name), exposition)
+        for name, benchmark in sorted(benchmarks.items()):
             if collect == "all":
                 _add_benchmark(
                     benchmark, self._reports.metrics_view(name), self._reports.commit_times(name), exposition
@@ -137,6 +143,25 @@ def _add_benchmark(benchmark: Benchmark, view: MetricsView, times: CommitTimes, 
     _add_models(name, view.models, exposition)
     exposition.add(catalogue.PAIR_SERIES_OMITTED, view.omitted, name)
     add_pairs(benchmark, view, times, exposition)
+
+
+def _add_suite(report: BenchmarkReport | None, exposition: Exposition) -> None:
+    if report is None or report.suite is None:
+        return
+    name, found = report.benchmark, report.suite
+    states = Counter(member.state for member in found.members)
+    for state in get_args(SuiteMemberState):
+        exposition.add(catalogue.SUITE_MEMBERS, states[state], name, state)
+    exposition.add(catalogue.SUITE_MODELS, len(report.models), name)
+    exposition.add(catalogue.SUITE_MODELS_LACKING, len(found.lacking), name)
+    for procedure, count in report.summary.undecided.items():
+        if procedure not in PROCEDURES:  # a suite has no anytime verdict
+            exposition.add(catalogue.SUITE_UNDECIDED, count, name, procedure)
+    models = report.models[:MODEL_CAP]
+    series = [f"{label('suite', name)},{label('model', model.model)}" for model in models]
+    exposition.add_column(catalogue.SUITE_MODEL_RANK, series, (float(model.rank) for model in models))
+    means = (nan if model.mean is None else model.mean for model in models)
+    exposition.add_column(catalogue.SUITE_MODEL_MEAN, series, means)
 
 
 def _add_models(benchmark: str, models: list[ModelReport], exposition: Exposition) -> None:

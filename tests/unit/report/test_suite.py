@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.report.build import build_report
-from monitor.report.suite import Suite
+from schemas.suites import Member, Suite
 from tests.fold_log import FoldLog, event
 
 SIZES = {"easy": 40, "hard": 25}
@@ -26,7 +26,12 @@ def log_of(right=RIGHT, *more):
 
 
 def report(log, members, **options):
-    built = build_report([log.partition], assert_complete=True, suites=[Suite("overall", members)], **options)
+    built = build_report(
+        [log.partition],
+        assert_complete=True,
+        suites=[Suite("overall", {n: Member(w) for n, w in members.items()})],
+        **options,
+    )
     assert built.benchmarks[0].benchmark == "overall"
     return built.benchmarks[0]
 
@@ -102,3 +107,53 @@ def test_graded_members_newest_epochs_and_skips_count_as_in_the_members():
     for m in suite.models:
         means = [next(x.mean for x in b.models if x.model == m.model) for b in members.values()]
         assert m.mean == pytest.approx(sum(means) / 2)
+
+
+def test_a_baseline_counts_a_score_as_what_exceeds_a_guess():
+    log = log_of()
+    members = {"easy": Member(3, 0.25), "hard": Member(1, 0.2)}
+    suite = build_report([log.partition], pairs="all", assert_complete=True, suites=[Suite("overall", members)])
+    overall = suite.benchmarks[0]
+
+    def normalised(model):
+        share = {name: RIGHT[model][name] / SIZES[name] for name in SIZES}
+        return 0.75 * (share["easy"] - 0.25) / 0.75 + 0.25 * (share["hard"] - 0.2) / 0.8
+
+    means = {m.model: m.mean for m in overall.models}
+    assert means == pytest.approx({model: normalised(model) for model in RIGHT})
+    for pair in overall.pairs:
+        assert pair.gap == pytest.approx(means[pair.model_a] - means[pair.model_b])
+        assert pair.gap_low < pair.gap < pair.gap_high
+    for gap in overall.suite.gaps:
+        assert sum(gap.parts.values()) == pytest.approx(means[gap.model_a] - means[gap.model_b])
+    for m in overall.models:
+        assert m.mean_low < m.mean < m.mean_high
+
+
+def test_a_baseline_changes_no_test_that_its_weights_do_not():
+    """Normalised scores are a change of scale for a pair: the tests are those of the weights weight / (1 - baseline)."""
+    log = log_of()
+    one, other = (
+        build_report([log.partition], pairs="all", assert_complete=True, suites=[Suite("overall", members)]).benchmarks[
+            0
+        ]
+        for members in (
+            {"easy": Member(1, 0.5), "hard": Member(1)},
+            {"easy": Member(2), "hard": Member(1)},
+        )
+    )
+    for a, b in zip(one.pairs, other.pairs, strict=True):
+        assert (a.model_a, a.decided, a.settled) == (b.model_a, b.decided, b.settled)
+        assert (a.required_n, a.resolution_ratio, a.log_e, a.p_anytime) == pytest.approx(
+            (b.required_n, b.resolution_ratio, b.log_e, b.p_anytime)
+        )
+        assert a.gap / b.gap == pytest.approx(1.5)  # weights 1/2 and 1/2, gaps of "easy" doubled, against 2/3 and 1/3
+
+
+def test_a_model_below_the_baseline_is_ranked_by_its_negative_score():
+    right = RIGHT | {"dune": {"easy": 2, "hard": 0}, "elm": {"easy": 1, "hard": 0}}
+    log = log_of(right)
+    members = {"easy": Member(1, 0.25), "hard": Member(1, 0.25)}
+    overall = build_report([log.partition], assert_complete=True, suites=[Suite("overall", members)]).benchmarks[0]
+    assert [m.model for m in overall.models][-2:] == ["dune", "elm"]
+    assert overall.models[-1].mean == pytest.approx((1 / 40 - 0.25) / 0.75 / 2 - 0.25 / 0.75 / 2)

@@ -1,0 +1,209 @@
+"""Suites of a server: from the members' own states, whichever partitions hold them."""
+
+from urllib.parse import quote
+
+import pytest
+
+from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
+from monitor.serve.metrics.process_metrics import ProcessMetrics
+from monitor.serve.report_cache import ReportCache
+from schemas.suites import Member, Suite
+from tests.fold_log import FoldLog, event
+from tests.served import Served
+
+OVERALL = Suite("overall", {"easy": Member(), "hard": Member(3)})
+RIGHT = {"easy": {"ash": 30, "birch": 24, "cedar": 20}, "hard": {"ash": 5, "birch": 15, "cedar": 9}}
+SIZES = {"easy": 40, "hard": 25}
+
+
+class Boards:
+    """A log for each benchmark, each a partition of its own."""
+
+    def __init__(self, *suites, names=("easy", "hard"), declared=False, **options):
+        self.logs = {name: FoldLog(*([{"declare": name, "items": SIZES[name]}] if declared else [])) for name in names}
+        for number, (name, log) in enumerate(self.logs.items()):
+            log.partition.number = number
+            log.partition.owner = lambda benchmark, name=name, number=number: number if benchmark == name else -1
+        self.reports = ReportCache(lambda: self.partitions, suites=suites or [OVERALL], **options)
+
+    @property
+    def partitions(self):
+        return [log.partition for log in self.logs.values()]
+
+    def send(self, name, *models, items=None):
+        self.logs[name].send(
+            *(
+                event(k, model, int(k < RIGHT[name][model]), benchmark=name)
+                for model in models or RIGHT[name]
+                for k in range(items or SIZES[name])
+            )
+        )
+
+    def suite(self):
+        return self.reports.benchmark_report("overall", "all")
+
+
+def test_a_suite_is_the_weighted_mean_over_members_of_other_partitions():
+    boards = Boards()
+    boards.send("easy")
+    boards.send("hard")
+    suite = boards.suite()
+    assert boards.reports.names() == ["overall", "easy", "hard"]
+    assert {m.model: m.mean for m in suite.models} == pytest.approx(
+        {model: 0.25 * RIGHT["easy"][model] / 40 + 0.75 * RIGHT["hard"][model] / 25 for model in RIGHT["easy"]}
+    )
+    assert {p.status for p in suite.pairs} == {"held"}
+    assert all("no anytime verdict" in p.reason for p in suite.pairs)
+    for pair in suite.pairs:
+        assert (pair.log_e, pair.p_anytime, pair.gap_low, pair.gap_family_low) == (None,) * 4
+        assert (pair.decided.anytime, pair.decided.anytime_family, pair.decided.e_bh) == (None,) * 3
+    assert any(pair.decided.fixed_n for pair in suite.pairs)
+
+
+def test_members_and_models_may_come_late():
+    boards = Boards()
+    boards.send("easy", "ash", "birch")
+    first = boards.suite()
+    assert (first.models, [m.state for m in first.suite.members]) == ([], ["counts", "absent"])
+    assert first.suite.lacking == {"ash": ["hard"], "birch": ["hard"]}
+    boards.send("hard", "ash")
+    assert [m.model for m in boards.suite().models] == ["ash"]
+    boards.send("hard", "birch", "cedar")
+    boards.send("easy", "cedar")
+    assert [m.model for m in boards.suite().models] == ["birch", "cedar", "ash"]
+    assert boards.suite() is boards.suite()
+
+
+def test_a_deleted_member_is_absent_again():
+    boards = Boards()
+    boards.send("easy")
+    boards.send("hard")
+    assert len(boards.suite().models) == 3
+    del boards.logs["hard"].partition.benchmarks["hard"]
+    assert boards.suite().models == []
+    assert boards.suite().suite.members[1].state == "absent"
+
+
+def test_battles_are_no_member():
+    boards = Boards()
+    boards.send("easy")
+    boards.logs["hard"].send({"benchmark": "hard", "item_id": "1", "model_a": "ash", "model_b": "birch", "winner": "a"})
+    suite = boards.suite()
+    assert (suite.models, [m.state for m in suite.suite.members]) == ([], ["counts", "battles"])
+
+
+def test_a_lead_is_settled_when_every_size_is_declared_and_nothing_missing_can_change_it():
+    boards = Boards(declared=True)
+    boards.send("easy")
+    boards.send("hard", items=20)
+    sides = {(p.model_a, p.model_b): p.settled for p in boards.suite().pairs}
+    # Of 25 items of weight .75, 5 are missing: they can move a gap by .15.
+    scores = {m: (RIGHT["easy"][m] / 40 / 4, 0.75 * min(RIGHT["hard"][m], 20) / 25) for m in RIGHT["easy"]}
+    for (a, b), side in sides.items():
+        lead = sum(scores[a]) - sum(scores[b])
+        assert side == ("a" if lead > 0.15 else "b" if lead < -0.15 else None)
+    assert set(sides.values()) == {"a", None}
+    boards.send("hard")
+    assert {p.settled for p in boards.suite().pairs} == {"a"}
+
+
+def test_without_every_size_nothing_is_settled():
+    boards = Boards()
+    boards.send("easy")
+    boards.send("hard")
+    assert {p.settled for p in boards.suite().pairs} == {None}
+    assert "not declared" in boards.suite().result.settled.text
+
+
+def test_more_items_than_declared_settle_nothing():
+    boards = Boards(declared=True)
+    boards.send("easy")
+    boards.send("hard")
+    boards.logs["hard"].send(event("extra", "ash", 1, benchmark="hard"))
+    assert {p.settled for p in boards.suite().pairs} == {None}
+
+
+def test_a_suite_hides_a_benchmark_of_its_name_and_reports_it():
+    boards = Boards(names=("easy", "hard", "overall"))
+    boards.send("easy")
+    boards.send("hard")
+    assert not boards.suite().suite.hides
+    boards.logs["overall"].send(event(1, "mallory", 1, benchmark="overall"))
+    assert boards.reports.names() == ["overall", "easy", "hard"]
+    assert boards.suite().suite.hides
+    assert "mallory" not in {m.model for m in boards.suite().models}
+
+
+def test_a_caller_sees_a_suite_if_it_may_read_every_member():
+    boards = Boards()
+    boards.send("easy")
+    boards.send("hard")
+    for readable, names in (
+        ({"easy", "overall"}, ["easy"]),
+        ({"easy", "hard"}, ["easy", "hard"]),
+        ({"easy", "hard", "overall"}, ["overall", "easy", "hard"]),
+    ):
+        seen = boards.reports.readable_by(readable.__contains__)
+        assert seen.names() == names
+        assert [s.benchmark for s in seen.summaries()] == names
+        assert (seen.find("overall") is None) == ("overall" not in names)
+        assert (seen.live_pairs("overall") is None) == ("overall" not in names)
+
+
+def test_the_pattern_of_what_is_shown_may_leave_only_the_suite():
+    boards = Boards(shown=lambda name: name == "overall")
+    boards.send("easy")
+    boards.send("hard")
+    assert boards.reports.names() == ["overall"]
+    assert len(boards.suite().models) == 3
+    assert boards.reports.events() == {"overall": 195}
+
+
+def test_the_routes_of_a_board_show_a_suite():
+    boards = Boards()
+    boards.send("easy")
+    boards.send("hard")
+    with Served(*boards.partitions, reports={"suites": [OVERALL]}) as served:
+        summaries = served.request("GET", "/api/v1/summaries").json
+        assert [(s["benchmark"], s["members"]) for s in summaries] == [
+            ("overall", ["easy", "hard"]),
+            ("easy", None),
+            ("hard", None),
+        ]
+        (report,) = served.request("GET", "/api/v1/benchmarks/overall").json["benchmarks"]
+        assert [m["benchmark"] for m in report["suite"]["members"]] == ["easy", "hard"]
+        everything = served.request("GET", "/api/v1/benchmarks").json["benchmarks"]
+        assert [each["benchmark"] for each in everything] == ["overall", "easy", "hard"]
+        assert served.request("GET", "/api/v1/board?benchmark=overall").json["report"] == report
+        for path in ("pairs", "matrix", "items", "categories", "changes"):
+            assert served.request("GET", f"/api/v1/{path}?benchmark=overall").status == 200
+        best, second = (m["model"] for m in report["models"][:2])
+        path = served.request("GET", f"/api/v1/path?benchmark=overall&model_a={best}&model_b={second}").json
+        assert (path["log_e"], path["gap"][-1]) == (None, pytest.approx(report["pairs"][0]["gap"]))
+        assert served.request("GET", "/api/v1/pairs?benchmark=overall").headers["rankwatch-offset"]
+
+
+@pytest.mark.parametrize("name", ['"><script>', "../../x", "a b?c=d&e", "ünï/⁄"])
+def test_hostile_names_of_suites_and_members_are_only_names(name):
+    suite = Suite(name, {"easy": Member(), f"{name}/member": Member()})
+    boards = Boards(suite, names=("easy", f"{name}/member"))
+    boards.send("easy")
+    boards.logs[f"{name}/member"].send(event(1, "ash", 1, benchmark=f"{name}/member"))
+    with Served(*boards.partitions, reports={"suites": [suite]}) as served:
+        (report,) = served.request("GET", f"/api/v1/benchmarks/{quote(name, safe='')}").json["benchmarks"]
+        assert (report["benchmark"], [m["model"] for m in report["models"]]) == (name, ["ash"])
+
+
+def test_the_metrics_of_a_suite_have_names_of_their_own():
+    boards = Boards(OVERALL, Suite("later", {"easy": Member(), "nothing": Member()}))
+    boards.send("easy")
+    boards.send("hard", "ash", "birch")
+    worker = WorkerInfo("serve", "topic", "", False, lambda: 2, dict, lambda: True)
+    text = MetricsCollector(boards.reports, worker, ProcessMetrics().registry).scrape("")[0].decode()
+    lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if "suite=" in line)
+    assert lines['rankwatch_suite_members{state="counts",suite="overall"}'] == "2.0"
+    assert lines['rankwatch_suite_members{state="absent",suite="later"}'] == "1.0"
+    assert lines['rankwatch_suite_models{suite="overall"}'] == "2.0"
+    assert lines['rankwatch_suite_models_unranked{suite="overall"}'] == "1.0"
+    assert float(lines['rankwatch_suite_model_mean_ratio{suite="overall",model="birch"}']) == pytest.approx(0.6)
+    assert not any('benchmark="overall"' in line for line in text.splitlines())

@@ -73,7 +73,7 @@ const tested = (pair, procedure) => {
   if (procedure === "clustered") return pair.p_clustered !== null;
   if (procedure === "anytime") return pair.log_e !== null;
   if (procedure === "fixed_n") return pair.gap !== null;
-  return pair.gap !== null && pair.gap_family_low !== null;
+  return pair.gap !== null && (pair.gap_family_low !== null || pair.log_e === null); // without e-values there is no interval, but a test
 };
 
 /** Return sign, tone and words of one decision. */
@@ -190,7 +190,7 @@ const POLICIES = {
 };
 
 /** Return what the verdicts of a benchmark assume. */
-export const assumption = (b) => `${POLICIES[b.order.policy]}${b.family_assumption ? `, and that ${b.family_assumption}` : ""}.`;
+export const assumption = (b) => b.suite ? "A suite has no anytime verdict while its members grow: ranking, tests at a planned n and settled leads are those of the scores so far." : `${POLICIES[b.order.policy]}${b.family_assumption ? `, and that ${b.family_assumption}` : ""}.`;
 
 /** Report which ranks change on the items that all models have, where these have different items. */
 export function sharedItems(b) {
@@ -250,11 +250,12 @@ export function table(caption, columns, bodies, attributes = {}) {
 }
 
 /** Report what each cluster counts, and how the ranking differs from the unweighted one. */
-export function weighted(w) {
+export function weighted({ weights: w, suite }) {
+  const noun = suite ? "benchmark" : "cluster";
   const heaviest = [...w.clusters].sort((x, y) => y.weight - x.weight).slice(0, 3).map((c) => `${c.cluster} ${fixed(100 * c.weight, 1)} %`).join(", ");
-  const more = w.clusters.length > 3 ? ` and ${plural(w.clusters.length - 3, "more cluster")}` : "";
-  const counts = w.equal ? `each of the ${plural(w.clusters.length, "cluster")} counts the same` : `${heaviest}${more}`;
+  const more = w.clusters.length > 3 ? ` and ${plural(w.clusters.length - 3, `more ${noun}`)}` : "";
+  const counts = w.equal ? `each of the ${plural(w.clusters.length, noun)} counts the same` : `${heaviest}${more}`;
   const places = w.places_differ ? plural(w.places_differ, "place") : "no place";
-  const last = w.unranked ? ` ${plural(w.unranked, "model")} without a score in some cluster: no weighted mean, listed last.` : "";
+  const last = w.unranked ? ` ${plural(w.unranked, "model")} without a score in some ${noun}: no weighted mean, listed last.` : "";
   return `Scores are weighted: ${counts}. The ranking differs from the unweighted one in ${places}.${last}`;
 }

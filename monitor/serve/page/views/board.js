@@ -5,6 +5,7 @@ import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
 import { QUESTIONS, glyph, signs, states, ticks } from "../glyph.js";
+import { members } from "../members.js";
 import { choose } from "../options.js";
 import { LOW_COVERAGE, aliases, assumption, axis, boardName, boardNote, coverage, isHeld, link, lowCoverage, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, waits, weighted, whisker } from "../parts.js";
 import { MAX_LANES, arrange, tieCell, tiedRanks } from "../ties.js";
@@ -39,12 +40,13 @@ export function render(data, route) {
     h("p", { class: "about" }, facts(b)),
     b.partial && notice(partial(b)),
     boardNote(b) && notice(boardNote(b)),
-    trouble && !b.result && notice(trouble), // else the line "Decided" gives the reason
-    result(b),
-    b.models.length ? board(data, route) : h("p", { class: "about" }, "No model has a score yet. Results appear here as they arrive."),
+    trouble && !b.result && !b.suite && notice(trouble), // else the line "Decided" gives the reason
+    (!b.suite || b.models.length > 0) && result(b),
+    b.models.length ? board(data, route) : h("p", { class: "about" }, b.suite ? "No model has a score in every member yet." : "No model has a score yet. Results appear here as they arrive."),
     b.models.length > 1 && key(b, ties),
+    members(b),
     sharedItems(b),
-    b.weights && h("p", { class: "about" }, weighted(b.weights)),
+    b.weights && h("p", { class: "about" }, weighted(b)),
     orderNote(b) && h("p", { class: "about" }, orderNote(b)),
     b.clusters?.warning && h("p", { class: "about" }, `Clusters: ${b.clusters.warning}`),
     h("p", { class: "about assumes" }, assumption(b), " ", h("a", { href: link.benchmark(b.benchmark, "data") }, "Data quality")),

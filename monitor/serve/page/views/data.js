@@ -23,7 +23,7 @@ export function render(b) {
     b.partial && notice(partial(b)),
     boardNote(b) && notice(boardNote(b)),
     trouble && notice(trouble),
-    h("div", { class: "columns" }, counts(b), declared(b)),
+    h("div", { class: "columns" }, counts(b), !b.suite && declared(b)),
     conflicts(b),
     h("h3", {}, "Coverage"),
     h("p", { class: "about" }, "The share of the items that a model has a score for, lowest first. A pair is compared on its shared items."),
@@ -43,7 +43,7 @@ function counts(b) {
     fact("Duplicates", count(b.duplicates), "repeated scores, counted once"),
     fact("Conflicts", count(b.conflicts), "a different score for an existing key; the earlier score counts", odd(b.conflicts)),
     b.clusters && fact("Clusters", count(b.clusters.clusters), b.clusters.warning ?? `effective number ${fixed(b.clusters.effective_clusters, 1)}`, odd(b.clusters.warning ? 1 : 0)),
-    b.weights && fact("Weights", b.weights.equal ? "equal" : "declared", weighted(b.weights)),
+    b.weights && fact("Weights", b.weights.equal ? "equal" : "declared", weighted(b)),
     b.epochs.length > 1 && fact("Epochs", b.epochs.join(", "), `a model is ranked by its newest; ${plural(b.unranked, "score")} on items that only an earlier one has`, odd(b.unranked)),
     fact("Rejected", count(b.rejected), "unreadable records, kept as dead letters", odd(b.rejected)));
 }

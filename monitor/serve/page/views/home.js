@@ -3,7 +3,7 @@
 import { summaries } from "../api.js";
 import { h } from "../dom.js";
 import { count, plural } from "../format.js";
-import { boardName, link, table } from "../parts.js";
+import { boardName, link, name, table } from "../parts.js";
 
 export const title = () => "Benchmarks";
 
@@ -30,7 +30,7 @@ export function render(benchmarks) {
       h("a", { href: link.benchmark(b.benchmark) }, boardName(b)),
       count(b.models),
       count(b.items),
-      `${count(b.decided)} of ${count(b.pairs)}`,
+      b.members ? count(null) : `${count(b.decided)} of ${count(b.pairs)}`,
       state(b),
     ],
   }));
@@ -40,7 +40,8 @@ export function render(benchmarks) {
   ];
 }
 
-function state({ order, conflicts, rejected, partial, board }) {
+function state({ order, conflicts, rejected, partial, board, members }) {
+  if (members) return ["suite of ", members.slice(0, 3).map((member, k) => [k > 0 && ", ", name(member)]), members.length > 3 && ` and ${count(members.length - 3)} more`];
   const trouble = [
     board?.state === "archived" && "archived",
     board?.generation > 1 && `generation ${count(board.generation)}`,

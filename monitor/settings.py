@@ -135,6 +135,11 @@ class Settings(BaseSettings):
     max_body_bytes: Annotated[int, Field(ge=1_000, le=4_000_000_000)] = Field(
         16_000_000, description="largest request body, after decompression"
     )
+    otel_map: Path | None = Field(
+        None,
+        description="TOML file of tables [[map]] that name the benchmark, item and model of OpenTelemetry evaluation results; without it, "
+        "/v1/logs and /v1/traces accept none",
+    )
     poll_seconds: Annotated[float, Field(ge=0.01, le=3_600)] = Field(
         0.5, description="how often watched files are checked"
     )

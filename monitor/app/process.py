@@ -28,6 +28,7 @@ from monitor.serve.access.audit import Audit
 from monitor.serve.access.limits import ClientLimits
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.api.intake import Intake
+from monitor.serve.api.otlp_routes import ReadOtlp
 from monitor.serve.application import make_application
 from monitor.serve.log_position import FoldedLog, WholeLog
 from monitor.serve.metrics.catalogue import Mode
@@ -178,6 +179,7 @@ class ServedProcess:
             loopback=settings.host in LOOPBACK,
             low_coverage=settings.low_coverage,
             intake=self._intake(),
+            read_otlp=_otlp_reader(settings),
             body_bytes=settings.max_body_bytes,
             limits=self._limits,
             audit=Audit(settings.audit_file, settings.audit_bytes),
@@ -338,6 +340,21 @@ def access_rules(settings: Settings) -> AccessRules:
         settings.proxy_user_header,
         settings.proxy_groups_header,
     )
+
+
+def _otlp_reader(settings: Settings) -> ReadOtlp | None:
+    """Return what reads exports of OpenTelemetry, if they are mapped.
+
+    Raises
+    ------
+    ValueError
+        If the mapping is not valid.
+    """
+    if settings.otel_map is None:
+        return None
+    from monitor.app.otlp_reader import OtlpReader  # noqa: PLC0415 - start-up: few servers read them
+
+    return OtlpReader(settings.otel_map).read
 
 
 async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:

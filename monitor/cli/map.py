@@ -30,7 +30,7 @@ def map_file(
     from monitor.ingest.files.event_lines import Broken, Refusal
     from monitor.ingest.files.paths import show
     from monitor.ingest.formats.choices import ChoiceError
-    from monitor.ingest.formats.mapping import read_mappings
+    from monitor.ingest.formats.map_table import read_mappings
     from monitor.ingest.formats.propose import propose
 
     if not path.is_file():

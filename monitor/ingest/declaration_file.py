@@ -77,7 +77,7 @@ def _read(file: Path) -> dict[str, dict[str, Any]]:
         line = f":{place[1]}" if place else ""
         raise DeclaredError(f"{show(file)}{line}: the file is not valid TOML; correct it there") from None
     tables = content.pop("benchmark", {})
-    content.pop("map", None)  # how files are read: `formats.mapping`
+    content.pop("map", None)  # how files are read: `formats.map_table`
     if content:
         raise DeclaredError(
             f"{show(file)}: unknown key '{shorten(next(iter(content)))}'; use only tables [benchmark.\"NAME\"] and [[map]]"

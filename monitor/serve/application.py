@@ -19,6 +19,7 @@ from monitor.serve.api.body_reader import BodyReader
 from monitor.serve.api.change_routes import change_routes
 from monitor.serve.api.intake import Intake, ReadOnlyIntake
 from monitor.serve.api.openapi import add_openapi
+from monitor.serve.api.otlp_routes import ReadOtlp, otlp_routes
 from monitor.serve.api.problems import add_problems
 from monitor.serve.api.read_routes import read_routes
 from monitor.serve.api.run_routes import run_routes
@@ -61,6 +62,7 @@ def make_application(
     loopback: bool,
     low_coverage: float,
     intake: Intake | None = None,
+    read_otlp: ReadOtlp | None = None,
     body_bytes: int = BODY_BYTES,
     limits: ClientLimits | None = None,
     audit: Audit | None = None,
@@ -87,6 +89,8 @@ def make_application(
         Share of the items below which the page marks a model.
     intake : Intake, optional
         Appends posted events; without it they are refused.
+    read_otlp : callable, optional
+        Reads exports of OpenTelemetry; without it they are refused.
     body_bytes : int
         Largest inflated request body.
     limits : ClientLimits, optional
@@ -119,6 +123,7 @@ def make_application(
     writes = intake or ReadOnlyIntake(), WriteRules(BodyReader(body_bytes), limits, audit)
     web.include_router(write_routes(reports, *writes))
     web.include_router(board_routes(reports, *writes))
+    web.include_router(otlp_routes(reports, *writes, read_otlp))
     return web
 
 

@@ -224,7 +224,7 @@ def test_real_files_give_the_events_of_an_oracle(native, oracle):
     ("path", "words"),
     [
         ("mteb", "a score for each query"),
-        ("otel_genai_evaluation", "no attribute for the item"),
+        ("otel_genai_evaluation", "evaluation = "),
         ("harbor/event-summary-nop-evidence/result.json", "result.json of each trial"),
         ("evalscope/qwen-plus/reports", "folder reviews"),
         ("lighteval/results", "--save-details"),

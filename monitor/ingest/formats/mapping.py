@@ -11,223 +11,30 @@
 
 `records` leads from the document to its records: names with dots, `*` for every element or field, `{model}` for every field whose name
 is the model (or another field of an event). Paths of the other fields begin at the record; `.` is the record itself, `../` what holds it.
+
+With ``evaluation = "NAME"`` the files are exports of OpenTelemetry, and the fields come from the attributes of its evaluation results.
 """
 
 import csv
 import io
 import math
-import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.files.paths import show
-from monitor.ingest.formats.choices import FIELDS, ChoiceError
 from monitor.ingest.formats.documents import decode_document, read_bytes
 from monitor.ingest.formats.log_file import LogFile
+from monitor.ingest.formats.map_table import CAPTURE, EVERY, FileMap, Node, step_into
+from monitor.ingest.formats.open_telemetry import ERROR, NAME, Spans, as_export, evaluations, no_span, spans_of
 from monitor.ingest.formats.parquet import open_table
 from monitor.ingest.formats.results import Entry, Result, Tool
 from schemas.decode import Fault
 from schemas.lenient import read_index, read_name, read_score
 from schemas.text import shorten
 
-FILE: Final = "rankwatch.toml"
-_KEYS: Final = (
-    *FIELDS, "files", "records", "models", "scores", "scale", "lower_is_better", "threshold", "items", "others",
-)  # fmt: skip
-_REQUIRED: Final = ("item_id", "model", "score")
-_EVERY: Final = "*"
-_CAPTURE: Final = re.compile(r"\{(\w+)\}")
 _MOST_ITEMS: Final = 1_000_000
-_LONGEST_TEXT: Final = 4_000
-"""Longest path of a file that a regular expression is tried on."""
-
-Node = tuple[Any, "Node | None", Mapping[str, str]]
-"""A value, what holds it, and the names that were captured on the way to it."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a field of an event comes from: a path in the record, a fixed value, or a group of an expression on the file's path."""
-
-    path: tuple[str, ...] | None = None
-    up: int = 0
-    value: object = None
-    expression: re.Pattern[str] | None = None
-
-    @property
-    def name(self) -> str:
-        """The source, as messages name it."""
-        return ".".join(self.path) if self.path else "the record" if self.path is not None else shorten(self.value)
-
-    def read(self, node: Node, file: Path) -> Any:  # noqa: ANN401 - any JSON value
-        """Return the value of a record, None if it has none."""
-        if self.expression is not None:
-            match = self.expression.search(file.as_posix()[-_LONGEST_TEXT:])
-            return match[1] if match else None
-        if self.path is None:
-            return self.value
-        at: Node | None = node
-        for _ in range(self.up):
-            at = at[1] if at is not None else None
-        value = at[0] if at is not None else None
-        for name in self.path:
-            value = _inner(value, name)
-        return value
-
-
-def _inner(value: object, name: str) -> Any:  # noqa: ANN401 - any JSON value
-    if isinstance(value, dict):
-        return value.get(name)
-    if isinstance(value, list) and name.isdecimal() and len(name) < 10 and int(name) < len(value):
-        return value[int(name)]
-    return None
-
-
-@dataclass(frozen=True)
-class FileMap:
-    """How the files of one kind are read."""
-
-    where: str
-    files: str
-    records: tuple[str, ...]
-    sources: Mapping[str, Source]
-    models: tuple[str, ...] = ()
-    scores: Mapping[str, float] = field(default_factory=dict)
-    scale: float = 1.0
-    lower_is_better: bool = False
-    threshold: float | None = None
-    items: Path | None = None
-    others: float | None = None
-
-    def matches(self, path: Path) -> bool:
-        """Return whether a file is read by this mapping."""
-        return path.match(self.files)
-
-    @classmethod
-    def parse(cls, table: object, where: str, folder: Path) -> Self:
-        """Parse a table; raise `ChoiceError` with what is wrong in it."""
-        if not isinstance(table, dict):
-            raise ChoiceError(f"{where}: it is not a table; write [[map]]")
-        for key in table:
-            if key not in _KEYS:
-                raise ChoiceError(f"{where}: unknown key '{shorten(key)}'; use {', '.join(_KEYS)}")
-        records = _path(table.get("records", ""), where, "records")
-        captured = {match[1] for name in records if (match := _CAPTURE.fullmatch(name))}
-        if unknown := captured - set(FIELDS):
-            raise ChoiceError(
-                f"{where}: records: {{{min(unknown)}}} is no field of an event; use one of {', '.join(FIELDS)}"
-            )
-        sources = {name: _source(table[name], where, name) for name in FIELDS if name in table}
-        for name in _REQUIRED:
-            if name not in sources and name not in captured:
-                raise ChoiceError(f"{where}: {name} is missing; give its path in the record, or {{ value = ... }}")
-        scale, lower = _number(table, "scale", where), table.get("lower_is_better", False)
-        if scale is not None and not 0 < scale < math.inf:
-            raise ChoiceError(f"{where}: scale: use the largest score, above 0")
-        if not isinstance(lower, bool):
-            raise ChoiceError(f"{where}: lower_is_better: use true or false")
-        items, others = _rest(table, where, folder)
-        return cls(
-            where, _pattern(table, where), records, sources, _names(table, where), _scores(table, where),
-            1.0 if scale is None else scale, lower, _number(table, "threshold", where), items, others,
-        )  # fmt: skip
-
-
-def read_mappings(file: Path) -> list[FileMap]:
-    """Read the mappings in a file.
-
-    Raises
-    ------
-    ChoiceError
-        If one is not valid, or the file cannot be read.
-    """
-    try:
-        content = tomllib.loads(file.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise ChoiceError(
-            f"{show(file)}: {error.strerror or error}; give the path of a TOML file with tables [[map]]"
-        ) from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
-        raise ChoiceError(f"{show(file)}: the file is not valid TOML; correct it") from None
-    tables = content.get("map", [])
-    if not isinstance(tables, list):
-        raise ChoiceError(f"{show(file)}: map is not a list of tables; write [[map]]")
-    return [
-        FileMap.parse(table, f"{show(file)}: [[map]] {number}", file.parent) for number, table in enumerate(tables, 1)
-    ]
-
-
-def _path(value: object, where: str, key: str) -> tuple[str, ...]:
-    if isinstance(value, list) and all(isinstance(name, str) for name in value):
-        return tuple(value)
-    if isinstance(value, str):
-        return tuple(name for name in value.split(".") if name)
-    raise ChoiceError(f'{where}: {key}: use a path such as "results.id", or a list of names')
-
-
-def _source(value: object, where: str, key: str) -> Source:
-    if isinstance(value, dict):
-        if value.keys() == {"value"}:
-            return Source(value=value["value"])
-        if value.keys() == {"file"} and isinstance(value["file"], str):
-            try:
-                expression = re.compile(value["file"])
-            except (re.error, RecursionError, OverflowError):
-                raise ChoiceError(f"{where}: {key}: the regular expression is not valid; correct it") from None
-            if expression.groups < 1:
-                raise ChoiceError(f"{where}: {key}: the regular expression needs a group, for example '([^/]+)/[^/]+$'")
-            return Source(expression=expression)
-        raise ChoiceError(f"{where}: {key}: use a path, {{ value = ... }} or {{ file = 'expression' }}")
-    up = 0
-    while isinstance(value, str) and value.startswith("../"):
-        value, up = value[3:], up + 1
-    return Source(_path(value, where, key), up)
-
-
-def _pattern(table: Mapping[str, Any], where: str) -> str:
-    files = table.get("files", _EVERY)
-    if isinstance(files, str) and files:
-        return files
-    raise ChoiceError(f'{where}: files: use a pattern of file names, for example "*.json"')
-
-
-def _rest(table: Mapping[str, Any], where: str, folder: Path) -> tuple[Path | None, float | None]:
-    """Return the list of all items, and the score of those without a record."""
-    items, others = table.get("items"), _number(table, "others", where)
-    if items is not None and not isinstance(items, str):
-        raise ChoiceError(f"{where}: items: use the path of a file with one item a line")
-    if (items is None) != (others is None):
-        raise ChoiceError(
-            f"{where}: items lists all items, and others gives the score of those without a record; use both or none"
-        )
-    return None if items is None else folder / items, others
-
-
-def _number(table: Mapping[str, Any], key: str, where: str) -> float | None:
-    value = table.get(key)
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)):
-        return None if value is None else float(value)
-    raise ChoiceError(f"{where}: {key}: use a number")
-
-
-def _names(table: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    names = table.get("models", [])
-    if isinstance(names, list) and all(isinstance(name, str) for name in names):
-        return tuple(names)
-    raise ChoiceError(f'{where}: models: use a list of names, for example ["a", "b"]')
-
-
-def _scores(table: Mapping[str, Any], where: str) -> dict[str, float]:
-    scores = table.get("scores", {})
-    if isinstance(scores, dict) and all(
-        isinstance(score, int | float) and 0 <= score <= 1 for score in scores.values()
-    ):
-        return {name: float(score) for name, score in scores.items()}
-    raise ChoiceError(f"{where}: scores: use words with scores from 0 to 1, for example {{ pass = 1, fail = 0 }}")
 
 
 def mapped_tool(mappings: Sequence[FileMap], path: Path) -> Tool:
@@ -252,17 +59,17 @@ def _line_reader(mappings: Sequence[FileMap], log: LogFile) -> Any:  # noqa: ANN
     def read(record: object) -> Iterator[Entry]:
         nonlocal number
         number += 1
-        for mapping in mappings:
-            yield from _entries(mapping, record, log, number)
+        yield from _rows_of(mappings, record, log, number)
 
     return read
 
 
 def _read(mappings: Sequence[FileMap], log: LogFile) -> Iterator[Entry]:
     for row in read_rows(log.path):
-        for mapping in mappings:
+        yield from _rows_of([each for each in mappings if each.evaluation is not None], row, log, 1)
+        for mapping in [each for each in mappings if each.evaluation is None]:
             seen: dict[tuple[str, str], set[str]] = {}
-            for entry in _entries(mapping, row, log, 1):
+            for entry in _entries(mapping, _records(mapping, row), log, 1):
                 if isinstance(entry, Result) and mapping.others is not None:
                     seen.setdefault((entry.benchmark, entry.model), set()).add(entry.item)
                 yield entry
@@ -300,12 +107,12 @@ def _records(mapping: FileMap, root: object) -> Iterator[Node]:
 
 
 def _leads_into_list(name: str) -> bool:
-    return name == _EVERY or name.isdecimal()
+    return name == EVERY or name.isdecimal()
 
 
 def _step(mapping: FileMap, node: Node, name: str) -> list[Node]:
     value, captured = node[0], node[2]
-    capture = _CAPTURE.fullmatch(name)
+    capture = CAPTURE.fullmatch(name)
     pairs = (
         list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
     )
@@ -314,14 +121,52 @@ def _step(mapping: FileMap, node: Node, name: str) -> list[Node]:
         return [
             (inner, node, {**captured, capture[1]: str(key)}) for key, inner in pairs if not wanted or key in wanted
         ]
-    if name == _EVERY:
+    if name == EVERY:
         return [(inner, node, captured) for _, inner in pairs]
-    inner = _inner(value, name)
+    inner = step_into(value, name)
     return [] if inner is None else [(inner, node, captured)]
 
 
-def _entries(mapping: FileMap, root: object, log: LogFile, first: int) -> Iterator[Entry]:
-    for number, node in enumerate(_records(mapping, root), first):
+def _rows_of(mappings: Sequence[FileMap], record: object, log: LogFile, first: int) -> Iterator[Entry]:
+    """Return what a line or a document holds by all of its mappings."""
+    telemetry = [mapping for mapping in mappings if mapping.evaluation is not None]
+    for mapping in mappings:
+        if mapping.evaluation is None:
+            yield from _entries(mapping, _records(mapping, record), log, first)
+    for each in record if isinstance(record, list) and telemetry else [record] if telemetry else ():
+        export = as_export(each)
+        if isinstance(export, Fault):
+            yield export
+            continue
+        for mapping in telemetry:
+            for evaluation in evaluations(export, _spans(mapping)):
+                yield from read_evaluation([mapping], evaluation.attributes, log)
+        for evaluation in evaluations(export):
+            name = evaluation.attributes.get(NAME)
+            if not any(mapping.reads(evaluation.attributes) for mapping in telemetry):
+                log.note(f"results of the evaluation {shorten(name)} are omitted: no [[map]] has evaluation = its name")
+
+
+def _spans(mapping: FileMap) -> Spans:
+    if mapping.spans is None:
+        return no_span
+    try:
+        return spans_of(mapping.spans)
+    except OSError as error:
+        place = show(str(mapping.spans))
+        reason = f"{place}: {error.strerror or error}; correct spans in {mapping.where}, or remove it"
+        raise Refusal("spans", place, reason) from None
+
+
+def read_evaluation(mappings: Sequence[FileMap], attributes: dict[str, Any], log: LogFile) -> Iterator[Entry]:
+    """Return the results of an evaluation of OpenTelemetry by the mappings that read it, none if there is none."""
+    for mapping in mappings:
+        if mapping.reads(attributes):
+            yield from _entries(mapping, [(attributes, None, {})], log, 1)
+
+
+def _entries(mapping: FileMap, nodes: Iterable[Node], log: LogFile, first: int) -> Iterator[Entry]:
+    for number, node in enumerate(nodes, first):
         data = {name: source.read(node, log.path) for name, source in mapping.sources.items()}
         data = {**node[2], **data}
         benchmark = read_name(data.get("benchmark")) if "benchmark" in data else log.choices.benchmark
@@ -338,6 +183,9 @@ def _entries(mapping: FileMap, root: object, log: LogFile, first: int) -> Iterat
             wrong = wrong or ("epoch" if isinstance(repeat, int) else "repeat")
             yield _missing(mapping, wrong, data.get(wrong))
             continue
+        if mapping.evaluation is not None and data.get("score") is None and node[0].get(ERROR) is None:
+            yield _missing(mapping, "score", None)
+            continue
         tags = {"cluster": data["cluster"]} if data.get("cluster") is not None else {}
         values = {"score": _score(mapping, data.get("score"))}
         yield Result(
@@ -350,7 +198,11 @@ def _missing(mapping: FileMap, name: str, value: object) -> Fault:
     if source is None:
         return Fault(name, "nothing", f"the mapping has no {name}; add it to {mapping.where}, or use --benchmark NAME")
     what = (
-        "the file's path does not match" if source.expression else f"there is no text or whole number at {source.name}"
+        "the file's path does not match"
+        if source.expression
+        else f"the result has no text or number in its attribute {source.name}"
+        if mapping.evaluation is not None
+        else f"there is no text or whole number at {source.name}"
     )
     return Fault(name, "nothing" if value is None else shorten(value), f"{what}; correct {name} in {mapping.where}")
 

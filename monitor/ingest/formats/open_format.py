@@ -12,7 +12,7 @@ from monitor.ingest.formats.log_file import LogFile
 from monitor.ingest.formats.registry import Format
 
 if TYPE_CHECKING:
-    from monitor.ingest.formats.mapping import FileMap
+    from monitor.ingest.formats.map_table import FileMap
     from monitor.ingest.formats.results import Tool
 
 _KINDS = {

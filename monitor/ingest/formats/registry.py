@@ -46,6 +46,11 @@ def _verdicts_only(value: object) -> bool:
     return isinstance(value, dict) and bool(value) and all(each in (b"true", b"false") for each in value.values())
 
 
+_NO_ITEM: Final = (
+    "OpenTelemetry names no attribute for the item of an evaluation; name yours in a rankwatch.toml next to the file: [[map]] with "
+    'evaluation = "*" and item_id = "your.attribute"'
+)
+
 FORMATS: Final = (
     Format("HELM", "helm", document=("*.instance_id", "*.stats.*.name.name")),
     Format("promptfoo", "promptfoo", document=("results.results.*.provider",)),
@@ -110,18 +115,8 @@ FORMATS: Final = (
         document=("results", "configs"),
         refusal="results of lm-eval have one score a task; run it with --log_samples, and give samples_*.jsonl next to them",
     ),
-    Format(
-        "OpenTelemetry",
-        lines=("resourceLogs",),
-        refusal="OpenTelemetry has no attribute for the item of an evaluation, so results of two models cannot be paired; write one "
-        "event a result, with item_id, model and score",
-    ),
-    Format(
-        "OpenTelemetry",
-        lines=("resourceSpans",),
-        refusal="traces of OpenTelemetry have no attribute for the item of an evaluation, so results of two models cannot be paired; "
-        "write one event a result, with item_id, model and score",
-    ),
+    Format("OpenTelemetry", lines=("resourceLogs",), refusal=_NO_ITEM),
+    Format("OpenTelemetry", lines=("resourceSpans",), refusal=_NO_ITEM),
 )  # fmt: skip
 
 _HELM: Final = "per_instance_stats.json"

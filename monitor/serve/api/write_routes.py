@@ -33,7 +33,8 @@ FOLD_SECONDS: Final = 2.0
 """How long a response waits until the log is folded to a record."""
 
 _POLL_SECONDS: Final = 0.02
-_LARGE_BYTES: Final = 1 << 18
+LARGE_BYTES: Final = 1 << 18
+"""Longer bodies are parsed in a thread."""
 _CHECKED_AT_ONCE: Final = 100
 _EVENT_TYPES: Final = ("application/x-ndjson", "application/json")
 Name = Annotated[CheckedName, Query()]
@@ -96,7 +97,7 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, rules: 
             return await writing.once(body, lambda: append(writing, body, media_type, imported=imported))
 
     async def append(writing: Writing, body: bytes, media_type: str, *, imported: bool) -> Response:
-        if len(body) > _LARGE_BYTES:
+        if len(body) > LARGE_BYTES:
             submission = await in_background(lambda: parse_body(body, media_type))
         else:
             submission = parse_body(body, media_type)

@@ -1,0 +1,95 @@
+"""Read evaluation results from exports of OpenTelemetry that were posted, by the mappings of a file."""
+
+from dataclasses import replace
+from math import isnan
+from pathlib import Path
+from typing import Final
+
+from monitor.ingest.files.paths import show
+from monitor.ingest.formats.choices import ChoiceError, Choices
+from monitor.ingest.formats.log_file import LogFile, Notices, RunRegistry
+from monitor.ingest.formats.map_table import read_mappings
+from monitor.ingest.formats.mapping import read_evaluation
+from monitor.ingest.formats.open_telemetry import NAME, Signal, decode_export, evaluations
+from monitor.ingest.formats.results import Result
+from monitor.notices import Notices as LogNotices
+from monitor.serve.api.intake import Submission
+from monitor.serve.api.otlp_routes import OtlpResults
+from schemas.decode import Decoded, Fault, check_object
+from schemas.events import EventFields
+from schemas.text import shorten
+
+_NO_FILE: Final = Path("otlp")
+"""In place of the path of a file: posted results have none."""
+
+
+class OtlpReader:
+    """Reads exports.
+
+    Parameters
+    ----------
+    file : Path
+        TOML with tables ``[[map]]`` that have ``evaluation``.
+
+    Raises
+    ------
+    ValueError
+        If it has none, or one is not valid.
+    """
+
+    def __init__(self, file: Path) -> None:
+        # Clients read where a mapping is wrong, and nothing of the folders here.
+        self._mappings = [
+            replace(mapping, where=mapping.where.replace(show(file), show(file.name)))
+            for mapping in read_mappings(file)
+            if mapping.evaluation is not None
+        ]
+        if not self._mappings:
+            raise ChoiceError(
+                f'{file}: no table [[map]] has evaluation; name the evaluation, or use evaluation = "*", and give item_id'
+            )
+        for mapping in self._mappings:
+            if mapping.spans is not None:
+                raise ChoiceError(
+                    f"{mapping.where}: spans: it is for files; remove it, and export item and model with each result"
+                )
+        notices = Notices(None)
+        self._log = LogFile(_NO_FILE, None, Choices(), RunRegistry(notices), notices)
+        self._notices = LogNotices()
+
+    def read(self, body: bytes, signal: Signal, *, protobuf: bool) -> OtlpResults:
+        """Return the events of an export, and the faults of log records or spans, by their place.
+
+        Raises
+        ------
+        ValueError
+            If the body is no export.
+        """
+        submission, faults = Submission.empty(), dict[int, Fault]()
+        for place, attributes in evaluations(decode_export(body, signal, protobuf=protobuf)):
+            entries = list(read_evaluation(self._mappings, attributes, self._log))
+            if not entries:
+                name = shorten(attributes.get(NAME))
+                self._notices.log("warning", "OpenTelemetry results without a mapping are omitted", evaluation=name)
+            for entry in entries:
+                event = _checked(entry) if isinstance(entry, Result) else entry
+                if isinstance(event, EventFields):
+                    submission.events.append(event)
+                    submission.event_lines.append(place)
+                elif isinstance(event, Fault):
+                    faults.setdefault(place, event)
+        if faults:
+            fault = next(iter(faults.values()))
+            self._notices.log(
+                "warning", "OpenTelemetry results were rejected", records=len(faults), reason=fault.reason
+            )
+        return OtlpResults(submission, faults)
+
+
+def _checked(result: Result) -> Decoded | Fault:
+    """Check a result as an event of any other source."""
+    score = result.values.get("score")
+    if isinstance(score, float) and isnan(score):
+        score = None
+    event = {"benchmark": result.benchmark, "item_id": result.item, "model": result.model, "score": score}
+    return check_object({**event, "repeat": result.repeat, "epoch": result.epoch, **result.tags})

@@ -7,6 +7,7 @@ of the same run.
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from monitor.ingest.formats.lm_eval_results import Results, read_results
 from monitor.ingest.formats.log_file import LogFile
 from schemas.decode import OUT_OF_RANGE, Fault
 from schemas.events import EventFields
+from schemas.names import name_fault
 from schemas.text import shorten
 
 NAME: Final = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.jsonl(?:\.gz)?")
@@ -78,12 +80,29 @@ class SampleTranslator(RecordTranslator):
         model = log.model or (results.model if results else None) or self._folder()
         version = results.versions.get(task or "") if results else None
         log.runs.add_run(path, task or benchmark, model, version, path.name)
-        if group and results:
-            log.notices(
+        if results:
+            self._note_groups(results, group, benchmark)
+        return _Task(benchmark, group, task or benchmark, model, sample, results, log)
+
+    def _note_groups(self, results: Results, group: str | None, benchmark: str) -> None:
+        """Report what the groups of a run become: one benchmark, or several that a suite would report as one."""
+        notices, choices = self._log.notices, self._log.choices
+        if group is not None:
+            notices(
                 f"{shorten(benchmark)}: the group's subtasks ({len(results.subtasks(group)):,}) are one benchmark, and each is a cluster; "
                 "--subtasks keeps them apart"
             )
-        return _Task(benchmark, group, task or benchmark, model, sample, results, log)
+            if choices.cluster is None and results.means_by_subtask(group):
+                notices(
+                    f"{shorten(benchmark)}: lm-eval averages the means of the subtasks, large or small, and this report their items; "
+                    "--weights equal-clusters averages as lm-eval does"
+                )
+        if choices.benchmark is not None:
+            return
+        for name, members in results.lists(apart=choices.subtasks).items():
+            if not any(name_fault(each) or "," in each for each in (name, *members)) and "=" not in name:
+                flag = shlex.quote(f"{name}={','.join(members)}")
+                notices(f"{shorten(name)}: a group of {len(members):,} benchmarks; --suite {flag} reports them as one")
 
     def _folder(self) -> str:
         name = self._log.path.parent.name

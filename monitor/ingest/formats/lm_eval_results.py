@@ -2,12 +2,15 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from monitor.ingest.files.event_lines import Refusal
 from monitor.ingest.files.paths import show
+
+_ROUNDING: Final = 1e-9
+"""By how much two sums of the same scores may differ."""
 
 
 class _SampleCounts(msgspec.Struct):
@@ -23,12 +26,12 @@ class Results(msgspec.Struct):
     versions: dict[str, Any] = {}
     samples: dict[str, _SampleCounts] = msgspec.field(default_factory=dict, name="n-samples")
     configs: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     groups: dict[str, dict[str, Any]] = {}
     group_subtasks: dict[str, list[str]] = {}
 
     def group(self, task: str) -> str | None:
         """Return the outermost group of a task that has a metric of its own, or None: other groups only name a list of benchmarks."""
-        scored = {name for name, row in self.groups.items() if any("," in key for key in row)}
         found, inner = None, task
         seen = {task}
         while (
@@ -37,8 +40,31 @@ class Results(msgspec.Struct):
             if outer is None:
                 break
             seen.add(outer)
-            found, inner = outer if outer in scored else found, outer
+            found, inner = outer if self._is_scored(outer) else found, outer
         return found
+
+    def _is_scored(self, group: str) -> bool:
+        return any("," in key for key in self.groups.get(group, ()))
+
+    def lists(self, *, apart: bool) -> dict[str, list[str]]:
+        """Return the groups that only name benchmarks, at least two each, with these; `apart`: each subtask is a benchmark."""
+        found = {}
+        for name in self.group_subtasks:
+            if self.group_subtasks[name] and (apart or not (self._is_scored(name) or self.group(name))):
+                members = dict.fromkeys(task if apart else self.group(task) or task for task in self.subtasks(name))
+                found[name] = list(members)
+        return {name: members for name, members in found.items() if len(members) > 1}
+
+    def means_by_subtask(self, group: str) -> bool:
+        """Return whether the harness gave a group the mean of its subtasks, each counting the same, and not the mean of their items."""
+        tasks = self.subtasks(group)
+        sizes = [size for size in map(self.items, tasks) if size is not None]
+        for key, value in self.groups.get(group, {}).items():
+            means = [mean for task in tasks if isinstance(mean := self.results.get(task, {}).get(key), int | float)]
+            if "," in key and isinstance(value, int | float) and len(tasks) == len(sizes) == len(means):
+                of_items = sum(size * mean for size, mean in zip(sizes, means, strict=True)) / sum(sizes)
+                return abs(value - of_items) > _ROUNDING and abs(value - sum(means) / len(means)) <= _ROUNDING
+        return False
 
     def subtasks(self, group: str) -> list[str]:
         """Return the tasks in a group, and in the groups in it."""

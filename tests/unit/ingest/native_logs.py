@@ -79,11 +79,12 @@ def lm_eval_run(
     return write_lines(folder / f"samples_{task}_{time}.jsonl", samples)
 
 
-def lm_eval_group(folder, model, tasks, *, groups, scored, time=TIME):
-    """The files of one run of a group; `groups` maps each group to its parts, `scored` names those with a metric of their own."""
+def lm_eval_group(folder, model, tasks, *, groups, scored, time=TIME, mean=0.5):
+    """The files of one run of a group; `groups` maps each group to its parts, `scored` names those with a metric of their own: `mean`."""
+    means = {task: sum(each["acc"] for each in samples) / len(samples) for task, samples in tasks.items()}
     results = {
-        "results": {task: {} for task in tasks},
-        "groups": {name: {"alias": name} | ({"acc,none": 0.5} if name in scored else {}) for name in groups},
+        "results": {task: {"alias": task, "acc,none": mean} for task, mean in means.items()},
+        "groups": {name: {"alias": name} | ({"acc,none": mean} if name in scored else {}) for name in groups},
         "group_subtasks": groups | {"alone": []},
         "versions": dict.fromkeys(tasks, 1.0),
         "higher_is_better": {task: {"acc": True} for task in tasks},

@@ -264,6 +264,35 @@ def test_the_subtasks_of_a_group_are_one_benchmark_with_a_cluster_each(tmp_path)
     assert not read.rejects
 
 
+def test_a_group_that_only_names_benchmarks_may_be_a_suite(tmp_path):
+    lm_eval_group(tmp_path, "a", TASKS, groups=GROUPS, scored={"board", "board_stem"})
+    proposed = [text for text in Read(tmp_path).notes if "--suite" in text]
+    assert proposed == ["all: a group of 2 benchmarks; --suite all=alone,board reports them as one"]
+    apart = [text for text in Read(tmp_path, subtasks=True).notes if "--suite" in text]
+    assert [text.split(":")[0] for text in apart] == ["board", "board_stem", "all"]
+    assert "--suite board_stem=board_math,board_physics " in apart[1]
+    assert not [text for text in Read(tmp_path, benchmark="one").notes if "--suite" in text]
+
+
+@pytest.mark.parametrize("name", ["a,b", "a=b", "a\u202eb", "x\x1b[31m"])
+def test_a_group_whose_name_no_flag_can_hold_is_not_proposed(tmp_path, name):
+    lm_eval_group(tmp_path, "a", TASKS, groups={name: ["board_math", "alone"]}, scored=set())
+    assert not [text for text in Read(tmp_path).notes if "--suite" in text]
+
+
+def test_the_proposed_suite_is_quoted_for_the_shell(tmp_path):
+    lm_eval_group(tmp_path, "a", TASKS, groups={"$(touch x)": ["board_math", "alone"]}, scored=set())
+    assert any("--suite '$(touch x)=board_math,alone' " in text for text in Read(tmp_path).notes)
+
+
+# Over items: (1 + 0 + 0 + 1 + 1 + 0) / 6 = .5; over the subtasks: (.5 + 0 + 2/3) / 3.
+@pytest.mark.parametrize(("mean", "noted"), [(0.5, False), (7 / 18, True), (0.4, False)])
+def test_a_group_that_the_harness_averages_over_its_subtasks_is_named(tmp_path, mean, noted):
+    lm_eval_group(tmp_path, "a", TASKS, groups=GROUPS, scored={"board"}, mean=mean)
+    assert any("--weights equal-clusters" in text for text in Read(tmp_path).notes) == noted
+    assert not any("--weights" in text for text in Read(tmp_path, cluster="none").notes)
+
+
 def test_subtasks_can_be_kept_apart_or_have_other_clusters_and_metrics(tmp_path):
     tasks = {task: [line | {"f1": 0.25, "metrics": ["acc", "f1"]} for line in lines] for task, lines in TASKS.items()}
     lm_eval_group(tmp_path, "a", tasks, groups=GROUPS, scored={"board"})

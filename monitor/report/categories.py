@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from monitor.engine.state.codes import ONE
 from monitor.engine.state.pairs import Index, pair_count
 from monitor.report.clusters import labels
 from monitor.report.pair_counts import Floats
@@ -109,7 +110,12 @@ def _why_none(table: PairTable) -> str | None:
     """Return why no category gets a verdict, or None."""
     if table.hold_reason is not None or not table.in_force:
         return table.hold_reason or "the verdicts of this benchmark are held"
-    if not table.benchmark.binary:
+    spec = table.benchmark.spec
+    weighted = table.weighted is not None and (spec.scores, spec.repeats) == (
+        "binary",
+        1,
+    )  # inside a category items count the same
+    if not table.benchmark.binary and not (weighted and (table.benchmark.item_codes() <= ONE).all()):
         return "scores between 0 and 1 have no verdicts by category"
     if table.completes or table.benchmark.spec.order.policy == "trusted":
         return None

@@ -7,6 +7,8 @@ import numpy as np
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.report.categories import CategoryScores, category_gaps, category_scores
 from monitor.report.live_pairs import LivePairs
+from monitor.report.pair_counts import Floats
+from monitor.report.pair_table import PairTable
 from monitor.serve.api.read_routes import rank_of
 from schemas.api import Category, CategoryPage, CategoryVerdicts
 
@@ -18,12 +20,11 @@ def category_page(live: LivePairs, baseline: str | None, limit: int) -> Category
     table = live.table
     scores = category_scores(table)
     shown = slice(limit)
-    total, scored = table.benchmark.total[table.ranking], table.benchmark.scored[table.ranking]
     return CategoryPage(
         benchmark=table.benchmark.name,
         alpha=table.benchmark.spec.alpha,
         models=live.models,
-        mean=np.where(scored > 0, total / np.maximum(scored, 1) / SCORE_UNIT, np.nan).tolist(),
+        mean=_means(table).tolist(),
         categories=[
             Category(name=name, items=int(items))
             for name, items in zip(scores.names[shown], scores.items[shown], strict=True)
@@ -33,6 +34,14 @@ def category_page(live: LivePairs, baseline: str | None, limit: int) -> Category
         means=scores.mean[:, shown].tolist(),
         baseline=None if baseline is None else _against(live, scores, baseline, shown),
     )
+
+
+def _means(table: PairTable) -> Floats:
+    """Return the means that rank the models, by rank; nan without one."""
+    if table.weighted is not None:
+        return table.weighted.means[table.ranking]
+    total, scored = table.benchmark.total[table.ranking], table.benchmark.scored[table.ranking]
+    return np.where(scored > 0, total / np.maximum(scored, 1) / SCORE_UNIT, np.nan)
 
 
 def _against(live: LivePairs, scores: CategoryScores, baseline: str, shown: slice) -> CategoryVerdicts:

@@ -5,8 +5,11 @@ import random
 import numpy as np
 import pytest
 
+from monitor.report.build import benchmark_report
 from monitor.report.categories import category_gaps, category_scores
+from monitor.report.live_pairs import LivePairs
 from monitor.report.pair_table import PairTable
+from monitor.serve.api.category_page import category_page
 from stats import exact_p, log_e_value
 from tests.fold_log import FoldLog
 
@@ -14,11 +17,11 @@ MODELS = {"alpha": 0.9, "bravo": 0.6, "charlie": 0.55, "delta": 0.1}
 SIZES = {"big": 90, "mid": 60, "small": 8}
 
 
-def made(policy, items=None, seed=3, **spec):
-    """A benchmark of three categories and some items without one; scores by (model, item), and categories by item."""
+def made(policy, items=None, seed=3, bare=5, **spec):
+    """A benchmark of three categories and `bare` items without one; scores by (model, item), and categories by item."""
     rng = random.Random(seed)
     category = {f"{name} {k}": name for name, size in SIZES.items() for k in range(size)} | {
-        f"bare {k}": None for k in range(5)
+        f"bare {k}": None for k in range(bare)
     }
     scores = {(model, item): int(rng.random() < skill) for model, skill in MODELS.items() for item in category}
     for item in ("big 0", "big 1", "mid 7"):
@@ -91,6 +94,29 @@ def test_items_that_have_not_arrived_count_against_every_category():
     early, *_ = made("completion", items=sum(SIZES.values()) + 5 + 80)
     decided = [np.abs(category_gaps(table, category_scores(table), 0).side).sum() for table in (complete, early)]
     assert decided[0] > decided[1]
+
+
+@pytest.mark.parametrize("policy", ["trusted", "completion"])
+def test_inside_a_category_items_count_the_same_whatever_the_categories_weigh(policy):
+    plain, *_ = made(policy, items=sum(SIZES.values()) if policy == "completion" else None, bare=0)
+    weighted, *_ = made(policy, bare=0, weights={"big": 1, "mid": 1, "small": 5}, clusters=SIZES)
+    names = [[t.benchmark.contestants[k].model for k in t.ranking.tolist()] for t in (plain, weighted)]
+    for model in MODELS:
+        one, other = (
+            category_gaps(t, category_scores(t), order.index(model))
+            for t, order in zip((plain, weighted), names, strict=True)
+        )
+        assert other.why is None
+        same = [names[1].index(name) for name in names[0]]
+        assert (other.side[same] == one.side).all()
+        assert np.abs(one.side).sum() > 0
+
+
+def test_the_view_of_categories_shows_the_means_that_rank():
+    table, *_ = made("trusted", bare=0, weights={"big": 1, "mid": 1, "small": 5}, clusters=SIZES)
+    page = category_page(LivePairs(table.benchmark), None, 10)
+    assert page.mean == [m.mean for m in benchmark_report(table.benchmark).models]
+    assert page.mean == sorted(page.mean, reverse=True)
 
 
 @pytest.mark.parametrize(

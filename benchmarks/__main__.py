@@ -22,6 +22,7 @@ NAMES = (
     "formats",
     "fold",
     "verdicts",
+    "battles",
     "evaluation",
     "latency",
     "recovery",

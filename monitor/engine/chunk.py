@@ -103,7 +103,7 @@ class EventBatch:
             return
         start = 0
         for _, run in groupby(self.events, key=type):
-            stop = start + sum(1 for _ in run)
+            stop = start + len(list(run))
             yield self.part(start, stop)
             start = stop
 

@@ -1,33 +1,49 @@
 """The fold of battles: votes into units, and units into pair sums, latches and counters."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from monitor.engine.chunk import EventBatch
+from monitor.engine.columns import EventColumns
 from monitor.engine.latch.battles import BattleWalk
 from monitor.engine.latch.changes import announce, invalidate
 from monitor.engine.latch.close import close_latches
 from monitor.engine.limits import LARGE_PAIRS, Limits, Usage, bad_name, exceeds, limit_fault, model_fault, usage_fault
 from monitor.engine.slices import Slices
-from monitor.engine.state.battles import COLUMNS, ORDER, OUTCOME, PAIR, PROMPT, Units, battle_fault
+from monitor.engine.state.battles import (
+    COLUMNS,
+    NO_JUDGE,
+    OUTCOME,
+    PAIR,
+    PROMPT,
+    Units,
+    Votes,
+    battle_fault,
+    event_fault,
+    first_of_key,
+    single_units,
+)
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO
 from monitor.engine.state.counts import CHUNK_CELLS
 from monitor.engine.state.delta import BenchmarkDelta, Refusal
-from monitor.engine.state.pairs import Index, pair_members
+from monitor.engine.state.pairs import Index, pair_index, pair_members
 from schemas.battles import BattleFields
 from schemas.decode import Fault
 from schemas.names import MAX_NAME_LENGTH
 from schemas.text import shorten
 from stats.graded import MAX_ITEMS
 
-_HALF = SCORE_UNIT // 2
-_POINTS = {"a": 1, "b": -1, "tie": 0, None: 0}
+_HALF: Final = SCORE_UNIT // 2
+_POINTS: Final = {"a": 1, "b": -1, "tie": 0, None: 0}
+_NEW: Final = -2
+"""The place of a name that the benchmark does not have."""
 
 
-class _Votes(NamedTuple):
+class _Counted(NamedTuple):
     """What the votes of a piece come to."""
 
     units: Units
@@ -43,102 +59,75 @@ def fold_battles(
 ) -> Slices[list[tuple[int, Fault]]]:
     """Fold battles into a benchmark, in slices; return the position and fault of each refused one."""
     refused: list[tuple[int, Fault]] = []
-    for start in range(0, len(batch.events), CHUNK_CELLS):
-        piece = batch.part(start, start + CHUNK_CELLS)
-        holds = benchmark.assumption_holds
-        votes, faults = _count(benchmark, piece.events, delta, limits, piece.offsets)
+    start, size = 0, CHUNK_CELLS
+    while start < len(batch.events):
+        places = look_up(benchmark, batch.events[start : start + size])
+        # Towards a limit pieces get smaller, down to one battle, which meets it or not.
+        while len(places.events) > 1 and not places.have_room(benchmark, limits):
+            places = places.part(len(places.events) // 2)
+        size = len(places.events)
+        piece, holds = batch.part(start, start + size), benchmark.assumption_holds
+        faults = places.faults(benchmark, limits)
         refused += [(start + position, fault) for position, fault in faults]
-        for _ in benchmark.grow_in_slices():
-            if benchmark.pairs > LARGE_PAIRS:
-                yield False
-        if votes.when.size:
-            _enter(benchmark, piece, votes.units, votes.when, delta)
-        if votes.beyond is not None:
-            position, reason = votes.beyond
-            delta.undeclared = reason, False
-            if holds:
-                invalidate(benchmark, piece, position, reason, delta)
-            benchmark.hold_repeats(reason)
-        benchmark.revision += 1
-        yield True
+        if len(faults) < size:
+            counted = _count(benchmark, piece, *places.enter(benchmark, delta, faults), delta)
+            for _ in benchmark.grow_in_slices():
+                if benchmark.pairs > LARGE_PAIRS:
+                    yield False
+            if counted.when.size:
+                _enter(benchmark, piece, counted.units, counted.when, delta)
+            if counted.beyond is not None:
+                position, reason = counted.beyond
+                delta.undeclared = reason, False
+                if holds:
+                    invalidate(benchmark, piece, position, reason, delta)
+                benchmark.hold_repeats(reason)
+            benchmark.revision += 1
+            yield True
+        start, size = start + size, min(2 * size, CHUNK_CELLS)
     benchmark.counters["events"] += len(batch.events) - len(refused)
     return refused
 
 
-def _count(
-    benchmark: Benchmark, events: Sequence[Any], delta: BenchmarkDelta, limits: Limits, offsets: Sequence[int]
-) -> tuple[_Votes, list[tuple[int, Fault]]]:
-    """Add the votes of a piece, the first of each key; return what they come to, and the refused ones."""
-    faults: list[tuple[int, Fault]] = []
-    conflicts: list[tuple[int, int, int, int]] = []
-    duplicates: list[int] = []
-    completed: list[tuple[int, int, int]] = []
-    beyond: tuple[int, str] | None = None
-    needed = benchmark.spec.repeats if isinstance(benchmark.spec.repeats, int) and not benchmark.undeclared else None
-    begin = 0 if benchmark.battles is None else benchmark.battles.size
-    roomy = _has_room(benchmark, len(events), limits)
-    for position, event in enumerate(events):
-        place = _place(benchmark, event, delta, limits, roomy=roomy)
-        if isinstance(place, Fault):
-            faults.append((position, place))
-            continue
-        battles = benchmark.battles
-        assert battles is not None
-        prompt, pair, judge, outcome, order = place
-        known = battles.find(prompt, pair, judge, order, event.repeat)
-        if known is not None:
-            first = int(pair_members(np.array([pair]))[0][0])
-            kept = int(battles.votes[known][OUTCOME])
-            if kept == outcome:
-                duplicates.append(first)
-            else:
-                conflicts.append((prompt, first, _code(benchmark, kept, delta), _code(benchmark, outcome, delta)))
-                delta.conflict_offsets.append(offsets[position])
-            continue
-        count = battles.add(prompt, pair, judge, outcome, order, event.repeat)
-        if needed is None or beyond is not None:
-            continue
-        if count == needed:
-            completed.append((battles.size - 1, position, prompt))
-        elif count > needed:
-            beyond = position, benchmark.votes_reason(prompt, pair)
-    if benchmark.battles is not None:
-        delta.votes.append(benchmark.battles.votes[begin:].copy())
-    if conflicts or duplicates:
-        benchmark.counters["conflicts"] += len(conflicts)
-        benchmark.counters["duplicates"] += len(duplicates)
-        entries = np.array(conflicts, np.uint32).reshape(-1, 4)
-        benchmark.conflicts.add(entries, np.array(duplicates, np.int64), len(benchmark.contestants))
-    last, when = np.array(completed, np.int64).reshape(-1, 3)[:, :2].T
-    return _Votes(_completed(benchmark, last), when, beyond), faults
-
-
-def _completed(benchmark: Benchmark, last: Index) -> Units:
-    """Return the units whose last votes these are, in their order."""
+def _count(benchmark: Benchmark, piece: EventBatch, votes: Votes, at: Index, delta: BenchmarkDelta) -> _Counted:
+    """Add the votes of a piece, the first of each key; `at` is the position of each."""
     battles = benchmark.battles
-    if battles is None or benchmark.spec.repeats == 1:
-        votes = np.zeros((0, COLUMNS), np.int64) if battles is None else battles.votes[last].astype(np.int64)
-        one, none = np.ones(last.size, np.int64), np.zeros(last.size, bool)
-        return Units(votes[:, PROMPT], votes[:, PAIR], one, votes[:, OUTCOME] * SCORE_UNIT, votes[:, ORDER], none)
-    places = [battles.votes_of(*vote) for vote in battles.votes[last][:, [PROMPT, PAIR]].tolist()]
-    units = battles.units(np.array([vote for place in places for vote in place], np.int64))
-    # Units come sorted by prompt and pair.
-    by_key = np.lexsort((battles.votes[last, PAIR], battles.votes[last, PROMPT]))
-    return units.rows(np.argsort(by_key))
+    assert battles is not None
+    stored, first = battles.find(votes), first_of_key(votes)
+    new = np.flatnonzero((stored < 0) & (first == np.arange(len(votes))))
+    again = np.flatnonzero((stored >= 0) | (first != np.arange(len(votes))))
+    if again.size:
+        kept = np.where(stored >= 0, battles.votes[stored, OUTCOME] if battles.size else 0, votes[first, OUTCOME])
+        _count_again(benchmark, votes[again], kept[again], [piece.offsets[k] for k in at[again].tolist()], delta)
+    begin = battles.size
+    count = battles.add(votes[new])
+    delta.votes.append(battles.votes[begin:].copy())
+    needed = benchmark.spec.repeats
+    if not isinstance(needed, int) or benchmark.undeclared:
+        return _Counted(battles.units(slice(0, 0)), np.zeros(0, np.int64), None)
+    completed, too_many = np.flatnonzero(count == needed), np.flatnonzero(count > needed)
+    beyond = None
+    if too_many.size:
+        completed = completed[completed < too_many[0]]
+        vote = votes[new[too_many[0]]]
+        beyond = int(at[new[too_many[0]]]), benchmark.votes_reason(int(vote[PROMPT]), int(vote[PAIR]))
+    last = begin + completed
+    units = single_units(battles.votes[last]) if needed == 1 else battles.units_with(last)
+    return _Counted(units, at[new[completed]], beyond)
 
 
-def _has_room(benchmark: Benchmark, votes: int, limits: Limits) -> bool:
-    """Return whether no limit on prompts and votes can be met in so many further votes."""
-    size = 0 if benchmark.battles is None else benchmark.battles.size
-    prompts = len(benchmark.rows) + votes
-    usage = limits.others.plus(Usage.of_battles(prompts, size + votes, len(benchmark.contestants)))
-    return (
-        prompts <= _most_prompts(benchmark, limits) and size + votes < limits.rows and not exceeds(usage, limits.budget)
-    )
-
-
-def _most_prompts(benchmark: Benchmark, limits: Limits) -> int:
-    return min(limits.rows, MAX_ITEMS) if benchmark.graded else limits.rows
+def _count_again(benchmark: Benchmark, votes: Votes, kept: Index, offsets: list[int], delta: BenchmarkDelta) -> None:
+    """Count votes whose key has a vote already, with the outcome `kept`: the same outcome is a duplicate, another one a conflict."""
+    contestant = pair_members(votes[:, PAIR].astype(np.int64))[0]
+    differs = votes[:, OUTCOME] != kept
+    pairs = zip(kept[differs].tolist(), votes[differs, OUTCOME].tolist(), strict=True)
+    codes = np.array([[_code(benchmark, outcome, delta) for outcome in pair] for pair in pairs], np.uint32)
+    columns = votes[differs, PROMPT], contestant[differs], *codes.reshape(-1, 2).T
+    benchmark.counters["conflicts"] += int(np.count_nonzero(differs))
+    benchmark.counters["duplicates"] += int(np.count_nonzero(~differs))
+    entries = np.column_stack([column.astype(np.uint32) for column in columns])
+    benchmark.conflicts.add(entries, contestant[~differs], len(benchmark.contestants))
+    delta.conflict_offsets += [offsets[k] for k in np.flatnonzero(differs).tolist()]
 
 
 def _code(benchmark: Benchmark, outcome: int, delta: BenchmarkDelta) -> int:
@@ -152,121 +141,209 @@ def _code(benchmark: Benchmark, outcome: int, delta: BenchmarkDelta) -> int:
     return code
 
 
-def _place(
-    benchmark: Benchmark, event: BattleFields, delta: BenchmarkDelta, limits: Limits, *, roomy: bool
-) -> tuple[int, int, int, int, int] | Fault:
-    """Return (prompt, pair, judge, outcome, order) of a battle and add its new names; or refuse it and add nothing.
+# --- places ---
 
-    `roomy`: no limit can be met.
+
+class Places(NamedTuple):
+    """Battles, and the place of each name; `_NEW` for one that the benchmark does not have. Arrays of shape (battles,).
+
+    Attributes
+    ----------
+    prompt, one, other, judge : arrays of int64
+        `one` and `other` are the contestants of `model_a` and `model_b`.
     """
-    prompt, contestant_of = benchmark.row_of.get(event.item_id), benchmark.contestant_of.get
-    one, other = contestant_of(event.model_a), contestant_of(event.model_b)
-    battles = benchmark.battles
-    judge = None if battles is None else battles.judge_of.get(event.cluster)
-    if one is None or other is None or judge is None or event.epoch or one == other or prompt is None:
-        usual = not (one is None or other is None or judge is None or event.epoch or one == other)
+
+    events: Sequence[Any]
+    prompt: Index
+    one: Index
+    other: Index
+    judge: Index
+
+    def part(self, size: int) -> "Places":
+        """Return the first battles."""
+        return self.rows(slice(size))
+
+    def rows(self, some: slice) -> "Places":
+        """Return some of the battles."""
+        names = (column[some] for column in (self.prompt, self.one, self.other, self.judge))
+        return Places(self.events[some], *names)
+
+    def have_room(self, benchmark: Benchmark, limits: Limits) -> bool:
+        """Return whether these battles meet no limit, if each new name in them is another one."""
+        new = [int(np.count_nonzero(column == _NEW)) for column in self[1:]]
+        prompts, votes = len(benchmark.rows) + new[0], _votes(benchmark) + len(self.events)
+        models, judges = len(benchmark.contestants) + new[1] + new[2], _judges(benchmark) + new[3]
+        return (
+            prompts <= _most_prompts(benchmark, limits)
+            and models <= limits.contestants
+            and max(votes, judges) <= limits.rows
+            and not exceeds(limits.others.plus(Usage.of_battles(prompts, votes, models)), limits.budget)
+        )
+
+    def faults(self, benchmark: Benchmark, limits: Limits) -> list[tuple[int, Fault]]:
+        """Return the position of each battle that is refused, and why. They have room, or are a single one."""
+        events = self.events
+        if benchmark.battles is None:
+            reasons = ((k, _board_fault(benchmark, event)) for k, event in enumerate(events))
+            found = [(k, reason) for k, reason in reasons if reason is not None]
+            if found:
+                return found
+        doubtful = (self.one == self.other) | (self.one == _NEW) | (self.other == _NEW) | (self.judge == _NEW)
+        doubtful |= np.array([event.epoch for event in events]) > 0
         # In most files each battle has a prompt of its own.
-        if not (usual and roomy and len(event.item_id) <= MAX_NAME_LENGTH and event.item_id.isprintable()):
-            fault = _fault(benchmark, event, (prompt, one, other, judge), limits)
-            if fault is not None:
-                return fault
-        prompt, one, other, judge = _add_names(benchmark, event, delta)
-        battles = benchmark.battles
-    assert battles is not None
-    sign = 1 if one < other else -1
-    low, high = (one, other) if one < other else (other, one)
-    pair = high * (high - 1) // 2 + low
-    outcome, order = sign * _POINTS[event.winner], sign * _POINTS[event.position]
-    closed = (benchmark.ended and benchmark.ended & {one, other}) or battles.size >= limits.rows
-    if closed and battles.find(prompt, pair, judge, order, event.repeat) is None:
-        return _ended_fault(benchmark, (one, other)) or _votes_fault(benchmark, event, limits)
-    return prompt, pair, judge, outcome, order
+        for k in np.flatnonzero((self.prompt == _NEW) & ~doubtful).tolist():
+            name = events[k].item_id
+            doubtful[k] = len(name) > MAX_NAME_LENGTH or not name.isprintable()
+        if len(events) == 1 and not self.have_room(benchmark, limits):
+            doubtful[0] = True
+        ended = self._ended(benchmark)
+        doubtful |= ended
+        reasons = (
+            (k, self._fault(k, benchmark, limits, ended=bool(ended[k]))) for k in np.flatnonzero(doubtful).tolist()
+        )
+        return [(k, reason) for k, reason in reasons if reason is not None]
+
+    def _ended(self, benchmark: Benchmark) -> NDArray[np.bool_]:
+        """Return which of the battles are of a run that has ended."""
+        flags = np.append(benchmark.ended_flags(), [False, False])  # of new models
+        return np.asarray(flags[self.one] | flags[self.other])
+
+    def _fault(self, k: int, benchmark: Benchmark, limits: Limits, *, ended: bool) -> Fault | None:
+        """Return why a battle is refused that has a new name, something wrong, or no room."""
+        event, name = self.events[k], benchmark.name
+        fault = event_fault(name, benchmark.spec.aliases, event) or _name_fault(name, event)
+        if fault is not None or self._known(k, benchmark):
+            return fault
+        if ended:
+            return _ended_fault(benchmark, (int(self.one[k]), int(self.other[k])))
+        new = [
+            model for model, place in ((event.model_a, self.one[k]), (event.model_b, self.other[k])) if place == _NEW
+        ]
+        new_prompt, models = self.prompt[k] == _NEW, len(benchmark.contestants)
+        taken = Usage.of_battles(len(benchmark.rows) + int(new_prompt), _votes(benchmark) + 1, models + len(new))
+        model_faults = (model_fault(name, model, limits, models + i) for i, model in enumerate(new))
+        return (
+            (
+                limit_fault(name, "item_id", event.item_id, len(benchmark.rows), _most_prompts(benchmark, limits))
+                if new_prompt
+                else None
+            )
+            or next(filter(None, model_faults), None)
+            or (
+                limit_fault(name, "cluster", event.cluster, _judges(benchmark), limits.rows)
+                if self.judge[k] == _NEW
+                else None
+            )
+            or limit_fault(name, "winner", event.winner, _votes(benchmark), limits.rows)
+            or usage_fault(name, "item_id", event.item_id, limits, taken)
+        )
+
+    def _known(self, k: int, benchmark: Benchmark) -> bool:
+        """Return whether there is a vote with the key of a battle: it is a duplicate, or a conflict."""
+        battle = self.rows(slice(k, k + 1))
+        new = any(place == _NEW for (place,) in battle[1:])
+        return not new and benchmark.battles is not None and bool(benchmark.battles.find(battle.votes())[0] >= 0)
+
+    def enter(
+        self, benchmark: Benchmark, delta: BenchmarkDelta, faults: Sequence[tuple[int, Fault]]
+    ) -> tuple[Votes, Index]:
+        """Add the new names of the battles that are not refused; return their votes, and the position of each."""
+        at = np.arange(len(self.events))
+        if not faults:
+            return _with_names(self, benchmark, delta).votes(), at
+        at = np.delete(at, [k for k, _ in faults])
+        taken = Places([self.events[k] for k in at.tolist()], *(column[at] for column in self[1:]))
+        return _with_names(taken, benchmark, delta).votes(), at
+
+    def votes(self) -> Votes:
+        """Return the votes; every name has a place."""
+        events, sign = self.events, np.where(self.one < self.other, 1, -1)
+        votes = np.empty((len(events), COLUMNS), np.int32)
+        votes[:, 0] = self.prompt
+        votes[:, 1] = pair_index(np.minimum(self.one, self.other), np.maximum(self.one, self.other))
+        votes[:, 2] = self.judge
+        votes[:, 3] = sign * np.array([_POINTS[event.winner] for event in events])
+        votes[:, 4] = sign * np.array([_POINTS[event.position] for event in events])
+        votes[:, 5] = [event.repeat for event in events]
+        return votes
 
 
-def _add_names(benchmark: Benchmark, event: BattleFields, delta: BenchmarkDelta) -> tuple[int, int, int, int]:
-    """Return the prompt, the models and the judge of a battle; add those that are new."""
+def look_up(benchmark: Benchmark, columns: EventColumns) -> Places:
+    """Return the places of battles."""
+    events: Sequence[Any] = list(columns)
+    row_of, contestant_of = benchmark.row_of.get, benchmark.contestant_of.get
+    judge_of = {None: NO_JUDGE}.get if benchmark.battles is None else benchmark.battles.judge_of.get
+    # Comprehensions are faster here than `map` with `attrgetter`.
+    return Places(
+        events,
+        np.array([row_of(event.item_id, _NEW) for event in events], np.int64),
+        np.array([contestant_of(event.model_a, _NEW) for event in events], np.int64),
+        np.array([contestant_of(event.model_b, _NEW) for event in events], np.int64),
+        np.array([judge_of(event.cluster, _NEW) for event in events], np.int64),
+    )
+
+
+def _with_names(places: Places, benchmark: Benchmark, delta: BenchmarkDelta) -> Places:
+    """Add the new names of battles in their order; return the battles with every place."""
     if benchmark.battles is None:
         benchmark.begin_battles()
-    battles, members = benchmark.battles, []
+    battles, events = benchmark.battles, places.events
     assert battles is not None
-    prompt = benchmark.row_of.get(event.item_id)
-    if prompt is None:
-        prompt = benchmark.add_row(event.item_id, 0, None)
-        delta.rows.append(benchmark.rows[prompt])
-    for model in (event.model_a, event.model_b):
-        contestant = benchmark.contestant_of.get(model)
-        if contestant is None:
-            contestant = benchmark.add_contestant(benchmark.spec.aliases.get(model, model), 0)
-            delta.contestants.append(benchmark.contestants[contestant])
-        members.append(contestant)
-    judge = battles.judge_of.get(event.cluster)
-    if judge is None:
-        assert event.cluster is not None
-        judge = battles.add_judge(event.cluster)
-        delta.judges.append(event.cluster)
-    return prompt, members[0], members[1], judge
+    new = np.flatnonzero(places.prompt == _NEW)
+    named = [events[k].item_id for k in new.tolist()]
+    begin, prompts = len(benchmark.rows), list(dict.fromkeys(named))
+    benchmark.add_prompts(prompts)
+    delta.rows.extend(benchmark.rows[begin:])
+    one_each = len(prompts) == len(named)
+    places.prompt[new] = range(begin, len(benchmark.rows)) if one_each else [benchmark.row_of[name] for name in named]
+    for k in np.flatnonzero((places.one == _NEW) | (places.other == _NEW)).tolist():
+        for model in (events[k].model_a, events[k].model_b):
+            if model not in benchmark.contestant_of:
+                contestant = benchmark.add_contestant(benchmark.spec.aliases.get(model, model), 0)
+                delta.contestants.append(benchmark.contestants[contestant])
+        places.one[k], places.other[k] = (benchmark.contestant_of[x] for x in (events[k].model_a, events[k].model_b))
+    for k in np.flatnonzero(places.judge == _NEW).tolist():
+        judge = events[k].cluster
+        if judge not in battles.judge_of:
+            battles.add_judge(judge)
+            delta.judges.append(judge)
+        places.judge[k] = battles.judge_of[judge]
+    return places
 
 
-def _fault(
-    benchmark: Benchmark,
-    event: BattleFields,
-    places: tuple[int | None, int | None, int | None, int | None],
-    limits: Limits,
-) -> Fault | None:
-    """Return why a battle is refused that has a new name or something wrong, or None."""
-    prompt, one, other, judge = places
-    alias = benchmark.spec.aliases
-    names = [alias.get(model, model) for model in (event.model_a, event.model_b)]
-    if names[0] == names[1]:
-        reason = f"{shorten(names[0])} is both models of the battle; name two models"
-        return Refusal("model_b", shorten(event.model_b), reason, benchmark.name)
-    if event.epoch:
-        reason = f"epoch {event.epoch} is given, and battles have none; send them under another benchmark name"
-        return Refusal("epoch", str(event.epoch), reason, benchmark.name)
-    if benchmark.battles is None and benchmark.counters["events"]:
+def _votes(benchmark: Benchmark) -> int:
+    return 0 if benchmark.battles is None else benchmark.battles.size
+
+
+def _judges(benchmark: Benchmark) -> int:
+    return 0 if benchmark.battles is None else len(benchmark.battles.judges)
+
+
+def _most_prompts(benchmark: Benchmark, limits: Limits) -> int:
+    return min(limits.rows, MAX_ITEMS) if benchmark.graded else limits.rows
+
+
+def _board_fault(benchmark: Benchmark, event: BattleFields) -> Fault | None:
+    """Return why the benchmark takes no battles, or None."""
+    if benchmark.counters["events"]:
         reason = (
             f"{benchmark.name!r} holds scores of items, so it takes no battles; send them under another benchmark name"
         )
         return Refusal("winner", event.winner, reason, benchmark.name)
-    fault = battle_fault(benchmark.name, benchmark.spec)
-    if fault is not None:
-        return fault
-    new = [model for model, place in ((event.model_a, one), (event.model_b, other)) if place is None]
-    size = 0 if benchmark.battles is None else benchmark.battles.size
-    taken = Usage.of_battles(len(benchmark.rows) + (prompt is None), size + 1, len(benchmark.contestants) + len(new))
-    most = _most_prompts(benchmark, limits)
-    judges, known = 0 if benchmark.battles is None else len(benchmark.battles.judges), len(benchmark.contestants)
-    return (
-        (prompt is None and _new_fault(benchmark, "item_id", event.item_id, len(benchmark.rows), most))
-        or next(
-            filter(None, (model_fault(benchmark.name, name, limits, known + k) for k, name in enumerate(new))), None
-        )
-        or (judge is None and _new_fault(benchmark, "cluster", event.cluster, judges, limits.rows))
-        or usage_fault(benchmark.name, "item_id", event.item_id, limits, taken)
-        or None
-    )
+    return battle_fault(benchmark.name, benchmark.spec)
 
 
-def _new_fault(benchmark: Benchmark, field: str, name: str | None, count: int, most: int) -> Fault | None:
-    """Return why a prompt or a judge is refused that is new, or None."""
-    if name is None:
-        return None
-    return bad_name(benchmark.name, field, name) or limit_fault(benchmark.name, field, name, count, most)
+def _name_fault(name: str, event: BattleFields) -> Fault | None:
+    """Return what is wrong with a name of a battle, or None."""
+    fields = {"item_id": event.item_id, "model_a": event.model_a, "model_b": event.model_b, "cluster": event.cluster}
+    return next(filter(None, (bad_name(name, field, value) for field, value in fields.items())), None)
 
 
-def _ended_fault(benchmark: Benchmark, members: tuple[int, int]) -> Fault | None:
-    for member in members:
-        if member in benchmark.ended:
-            model = shorten(benchmark.contestants[member].model)
-            reason = f"the run of {model} has ended; send further battles under another benchmark name"
-            return Refusal("model_a", model, reason, benchmark.name)
-    return None
-
-
-def _votes_fault(benchmark: Benchmark, event: BattleFields, limits: Limits) -> Fault:
-    fault = limit_fault(benchmark.name, "winner", event.winner, limits.rows, limits.rows)
-    assert fault is not None
-    return fault
+def _ended_fault(benchmark: Benchmark, members: tuple[int, int]) -> Fault:
+    member = next(member for member in members if member in benchmark.ended)
+    model = shorten(benchmark.contestants[member].model)
+    reason = f"the run of {model} has ended; send further battles under another benchmark name"
+    return Refusal("model_a", model, reason, benchmark.name)
 
 
 # --- units --------------------------------------------------------------------------------------------------------------------------------

@@ -348,8 +348,12 @@ class _Folding:
         for batch in batches:
             benchmark, size = partition.benchmarks.get(batch.benchmark), len(batch.events)
             rows, contestants = (len(benchmark.rows), len(benchmark.contestants)) if benchmark is not None else (0, 0)
-            most = Usage.sized(rows + size, min(contestants + size, partition.limits.contestants))
-            usage = usage.plus(most).plus(Usage.sized(rows, contestants), -1)
+            if batch.events.has_battles():
+                most = min(contestants + 2 * size, partition.limits.contestants)
+                usage = usage.plus(Usage.of_battles(size, size, most)).plus(Usage.of_battles(0, 0, contestants), -1)
+            else:
+                most = min(contestants + size, partition.limits.contestants)
+                usage = usage.plus(Usage.sized(rows + size, most)).plus(Usage.sized(rows, contestants), -1)
         return exceeds(usage, partition.limits.budget)
 
     def _fold(self, batch: EventBatch) -> Slices[None]:
@@ -527,6 +531,9 @@ class _Folding:
 
 def _in_log_order(batches: Sequence[EventBatch]) -> Iterator[EventBatch]:
     """Yield runs of events of one benchmark in the order of the log: which event exceeds a budget must not depend on the chunks."""
+    if len(batches) == 1:
+        yield batches[0]
+        return
     places = sorted(
         (offset, index, which, k)
         for which, batch in enumerate(batches)

@@ -30,22 +30,23 @@ def battles_report(table: PairTable) -> BattlesReport | None:
         return None
     ratings = ratings_of(table.described_from)
     islands = ratings.groups.island
-    names = ratings.names
+    names, votes = ratings.names, benchmark.battles.votes
+    alpha, shared, share = _agreement(votes)
     return BattlesReport(
         votes=benchmark.battles.size,
         prompts=len(benchmark.rows),
         units=ratings.units.pair.size,
         pairs_met=np.unique(ratings.units.pair).size,
-        ties=int(np.count_nonzero(benchmark.battles.votes[:, OUTCOME] == 0)),
+        ties=int(np.count_nonzero(votes[:, OUTCOME] == 0)),
         anchor=None if ratings.anchor is None else names[ratings.anchor],
         ratings=_ratings(ratings, benchmark.spec.alpha),
         islands=[
             [names[k] for k in ratings.order.tolist() if islands[k] == island] for island in np.unique(islands).tolist()
         ],
-        position=_position(ratings, benchmark.battles.votes, benchmark.spec.alpha),
-        judges=_judges(benchmark.battles.votes, benchmark.battles.judges, ratings),
-        judge_count=np.unique(benchmark.battles.votes[:, JUDGE]).size,
-        agreement=_agreement(benchmark.battles.votes)[0],
+        position=_position(ratings, votes, benchmark.spec.alpha),
+        judges=_judges(votes, benchmark.battles.judges, ratings, shared, share),
+        judge_count=np.unique(votes[:, JUDGE]).size,
+        agreement=alpha,
         disagreements=_disagreements(table, ratings),
     )
 
@@ -110,14 +111,15 @@ def _position(ratings: Ratings, votes: NDArray[np.int32], alpha: float) -> Posit
     )
 
 
-def _judges(votes: NDArray[np.int32], names: list[str], ratings: Ratings) -> list[JudgeReport]:
+def _judges(
+    votes: NDArray[np.int32], names: list[str], ratings: Ratings, shared: Index, share: NDArray[np.float64]
+) -> list[JudgeReport]:
     """Report the judges with the most votes: how often they agree with others, and how each ranks the models."""
     judge = votes[:, JUDGE]
     if (judge < 0).all():
         return []
     numbers, counts = np.unique(judge, return_counts=True)
     most = np.lexsort((numbers, -counts))[:JUDGES]
-    _, shared, share = _agreement(votes)
     reports = []
     for number, count in zip(numbers[most].tolist(), counts[most].tolist(), strict=True):
         of = number + 1

@@ -63,7 +63,7 @@ def _all_repeats(benchmark: Benchmark) -> Benchmark:
 def repeats_of(benchmark: Benchmark, contestants: Any) -> RepeatCounts | None:  # noqa: ANN401 - an index of any kind
     """Return how many scored repeats the items of some contestants have; None without a score."""
     if benchmark.battles is not None:
-        votes = benchmark.battles.units().votes
+        votes = benchmark.battles.counts
         return RepeatCounts(int(votes.min()), float(votes.mean()), int(votes.max())) if votes.size else None
     if benchmark.repeats is None:
         return RepeatCounts(1, 1.0, 1) if benchmark.scored[contestants].sum() else None

@@ -4,6 +4,7 @@ A unit is a prompt on which two models were compared. Its D is the mean of its v
 a loss; where both orders were shown, it is the mean over the two orders, so that a judge's preference for a position cancels.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,9 +12,13 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import Refusal
+from monitor.engine.state.key_index import KeyIndex
 from monitor.engine.state.pairs import Index, pair_members
+from monitor.engine.state.step_down import grown
+from schemas.battles import BattleFields
 from schemas.decode import Fault
 from schemas.events import Spec
+from schemas.text import shorten
 
 COLUMNS: Final = 6
 """Columns of a vote: prompt, pair, judge (-1 without one), outcome and order for the first model of the pair (1, 0, -1), repeat."""
@@ -22,8 +27,14 @@ PROMPT, PAIR, JUDGE, OUTCOME, ORDER, REPEAT = range(COLUMNS)
 
 Votes = NDArray[np.int32]
 
-_UNIT_BITS: Final = 25
+NO_JUDGE: Final = -1
+
+_PAIR_BITS: Final = 25
 """There are fewer than 2^24 pairs of the most contestants."""
+
+_REPEAT_BITS: Final = 31
+_CAST_BITS: Final = 24
+"""There are fewer than 2^24 votes."""
 
 
 class Units(NamedTuple):
@@ -59,26 +70,23 @@ class Battles:
 
     Attributes
     ----------
+    size : int
+        The number of votes.
     judges : list of str
         By number.
     """
 
     def __init__(self, votes: Votes | None = None, judges: list[str] | None = None) -> None:
         self._votes: Votes = np.zeros((0, COLUMNS), np.int32)
-        self._new: list[tuple[int, ...]] = []  # votes that are not in the array yet
         self.size = 0
         self.judges: list[str] = []
-        self.judge_of: dict[str | None, int] = {None: -1}
-        self._first: dict[int, int] = {}  # the first vote of each unit
-        self._more: dict[int, list[int]] = {}  # all votes of units with several
-        self._seen: dict[tuple[int, int, int, int], int] = {}  # their votes by key
+        self.judge_of: dict[str | None, int] = {None: NO_JUDGE}
+        self._unit_of, self._cast_of, self._vote_of = KeyIndex(), KeyIndex(), KeyIndex()
+        self._count = np.zeros(0, np.int32)  # votes of each unit
         for judge in judges or ():
             self.add_judge(judge)
         if votes is not None:
-            self._votes, self.size = votes.copy(), len(votes)
-            keys = _unit_keys(votes[:, PROMPT], votes[:, PAIR])
-            for index, (unit, vote) in enumerate(zip(keys.tolist(), votes.tolist(), strict=True)):
-                self._note(unit, index, vote[JUDGE], vote[ORDER], vote[REPEAT])
+            self.add(votes)
 
     def add_judge(self, name: str) -> int:
         """Add a judge and return its number."""
@@ -89,50 +97,46 @@ class Battles:
     @property
     def votes(self) -> Votes:
         """Every vote, shape (votes, columns)."""
-        if self._new:
-            begin = self.size - len(self._new)
-            if self.size > len(self._votes):
-                room = np.zeros((self.size + self.size // 2, COLUMNS), np.int32)
-                room[:begin] = self._votes[:begin]
-                self._votes = room
-            self._votes[begin : self.size] = self._new
-            self._new.clear()
         return self._votes[: self.size]
 
-    def find(self, prompt: int, pair: int, judge: int, order: int, repeat: int) -> int | None:
-        """Return the vote with a key, or None."""
-        unit = prompt << _UNIT_BITS | pair
-        first = self._first.get(unit)
-        if first is None:
-            return None
-        if unit in self._more:
-            return self._seen.get((unit, judge, order, repeat))
-        vote = self.votes[first]
-        return first if (vote[JUDGE], vote[ORDER], vote[REPEAT]) == (judge, order, repeat) else None
+    @property
+    def counts(self) -> NDArray[np.int32]:
+        """How many votes each unit has, in no certain order."""
+        return self._count[: self._unit_of.size]
 
-    def add(self, prompt: int, pair: int, judge: int, outcome: int, order: int, repeat: int) -> int:
-        """Add a vote; return how many its unit has now."""
-        unit = prompt << _UNIT_BITS | pair
-        self._note(unit, self.size, judge, order, repeat)
-        self._new.append((prompt, pair, judge, outcome, order, repeat))
-        self.size += 1
-        return len(self._more[unit]) if unit in self._more else 1
+    def find(self, votes: Votes) -> Index:
+        """Return the vote that has the key of each of these, -1 without one."""
+        unit, cast = self._unit_of.find(unit_keys(votes)), self._cast_of.find(cast_keys(votes))
+        found = np.full(len(votes), -1, np.int64)
+        known = np.flatnonzero((unit >= 0) & (cast >= 0))
+        found[known] = self._vote_of.find(unit[known] << _CAST_BITS | cast[known])
+        return found
 
-    def _note(self, unit: int, index: int, judge: int, order: int, repeat: int) -> None:
-        first = self._first.setdefault(unit, index)
-        if first == index:
-            return
-        if unit not in self._more:
-            vote = self.votes[first]
-            self._more[unit] = [first]
-            self._seen[unit, int(vote[JUDGE]), int(vote[ORDER]), int(vote[REPEAT])] = first
-        self._more[unit].append(index)
-        self._seen[unit, judge, order, repeat] = index
+    def add(self, votes: Votes) -> Index:
+        """Add votes, whose keys are distinct and new; return how many its unit has with each, shape (votes,)."""
+        unit, cast = self._unit_of.numbers(unit_keys(votes)), self._cast_of.numbers(cast_keys(votes))
+        self._vote_of.add(unit << _CAST_BITS | cast)
+        size = self.size + len(votes)
+        self._votes = grown(self._votes, size, COLUMNS)
+        self._votes[self.size : size] = votes
+        self.size = size
+        self._count = grown(self._count, self._unit_of.size)
+        order = np.argsort(unit, kind="stable")
+        starts = np.flatnonzero(np.diff(unit[order], prepend=-1))
+        counts = np.diff(starts, append=unit.size)
+        count = np.empty(unit.size, np.int64)
+        count[order] = self._count[unit[order]] + np.arange(1, unit.size + 1) - np.repeat(starts, counts)
+        self._count[unit[order][starts]] += counts.astype(np.int32)
+        return count
 
-    def votes_of(self, prompt: int, pair: int) -> list[int]:
-        """Return the votes of a unit."""
-        unit = prompt << _UNIT_BITS | pair
-        return self._more.get(unit) or [self._first[unit]]
+    def units_with(self, last: Index) -> Units:
+        """Return the units of some votes, each of another unit, in the order of these votes; of all their votes so far."""
+        unit = self._unit_of.find(unit_keys(self.votes[last]))
+        votes, which = self._vote_of.between(unit << _CAST_BITS, (unit + 1) << _CAST_BITS)
+        units = self.units(votes[np.lexsort((votes, which))])
+        # Units come sorted by prompt and pair.
+        by_key = np.argsort(unit_keys(self.votes[last]))
+        return units.rows(np.argsort(by_key))
 
     def betting(self, repeats: int | str, ended: NDArray[np.bool_]) -> Units:
         """Return every unit that has bet: those with all declared votes, and those of ended runs; `ended` is by contestant."""
@@ -145,7 +149,8 @@ class Battles:
 
     def waiting(self, repeats: int | str, ended: NDArray[np.bool_], newly: NDArray[np.bool_]) -> Units:
         """Return the units with fewer votes than declared whose runs have both ended, one of them just now."""
-        units = self.units()
+        fewer = not isinstance(repeats, int) or bool((self.counts < repeats).any())
+        units = self.units(slice(None) if fewer else slice(0, 0))
         i, j = pair_members(units.pair)
         some = ended[i] & ended[j] & (newly[i] | newly[j])
         if isinstance(repeats, int):
@@ -157,19 +162,36 @@ class Battles:
         return units_of(self.votes[some])
 
 
-def _unit_keys(prompt: NDArray[Any], pair: NDArray[Any]) -> Index:
-    return np.asarray(prompt.astype(np.int64) << _UNIT_BITS | pair.astype(np.int64))
+def unit_keys(votes: Votes) -> Index:
+    """Return the key of the unit of each vote."""
+    return np.asarray(votes[:, PROMPT].astype(np.int64) << _PAIR_BITS | votes[:, PAIR])
+
+
+def cast_keys(votes: Votes) -> Index:
+    """Return a key of the judge, the order and the repeat of each vote."""
+    judge, order = votes[:, JUDGE].astype(np.int64) - NO_JUDGE, votes[:, ORDER].astype(np.int64) + 1
+    return np.asarray((judge << 2 | order) << _REPEAT_BITS | votes[:, REPEAT])
+
+
+def single_units(votes: Votes) -> Units:
+    """Return the units of votes, each of which is the only one of its unit, in their order."""
+    columns = votes.astype(np.int64)
+    one, none = np.ones(len(votes), np.int64), np.zeros(len(votes), bool)
+    difference = columns[:, OUTCOME] * SCORE_UNIT
+    return Units(columns[:, PROMPT], columns[:, PAIR], one, difference, columns[:, ORDER], none)
 
 
 def units_of(votes: Votes) -> Units:
     """Return the units of votes."""
-    keys = _unit_keys(votes[:, PROMPT], votes[:, PAIR])
+    keys = unit_keys(votes)
     order = np.argsort(keys, kind="stable")
     keys, votes = keys[order], votes[order]
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     if not starts.size:
         none = np.zeros(0, np.int64)
         return Units(none, none, none, none, none, np.zeros(0, bool))
+    if starts.size == len(votes):
+        return single_units(votes)
 
     def total(values: NDArray[Any]) -> NDArray[np.float64]:
         return np.add.reduceat(values.astype(np.float64), starts)
@@ -196,9 +218,31 @@ def units_of(votes: Votes) -> Units:
     )
 
 
+def first_of_key(votes: Votes) -> Index:
+    """Return the first vote that has the key of each."""
+    unit, cast = unit_keys(votes), cast_keys(votes)
+    order = np.lexsort((cast, unit))
+    starts = (np.diff(unit[order], prepend=-1) != 0) | (np.diff(cast[order], prepend=-1) != 0)
+    first = np.empty(len(votes), np.int64)
+    first[order] = order[np.flatnonzero(starts)][np.cumsum(starts) - 1]
+    return first
+
+
 def battle_fault(name: str, spec: Spec) -> Fault | None:
     """Return why a declaration does not fit battles, or None."""
     if spec.items is None and spec.order.policy in {"none", "trusted"}:
         return None
     reason = f"{name!r} declares items or an order of them, and battles have neither; declare order: trusted without items, or send scores"
     return Refusal("order", spec.order.policy, reason, name)
+
+
+def event_fault(name: str, aliases: Mapping[str, str], event: BattleFields) -> Fault | None:
+    """Return what is wrong with a battle, whatever the benchmark holds, or None."""
+    names = [aliases.get(model, model) for model in (event.model_a, event.model_b)]
+    if names[0] == names[1]:
+        reason = f"{shorten(names[0])} is both models of the battle; name two models"
+        return Refusal("model_b", shorten(event.model_b), reason, name)
+    if event.epoch:
+        reason = f"epoch {event.epoch} is given, and battles have none; send them under another benchmark name"
+        return Refusal("epoch", str(event.epoch), reason, name)
+    return None

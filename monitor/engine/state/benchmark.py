@@ -1,7 +1,7 @@
 """The state of one benchmark: its score matrix, and what the pairs, the arrival order and the order policy add to it."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,6 +226,12 @@ class Benchmark(PairState):
         if self.weighting is not None:
             self.weighting.enter(self.item_keys)
         return index
+
+    def add_prompts(self, prompts: Sequence[str]) -> None:
+        """Add the rows of several prompts of battles, which are distinct and new."""
+        self.row_of.update(zip(prompts, range(len(self.rows), len(self.rows) + len(prompts)), strict=True))
+        self.rows += [RowKey(prompt, 0, None) for prompt in prompts]
+        self.items += len(prompts)
 
     def has_item(self, item: str) -> bool:
         """Return whether an item has a row."""

@@ -57,8 +57,10 @@ def _restore_records(benchmark: Benchmark, stored: StoredBenchmark) -> None:
     """Add the rows and contestants, and the scores or votes."""
     if len(stored.votes):
         benchmark.begin_battles(stored.votes, stored.judges)
-    for row in stored.rows:
-        benchmark.add_row(*row)
+        benchmark.add_prompts([row.item for row in stored.rows])
+    else:
+        for row in stored.rows:
+            benchmark.add_row(*row)
     for contestant in stored.contestants:
         benchmark.add_contestant(*contestant)
     for score in stored.values[2:]:

@@ -6,6 +6,7 @@ from math import lgamma, log
 import numpy as np
 import pytest
 
+from monitor.engine.limits import Limits
 from monitor.engine.state.battles import units_of
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.pairs import pair_index
@@ -197,6 +198,28 @@ def test_battles_and_scores_of_two_benchmarks_share_a_record():
     log.send(mixed, event(2, "m", 1, benchmark="items"), battle(2, "m", "n", "b"))
     assert counts_of(log["bench"], "m", "n") == (2, 1, 1)
     assert counts_of(log["items"], "m", "n") == (1, 1, 0)
+
+
+@pytest.mark.parametrize(("limits", "text"), [({"contestants": 3}, "3 models"), ({"rows": 20}, "20 ")])
+def test_what_a_limit_refuses_does_not_depend_on_chunks_and_adds_no_name(limits, text):
+    records = stream(3, 120, models=5, prompts=30, cluster=["x", "y"])
+    records += [{"ended": "bench", "model": "m0"}, *stream(4, 60, models=5, prompts=40, cluster=["x", "z"])]
+    states, letters = [], []
+    for size in (1, 11, len(records)):
+        log = FoldLog(declare(repeats="all"))
+        log.partition.limits = Limits(**limits)
+        reasons = []
+        for start in range(0, len(records), size):
+            before = len(log.letters)
+            log.send(*records[start : start + size])
+            reasons += [letter.reason for letter in log.letters[before:]]
+        bench, votes = log.bench, log.bench.battles.votes
+        states.append((bench.counters, bench.rows, bench.contestants, bench.battles.judges, votes.tolist()))
+        letters.append(reasons)
+        assert set(votes[:, 0].tolist()) == set(range(len(bench.rows)))
+    assert states[0] == states[1] == states[2]
+    assert letters[0] == letters[1] == letters[2]
+    assert any(text in reason for reason in letters[0])
 
 
 def test_a_new_version_judges_the_votes_again():

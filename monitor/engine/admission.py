@@ -1,7 +1,9 @@
 """Find, ahead of the fold, the events that it would refuse: scores of ended runs, items that are not declared, names beyond a limit."""
 
 from monitor.engine.fold import contestant_fault, ended_fault, row_fault, value_fault
+from monitor.engine.fold_battles import board_fault
 from monitor.engine.limits import Limits, Usage, exceeds
+from monitor.engine.state.battles import event_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import SCORE_UNIT
 from schemas.battles import BattleFields
@@ -29,13 +31,14 @@ class Admission:
         self._contestants: set[tuple[str, int]] = set()
         self._values: set[int] = set()
 
-    def needed(self, events: int, contestants: int) -> bool:
-        """Return whether any of so many events, of so many contestants, may be refused."""
+    def needed(self, events: int, contestants: int, *, battles: bool) -> bool:
+        """Return whether any of so many events, of so many contestants, may be refused; `battles` if any is a battle."""
         benchmark, limits = self._benchmark, self._limits
         rows = min(limits.rows, MAX_ITEMS) if benchmark.graded else limits.rows
         most = Usage.sized(len(benchmark.rows) + events, len(benchmark.contestants) + contestants)
         return (
             bool(benchmark.ended)
+            or battles
             or benchmark.declared_items is not None
             or benchmark.spec.weights is not None
             or len(benchmark.rows) + events > rows
@@ -45,9 +48,10 @@ class Admission:
         )
 
     def fault(self, event: EventFields) -> Fault | None:
-        """Return why the fold would refuse the next event, or None; battles are left to the fold."""
-        if isinstance(event, BattleFields) or self._benchmark.battles is not None:
-            return None
+        """Return why the fold would refuse the next event, or None; limits of battles are left to the fold."""
+        if isinstance(event, BattleFields):
+            board = board_fault(self._benchmark, event) if self._folded else None
+            return board or event_fault(self._benchmark.name, self._benchmark.spec.aliases, event)
         benchmark, limits = self._benchmark, self._limits
         key = event.item_id, event.repeat
         row = benchmark.repeat_row_of.get(key) if event.repeat else benchmark.row_of.get(event.item_id)

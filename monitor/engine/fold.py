@@ -64,7 +64,7 @@ def fold_batch(
     `delta` gets the changes to store, except for the new scores: `cells` gets these, for `record_cells`.
     """
     if benchmark.battles is not None:
-        return [(position, _no_scores(benchmark)) for position in range(len(batch.events))]
+        return [(position, no_scores(benchmark)) for position in range(len(batch.events))]
     refused: list[tuple[int, Fault]] = []
     for start in range(0, len(batch.events), CHUNK_CELLS):
         piece = batch.part(start, start + CHUNK_CELLS)
@@ -94,7 +94,7 @@ def fold_batch(
     return refused
 
 
-def _no_scores(benchmark: Benchmark) -> Fault:
+def no_scores(benchmark: Benchmark) -> Fault:
     """Return why scores are refused where battles are."""
     reason = f"{benchmark.name!r} holds battles, so it takes no scores of items; send them under another benchmark name"
     return Refusal("score", "a score", reason, benchmark.name)

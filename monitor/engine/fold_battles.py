@@ -184,7 +184,7 @@ class Places(NamedTuple):
         """Return the position of each battle that is refused, and why. They have room, or are a single one."""
         events = self.events
         if benchmark.battles is None:
-            reasons = ((k, _board_fault(benchmark, event)) for k, event in enumerate(events))
+            reasons = ((k, board_fault(benchmark, event)) for k, event in enumerate(events))
             found = [(k, reason) for k, reason in reasons if reason is not None]
             if found:
                 return found
@@ -323,14 +323,19 @@ def _most_prompts(benchmark: Benchmark, limits: Limits) -> int:
     return min(limits.rows, MAX_ITEMS) if benchmark.graded else limits.rows
 
 
-def _board_fault(benchmark: Benchmark, event: BattleFields) -> Fault | None:
+def board_fault(benchmark: Benchmark, event: BattleFields) -> Fault | None:
     """Return why the benchmark takes no battles, or None."""
-    if benchmark.counters["events"]:
-        reason = (
-            f"{benchmark.name!r} holds scores of items, so it takes no battles; send them under another benchmark name"
-        )
-        return Refusal("winner", event.winner, reason, benchmark.name)
-    return battle_fault(benchmark.name, benchmark.spec)
+    if benchmark.battles is not None:
+        return None
+    return (
+        no_battles(benchmark, event) if benchmark.counters["events"] else battle_fault(benchmark.name, benchmark.spec)
+    )
+
+
+def no_battles(benchmark: Benchmark, event: BattleFields) -> Fault:
+    """Return why battles are refused where scores are."""
+    reason = f"{benchmark.name!r} holds scores of items, so it takes no battles; send them under another benchmark name"
+    return Refusal("winner", event.winner, reason, benchmark.name)
 
 
 def _name_fault(name: str, event: BattleFields) -> Fault | None:
@@ -340,6 +345,7 @@ def _name_fault(name: str, event: BattleFields) -> Fault | None:
 
 
 def _ended_fault(benchmark: Benchmark, members: tuple[int, int]) -> Fault:
+    """Return why a battle is refused of which the run of a model has ended."""
     member = next(member for member in members if member in benchmark.ended)
     model = shorten(benchmark.contestants[member].model)
     reason = f"the run of {model} has ended; send further battles under another benchmark name"

@@ -14,9 +14,10 @@ from monitor.engine.fold import no_runs, runs_of
 from monitor.engine.limits import benchmark_fault
 from monitor.engine.state.benchmark import Benchmark
 from monitor.serve.api.intake import Intake, Submission
+from monitor.serve.api.problems import ProblemError
 from monitor.serve.report_cache import ReportCache
 from schemas.api import RecordError
-from schemas.battles import models_of
+from schemas.battles import BattleFields, models_of
 from schemas.decode import Fault
 from schemas.events import Ended
 
@@ -25,6 +26,8 @@ _AT_ONCE: Final = 5_000
 
 _NAMES_AT_ONCE: Final = 100
 
+_OTHER_NAME: Final = "Nothing was stored: send them under another benchmark name."
+
 Until = Callable[[Callable[[], bool]], Awaitable[bool]]
 """Waits until a condition comes true, for a bounded time."""
 
@@ -32,7 +35,14 @@ Until = Callable[[Callable[[], bool]], Awaitable[bool]]
 async def refuse(
     reports: ReportCache, intake: Intake, submission: Submission, until: Until
 ) -> tuple[Submission, list[RecordError]]:
-    """Return what of a request is to be appended, and the records that are refused, by line."""
+    """Return what of a request is to be appended, and the records that are refused, by line.
+
+    Raises
+    ------
+    ProblemError
+        The 409, if a benchmark would hold both battles and scores.
+    """
+    _require_one_kind(reports, submission)
     refused = await _refused_events(reports, intake, submission)
     if refused:
         kept = [k for k, line in enumerate(submission.event_lines) if line not in refused]
@@ -50,6 +60,23 @@ async def refuse(
         RecordError(line=line, field=fault.field, found=fault.found, reason=fault.reason)
         for line, fault in sorted(refused.items())
     ]
+
+
+def _require_one_kind(reports: ReportCache, submission: Submission) -> None:
+    """Raise the 409 if a benchmark holds battles, or gets any, and would get scores, or the reverse."""
+    kinds = dict.fromkeys((event.benchmark, isinstance(event, BattleFields)) for event in submission.events)
+    benchmarks = reports.benchmarks()
+    for name, battles in kinds:
+        benchmark = benchmarks.get(name)
+        begun = benchmark is not None and bool(benchmark.counters["events"])
+        if (name, not battles) in kinds:
+            raise ProblemError(
+                409,
+                f"The request has both scores and battles for {name!r}, and a benchmark holds one of them. {_OTHER_NAME}",
+            )
+        if begun and benchmark is not None and battles != (benchmark.battles is not None):
+            held, sent = ("scores of items", "battles") if battles else ("battles", "scores of items")
+            raise ProblemError(409, f"{name!r} holds {held}, so it takes no {sent}. {_OTHER_NAME}")
 
 
 async def _refused_events(reports: ReportCache, intake: Intake, submission: Submission) -> dict[int, Fault]:
@@ -72,6 +99,7 @@ async def _refused_events(reports: ReportCache, intake: Intake, submission: Subm
 async def _admissions(reports: ReportCache, intake: Intake, submission: Submission) -> dict[str, Admission | Fault]:
     """Return what judges the events of each benchmark of which some may be refused, or why it cannot begin."""
     declared = {declaration.declare for declaration in submission.declarations}
+    with_battles = {event.benchmark for event in submission.events if isinstance(event, BattleFields)}
     runs: dict[str, set[tuple[str, int]]] = {}
     for event in submission.events:
         runs.setdefault(event.benchmark, set()).update((model, event.epoch) for model in models_of(event))
@@ -97,7 +125,7 @@ async def _admissions(reports: ReportCache, intake: Intake, submission: Submissi
             begun[partition.number] += 1
             benchmark = Benchmark(name)
         admission = Admission(benchmark, partition.limits_beside(benchmark), folded=folded and name not in declared)
-        if admission.needed(len(submission.events), len(runs.get(name, ()))):
+        if admission.needed(len(submission.events), len(runs.get(name, ())), battles=name in with_battles):
             admissions[name] = admission
     return admissions
 

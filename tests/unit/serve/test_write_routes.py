@@ -419,6 +419,37 @@ def test_scores_of_an_ended_run_are_listed_and_not_stored(served, array):
     assert len(served.log.records) == 2
 
 
+def battle(item, a="a", b="b", **fields):
+    return {"benchmark": "arena", "item_id": item, "model_a": a, "model_b": b, "winner": "a", **fields}
+
+
+def test_a_benchmark_of_scores_takes_no_battles_and_the_reverse(served):
+    score = {"benchmark": "arena", "item_id": "1", "model": "a", "score": 1}
+    answer = served.post([battle("1"), score])
+    assert answer.status == 409
+    assert "both scores and battles for 'arena'" in answer.json["detail"]
+    assert served.post([*RECORDS, battle("1")]).status == 200
+    answer = served.post([RECORDS[0], score])
+    assert answer.status == 409
+    assert "'arena' holds battles, so it takes no scores of items. Nothing was stored" in answer.json["detail"]
+    answer = served.post([battle("1", benchmark="bench")])
+    assert (answer.status, "'bench' holds scores of items, so it takes no battles" in answer.json["detail"]) == (
+        409,
+        True,
+    )
+    assert len(served.log.records) == 1
+
+
+def test_battles_that_the_fold_refuses_are_listed(served):
+    served.post([{"declare": "arena", "order": "trusted", "aliases": {"x": "a"}}])
+    answer = served.post([battle("1", b="x"), battle("2", epoch=1), battle("3")])
+    assert [(e["line"], e["field"]) for e in answer.json["rejected"]] == [(1, "model_b"), (2, "epoch")]
+    assert answer.json["accepted"] == 1
+    served.post([{"declare": "quiz", "items": 5}])
+    answer = served.post([battle("1", benchmark="quiz")])
+    assert (answer.json["accepted"], answer.json["rejected"][0]["field"]) == (0, "order")
+
+
 def test_an_ended_run_takes_a_newer_epoch(served):
     served.post([*RECORDS, {"ended": "bench"}])
     answer = served.post([record | {"epoch": 1, "item_id": "new"} for record in RECORDS[:3]])

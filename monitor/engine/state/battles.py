@@ -237,7 +237,7 @@ def battle_fault(name: str, spec: Spec) -> Fault | None:
 
 
 def event_fault(name: str, aliases: Mapping[str, str], event: BattleFields) -> Fault | None:
-    """Return what is wrong with a battle, whatever the benchmark holds, or None."""
+    """Return what is wrong with a battle in any benchmark, or None."""
     names = [aliases.get(model, model) for model in (event.model_a, event.model_b)]
     if names[0] == names[1]:
         reason = f"{shorten(names[0])} is both models of the battle; name two models"

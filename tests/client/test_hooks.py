@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import PATIENCE, Watch, get, until
+from tests.commands import PATIENCE, Watch, get, rankwatch, until
 
 CLIENT = Path(__file__).parents[2] / "clients/python"
+TUTORIAL = Path(__file__).parents[2] / "docs/tutorials/stop-early.md"
 MINUTES = 5 * PATIENCE
 """Both harnesses take their time to be imported."""
 
@@ -74,6 +76,26 @@ for name, lm in (("dummy", DummyLM()), ("silent", Silent())):
         assert client.stats.sent == 60
 """
 
+LM_EVAL_RACE = """
+import json, random, sys
+from lm_eval.models.dummy import DummyLM
+from lm_eval.tasks import TaskManager
+from rankwatch_client.lm_eval import race
+
+class Noisy(DummyLM):
+    def __init__(self, skill):
+        super().__init__()
+        self.skill = skill
+
+    def generate_until(self, requests, disable_tqdm=False):
+        return ["lol" if random.Random(f"{self.skill}{r.args[0]}").random() < self.skill else "" for r in requests]
+
+models = {"strong": Noisy(0.9), "middle": Noisy(0.4), "weak": Noisy(0.2)}
+tasks = TaskManager(include_path=sys.argv[1], include_defaults=False)
+result = race(models, "laugh", goal="best", task_manager=tasks, progress=True)
+print(json.dumps(result._asdict()))
+"""
+
 TASK = """
 task: laugh
 dataset_path: json
@@ -109,6 +131,15 @@ def program(path, text, url, *arguments, **env):
         process.wait()
 
 
+def write_task(folder):
+    """Write a task of lm-eval with 60 documents."""
+    documents = folder / "documents.jsonl"
+    lines = (json.dumps({"question": f"{k}?", "answer": "lol", "subject": f"s{k % 3}"}) for k in range(60))
+    documents.write_text("\n".join(lines))
+    (folder / "tasks").mkdir()
+    (folder / "tasks/laugh.yaml").write_text(TASK.format(documents=documents))
+
+
 def decided(url, benchmark):
     """The family-wise verdicts so far."""
     status, text = get(f"{url}/api/v1/changes?benchmark={benchmark}")
@@ -141,11 +172,7 @@ def test_verdicts_move_while_inspect_evaluates(tmp_path):
 @pytest.mark.skipif(not os.environ.get("RANKWATCH_SLOW"), reason="lm-eval takes long to be imported: RANKWATCH_SLOW=1")
 @pytest.mark.skipif(find_spec("lm_eval") is None, reason="needs lm-eval")
 def test_verdicts_move_with_the_runs_of_lm_eval(tmp_path):
-    documents = tmp_path / "documents.jsonl"
-    lines = (json.dumps({"question": f"{k}?", "answer": "lol", "subject": f"s{k % 3}"}) for k in range(60))
-    documents.write_text("\n".join(lines))
-    (tmp_path / "tasks").mkdir()
-    (tmp_path / "tasks/laugh.yaml").write_text(TASK.format(documents=documents))
+    write_task(tmp_path)
     with Watch(tmp_path / "data") as watch:
         home = str(tmp_path / "hf")
         with program(tmp_path / "run.py", LM_EVAL, watch.url, tmp_path / "tasks", HF_HOME=home):
@@ -155,3 +182,46 @@ def test_verdicts_move_with_the_runs_of_lm_eval(tmp_path):
         (benchmark,) = json.loads(get(f"{watch.url}/api/v1/benchmarks")[1])["benchmarks"]
         assert (benchmark["events"], benchmark["items"], benchmark["rejected"]) == (120, 60, 0)
         assert benchmark["pairs"][0]["cluster"]["clusters"] == 3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("RANKWATCH_SLOW"), reason="lm-eval takes long to be imported: RANKWATCH_SLOW=1")
+@pytest.mark.skipif(find_spec("lm_eval") is None, reason="needs lm-eval")
+def test_lm_eval_races_in_blocks_until_the_goal_is_met(tmp_path):
+    write_task(tmp_path)
+    with Watch(tmp_path / "data") as watch:
+        path = tmp_path / "run.py"
+        with program(path, LM_EVAL_RACE, watch.url, tmp_path / "tasks", HF_HOME=str(tmp_path / "hf")):
+            pass
+        output = path.with_suffix(".out").read_text()
+        result = json.loads(output.splitlines()[-1])
+        assert (result["state"], result["models"]) == ("met", ["strong"])
+        assert result["items_run"] < 0.8 * result["items_full"] == 0.8 * 180
+        assert "% saved" in output
+        (benchmark,) = json.loads(get(f"{watch.url}/api/v1/benchmarks")[1])["benchmarks"]
+        assert (benchmark["events"], benchmark["rejected"]) == (result["items_run"], 0)
+        assert benchmark["order"]["policy"] == "committed"
+        order = get(f"{watch.url}/api/v1/order?benchmark=laugh")[1].split()
+        assert sorted(int(item.split("-")[0]) for item in order) == list(range(60))
+
+
+@pytest.mark.skipif(find_spec("inspect_ai") is None, reason="needs inspect-ai")
+@pytest.mark.slow
+def test_the_tutorial_stops_inspect_early(tmp_path):
+    """The script and the commands of docs/tutorials/stop-early.md, against a real monitor."""
+    page = TUTORIAL.read_text()
+    (script,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert "$ RANKWATCH_URL=http://127.0.0.1:8642 python race_capitals.py\n" in page
+    path = tmp_path / "race_capitals.py"
+    with Watch(tmp_path / "data") as watch:
+        with program(path, script, watch.url, INSPECT_DISPLAY="none"):
+            pass
+        lines = path.with_suffix(".out").read_text().splitlines()
+        assert lines[-1] == "mockllm/oak is the best of 3 models."
+        assert all(re.fullmatch(r"mockllm/\w+ \d+ of 500 samples", line) for line in lines[-4:-1])
+        answer = json.loads(get(f"{watch.url}/api/v1/next?benchmark=capitals")[1])
+        assert {run["model"]: run["step"] for run in answer["models"]}["mockllm/fir"] == "stop"
+        assert answer["goal"]["saved_ratio"] > 0.5
+        command = ["next", "--server", watch.url, "--benchmark", "capitals"]
+        assert f"$ rankwatch {' '.join(command)}\n".replace(watch.url, "http://127.0.0.1:8642") in page
+        assert "capitals  best: met." in rankwatch(*command, code=5).stdout

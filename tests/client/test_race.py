@@ -1,12 +1,18 @@
 """Races of the client against a real server."""
 
 import asyncio
+import json
 import random
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from rankwatch_client import async_race, race
+from rankwatch_client import async_race, race, race_blocks
+from rankwatch_client.next_runs import Answer, NextRun, NextRuns
 
 from tests.client.test_client import closed_port
+from tests.served import Served
 
 SKILLS = {"strong": 0.95, "middle": 0.4, "weak": 0.2}
 ITEMS = [f"q{k}" for k in range(200)]
@@ -60,3 +66,152 @@ def test_the_evaluation_goes_on_while_the_monitor_is_away(monkeypatch):
 def test_a_race_that_the_monitor_refuses_is_an_error(served):
     with pytest.raises(ValueError, match="the monitor refuses the race: goal: the goal 'first' is unknown"):
         race(SKILLS, ITEMS, score, benchmark="wrong", goal="first", url=served.url)
+
+
+def test_blocks_of_a_model_come_in_the_committed_order(served):
+    seen = []
+
+    def evaluate(model, items):
+        seen.append((model, items))
+        return {item: score(model, item) for item in items if item != "q7"}
+
+    clusters = {item: f"c{item[-1]}" for item in ITEMS}
+    result = race_blocks(SKILLS, ITEMS, evaluate, benchmark="blocks", clusters=clusters, url=served.url)
+    assert (result.state, result.models) == ("met", ["strong"])
+    order = served.get("order?benchmark=blocks").text.split()
+    ran = [item for model, items in seen if model == "strong" for item in items]
+    assert ran == order[: len(ran)]
+    assert len(seen[0][1]) == 10
+
+
+def test_a_block_that_broke_off_is_continued(served):
+    ran = []
+
+    def evaluate(model, item):
+        if len(ran) == 14:
+            raise KeyboardInterrupt
+        ran.append((model, item))
+        return score(model, item)
+
+    with pytest.raises(KeyboardInterrupt):
+        race(SKILLS, ITEMS, evaluate, benchmark="again", seed="s", url=served.url)
+    broken = list(ran)
+    again = []
+    result = race(
+        SKILLS, ITEMS, lambda *cell: again.append(cell) or score(*cell), benchmark="again", seed="s", url=served.url
+    )
+    assert result.state == "met"
+    assert len(broken) == 14
+    assert not set(again) & set(broken)
+
+
+def test_two_racers_with_the_same_models_agree(served):
+    results = []
+
+    def run():
+        results.append(race(SKILLS, ITEMS, score, benchmark="twice", seed="s", url=served.url))
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert [(result.state, result.models) for result in results] == [("met", ["strong"])] * 2
+    (benchmark,) = served.get("benchmarks").json["benchmarks"]
+    assert benchmark["conflicts"] == 0
+
+
+def test_the_evaluation_goes_on_when_the_monitor_dies(monkeypatch):
+    monkeypatch.setattr("rankwatch_client.races.AWAY_SECONDS", 0.3)
+    monkeypatch.setattr("rankwatch_client.client.EXIT_SECONDS", 0.1)
+    ran = []
+    with Served() as served:
+
+        def evaluate(model, item):
+            if len(ran) == 25:
+                served.stop()
+            ran.append((model, item))
+            return 1  # a tie: every item is needed
+
+        result = race(["a", "b"], ITEMS[:40], evaluate, benchmark="x", url=served.url)
+    assert sorted(ran) == sorted((model, item) for model in "ab" for item in ITEMS[:40])
+    assert (result.state, result.items_run) == ("open", 80)
+
+
+@contextmanager
+def answering(status, body):
+    """A server that takes everything, and answers to `next` so."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_PUT(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def do_POST(self):
+            self.do_PUT()
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+GOAL = {"state": "open", "models": [], "reason": "r"}
+LIES = {
+    "no JSON": b"<html>",
+    "another shape": b"[1]",
+    "no goal": json.dumps({"over": False, "models": []}).encode(),
+    "a step that is none": json.dumps(
+        {"over": False, "goal": GOAL, "models": [{"model": "a", "step": [], "items_run": 0, "items": []}]}
+    ).encode(),
+    "other items": json.dumps(
+        {"over": False, "goal": GOAL, "models": [{"model": "a", "step": "run", "items_run": 0, "items": ["../x", 7]}]}
+    ).encode(),
+    "other models": json.dumps(
+        {"over": False, "goal": GOAL, "models": [{"model": "rm", "step": "run", "items_run": 0, "items": ["q1"]}]}
+    ).encode(),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_monitor_that_answers_nonsense_stops_nothing(monkeypatch, lie):
+    monkeypatch.setattr("rankwatch_client.races.AWAY_SECONDS", 0.05)
+    seen = []
+    with answering(200, LIES[lie]) as url:
+        result = race(["a", "b"], ITEMS[:15], lambda *cell: seen.append(cell), benchmark="x", url=url)
+    assert sorted(seen) == sorted((model, item) for model in "ab" for item in ITEMS[:15])
+    assert (result.state, result.items_run) == ("open", 30)
+
+
+def test_a_token_that_expires_stops_nothing(monkeypatch):
+    monkeypatch.setattr("rankwatch_client.races.AWAY_SECONDS", 0.05)
+    first = Answer(False, GOAL, {"a": NextRun("run", 0, ["q1"])})
+    asked = []
+
+    def ask(runs, wait=0.0):
+        asked.append(wait)
+        if len(asked) == 1:
+            runs._last = first
+            return first
+        return whole(runs, wait)
+
+    whole = NextRuns.ask
+    monkeypatch.setattr(NextRuns, "ask", ask)
+    with answering(401, b"{}") as url:
+        result = race(["a"], ITEMS[:15], lambda *_: 1, benchmark="x", url=url)
+    assert (result.state, result.items_run) == ("open", 15)

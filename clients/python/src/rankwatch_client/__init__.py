@@ -13,3 +13,4 @@ from rankwatch_client.notebook import report as report
 from rankwatch_client.races import RaceResult as RaceResult
 from rankwatch_client.races import async_race as async_race
 from rankwatch_client.races import race as race
+from rankwatch_client.races import race_blocks as race_blocks

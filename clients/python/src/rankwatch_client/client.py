@@ -133,6 +133,8 @@ class Client:
         self._queue: deque[bytes | _Call] = deque()
         self._in_flight = 0
         self._sent = self._dropped = self._refused = 0
+        self._written: str | None = None
+        """Offset of the monitor's log after the last scores."""
         self._flushes = 0
         self._closed = False
         self._send_deadline = math.inf
@@ -349,6 +351,8 @@ class Client:
         if response.status == 422 and len(batch) > 1:
             return self._without_bad(batch, response)
         good = 200 <= response.status < 300
+        if good:
+            self._written = response.offset
         rejected = _rejected(response) if good else []
         sent = len(batch) - len(rejected) if good else 0
         for reason in dict.fromkeys(rejected):

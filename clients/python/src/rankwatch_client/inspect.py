@@ -1,6 +1,7 @@
 """Send each sample of an Inspect run when it is scored, under the names that `rankwatch` reads from the log of the run.
 
-Inspect loads the hook by its entry point; the hook is off unless RANKWATCH_URL is set.
+Inspect loads the hook by its entry point; the hook is off unless RANKWATCH_URL is set. `race` makes a task stop once its question is
+answered.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from inspect_ai.hooks import Hooks, SampleEnd, TaskEnd, TaskStart, hooks
 from inspect_ai.log import EvalSpec
 
 from rankwatch_client.client import Client
+from rankwatch_client.inspect_race import RACE, race, run_of, shared_client
+
+__all__ = ["RankwatchHooks", "race"]
 
 CLUSTER_FIELDS = ("cluster", "category", "subject", "topic", "domain")
 """Metadata fields that name the cluster of a sample; the first one present counts."""
@@ -24,8 +28,9 @@ _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 class _Run:
     """A task that runs."""
 
-    def __init__(self, data: TaskStart) -> None:
-        self.task, self.model = data.spec.task, data.spec.model
+    def __init__(self, data: TaskStart, client: Client) -> None:
+        self.task, self.model, self.client = data.spec.task, data.spec.model, client
+        self.raced = RACE in (data.spec.metadata or {})
         self.scorers = [scorer.name for scorer in data.spec.scorers or ()]
         self.unscored: list[dict[str, Any]] = []
         """Samples without a score; they count as skipped once the run succeeds."""
@@ -36,7 +41,6 @@ class RankwatchHooks(Hooks):
     """Sends each score when Inspect reports it."""
 
     def __init__(self) -> None:
-        self._client: Client | None = None
         self._runs: dict[str, _Run] = {}
 
     def enabled(self) -> bool:
@@ -45,17 +49,15 @@ class RankwatchHooks(Hooks):
 
     async def on_task_start(self, data: TaskStart) -> None:
         """Declare the item count if the task specifies it."""
-        if self._client is None:
-            self._client = Client()
-        run = self._runs[data.eval_id] = _Run(data)
+        run = self._runs[data.eval_id] = _Run(data, shared_client())
         items = _items(data.spec)
-        if items is not None:
-            self._client.declare(benchmark=run.task, items=items)
+        if items is not None and not run.raced:
+            run.client.declare(benchmark=run.task, items=items)
 
     async def on_sample_end(self, data: SampleEnd) -> None:
         """Send the score of a sample."""
         run, sample = self._runs.get(data.eval_id), data.sample
-        if run is None or self._client is None:
+        if run is None:
             return
         event: dict[str, Any] = {
             "item_id": str(sample.id),
@@ -65,20 +67,22 @@ class RankwatchHooks(Hooks):
             "repeat": sample.epoch - 1,
         }
         score = _score(run, sample.scores or {}) if sample.error is None else None
-        if score is None:
+        if score is None and not run.raced:
             run.unscored.append(event)
-        else:
-            self._client.score(score=score, **event)
+            return
+        run.client.score(score=score, **event)
+        if (racer := run_of(data.eval_id)) is not None:
+            racer.scored(event["item_id"])
 
     async def on_task_end(self, data: TaskEnd) -> None:
         """Send the queue; report samples without a score as skipped if the run succeeded."""
         run = self._runs.pop(data.eval_id, None)
-        if run is None or self._client is None:
+        if run is None:
             return
         if data.log.status == "success":
             for event in run.unscored:
-                self._client.score(score=None, **event)
-        self._client.flush(10.0)
+                run.client.score(score=None, **event)
+        run.client.flush(10.0)
 
 
 def _items(spec: EvalSpec) -> int | None:

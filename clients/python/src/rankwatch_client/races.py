@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import secrets
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
 
-from rankwatch_client.client import REQUEST_SECONDS, Client
-from rankwatch_client.transport import Transport
+from rankwatch_client.client import Client
+from rankwatch_client.next_runs import Answer, NextRuns, in_committed_order
 
 AWAY_SECONDS = 10.0
 """How long a block waits for the monitor before the race goes on without it."""
@@ -91,6 +89,34 @@ def race(
         return running.result()
 
 
+def race_blocks(
+    models: Iterable[str],
+    items: Iterable[str] | Mapping[str, Any],
+    evaluate: Callable[[str, list[str]], Mapping[str, Any]],
+    *,
+    benchmark: str,
+    clusters: Mapping[str, str | None] | None = None,
+    goal: str = "best",
+    seed: str | None = None,
+    url: str | None = None,
+    token: str | None = None,
+    progress: bool | None = None,
+) -> RaceResult:
+    """Evaluate models until the goal is met, one block of a model at a time; see `race`.
+
+    ``evaluate(model, ids)`` returns the score of each id; an id that it omits counts as skipped. `clusters` names the cluster of items.
+    """
+    with _Race(models, items, benchmark, goal, seed, url, token, progress) as running:
+        running.clusters = clusters or {}
+        while block := running.next_block():
+            for model in dict.fromkeys(model for model, _ in block):
+                ids = [item for each, item in block if each == model]
+                scores = evaluate(model, ids)
+                for item in ids:
+                    running.score(model, item, scores.get(item))
+        return running.result()
+
+
 async def async_race(
     models: Iterable[str],
     items: Iterable[str] | Mapping[str, Any],
@@ -139,9 +165,11 @@ class _Race:
         self._benchmark, self._goal = benchmark, goal
         self._seed = seed or secrets.token_hex(16)
         self._client = Client(url, token, benchmark)
+        self._next = NextRuns(self._client, benchmark, goal, (), self._ids)
+        self.clusters: Mapping[str, str | None] = {}
         self._done: set[tuple[str, str]] = set()
         self._ended: set[str] = set()
-        self._last: dict[str, Any] = {}
+        self._last: Answer | None = None
         self._answered = True
         self._progress = sys.stderr.isatty() if progress is None else progress
         self._value = {str(item): value for item, value in items.items()} if isinstance(items, Mapping) else {}
@@ -165,7 +193,7 @@ class _Race:
     def score(self, model: str, item: str, score: Any) -> None:  # noqa: ANN401 - the client checks it
         """Send a score."""
         self._done.add((model, item))
-        self._client.score(item, score, model=model)
+        self._client.score(item, score, model=model, cluster=self.clusters.get(item))
 
     def next_block(self) -> list[tuple[str, str]]:
         """Return what to evaluate next; nothing at the end."""
@@ -173,44 +201,39 @@ class _Race:
         if answer is None:
             block = self._without_monitor()
         else:
-            for each in answer["models"]:
-                if each["step"] == "stop" and each["items_run"] and each["model"] not in self._ended:
-                    self._ended.add(each["model"])
-                    self._client.end_run(model=each["model"])
-            block = [(each["model"], item) for each in answer["models"] for item in each["items"]]
-            block = [] if answer["over"] else [cell for cell in block if cell not in self._done]
+            for model, run in answer.runs.items():
+                if run.step == "stop" and run.items_run and model in self._models and model not in self._ended:
+                    self._ended.add(model)
+                    self._client.end_run(model=model)
+            block = [] if answer.over else self._new(answer)
         self._show(bool(block))
         return block
 
-    def _ask(self) -> dict[str, Any] | None:
+    def _new(self, answer: Answer) -> list[tuple[str, str]]:
+        """Return what an answer asks for that this race has not evaluated."""
+        cells = [(model, item) for model, run in answer.runs.items() for item in run.items]
+        return [cell for cell in cells if cell[0] in self._models and cell not in self._done]
+
+    def _ask(self) -> Answer | None:
         """Return the answer of the monitor once it has every score; None if it is away, or does not answer in time."""
         patience = AWAY_SECONDS if self._answered else AWAY_SECONDS / 10
         deadline, self._answered = time.monotonic() + patience, False
         if not self._client.flush(patience):
             return None
-        transport = Transport(self._client.url, self._client._token, REQUEST_SECONDS)  # noqa: SLF001 - one package
-        query = urlencode([("benchmark", self._benchmark), ("goal", self._goal)])
-        try:
-            while True:
-                response = transport.request("GET", f"next?{query}")
-                if response.status == 200:
-                    self._last = response.body
-                    new = any((m["model"], item) not in self._done for m in self._last["models"] for item in m["items"])
-                    if new or self._last["over"]:
-                        self._answered = True
-                        return self._last
-                elif response.status not in {0, 404} and not response.transient:
-                    raise ValueError(f"the monitor refuses the race: {response.reason}")
-                # The fold of the last scores may be under way.
-                if time.monotonic() > deadline:
-                    return None
-                time.sleep(_POLL_SECONDS)
-        finally:
-            transport.close()
+        answer = self._next.ask()
+        while answer is None or not (answer.over or self._new(answer)):
+            # The fold of the last scores may be under way.
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return None
+            time.sleep(_POLL_SECONDS)
+            answer = self._next.ask(left)
+        self._last, self._answered = answer, True
+        return answer
 
     def _without_monitor(self) -> list[tuple[str, str]]:
         """Return the next items of every model along the order."""
-        order = sorted(self._ids, key=lambda item: hashlib.sha256(f"{self._seed}\0{item}".encode()).digest())
+        order = in_committed_order(self._seed, self._ids)
         return [
             (model, item)
             for model in self._models
@@ -221,7 +244,7 @@ class _Race:
     def _show(self, going_on: bool) -> None:  # noqa: FBT001 - private
         if not self._progress:
             return
-        goal = self._last.get("goal", {})
+        goal = self._last.goal if self._last else {}
         full = len(self._models) * len(self._ids)
         run = len(self._done)
         state = f"{goal.get('state', 'open')}, {goal.get('open_pairs', '?')} pairs undecided"
@@ -233,10 +256,13 @@ class _Race:
 
     def result(self) -> RaceResult:
         """Return how the race ended."""
-        goal = self._last.get("goal") or {"state": "open", "models": [], "reason": "The monitor did not answer."}
         full = len(self._models) * len(self._ids)
+        if self._last is None:
+            return RaceResult("open", [], "The monitor did not answer.", len(self._done), full)
+        goal = self._last.goal
         return RaceResult(goal["state"], goal["models"], goal["reason"], len(self._done), full)
 
     def close(self) -> None:
         """Send what is queued, for at most some seconds."""
+        self._next.close()
         self._client.close()

@@ -11,11 +11,25 @@ _TRANSIENT = frozenset({408, 429})
 
 
 class Response(NamedTuple):
-    """The response to a request; `status` is 0 without a response."""
+    """The response to a request; `status` is 0 without a response.
+
+    Attributes
+    ----------
+    status : int
+    body : any
+    retry_after : float or None
+        Seconds to wait before the next request.
+    tag : str or None
+        ``ETag`` of the response.
+    offset : str or None
+        Offset of the monitor's log, after what the request wrote.
+    """
 
     status: int
     body: Any
     retry_after: float | None = None
+    tag: str | None = None
+    offset: str | None = None
 
     @property
     def transient(self) -> bool:
@@ -58,18 +72,40 @@ class Transport:
         self._prefix = parts.path.rstrip("/")
         self._headers: dict[str, Any] = {} if token is None else {"Authorization": b"Bearer " + token.encode()}
 
-    def request(self, method: str, path: str, body: bytes | None = None, content_type: str = "") -> Response:
-        """Send a request; a network error returns status 0."""
-        headers = {**self._headers, "Content-Type": content_type} if body is not None else self._headers
+    def request(
+        self, method: str, path: str, body: bytes | None = None, content_type: str = "", known: str | None = None
+    ) -> Response:
+        """Send a request; a network error returns status 0, the response whose tag is `known` status 304."""
+        headers = {**self._headers, "Content-Type": content_type} if body is not None else dict(self._headers)
+        if known is not None:
+            headers["If-None-Match"] = known
+        kept = self._connection.sock is not None
         try:
-            self._connection.request(method, f"{self._prefix}/api/v1/{path}", body, headers)
-            response = self._connection.getresponse()
-            text = response.read()
+            try:
+                response, text = self._exchange(method, path, body, headers)
+            except (BrokenPipeError, ConnectionResetError, http.client.RemoteDisconnected):
+                if not kept:
+                    raise
+                self._connection.close()  # the server had closed a connection that was idle
+                response, text = self._exchange(method, path, body, headers)
         except (OSError, http.client.HTTPException) as error:
             self._connection.close()
             return Response(0, f"no response ({getattr(error, 'strerror', None) or error or type(error).__name__})")
         after = response.headers.get("Retry-After", "")
-        return Response(response.status, _parsed(text), float(after) if after.isdecimal() else None)
+        return Response(
+            response.status,
+            _parsed(text),
+            float(after) if after.isdecimal() else None,
+            response.headers.get("ETag"),
+            response.headers.get("Rankwatch-Offset"),
+        )
+
+    def _exchange(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, Any]
+    ) -> tuple[http.client.HTTPResponse, bytes]:
+        self._connection.request(method, f"{self._prefix}/api/v1/{path}", body, headers)
+        response = self._connection.getresponse()
+        return response, response.read()
 
     def close(self) -> None:
         """Close the connection."""

@@ -132,6 +132,11 @@ class Settings(BaseSettings):
         50_000_000,
         description="size at which the audit file is moved to its name with .1, which replaces the one before",
     )
+    cache_seconds: Annotated[int, Field(ge=0, le=86_400)] = Field(
+        0,
+        description="for how long a cache in front may give an answer of the API to callers without credentials, with `public, max-age`; "
+        "0: it asks each time",
+    )
     max_body_bytes: Annotated[int, Field(ge=1_000, le=4_000_000_000)] = Field(
         16_000_000, description="largest request body, after decompression"
     )

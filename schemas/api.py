@@ -50,6 +50,7 @@ class BenchmarkSummary(_Answer):
     order: OrderReport
     rejected: int
     conflicts: int
+    partial: str | None = Field(description="why records may be missing from the benchmark; null if none are")
     board: BoardReport | None = Field(
         description="what an operator has done with the board; null while it is as it began"
     )

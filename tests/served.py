@@ -47,7 +47,11 @@ class Answer:
 
     def __init__(self, response):
         with response:
-            self.status, self.headers, self.text = response.status, response.headers, response.read().decode()
+            self.status, self.headers, self.body = response.status, response.headers, response.read()
+
+    @property
+    def text(self):
+        return self.body.decode()
 
     @property
     def json(self):

@@ -178,6 +178,7 @@ class ServedProcess:
             access=self._access,
             loopback=settings.host in LOOPBACK,
             low_coverage=settings.low_coverage,
+            cache_seconds=settings.cache_seconds,
             intake=self._intake(),
             read_otlp=_otlp_reader(settings),
             body_bytes=settings.max_body_bytes,

@@ -18,6 +18,7 @@ from monitor.serve.api.board_routes import board_routes
 from monitor.serve.api.body_reader import BodyReader
 from monitor.serve.api.change_routes import change_routes
 from monitor.serve.api.intake import Intake, ReadOnlyIntake
+from monitor.serve.api.kept_answers import KeptAnswers
 from monitor.serve.api.openapi import add_openapi
 from monitor.serve.api.otlp_routes import ReadOtlp, otlp_routes
 from monitor.serve.api.problems import add_problems
@@ -27,6 +28,7 @@ from monitor.serve.api.state_watcher import StateWatcher
 from monitor.serve.api.view_routes import view_routes
 from monitor.serve.api.write_routes import write_routes
 from monitor.serve.api.writing import WriteRules
+from monitor.serve.http_caching import HttpCaching
 from monitor.serve.log_position import FoldedLog, LogPosition, WholeLog
 from monitor.serve.metrics.collector import Collect, program_version
 from monitor.serve.page_files import page_routes
@@ -46,9 +48,10 @@ class _Application(FastAPI):
     access: AccessRules
     audit: Audit
     loopback: bool = True
+    cache_seconds: int = 0
 
     def build_middleware_stack(self) -> ASGIApp:
-        positioned = LogPosition(super().build_middleware_stack(), self.log)
+        positioned = LogPosition(HttpCaching(super().build_middleware_stack(), self.cache_seconds), self.log)
         return AccessControl(positioned, self.access, self.audit, loopback=self.loopback)
 
 
@@ -61,6 +64,7 @@ def make_application(
     access: AccessRules,
     loopback: bool,
     low_coverage: float,
+    cache_seconds: int = 0,
     intake: Intake | None = None,
     read_otlp: ReadOtlp | None = None,
     body_bytes: int = BODY_BYTES,
@@ -87,6 +91,8 @@ def make_application(
         Whether the server is reachable from this machine only; see `monitor.serve.access.control.AccessControl`.
     low_coverage : float
         Share of the items below which the page marks a model.
+    cache_seconds : int, optional
+        For how long a shared cache may give an answer to callers without credentials.
     intake : Intake, optional
         Appends posted events; without it they are refused.
     read_otlp : callable, optional
@@ -108,6 +114,7 @@ def make_application(
         redirect_slashes=False,
     )
     web.access, web.loopback, web.audit = access, loopback, audit
+    web.cache_seconds = cache_seconds
     web.log = log or WholeLog(lambda: {partition.number: partition.off for partition in reports.partitions})
     watcher = web.state.watcher = StateWatcher(reports)
     readable = reports.readable_by(may_read)
@@ -116,8 +123,9 @@ def make_application(
     _add_probes(web, reports, scrape, waiting_for, holds)
     web.include_router(caller_routes(access))
     web.include_router(page_routes(low_coverage))
-    web.include_router(read_routes(readable))
-    web.include_router(view_routes(readable, low_coverage))
+    answers = KeptAnswers(readable)
+    web.include_router(read_routes(readable, answers))
+    web.include_router(view_routes(readable, answers, low_coverage))
     web.include_router(run_routes(readable, watcher))
     web.include_router(change_routes(readable, watcher))
     writes = intake or ReadOnlyIntake(), WriteRules(BodyReader(body_bytes), limits, audit)

@@ -6,7 +6,7 @@ The state is a function of the log, so every reader gives the same answer at the
 import asyncio
 import re
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 from urllib.parse import parse_qsl
@@ -18,6 +18,7 @@ from monitor.serve.api.problems import ProblemError
 
 OFFSET_HEADER: Final = "Rankwatch-Offset"
 UNCONFIRMED_HEADER: Final = "Rankwatch-Unconfirmed"
+LAG_HEADER: Final = "Rankwatch-Lag"
 AT_LEAST: Final = "at_least"
 
 WAIT_SECONDS: Final = 5.0
@@ -71,14 +72,20 @@ class Position:
         The offset up to which each partition was folded that was read, or to which the request appended.
     unconfirmed : dict of int to int
         Offsets that are folded and that the store does not hold yet, by partition.
+    lag : dict of int to int
+        Offsets that are folded and that the answer does not show yet, by partition: a new one is being computed.
+    at_least : dict of int to int
+        The offsets that the request asks for.
     """
 
     offsets: dict[int, int] = field(default_factory=dict)
     unconfirmed: dict[int, int] = field(default_factory=dict)
+    lag: dict[int, int] = field(default_factory=dict)
+    at_least: dict[int, int] = field(default_factory=dict)
 
     def headers(self) -> dict[str, str]:
         """Return the headers that show it."""
-        columns = {OFFSET_HEADER: self.offsets, UNCONFIRMED_HEADER: self.unconfirmed}
+        columns = {OFFSET_HEADER: self.offsets, UNCONFIRMED_HEADER: self.unconfirmed, LAG_HEADER: self.lag}
         return {name: format_offsets(offsets) for name, offsets in columns.items() if offsets}
 
 
@@ -102,6 +109,26 @@ def note_older(partition: int, offset: int) -> None:
     position = _position.get()
     if position is not None:
         position.offsets[partition] = min(offset, position.offsets.get(partition, offset))
+
+
+def note_lag(partition: int, offsets: int) -> None:
+    """Record that the answer to the current request lacks the last offsets of a partition, and a new one is being computed."""
+    position = _position.get()
+    if position is not None:
+        position.lag[partition] = offsets
+
+
+def accepts(partition: int, offset: int) -> bool:
+    """Return whether the current request may get an answer as of an offset: it may have asked for a later one."""
+    position = _position.get()
+    return position is None or position.at_least.get(partition, 0) <= offset
+
+
+def without_position() -> Context:
+    """Return the context of the current request for work that outlives it: what that reads is no part of the answer."""
+    context = copy_context()
+    context.run(_position.set, None)
+    return context
 
 
 def format_offsets(offsets: Mapping[int, int]) -> str:
@@ -148,13 +175,13 @@ class LogPosition:
         if scope["type"] != "http" or not scope["path"].startswith(_DATA) or scope["path"] == _DESCRIPTION:
             await self.app(scope, receive, send)
             return
+        position = Position()
         if scope["method"] in _READS:
             try:
-                await self._admit(scope)
+                position.at_least = await self._admit(scope)
             except ProblemError as refusal:
                 await refusal.response()(scope, receive, send)
                 return
-        position = Position()
         _position.set(position)
 
         async def send_with_position(message: Message) -> None:
@@ -164,14 +191,18 @@ class LogPosition:
 
         await self.app(scope, receive, send_with_position)
 
-    async def _admit(self, scope: Scope) -> None:
-        """Wait for the offsets that a request asks for; raise the refusal."""
+    async def _admit(self, scope: Scope) -> dict[int, int]:
+        """Wait for the offsets that a request asks for, and return them; raise the refusal."""
         refusal = self._log.refusal()
         if refusal is not None:
             raise ProblemError(503, f"{refusal}. Retry, or ask another reader.", headers={"Retry-After": "5"})
+        at_least: dict[int, int] = {}
         for name, value in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
             if name == AT_LEAST:
-                await self._wait(parse_offsets(value))
+                for partition, offset in parse_offsets(value).items():
+                    at_least[partition] = max(offset, at_least.get(partition, 0))
+        await self._wait(at_least)
+        return at_least
 
     async def _wait(self, wanted: Mapping[int, int]) -> None:
         clock = asyncio.get_running_loop().time

@@ -18,9 +18,10 @@ from monitor.report.build import ReportView, Which, board_report, order_report, 
 from monitor.report.live_pairs import LivePairs
 from monitor.report.metrics_view import MetricsView, metrics_view
 from monitor.report.news import BoardNews, PairNames, board_news
+from monitor.report.sentences import partial
 from monitor.report.suite import suite_benchmark
 from monitor.report.tie_bands import TieBands, tie_bands
-from monitor.serve.log_position import note_older, note_position
+from monitor.serve.log_position import accepts, note_older, note_position
 from monitor.state_lock import StateLock
 from monitor.store.commit_times import CommitTimes
 from schemas.api import BenchmarkSummary
@@ -45,7 +46,7 @@ COOLDOWN: Final = 10
 """Slower statistics are reused for this many times their excess, so that scrapes cannot take all of the worker's time."""
 
 _REPORT_COOLDOWN: Final = 1
-"""The same for reports: the fold keeps half of the time."""
+"""The same for lists of reports: the fold keeps half of the time."""
 
 _QUICK_PAIRS: Final = 2_000
 """Statistics of so many pairs are computed at once; those of more in a thread, so that other requests are served meanwhile."""
@@ -67,6 +68,24 @@ class _Kept(NamedTuple):
     """The offset up to which each partition was folded."""
     result: Any
     until: float
+
+
+class Origin(NamedTuple):
+    """The state from which a benchmark, or a suite, is reported.
+
+    Attributes
+    ----------
+    sources : tuple of Benchmark
+        The benchmark, or the members of the suite that exist.
+    version : tuple
+        Differs whenever one of them has changed since it was loaded.
+    offsets : dict of int to int
+        The offset up to which each of their partitions was folded.
+    """
+
+    sources: tuple[Benchmark, ...]
+    version: tuple[object, ...]
+    offsets: dict[int, int]
 
 
 class ReportCache:
@@ -249,21 +268,21 @@ class ReportCache:
 
     def benchmark_report(self, name: str, pairs: Which = "adjacent") -> BenchmarkReport | None:
         """Return the report of a benchmark, or None if there is no such benchmark."""
-        return self._reported(name, pairs, lambda benchmark: self._view(benchmark, pairs).report)
+        benchmark = self.find(name)
+        return None if benchmark is None else self._view(benchmark, pairs).report
 
     def board(self, name: str, low_coverage: float) -> tuple[BenchmarkReport, TieBands] | None:
         """Return the report of a benchmark with its neighbours, and its ties, or None if there is no such benchmark."""
+        benchmark = self.find(name)
+        if benchmark is None:
+            return None
+        view = self._view(benchmark, "adjacent")
+        return view.report, tie_bands(view.table, low_coverage)
 
-        def compute(benchmark: Benchmark) -> tuple[BenchmarkReport, TieBands]:
-            view = self._view(benchmark, "adjacent")
-            return view.report, tie_bands(view.table, low_coverage)
-
-        return self._reported(name, "board", compute)
-
-    def _reported(self, name: str, what: str, compute: Callable[[Benchmark], _Result]) -> _Result | None:
-        """Return what is computed of a benchmark, or None if there is no such benchmark; that of a large one may be slightly old."""
-        sources = self._sources(name)
-        if not sources and self.find(name) is None:
+    def _listed(self, name: str, what: str, compute: Callable[[Benchmark], _Result]) -> _Result | None:
+        """Return what a list shows of a benchmark, or None if there is no such benchmark; that of a large one may be slightly old."""
+        origin = self.origin(name)
+        if origin is None:
             return None
 
         def result() -> _Result:
@@ -271,13 +290,29 @@ class ReportCache:
             assert benchmark is not None
             return compute(benchmark)
 
-        boards = tuple(source.board for source in sources)  # an archive is shown at once
-        hides = name in self._suites and name in self._every_benchmark()
-        return self._keep(self._reports, (name, what, boards, hides), sources, result, _REPORT_COOLDOWN, _MAX_REPORTS)
+        boards = tuple(source.board for source in origin.sources)  # an archive is shown at once
+        key = name, what, boards, self._hides(name)
+        return self._keep(self._reports, key, origin.sources, result, _REPORT_COOLDOWN, _MAX_REPORTS)
 
-    def report(self, pairs: Which = "adjacent") -> Report:
-        """Return the report of every suite, then of every benchmark, by name."""
-        reports = (self.benchmark_report(name, pairs) for name in self.names())
+    def _hides(self, name: str) -> bool:
+        """Return whether a suite is shown in place of a benchmark of its name."""
+        return name in self._suites and name in self._every_benchmark()
+
+    def origin(self, name: str) -> Origin | None:
+        """Return the state from which a benchmark or a suite is reported; None if there is no such benchmark."""
+        sources = self._sources(name)
+        if not sources and self.find(name) is None:
+            return None
+        return Origin(sources, (self._hides(name), *map(_version, sources)), self._offsets(sources))
+
+    def note_offsets(self, offsets: Mapping[int, int]) -> None:
+        """Record that the answer to the current request shows partitions as of these offsets."""
+        note_position(offsets, self._committed())
+
+    def report(self, pairs: Which = "adjacent", names: Iterable[str] | None = None) -> Report:
+        """Return the reports of some suites and benchmarks (None: all), suites first, then by name."""
+        chosen = self.names() if names is None else names
+        reports = (self._listed(name, pairs, lambda benchmark: self._view(benchmark, pairs).report) for name in chosen)
         return Report(benchmarks=[report for report in reports if report is not None])
 
     def metrics_view(self, name: str) -> MetricsView:
@@ -326,7 +361,7 @@ class ReportCache:
         if (
             entry is None
             or not _same(entry.sources, sources)
-            or (entry.version != version and (not cooldown or start >= entry.until))
+            or (entry.version != version and not (cooldown and start < entry.until and _accepted(entry)))
         ):
             entry = None  # two tables of a large benchmark do not fit
             result = compute()
@@ -351,14 +386,22 @@ class ReportCache:
         partitions = (self.partition_of(benchmark.name) for benchmark in sources if benchmark.suite is None)
         return {partition.number: partition.off for partition in partitions if partition is not None}
 
-    def summaries(self) -> list[BenchmarkSummary]:
-        """Return a summary of each suite and benchmark, by name."""
+    def summaries(self, names: Iterable[str] | None = None) -> list[BenchmarkSummary]:
+        """Return a summary of some suites and benchmarks (None: all), suites first, then by name."""
         benchmarks = self.benchmarks()
         found = (
-            self._reported(name, "summary", _summary) if name in self._suites else _summary(benchmarks[name])
-            for name in self.names()
+            self._listed(name, "summary", _summary)
+            if name in self._suites
+            else _summary(benchmarks[name])
+            if name in benchmarks
+            else None
+            for name in (self.names() if names is None else names)
         )
         return [summary for summary in found if summary is not None]
+
+
+def _accepted(entry: _Kept) -> bool:
+    return all(accepts(partition, offset) for partition, offset in entry.offsets.items())
 
 
 def _same(one: tuple[Benchmark, ...], other: tuple[Benchmark, ...]) -> bool:
@@ -387,6 +430,7 @@ def _summary(benchmark: Benchmark) -> BenchmarkSummary:
         order=order_report(benchmark),
         rejected=benchmark.counters["rejected"],
         conflicts=benchmark.counters["conflicts"],
+        partial=partial(benchmark),
         board=board_report(benchmark),
         members=list(benchmark.suite.members) if benchmark.suite is not None else None,
     )

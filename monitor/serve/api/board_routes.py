@@ -12,15 +12,13 @@ from monitor.serve.access.caller import may_read
 from monitor.serve.access.rules import require
 from monitor.serve.api.intake import Intake, Submission
 from monitor.serve.api.openapi import json_body
-from monitor.serve.api.problems import ProblemError, fault_detail, validation_problem
-from monitor.serve.api.read_routes import Cursor, unknown_benchmark
+from monitor.serve.api.problems import ProblemError, fault_detail, unknown_benchmark, validation_problem
+from monitor.serve.api.read_routes import NEXT_CURSOR, Cursor
 from monitor.serve.api.write_routes import WRITE_ERRORS, append_to_log, require_media_type, until
 from monitor.serve.api.writing import WriteRules
 from monitor.serve.report_cache import ReportCache
 from schemas.api import BoardAsked, BoardDetail, BoardPage, BoardTaken
 from schemas.operations import BoardChange
-
-NEXT_CURSOR: Final = "Rankwatch-Next-Cursor"
 
 _CELLS_AT_ONCE: Final = 100_000
 """Scores of a page of an export, at most, but for the models of one item."""

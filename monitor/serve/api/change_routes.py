@@ -6,8 +6,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
-from monitor.serve.api.problems import ProblemError
-from monitor.serve.api.read_routes import unknown_benchmark
+from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.api.state_watcher import StateWatcher
 from monitor.serve.api.verdict_history import START, Position, VerdictHistory, parse_change_id
 from monitor.serve.report_cache import ReportCache

@@ -79,6 +79,13 @@ def _record_error(error: Mapping[str, Any], fields: Iterable[str]) -> RecordErro
     return RecordError(line=None, field=".".join(path) or "body", found=show_input(error), reason=reason)
 
 
+def unknown_benchmark(name: str) -> ProblemError:
+    """Return the problem for a benchmark that this worker does not hold."""
+    return ProblemError(
+        404, f"Benchmark {name!r} has no events here. GET /api/v1/summaries lists the benchmarks of this worker."
+    )
+
+
 def add_problems(web: FastAPI) -> None:
     """Make an application report every error as a problem."""
 

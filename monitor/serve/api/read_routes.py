@@ -5,8 +5,9 @@ from math import isfinite
 from typing import Annotated, Any, Final
 
 import numpy as np
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import pair_count
@@ -15,14 +16,19 @@ from monitor.report.conflict_rows import conflict_rows, counts_by_model, listed_
 from monitor.report.evidence_path import pair_path
 from monitor.report.live_pairs import LivePairs, Procedure, Sort
 from monitor.report.pair_rows import STATUSES
-from monitor.serve.api.problems import ProblemError
+from monitor.serve.api.kept_answers import KeptAnswers
+from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.report_cache import ReportCache
 from schemas.api import BenchmarkSummary, ConflictPage, Matrix, PairPage, PathReport
 from schemas.names import MAX_NAME_LENGTH
 from schemas.report import PairReport, Report, Status
 
 Name = Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
+_SUMMARIES: Final = TypeAdapter(list[BenchmarkSummary])
 Cursor = Annotated[str | None, Query(pattern=r"^[0-9]{1,9}$", description="`next_cursor` of the previous page")]
+
+NEXT_CURSOR: Final = "Rankwatch-Next-Cursor"
+"""Header of a page of a list that is not the last one: `cursor` of the next."""
 
 MAX_REPORT_PAIRS: Final = 100_000
 """Pairs in the largest report: each takes some kilobytes."""
@@ -45,20 +51,8 @@ def check_pairs(benchmarks: Iterable[Benchmark], pairs: Which) -> None:
         raise ProblemError(
             409,
             f"The report would have {displayed:,} pairs; it holds at most {MAX_REPORT_PAIRS:,}. Page through GET /api/v1/pairs instead, or "
-            "ask for the neighbours of one benchmark.",
+            "ask for fewer benchmarks at once (limit), or for the neighbours only.",
         )
-
-
-def json_response(text: str) -> Response:
-    """Return JSON text as a response."""
-    return Response(text, media_type="application/json")  # FastAPI would encode it on the event loop
-
-
-def unknown_benchmark(name: str) -> ProblemError:
-    """Return the problem for a benchmark that this worker does not hold."""
-    return ProblemError(
-        404, f"Benchmark {name!r} has no events here. GET /api/v1/summaries lists the benchmarks of this worker."
-    )
 
 
 def found_benchmark(reports: ReportCache, name: str) -> Benchmark:
@@ -87,25 +81,51 @@ def rank_of(live: LivePairs, model: str) -> int:
     return rank
 
 
-def read_routes(reports: ReportCache) -> APIRouter:
+def read_routes(reports: ReportCache, answers: KeptAnswers) -> APIRouter:
     """Make the routes that read the state."""
     routes = APIRouter(prefix="/api/v1")
-    _add_reports(routes, reports)
-    _add_pairs(routes, reports)
-    _add_path_and_matrix(routes, reports)
+    _add_lists(routes, reports)
+    _add_reports(routes, reports, answers)
+    _add_pairs(routes, reports, answers)
+    _add_path_and_matrix(routes, reports, answers)
     return routes
 
 
-def _add_reports(routes: APIRouter, reports: ReportCache) -> None:
+def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
+    def chosen(limit: int, cursor: str | None) -> tuple[list[str], dict[str, str]]:
+        """Return the names of a page, and the header that names the next one."""
+        names, start = reports.names(), int(cursor or 0)
+        end = start + limit
+        return names[start:end], {NEXT_CURSOR: str(end)} if end < len(names) else {}
+
     @routes.get("/benchmarks", response_model=Report, responses=TOO_MANY_PAIRS)
-    async def benchmarks(pairs: Which = "adjacent") -> Response:
-        """Report every benchmark, in the structure of `rankwatch report --format json`."""
+    async def benchmarks(
+        pairs: Which = "adjacent", limit: Annotated[int, Query(ge=1, le=1_000)] = 100, cursor: Cursor = None
+    ) -> Response:
+        """Report suites, then benchmarks, by name, page by page, in the structure of `rankwatch report --format json`.
+
+        `Rankwatch-Next-Cursor` names the next page; the last one has no such header.
+        """
+        names, headers = chosen(limit, cursor)
 
         def report() -> str:
-            check_pairs(filter(None, map(reports.find, reports.names())), pairs)
-            return reports.report(pairs).model_dump_json()
+            check_pairs(filter(None, map(reports.find, names)), pairs)
+            return reports.report(pairs, names).model_dump_json()
 
-        return json_response(await reports.read(report))
+        return Response(await reports.read(report, names), headers=headers, media_type="application/json")
+
+    @routes.get("/summaries", response_model=list[BenchmarkSummary])
+    async def summaries(limit: Annotated[int, Query(ge=1, le=10_000)] = 1_000, cursor: Cursor = None) -> Response:
+        """List suites, then benchmarks, by name, page by page, with a summary of each.
+
+        `Rankwatch-Next-Cursor` names the next page; the last one has no such header.
+        """
+        names, headers = chosen(limit, cursor)
+        text = await reports.read(lambda: _SUMMARIES.dump_json(reports.summaries(names)), names)
+        return Response(text, headers=headers, media_type="application/json")
+
+
+def _add_reports(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
 
     @routes.get("/benchmarks/{name:path}/conflicts")
     async def conflicts(
@@ -134,7 +154,7 @@ def _add_reports(routes: APIRouter, reports: ReportCache) -> None:
         return await reports.read(page, [name])
 
     @routes.get("/benchmarks/{name:path}", response_model=Report, responses=TOO_MANY_PAIRS)
-    async def benchmark(name: str, pairs: Which = "adjacent") -> Response:
+    async def benchmark(request: Request, name: str, pairs: Which = "adjacent") -> Response:
         """Report one benchmark, in the structure of `rankwatch report --format json`."""
 
         def report() -> str:
@@ -142,17 +162,13 @@ def _add_reports(routes: APIRouter, reports: ReportCache) -> None:
             found = reports.benchmark_report(name, pairs)
             return Report(benchmarks=[] if found is None else [found]).model_dump_json()
 
-        return json_response(await reports.read(report, [name]))
-
-    @routes.get("/summaries")
-    async def summaries() -> list[BenchmarkSummary]:
-        """List the benchmarks of this worker, with a summary of each."""
-        return await reports.read(reports.summaries)
+        return await answers.json(request, name, report)
 
 
-def _add_pairs(routes: APIRouter, reports: ReportCache) -> None:
-    @routes.get("/pairs")
+def _add_pairs(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
+    @routes.get("/pairs", response_model=PairPage)
     async def pairs(
+        request: Request,
         benchmark: Name,
         status: Status | None = None,
         model: Annotated[Name | None, Query(description="one of the two models")] = None,
@@ -163,7 +179,7 @@ def _add_pairs(routes: APIRouter, reports: ReportCache) -> None:
         adjacent: Annotated[bool | None, Query(description="true: only neighbours by rank; false: only others")] = None,
         limit: Annotated[int, Query(ge=1, le=1_000)] = 50,
         cursor: Cursor = None,
-    ) -> PairPage:
+    ) -> Response:
         """List pairs of a benchmark, filtered and sorted, page by page. Each page shows the state at the time of its request.
 
         The pairs are those of the latest epochs. `status=superseded` lists decided pairs of older epochs instead, by rank.
@@ -186,14 +202,18 @@ def _add_pairs(routes: APIRouter, reports: ReportCache) -> None:
             indices = live.sort(np.flatnonzero(keep), sort, descending=descending)
             return _page(live.rows(indices[start:end]), indices.size, end)
 
-        return await reports.read(page, [benchmark])
+        return await answers.json(request, benchmark, lambda: page().model_dump_json())
 
 
-def _add_path_and_matrix(routes: APIRouter, reports: ReportCache) -> None:
-    @routes.get("/path")
+def _add_path_and_matrix(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
+    @routes.get("/path", response_model=PathReport)
     async def path(
-        benchmark: Name, model_a: Name, model_b: Name, points: Annotated[int, Query(ge=2, le=2_000)] = 400
-    ) -> PathReport:
+        request: Request,
+        benchmark: Name,
+        model_a: Name,
+        model_b: Name,
+        points: Annotated[int, Query(ge=2, le=2_000)] = 400,
+    ) -> Response:
         """Return the e-process of a pair along its shared items, and the anytime-valid interval of the gap."""
 
         def follow() -> PathReport:
@@ -207,10 +227,10 @@ def _add_path_and_matrix(routes: APIRouter, reports: ReportCache) -> None:
                 columns["log_family_threshold"] = None
             return PathReport(benchmark=benchmark, model_a=model_a, model_b=model_b, **columns)
 
-        return await reports.read(follow, [benchmark])
+        return await answers.json(request, benchmark, lambda: follow().model_dump_json())
 
     @routes.get("/matrix", response_model=Matrix)
-    async def matrix(benchmark: Name) -> Response:
+    async def matrix(request: Request, benchmark: Name) -> Response:
         """Return the family-wise decision and the status of every pair of a benchmark."""
 
         def cells() -> str:
@@ -229,7 +249,7 @@ def _add_path_and_matrix(routes: APIRouter, reports: ReportCache) -> None:
                 status=live.status_matrix().tolist(),
             ).model_dump_json()
 
-        return json_response(await reports.read(cells, [benchmark]))
+        return await answers.json(request, benchmark, cells)
 
 
 def _with_models(live: LivePairs, *models: str | None) -> NDArray[np.bool_]:

@@ -11,8 +11,8 @@ from fastapi.responses import PlainTextResponse
 from monitor.report.live_pairs import LivePairs
 from monitor.report.race import NoRaceError, Race
 from monitor.report.sentences import counted
-from monitor.serve.api.problems import ProblemError
-from monitor.serve.api.read_routes import Name, json_response, live_pairs, rank_of, unknown_benchmark
+from monitor.serve.api.problems import ProblemError, unknown_benchmark
+from monitor.serve.api.read_routes import Name, live_pairs, rank_of
 from monitor.serve.api.state_watcher import StateWatcher
 from monitor.serve.report_cache import ReportCache
 from schemas.api import EarlyStop, Next, OpenPair
@@ -128,7 +128,7 @@ def _add_next(routes: APIRouter, reports: ReportCache, watcher: StateWatcher) ->
                 if tag != if_none_match or clock() >= end or watcher.stopped:
                     break
                 await watcher.wait(version, end - clock())
-        answer = Response(status_code=304) if tag == if_none_match else json_response(text)
+        answer = Response(status_code=304) if tag == if_none_match else Response(text, media_type="application/json")
         answer.headers["ETag"] = tag
         return answer
 

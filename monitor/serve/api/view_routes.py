@@ -2,33 +2,32 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from monitor.report.items import ItemSort, Show
 from monitor.report.tie_bands import TieBands
 from monitor.serve.api.category_page import MOST_CATEGORIES, category_page
 from monitor.serve.api.item_page import TWO_MODEL_FILTERS, ItemChoice, item_page
-from monitor.serve.api.problems import ProblemError
+from monitor.serve.api.kept_answers import KeptAnswers
+from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.api.read_routes import (
     TOO_MANY_PAIRS,
     Cursor,
     Name,
     check_pairs,
     found_benchmark,
-    json_response,
     live_pairs,
-    unknown_benchmark,
 )
 from monitor.serve.report_cache import ReportCache
 from schemas.api import Band, Board, CategoryPage, ItemPage, LackingModel, Ties
 
 
-def view_routes(reports: ReportCache, low_coverage: float) -> APIRouter:
+def view_routes(reports: ReportCache, answers: KeptAnswers, low_coverage: float) -> APIRouter:
     """Make the routes of the views; a model with less than the share `low_coverage` of the items is in no band."""
     routes = APIRouter(prefix="/api/v1")
 
     @routes.get("/board", response_model=Board, responses=TOO_MANY_PAIRS)
-    async def board(benchmark: Name) -> Response:
+    async def board(request: Request, benchmark: Name) -> Response:
         """Report one benchmark with its neighbours in rank, and its ties by the family-wise decisions."""
 
         def report() -> str:
@@ -38,16 +37,17 @@ def view_routes(reports: ReportCache, low_coverage: float) -> APIRouter:
                 raise unknown_benchmark(benchmark)
             return Board(report=found[0], ties=_ties(found[1])).model_dump_json()
 
-        return json_response(await reports.read(report, [benchmark]))
+        return await answers.json(request, benchmark, report)
 
-    _add_items(routes, reports)
-    _add_categories(routes, reports)
+    _add_items(routes, reports, answers)
+    _add_categories(routes, reports, answers)
     return routes
 
 
-def _add_items(routes: APIRouter, reports: ReportCache) -> None:
+def _add_items(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
     @routes.get("/items", response_model=ItemPage)
     async def items(
+        request: Request,
         benchmark: Name,
         model_a: Annotated[Name | None, Query(description="compare this model with model_b on each item")] = None,
         model_b: Name | None = None,
@@ -65,23 +65,24 @@ def _add_items(routes: APIRouter, reports: ReportCache) -> None:
             raise ProblemError(422, "Name two different models, model_a and model_b, or none.")
         if model_a is None and show in TWO_MODEL_FILTERS:
             raise ProblemError(422, f"show={show} compares two models. Name them: model_a and model_b.")
-        return json_response(
-            await reports.read(lambda: item_page(live_pairs(reports, benchmark), chosen).model_dump_json(), [benchmark])
+        return await answers.json(
+            request, benchmark, lambda: item_page(live_pairs(reports, benchmark), chosen).model_dump_json()
         )
 
 
-def _add_categories(routes: APIRouter, reports: ReportCache) -> None:
+def _add_categories(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) -> None:
     @routes.get("/categories", response_model=CategoryPage)
     async def categories(
+        request: Request,
         benchmark: Name,
         baseline: Annotated[Name | None, Query(description="compare every model with this one")] = None,
         limit: Annotated[int, Query(ge=1, le=MOST_CATEGORIES, description="categories, the largest first")] = 60,
     ) -> Response:
         """Report the scores of every model by category (the `cluster` of an item), and the verdicts against one model in each of them."""
-        return json_response(
-            await reports.read(
-                lambda: category_page(live_pairs(reports, benchmark), baseline, limit).model_dump_json(), [benchmark]
-            )
+        return await answers.json(
+            request,
+            benchmark,
+            lambda: category_page(live_pairs(reports, benchmark), baseline, limit).model_dump_json(),
         )
 
 

@@ -17,8 +17,7 @@ from monitor.serve.access.rules import require, require_any
 from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.intake import Intake, IntakeError, Submission
 from monitor.serve.api.openapi import json_body, request_schema
-from monitor.serve.api.problems import ProblemError, fault_detail, validation_problem
-from monitor.serve.api.read_routes import unknown_benchmark
+from monitor.serve.api.problems import ProblemError, fault_detail, unknown_benchmark, validation_problem
 from monitor.serve.api.refusals import refuse
 from monitor.serve.api.writing import WriteRules, Writing
 from monitor.serve.log_position import note_position, parse_offsets

@@ -53,7 +53,7 @@ async function request(path, options = {}) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The monitor does not respond", "No response from this address. Check that rankwatch is running.");
   }
-  if (response.ok) return response;
+  if (response.ok || response.status === 304) return response;
   const problem = await response.json().catch(() => ({}));
   throw new ApiError(response.status, problem.title ?? `Error ${response.status}`, problem.detail);
 }
@@ -61,25 +61,48 @@ async function request(path, options = {}) {
 const query = (parameters) =>
   new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined)).toString();
 
-export async function get(path, parameters = {}, signal = null) {
+/** Whether any answer since it was last set to false is of an earlier state, because the monitor computes the next one. */
+export const freshness = { lags: false };
+
+const ANSWERS = 24;
+const answers = new Map(); // by address: the last answers with their validators; in memory only, since they may be for the holder of a token
+
+/** Forget every answer: what follows may be for another reader. */
+export const forget = () => answers.clear();
+
+/** Get an answer and the cursor of the next page; one that has not changed is not sent again. */
+async function getPage(path, parameters, signal) {
   const timeout = AbortSignal.timeout(RESPONSE_MS);
-  return (await request(`${path}?${query(parameters)}`, { signal: signal ? AbortSignal.any([signal, timeout]) : timeout })).json();
+  const address = `${path}?${query(parameters)}`;
+  const known = answers.get(address);
+  const response = await request(address, { headers: known ? { "If-None-Match": known.tag } : {}, signal: signal ? AbortSignal.any([signal, timeout]) : timeout });
+  if (response.headers.has("Rankwatch-Lag")) freshness.lags = true;
+  const answer = response.status === 304 ? known : { tag: response.headers.get("ETag"), next: response.headers.get("Rankwatch-Next-Cursor"), data: await response.json() };
+  answers.delete(address);
+  if (answer.tag) answers.set(address, answer);
+  if (answers.size > ANSWERS) answers.delete(answers.keys().next().value);
+  return answer;
 }
+
+export const get = async (path, parameters = {}, signal = null) => (await getPage(path, parameters, signal)).data;
 
 /** Get whose token the page uses, and what it may do. */
 export const caller = () => get("/caller");
 
-export const summaries = (signal) => get("/summaries", {}, signal);
-
-/** Get the report of one benchmark with its adjacent pairs. */
-export async function report(name, signal) {
-  // Browsers resolve "." and ".." in a URL path, so these names are looked up in the full report.
-  const inPath = name !== "." && name !== "..";
-  const { benchmarks } = await get(inPath ? `/benchmarks/${encodeURIComponent(name)}` : "/benchmarks", {}, signal);
-  const benchmark = benchmarks.find((b) => b.benchmark === name);
-  if (!benchmark) throw new ApiError(404, "No such benchmark", `No events have arrived for ${name}.`);
-  return benchmark;
+/** List the benchmarks, page by page. */
+export async function summaries(signal) {
+  const all = [];
+  let cursor = null;
+  do {
+    const { data, next } = await getPage("/summaries", { cursor }, signal);
+    all.push(...data);
+    cursor = next;
+  } while (cursor);
+  return all;
 }
+
+/** Get the report of one benchmark with its adjacent pairs: that of the board, which the page has often got already. */
+export const report = async (benchmark, signal) => (await get("/board", { benchmark }, signal)).report;
 
 /** Read every pair of a model, page by page. */
 export async function allPairs(benchmark, model, signal) {

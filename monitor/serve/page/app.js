@@ -1,6 +1,6 @@
 // Route addresses to views, load and refresh them, and show the state of the connection.
 
-import { ApiError, caller, clearToken, hasToken, setToken, summaries } from "./api.js";
+import { ApiError, caller, clearToken, forget, freshness, hasToken, setToken, summaries } from "./api.js";
 import { h, morph } from "./dom.js";
 import { isolated } from "./format.js";
 import { follow, poll } from "./live.js";
@@ -37,7 +37,7 @@ let stopFollowing = () => {};
 let leaving = new AbortController(); // aborted when the view is left
 let refreshing = false; // whether a load is running or has just ended
 let stale = false; // whether the state has changed since
-const status = { reachable: true, by: "polling" };
+const status = { reachable: true, by: "polling", lags: false };
 
 /** Return the view and the names in an address; null for an unknown address. */
 function parse(hash) {
@@ -79,13 +79,15 @@ function showError(error) {
 async function load() {
   const current = route;
   const { options } = route;
+  freshness.lags = false;
   try {
     const data = await current.view.load(current, leaving.signal);
     if (current !== route || options !== route.options) return;
     remember(current.path, data);
     show(current.view.render(data, current));
     if (current.view === home) offerBenchmarks(data);
-    connection({ reachable: true });
+    connection({ reachable: true, lags: freshness.lags });
+    if (freshness.lags) setTimeout(refresh, PAUSE_MS); // nothing else announces the newer answer
   } catch (error) {
     if (current === route && error.name !== "AbortError") failed(error);
   }
@@ -186,9 +188,11 @@ function connection(change) {
   Object.assign(status, change);
   if (change.reachable) answered = new Date();
   const state = status.reachable ? status.by : "lost";
+  const lags = status.reachable && status.lags;
+  at("connection-text").textContent = lags ? "Catching up" : CONNECTIONS[state];
+  at("connection").title = lags ? "Scores have arrived since this view was computed. The next one is being computed." : "";
   if (at("connection").dataset.state === state) return;
   at("connection").dataset.state = state;
-  at("connection-text").textContent = CONNECTIONS[state];
   const since = answered ? `The page shows the answer of ${answered.toLocaleTimeString()} and retries.` : "The page retries.";
   at("banner").textContent = state === "lost" ? `The monitor does not respond. ${since}` : "";
 }
@@ -211,6 +215,7 @@ function enter(token) {
   if (token) setToken(token);
   else clearToken();
   lastData.clear();
+  forget();
   if (at("ask").open) at("ask").close();
   navigate(true);
   showCaller();

@@ -118,11 +118,13 @@ def test_only_the_benchmarks_of_the_pattern_are_shown():
         assert server.get("benchmarks/b").status == 404
 
 
-def test_a_report_that_is_used_again_names_the_offset_it_was_computed_at(monkeypatch):
+def test_a_list_that_is_used_again_names_the_offset_it_was_computed_at(monkeypatch):
     monkeypatch.setattr(report_cache, "QUICK_SECONDS", -60.0)
     with Served(folded(EVENTS)) as server:
-        first = server.get("benchmarks/b")
+        first = server.get("benchmarks")
         server.post([{"benchmark": "b", "item_id": "9", "model": "x", "score": 1}])
-        again, now = server.get("benchmarks/b"), server.get("summaries")
+        again, now = server.get("benchmarks"), server.get("summaries")
         assert (again.text, again.headers["Rankwatch-Offset"]) == (first.text, "0:8")
-        assert now.headers["Rankwatch-Offset"] == f"0:{server.partitions[0].off}" != "0:8"
+        end = f"0:{server.partitions[0].off}"
+        assert now.headers["Rankwatch-Offset"] == end != "0:8"
+        assert server.get(f"benchmarks?at_least={end}").headers["Rankwatch-Offset"] == end

@@ -1,0 +1,132 @@
+"""Keep answers about one benchmark until its state changes; a slow one is given again, as of its offset, until the next is computed."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl
+from weakref import ref
+
+from fastapi import Request, Response
+
+from monitor.engine.state.benchmark import Benchmark
+from monitor.serve.api.problems import unknown_benchmark
+from monitor.serve.log_position import AT_LEAST, accepts, note_lag, without_position
+from monitor.serve.report_cache import ReportCache
+
+SLOW_SECONDS: Final = 0.2
+"""Answers that took longer are given again while the next is computed; others are computed for every state."""
+
+MOST_SECONDS: Final = 60.0
+"""An answer that is older, and no longer that of the state, is not given again."""
+
+_KEPT_BYTES: Final = 64_000_000
+
+
+class _Kept(NamedTuple):
+    """An answer, and the state that it was computed from."""
+
+    sources: tuple[ref[Benchmark], ...]
+    version: tuple[object, ...]
+    offsets: Mapping[int, int]
+    """Offset up to which each partition was folded."""
+    text: str
+    at: float
+    """When it was computed."""
+    seconds: float
+    """How long that took."""
+
+    def is_of(self, sources: Sequence[Benchmark]) -> bool:
+        """Return whether it was computed from the same benchmarks, as objects: one that was loaded again is another one."""
+        return len(self.sources) == len(sources) and all(
+            known() is source for known, source in zip(self.sources, sources, strict=True)
+        )
+
+    def is_accepted(self) -> bool:
+        """Return whether the current request may get it."""
+        return all(accepts(partition, offset) for partition, offset in self.offsets.items())
+
+
+class KeptAnswers:
+    """Answers to requests about one benchmark or suite, by address; those last requested.
+
+    Only the event loop uses it. Requests for an answer that is being computed wait for that one.
+
+    Parameters
+    ----------
+    reports : ReportCache
+    """
+
+    def __init__(self, reports: ReportCache) -> None:
+        self._reports = reports
+        self._kept: OrderedDict[object, _Kept] = OrderedDict()
+        self._bytes = 0
+        self._computing: dict[object, asyncio.Task[_Kept]] = {}
+
+    async def json(self, request: Request, name: str, render: Callable[[], str]) -> Response:
+        """Answer a request with JSON about a benchmark, or raise the 404; `render` makes it from the state."""
+        origin = self._reports.origin(name)
+        if origin is None:
+            raise unknown_benchmark(name)
+        query = sorted(each for each in parse_qsl(request.url.query, keep_blank_values=True) if each[0] != AT_LEAST)
+        key = (request.url.path, *query)
+        kept = self._kept.get(key)
+        if kept is not None and kept.is_of(origin.sources) and kept.version == origin.version:
+            self._kept.move_to_end(key)
+            kept = kept._replace(offsets=origin.offsets)
+        elif kept is not None and kept.is_of(origin.sources) and _serves(kept):
+            if key not in self._computing and monotonic() >= kept.at + kept.seconds:  # the fold keeps half of the time
+                self._compute(key, name, render)
+            for partition, offset in origin.offsets.items():
+                if offset > kept.offsets.get(partition, offset):
+                    note_lag(partition, offset - kept.offsets[partition])
+        else:
+            kept = await asyncio.shield(self._computing.get(key) or self._compute(key, name, render))
+            if not kept.is_accepted():  # it was begun before the request
+                kept = await asyncio.shield(self._computing.get(key) or self._compute(key, name, render))
+        self._reports.note_offsets(kept.offsets)
+        return Response(kept.text, media_type="application/json")  # FastAPI would encode it on the event loop
+
+    def _compute(self, key: object, name: str, render: Callable[[], str]) -> asyncio.Task[_Kept]:
+        task = self._computing[key] = asyncio.create_task(self._computed(key, name, render), context=without_position())
+        task.add_done_callback(_retrieve)
+        return task
+
+    async def _computed(self, key: object, name: str, render: Callable[[], str]) -> _Kept:
+        def work() -> _Kept:
+            origin, start = self._reports.origin(name), monotonic()
+            if origin is None:
+                raise unknown_benchmark(name)
+            text, end = render(), monotonic()
+            return _Kept(tuple(map(ref, origin.sources)), origin.version, origin.offsets, text, end, end - start)
+
+        try:
+            kept = await self._reports.read(work, [name])
+        except BaseException:
+            self._drop(key)
+            raise
+        finally:
+            del self._computing[key]
+        self._drop(key)
+        self._kept[key] = kept
+        self._bytes += len(kept.text)
+        while self._bytes > _KEPT_BYTES and self._kept:
+            self._drop(next(iter(self._kept)))
+        return kept
+
+    def _drop(self, key: object) -> None:
+        dropped = self._kept.pop(key, None)
+        self._bytes -= 0 if dropped is None else len(dropped.text)
+
+
+def _serves(kept: _Kept) -> bool:
+    """Return whether an answer of an earlier state may be given while the next is computed."""
+    return kept.seconds > SLOW_SECONDS and monotonic() - kept.at < MOST_SECONDS and kept.is_accepted()
+
+
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    """Retrieve the error of an answer that nothing waits for: the next request gets its own."""
+    with suppress(asyncio.CancelledError):
+        task.exception()

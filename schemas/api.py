@@ -191,6 +191,44 @@ class Board(_Answer):
     ties: Ties
 
 
+class Moment(_Answer):
+    """A record of the log at which verdicts fell or ended, with how many had by then."""
+
+    offset: int
+    decided: int = Field(description="pairs decided family-wise up to here, ended ones too")
+    steps: int = Field(description="those of them that are neighbours in rank now")
+    settled: int = Field(description="pairs settled up to here, ended ones too")
+    ended: int = Field(description="verdicts that were withdrawn, replaced or reversed up to here")
+
+
+class EarlierBoard(_Answer):
+    """The verdicts in force after a record of the log. Models have their present ranks: scores and ranks of then are not kept."""
+
+    benchmark: str
+    models: list[str] = Field(description="by present rank, as the lists below")
+    at: int = Field(description="offset of the record")
+    time: datetime | None = Field(description="when its verdicts were committed; null if that is not recorded")
+    pairs: int
+    decided: int = Field(description="pairs with a family-wise decision in force")
+    settled: int = Field(description="pairs that were settled")
+    rank_low: list[int] = Field(description="best of the ranks that the decisions left open")
+    rank_high: list[int]
+    ties: Ties
+    steps_decided: list[int] = Field(
+        description="for each rank but the last, against the next: 1 decided, -1 decided for the lower one, 0 undecided"
+    )
+    steps_settled: list[int] = Field(description="the same for settled; 2: settled as equal")
+    moments: list[Moment] = Field(
+        description="in log order; of more than 400 some at equal distances, and those at which verdicts ended"
+    )
+    moments_total: int
+    changes: list[VerdictChange] = Field(description="the first 20 changes of this record")
+    changes_total: int
+    omitted: int = Field(
+        description="changes of scores, or under a declaration, that were replaced since: they are not in this board"
+    )
+
+
 class ItemRow(_Answer):
     """One item, over all models."""
 

@@ -11,6 +11,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
 from monitor.report.clusters import ClusterColumns, cluster_columns
 from monitor.report.items import ItemColumns, item_columns
+from monitor.report.moments import VerdictTimes
 from monitor.report.pair_counts import Flags, Floats
 from monitor.report.pair_rows import STATUSES, pair_rows, status_codes, superseded_rows
 from monitor.report.pair_table import PairTable, Sides
@@ -57,6 +58,11 @@ class LivePairs:
     def statuses(self) -> NDArray[np.int8]:
         """Status of each pair, as an index into `STATUSES`."""
         return status_codes(self.table, np.arange(self.table.size))
+
+    @cached_property
+    def verdict_times(self) -> VerdictTimes:
+        """When each verdict fell."""
+        return VerdictTimes.of(self.table)
 
     def with_status(self, status: Status) -> Flags:
         """Return which pairs have a status."""

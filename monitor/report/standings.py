@@ -11,7 +11,7 @@ from monitor.engine.state.pairs import Index
 from monitor.report.clusters import NEIGHBOURS, ClusterColumns, decisions, required_n_by_procedure
 from monitor.report.item_means import repeats_report
 from monitor.report.pair_counts import Flags, json_numbers
-from monitor.report.pair_table import PairTable, is_resolved
+from monitor.report.pair_table import PairTable, Sides, is_resolved
 from monitor.report.weights import unweighted_ranking
 from schemas.report import DECISION_PROCEDURES, ModelReport
 from stats.means import mean_interval
@@ -32,6 +32,11 @@ def decisions_by_rank(table: PairTable, undone: Sequence[int] = ()) -> Decisions
     if undone:
         sides = sides.copy()
         sides[list(undone)] = 0
+    return closed_by_rank(table, sides)
+
+
+def closed_by_rank(table: PairTable, sides: Sides) -> Decisions:
+    """Return decisions of the pairs over ranks, closed among models that are compared on the same items."""
     better = table.matrix(sides, -sides) > 0
     if table.ranking.size > CLOSURE_MODELS or not better.any():
         return better

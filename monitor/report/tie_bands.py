@@ -55,11 +55,16 @@ def tie_bands(table: PairTable, low_coverage: float) -> TieBands:
     A model with less than the share `low_coverage` of the items of the model that has most is `lacking`: it is undecided against nearly
     all others, and would be in every band.
     """
+    return bands_of(decisions_by_rank(table), lacking_models(table, low_coverage))
+
+
+def lacking_models(table: PairTable, low_coverage: float) -> Flags:
+    """Return which models, by rank, have less than the share `low_coverage` of the items of the model that has most."""
     scored = table.benchmark.scored[table.ranking]
     lacks = scored < low_coverage * scored.max(initial=0)
     if table.benchmark.battles is not None:
         lacks[:] = False  # a matchmaker decides how often a model plays
-    return bands_of(decisions_by_rank(table), lacks)
+    return np.asarray(lacks)
 
 
 def tied_with(table: PairTable) -> list[tuple[int, ...]]:

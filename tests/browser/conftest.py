@@ -74,5 +74,8 @@ def monitor(tmp_path_factory):
         post(watch.url, hostile, 120)
         post(watch.url, large, 26, family={"policy": "capacity", "size": 199 * 100})
         post(watch.url, [*repeated, *ends], 40, repeats="all", aliases={"bravo-0325": "bravo"})
-        until(lambda: event_count(watch.url) == len([*ordinary, *hostile, *large, *repeated]), "all events")
+        moving = [{**event, "benchmark": "moving"} for event in ordinary]
+        for k in range(0, len(moving), 90):
+            post(watch.url, moving[k : k + 90], 150)
+        until(lambda: event_count(watch.url) == len([*ordinary, *hostile, *large, *repeated, *moving]), "all events")
         yield watch.url

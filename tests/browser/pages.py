@@ -17,7 +17,7 @@ HOSTILE = [
     "long-" + "x" * 180,
     "${constructor}{{7*7}}",
 ]
-VIEWS = ("", "pairs", "matrix", "items", "categories", "changes", "data")
+VIEWS = ("", "pairs", "matrix", "items", "categories", "time", "changes", "data")
 
 
 def event_count(url):

@@ -371,3 +371,28 @@ def test_an_address_without_a_meaning_says_so(page, monitor):
     page.wait_for_selector("text=Benchmark 'unknown' has no events")
     page.goto(address(monitor, "ordinary", "pair", "alpha", "nobody"))
     page.wait_for_selector("main >> text=nobody")
+
+
+def test_the_board_of_any_moment_is_in_the_address(page, monitor):
+    now = json.loads(get(f"{monitor}/api/v1/moments?benchmark=moving")[1])
+    assert len(now["moments"]) > 2
+    open_view(page, monitor, "moving", "time")
+    page.focus("#moment")
+    page.keyboard.press("Home")
+    first = now["moments"][0]["offset"]
+    until(lambda: page.url.endswith(f"?at={first}"), "the first moment in the address")
+    then = json.loads(get(f"{monitor}/api/v1/moments?benchmark=moving&at={first}")[1])
+    wide = [f"{a}–{b}" if a != b else str(a) for a, b in zip(then["rank_low"], then["rank_high"], strict=True)]
+    until(lambda: cells(page, "rank") == wide, "the ranks that were open then")
+    assert page.evaluate("document.activeElement.id") == "moment"
+    page.keyboard.press("ArrowRight")
+    until(lambda: page.url.endswith(f"?at={now['moments'][1]['offset']}"), "the second moment in the address")
+    page.reload()
+    page.wait_for_selector(".past")
+    assert page.locator("#moment").get_attribute("data-at") == str(now["moments"][1]["offset"])
+    page.get_by_role("button", name="Now").click()
+    until(lambda: "at=" not in page.url, "the present")
+    ranks = [f"{a}–{b}" if a != b else str(a) for a, b in zip(now["rank_low"], now["rank_high"], strict=True)]
+    until(lambda: cells(page, "rank") == ranks, "the ranks that are open now")
+    page.goto(f"{address(monitor, 'moving', 'time')}?at=javascript:alert(1)")
+    page.wait_for_selector(".past")

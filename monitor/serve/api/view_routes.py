@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from monitor.report.items import ItemSort, Show
-from monitor.report.tie_bands import TieBands
 from monitor.serve.api.category_page import MOST_CATEGORIES, category_page
 from monitor.serve.api.item_page import TWO_MODEL_FILTERS, ItemChoice, item_page
 from monitor.serve.api.kept_answers import KeptAnswers
+from monitor.serve.api.moment_page import earlier_board
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.api.read_routes import (
     TOO_MANY_PAIRS,
@@ -18,8 +18,9 @@ from monitor.serve.api.read_routes import (
     found_benchmark,
     live_pairs,
 )
+from monitor.serve.api.ties import tie_report
 from monitor.serve.report_cache import ReportCache
-from schemas.api import Band, Board, CategoryPage, ItemPage, LackingModel, Ties
+from schemas.api import Board, CategoryPage, EarlierBoard, ItemPage
 
 
 def view_routes(reports: ReportCache, answers: KeptAnswers, low_coverage: float) -> APIRouter:
@@ -35,7 +36,23 @@ def view_routes(reports: ReportCache, answers: KeptAnswers, low_coverage: float)
             found = reports.board(benchmark, low_coverage)
             if found is None:
                 raise unknown_benchmark(benchmark)
-            return Board(report=found[0], ties=_ties(found[1])).model_dump_json()
+            return Board(report=found[0], ties=tie_report(found[1])).model_dump_json()
+
+        return await answers.json(request, benchmark, report)
+
+    @routes.get("/moments", response_model=EarlierBoard)
+    async def moments(
+        request: Request,
+        benchmark: Name,
+        at: Annotated[
+            int | None, Query(ge=0, le=10**18, description="offset of a record; default: the last with a verdict")
+        ] = None,
+    ) -> Response:
+        """Report the verdicts that were in force after a record of the log, and all moments at which verdicts fell or ended."""
+
+        def report() -> str:
+            live, times = live_pairs(reports, benchmark), reports.commit_times(benchmark)
+            return earlier_board(live, at, low_coverage, times).model_dump_json()
 
         return await answers.json(request, benchmark, report)
 
@@ -84,15 +101,3 @@ def _add_categories(routes: APIRouter, reports: ReportCache, answers: KeptAnswer
             benchmark,
             lambda: category_page(live_pairs(reports, benchmark), baseline, limit).model_dump_json(),
         )
-
-
-def _ties(ties: TieBands) -> Ties:
-    """Return the ties with ranks from 1 in place of positions."""
-    return Ties(
-        bands=None
-        if ties.bands is None
-        else [Band(members=[k + 1 for k in band.members], lane=band.lane) for band in ties.bands],
-        lanes=ties.lanes,
-        rules=[k + 1 for k in ties.rules],
-        lacking=[LackingModel(rank=k + 1, tied=[j + 1 for j in tied]) for k, tied in ties.lacking.items()],
-    )

@@ -17,6 +17,7 @@ import * as matrix from "./views/matrix.js";
 import * as model from "./views/model.js";
 import * as neighbours from "./views/neighbours.js";
 import * as pair from "./views/pair.js";
+import * as time from "./views/time.js";
 
 const VIEWS = [
   ["", board, "Board"],
@@ -24,6 +25,7 @@ const VIEWS = [
   ["matrix", matrix, "All pairs"],
   ["items", items, "Items"],
   ["categories", categories, "Categories"],
+  ["time", time, "Time"],
   ["changes", changes, "Changes"],
   ["data", data, "Data"],
 ];

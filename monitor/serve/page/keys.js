@@ -3,7 +3,7 @@
 import { choose } from "./options.js";
 import { link } from "./parts.js";
 
-const FILTERS = ["q", "tie", "full", "m", "pick", "to", "sort", "show", "cluster", "from"];
+const FILTERS = ["q", "tie", "full", "m", "pick", "to", "sort", "show", "cluster", "from", "at"];
 
 const typing = (node) => node.matches("input:not([type=checkbox]), select, textarea, [role=application]");
 

@@ -1,6 +1,7 @@
 // Tie bands of the models on display: vertical lines in lanes, with a dot for each member.
 
 import { s } from "./dom.js";
+import { ranks } from "./format.js";
 
 export const MAX_LANES = 8;
 const MAX_THREADS = 3;
@@ -85,4 +86,15 @@ export function tieCell(arranged, row, onBand) {
     const parts = [row > first && stretch("0%", "50%", here && members.has(row - 1)), row < last && stretch("50%", "100%", here && members.has(row + 1)), dot];
     return s("g", line.kind === "band" && onBand ? { class: "pick", onclick: () => onBand(line.members) } : {}, parts);
   }));
+}
+
+/** Return where a rank lies in a strip, in percent of its width. */
+export const rankX = (rank, size_) => 2 + (96 * (rank - 0.5)) / size_;
+
+/** Draw the possible ranks as a bar over all ranks, with the current rank as a dot. */
+export function strip(m, size_) {
+  const half = 48 / size_;
+  return s("svg", { class: "line-plot", role: "img", "aria-label": `could be ${ranks(m.rank_low, m.rank_high)} of ${size_}` },
+    s("line", { class: m.rank_low === m.rank_high ? "range sure" : "range", x1: `${rankX(m.rank_low, size_) - half * 0.6}%`, x2: `${rankX(m.rank_high, size_) + half * 0.6}%`, y1: "50%", y2: "50%" }),
+    s("circle", { class: "dot", cx: `${rankX(m.rank, size_)}%`, cy: "50%", r: 2 }));
 }

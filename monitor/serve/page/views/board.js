@@ -8,7 +8,7 @@ import { QUESTIONS, glyph, signs, states, ticks } from "../glyph.js";
 import { members } from "../members.js";
 import { choose } from "../options.js";
 import { LOW_COVERAGE, aliases, assumption, axis, boardName, boardNote, coverage, isHeld, link, lowCoverage, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, waits, weighted, whisker } from "../parts.js";
-import { MAX_LANES, arrange, tieCell, tiedRanks } from "../ties.js";
+import { MAX_LANES, arrange, rankX, strip, tieCell, tiedRanks } from "../ties.js";
 
 export const title = ({ benchmark }) => benchmark;
 
@@ -236,8 +236,6 @@ function head({ b, baseline, x }) {
     column("step", baseline ? "Against the baseline" : "Step to the next rank ↓", h("span", { class: "legend-line" }, h("span", { "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))), h("span", {}, "points · items it would still take")))));
 }
 
-const rankX = (rank, size_) => 2 + (96 * (rank - 0.5)) / size_;
-
 function row(m, place, shown, context) {
   const { b, options, baseline, arranged, ruled, byScore, tied, x } = context;
   const below = shown[place + 1];
@@ -289,14 +287,6 @@ function dim(event, tied) {
 const undim = (event) => {
   for (const row_ of event.currentTarget.querySelectorAll(".dim")) row_.classList.remove("dim");
 };
-
-/** Draw the possible ranks as a bar over all ranks, with the current rank as a dot. */
-function strip(m, size_) {
-  const half = 48 / size_;
-  return s("svg", { class: "line-plot", role: "img", "aria-label": `could be ${ranks(m.rank_low, m.rank_high)} of ${size_}` },
-    s("line", { class: m.rank_low === m.rank_high ? "range sure" : "range", x1: `${rankX(m.rank_low, size_) - half * 0.6}%`, x2: `${rankX(m.rank_high, size_) + half * 0.6}%`, y1: "50%", y2: "50%" }),
-    s("circle", { class: "dot", cx: `${rankX(m.rank, size_)}%`, cy: "50%", r: 2 }));
-}
 
 function scoreScale(models) {
   const lows = models.flatMap((m) => (m.mean_low === null ? [] : [100 * m.mean_low]));

@@ -1,0 +1,157 @@
+// Show the board as of an earlier moment: the verdicts in force then, on a slider with a mark for each that fell or ended.
+
+import { get } from "../api.js";
+import { h, s } from "../dom.js";
+import { count, plural, ranks } from "../format.js";
+import { glyph, ticks } from "../glyph.js";
+import { choose } from "../options.js";
+import { heading, link, name, sentence } from "../parts.js";
+import { arrange, strip, tieCell } from "../ties.js";
+
+const ROWS = 150;
+
+export const title = ({ benchmark }) => `Time, ${benchmark}`;
+
+export function load({ benchmark, options }, signal) {
+  const at = options.get("at");
+  return get("/moments", { benchmark, at: /^\d{1,18}$/.test(at ?? "") ? at : null }, signal);
+}
+
+export function render(data, { benchmark, options }) {
+  const { moments } = data;
+  return [
+    ...heading(benchmark, "The board over time", "The verdicts in force after any record of the log. A verdict has the same place in the log on every replay."),
+    moments.length === 0 ? h("p", { class: "about" }, "No verdict has fallen yet. Each one appears on this line as soon as it is reached.") : [
+      result(data),
+      line(data, options),
+      happened(data, benchmark),
+      board(data, benchmark, options),
+    ],
+    h("p", { class: "about assumes" }, "Models are in their present order: scores and ranks of then are not kept, and a model that had no score yet is shown as tied. ",
+      data.omitted > 0 && `${plural(data.omitted, "change")} of scores, or under a declaration, that were replaced since ${data.omitted === 1 ? "is" : "are"} omitted. `,
+      "A resolved gap is a matter of the present estimate, so it has no past here."),
+  ];
+}
+
+// --- the lines ---------------------------------------------------------------------------------------------------------------------
+
+const STEP = { 1: "yes", 0: "no", "-1": "against", 2: "yes" };
+
+/** Show how many pairs were settled and decided then, with a tick for each step down the present ranking. */
+function result(data) {
+  const row = (question, n, steps) => {
+    const values = steps.map((side) => STEP[side]);
+    const yes = values.filter((value) => value !== "no").length;
+    return h("div", { class: `line ${n ? "yes" : "no"}` },
+      h("dt", {}, glyph(question, n ? "yes" : "no"), question === "settled" ? " Settled" : " Decided"),
+      h("dd", {}, h("b", {}, `${count(n)} of ${plural(data.pairs, "pair")}`), question === "settled" ? " on the items of the benchmark." : ", family-wise."),
+      h("dd", { class: "tally" }, h("b", {}, count(yes)), ` of ${plural(values.length, "step")}`),
+      h("dd", { class: "drawn", "aria-hidden": "true" }, ticks(values)));
+  };
+  return h("dl", { class: "result" }, row("settled", data.settled, data.steps_settled), row("decided", data.decided, data.steps_decided));
+}
+
+// --- the slider --------------------------------------------------------------------------------------------------------------------
+
+/** Return the place of the moment shown: the last one up to its offset; -1 ahead of the first. */
+const placeOf = ({ moments, at }) => moments.findLastIndex(({ offset }) => offset <= at);
+
+const SCALE = 1000;
+
+function line(data, options) {
+  const { moments, at } = data;
+  const end = moments.at(-1).offset;
+  const place = placeOf(data);
+  const x = (offset) => (SCALE * offset) / Math.max(end, 1);
+  const go = (to) => choose({ at: to >= moments.length - 1 ? null : String(moments[Math.max(to, 0)].offset) });
+  const nearest = (value) => Math.max(0, moments.findLastIndex(({ offset }) => x(offset) <= value + 0.5));
+  const moved = { ArrowRight: place + 1, ArrowUp: place + 1, ArrowLeft: place - 1, ArrowDown: place - 1, PageUp: place + 10, PageDown: place - 10, Home: 0, End: moments.length - 1 };
+  const onkeydown = (event) => {
+    if (!(event.key in moved) || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    go(Math.min(moved[event.key], moments.length - 1));
+  };
+  const words = `${options.has("at") ? "" : "now, "}record ${count(at)} of ${count(end)}: ${plural(data.decided, "pair")} decided, ${count(data.settled)} settled`;
+  return h("div", { class: "timeline" },
+    marks(data, x),
+    h("input", { type: "range", id: "moment", min: 0, max: SCALE, step: 1, "aria-label": "Moment", "aria-valuetext": words, "data-at": at,
+      paint: (node) => { node.value = String(Math.round(x(at))); },
+      oninput: (event) => go(nearest(Number(event.target.value))), onkeydown }),
+    h("p", { class: "span-of-log" }, h("span", {}, "0"), h("b", { role: "status" }, moment(data, options, place)), h("span", {}, `record ${count(end)}`)),
+    h("p", { class: "steps-of-time" },
+      h("button", { type: "button", class: "chip-button", disabled: place <= 0, onclick: () => go(place - 1) }, "‹ earlier"),
+      h("button", { type: "button", class: "chip-button", disabled: place >= moments.length - 1, onclick: () => go(place + 1) }, "later ›"),
+      h("button", { type: "button", class: "chip-button", "aria-pressed": String(!options.has("at")), onclick: () => choose({ at: null }) }, "Now")),
+    h("p", { class: "about" }, "Above the line: verdicts, a dot where two neighbours were decided. Below it ", h("b", { class: "warn" }, "▼"), ": a verdict was withdrawn, replaced or reversed. ← → one moment, Home and End the ends.",
+      data.moments_total > moments.length && ` ${count(moments.length)} of ${count(data.moments_total)} moments are drawn.`));
+}
+
+function moment(data, options, place) {
+  const when = data.time ? `, ${new Date(data.time).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" })}` : "";
+  const which = place < 0 ? "ahead of the first verdict" : `moment ${count(place + 1)} of ${count(data.moments.length)}`;
+  return `${options.has("at") ? "" : "Now: "}record ${count(data.at)}, ${which}${when}`;
+}
+
+/** Draw a tick for each moment, taller where more pairs were decided or settled. */
+function marks({ moments, at }, x) {
+  const fell = (m, before) => m.decided + m.settled - (before ? before.decided + before.settled : 0);
+  const most = Math.max(...moments.map((m, k) => fell(m, moments[k - 1])), 1);
+  const parts = moments.map((m, k) => {
+    const before = moments[k - 1];
+    const n = fell(m, before);
+    const px = `${x(m.offset) / (SCALE / 100)}%`;
+    const tall = 4 + (12 * Math.log1p(n)) / Math.log1p(most);
+    return [
+      n > 0 && s("line", { class: m.offset <= at ? "fell" : "fell later", x1: px, x2: px, y1: 24, y2: 24 - tall }),
+      m.steps > (before?.steps ?? 0) && s("circle", { class: m.offset <= at ? "fell" : "fell later", cx: px, cy: 5, r: 4 }),
+      m.ended > (before?.ended ?? 0) && s("svg", { x: px, y: 28, overflow: "visible" }, s("path", { class: "ended", d: "M-4 0H4L0 7Z" })),
+    ];
+  });
+  return s("svg", { class: "marks-of-time", height: 36, "aria-hidden": "true" }, s("line", { class: "base", x1: 0, x2: "100%", y1: 24, y2: 24 }), parts);
+}
+
+/** List the changes of the moment. */
+function happened({ changes, changes_total: total, at }, benchmark) {
+  if (!changes.length) return h("p", { class: "about" }, `No verdict fell or ended in record ${count(at)}.`);
+  return h("details", { open: total <= 5 }, h("summary", {}, `${plural(total, "change")} in this record`),
+    h("ul", { class: "happened" }, changes.map((change) => h("li", { "data-key": change.id },
+      h("a", { href: link.pair(benchmark, change.model_a, change.model_b) }, change.kind, h("span", { class: "sr" }, ` ${change.model_a} and ${change.model_b}`)), " ",
+      sentence(change.sentence, [change.model_a, change.model_b, benchmark])))),
+    total > changes.length && h("p", { class: "about" }, `These are the first ${count(changes.length)}. Changes lists all of them.`));
+}
+
+// --- the board ---------------------------------------------------------------------------------------------------------------------
+
+function board(data, benchmark, options) {
+  const text = (options.get("q") ?? "").toLowerCase();
+  const all = data.models.map((model, k) => ({ model, rank: k + 1, rank_low: data.rank_low[k], rank_high: data.rank_high[k] }));
+  const found = all.filter(({ model }) => model.toLowerCase().includes(text));
+  const shown = found.slice(0, ROWS);
+  const arranged = arrange(data.ties, shown.map((m) => m.rank), shown.length === all.length);
+  const ruled = new Set(shown.length === all.length ? data.ties.rules : []);
+  const column = (kind, label) => h("th", { scope: "col", class: kind }, label);
+  const row = (m, k) => h("tr", { "data-key": m.model, class: ruled.has(m.rank) && "ruled" },
+    h("td", { class: "lanes" }, tieCell(arranged, k)),
+    h("td", { class: "rank" }, ranks(m.rank_low, m.rank_high)),
+    h("td", { class: "strip" }, strip(m, all.length)),
+    h("th", { scope: "row", class: "model" }, h("span", { class: "who" }, h("a", { href: link.model(benchmark, m.model), title: m.model }, name(m.model)))),
+    h("td", { class: "step then" }, m.rank < all.length && [
+      glyph("settled", STEP[data.steps_settled[m.rank - 1]]), glyph("decided", STEP[data.steps_decided[m.rank - 1]]), " ",
+      words(data.steps_settled[m.rank - 1], data.steps_decided[m.rank - 1])]));
+  return [
+    h("div", { class: "tools" }, h("input", { type: "search", id: "find", placeholder: "Find a model", "aria-label": "Find a model", "aria-keyshortcuts": "/", spellcheck: "false", oninput: (event) => choose({ q: event.target.value }),
+      paint: (field) => { if (field !== document.activeElement) field.value = options.get("q") ?? ""; } }),
+    found.length > ROWS && h("span", { class: "aside" }, `the first ${count(ROWS)} of ${count(found.length)} models`)),
+    shown.length === 0 ? h("p", { class: "about" }, "No model matches.") :
+      h("table", { class: "board past" }, h("caption", { class: "sr" }, `Ties and possible ranks after record ${count(data.at)}`),
+        h("thead", {}, h("tr", {}, column("lanes", "Ties"), column("rank", "Rank"), column("strip", "could be"), column("model", "Model, in the present order"), column("step", "Step to the next rank"))),
+        h("tbody", {}, shown.map(row))),
+    arranged.omitted && h("p", { class: "about" }, "Too many bands overlap here, so the ties are shown as possible ranks only."),
+  ];
+}
+
+const words = (settled, decided) => {
+  const lead = decided === 1 ? h("b", { class: "good" }, "decided") : decided === -1 ? h("b", { class: "warn" }, "decided against") : "tie";
+  return [lead, settled === 0 ? "" : settled === 2 ? ", settled as equal" : settled === 1 ? ", settled" : ", settled against"];
+};

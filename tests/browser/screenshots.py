@@ -1,21 +1,28 @@
-"""Take pictures of the page, to look at: ``python -m tests.browser.screenshots FOLDER [MODELS...]``.
+"""Take pictures of page and terminal, to look at: ``python -m tests.browser.screenshots FOLDER [MODELS...]``.
 
-Boards of 10, 29 and 200 models (or the numbers given; 1000 takes minutes to fold), held and empty, a model, a pair and the items, each at
-375, 1280 and 1920 pixels, light and dark; and the board after the monitor has stopped.
+The page: boards of 10, 29 and 200 models (or the numbers given; 1000 takes minutes to fold), held and empty, and each view of the first,
+at 375, 1280 and 1920 pixels, light and dark; and the board after the monitor has stopped. The terminal: the report of each of these boards
+at 80, 120 and 200 columns. With the folder RANKWATCH_DATA the terminal shows the 29 models of MMLU-Pro too.
 """
 
+import io
+import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
+from rich.console import Console
+from rich.text import Text
 
 from tests.browser.pages import address, event_count, open_view, overflows, post
 from tests.commands import PATIENCE, Watch, events, until, write
 
 WIDTHS = (375, 1280, 1920)
+COLUMNS = (80, 120, 200)
 ITEMS = 200
 
 
@@ -31,6 +38,24 @@ def boards(sizes):
         yield named, {"items": items, "family": {"policy": "capacity", "size": pairs}}
     held = events(rng, {"alpha": 0.9, "bravo": 0.5, "charlie": 0.4}, 80, benchmark="held")
     yield held, {"items": 80, "order": {"policy": "none"}}
+
+
+def terminal(browser, folder, name, file):
+    """Take pictures of the report of a file, in colour."""
+    for columns in COLUMNS:
+        done = subprocess.run(
+            [sys.executable, "-m", "monitor", "report", str(file)],
+            env={**os.environ, "COLUMNS": str(columns), "FORCE_COLOR": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        console = Console(record=True, width=columns, file=io.StringIO())
+        console.print(Text.from_ansi(done.stdout))
+        tab = browser.new_page(viewport={"width": 9 * columns + 60, "height": 400})
+        tab.set_content(console.export_html())
+        tab.screenshot(path=folder / f"terminal-{name}-{columns}.png", full_page=True)
+        tab.close()
 
 
 def take(folder, sizes):
@@ -57,11 +82,16 @@ def take(folder, sizes):
                 post(watch.url, records, spec.pop("items"), **spec)
                 total += len(records)
                 until(lambda total=total: event_count(watch.url) == total, "all events", 10 * PATIENCE)
-                pictures(records[0]["benchmark"].replace(" ", "-"), watch.url, records[0]["benchmark"])
+                name = records[0]["benchmark"].replace(" ", "-")
+                pictures(name, watch.url, records[0]["benchmark"])
+                terminal(browser, folder, name, write(Path(base) / f"{name}.jsonl", records))
+            if data := os.environ.get("RANKWATCH_DATA"):
+                terminal(browser, folder, "mmlu-pro", Path(data) / "mmlu_pro" / "events.jsonl.gz")
             first = f"{sizes[0]} models"
             pictures("model", watch.url, first, "model", "model-0003")
             pictures("pair", watch.url, first, "pair", "model-0002", "model-0003")
-            pictures("items", watch.url, first, "items")
+            for view in ("items", "time", "changes", "categories", "matrix", "data"):
+                pictures(view, watch.url, first, view)
             tab = browser.new_page(viewport={"width": 1280, "height": 900})
             tab.goto(address(watch.url, first))
             tab.wait_for_selector("[data-state=live]")

@@ -285,6 +285,16 @@ class ItemPage(_Answer):
     next_cursor: str | None = Field(description="`cursor` of the next page; null on the last page")
 
 
+class Surprises(_Answer):
+    """Items on which the score of a model is most unlike those of the others: a description, chosen after a look at the scores."""
+
+    benchmark: str
+    model: str
+    models: list[str] = Field(description="by rank, as in `scores`")
+    higher: list[ItemRow] = Field(description="it has the item right and most others wrong, the most unlike first")
+    lower: list[ItemRow] = Field(description="it has the item wrong and most others right")
+
+
 class Category(_Answer):
     """A category of items: those with one `cluster`."""
 

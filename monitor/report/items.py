@@ -115,6 +115,27 @@ def two_models(benchmark: Benchmark, first: int, second: int) -> TwoModels:
     return TwoModels(scores[:, 0], scores[:, 1])
 
 
+SURPRISE: Final = 0.5
+"""By how much a score has to differ from the mean score of the other models to surprise."""
+
+
+def surprises(benchmark: Benchmark, columns: ItemColumns, contestant: int, most: int) -> tuple[Index, Index]:
+    """Return the items whose score is most unlike those of the other models: higher ones, and lower ones; at most `most` each.
+
+    A description of the items, chosen after a look at them; it is no finding about the model.
+    """
+    codes = benchmark.item_codes()[:, contestant]
+    own = np.where(codes >= ZERO, benchmark.item_values[codes] / SCORE_UNIT, np.nan)
+    compared = (codes >= ZERO) & (columns.scored >= FEW_MODELS)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        others = (columns.mean * columns.scored - own) / (columns.scored - 1)
+        apart = np.where(compared, own - others, 0.0)
+    order = np.lexsort((np.arange(apart.size), -columns.scored, -apart))
+    higher = order[apart[order] > SURPRISE][:most]
+    order = np.lexsort((np.arange(apart.size), -columns.scored, apart))
+    return higher, order[apart[order] < -SURPRISE][:most]
+
+
 def selected(columns: ItemColumns, two: TwoModels | None, show: Show) -> Flags:
     """Return which items a filter keeps; a filter of two models needs them."""
     if show == "all":

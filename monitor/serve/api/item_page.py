@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from monitor.engine.state.pairs import Index
 from monitor.report.clusters import labels
 from monitor.report.items import (
     ItemColumns,
@@ -14,12 +15,13 @@ from monitor.report.items import (
     in_order,
     scores_of,
     selected,
+    surprises,
     two_models,
 )
 from monitor.report.live_pairs import LivePairs
 from monitor.report.pair_counts import Flags
 from monitor.serve.api.read_routes import rank_of
-from schemas.api import Group, ItemPage, ItemRow, TwoModelItems
+from schemas.api import Group, ItemPage, ItemRow, Surprises, TwoModelItems
 
 TWO_MODEL_FILTERS: Final[tuple[Show, ...]] = ("differ", "only_a", "only_b", "both_right", "both_wrong")
 _FILTERS: Final[tuple[Show, ...]] = ("all", "all_wrong", "all_right", "suspicious")
@@ -56,7 +58,6 @@ def item_page(live: LivePairs, chosen: ItemChoice) -> ItemPage:
         keep &= np.array([part in key.item.casefold() or part in (key.cluster or "").casefold() for key in keys], bool)
     at = in_order(columns, np.flatnonzero(keep), chosen.sort)
     shown = at[chosen.start : chosen.end]
-    suspicious = columns.suspicious
     filters = (*_FILTERS, *(TWO_MODEL_FILTERS if two else ()))
     return ItemPage(
         benchmark=benchmark.name,
@@ -64,22 +65,42 @@ def item_page(live: LivePairs, chosen: ItemChoice) -> ItemPage:
         counts={show: int(np.count_nonzero(selected(columns, two, show))) for show in filters},
         clusters=list(names),
         two=None if two is None else _compared(chosen, two, columns, names, label),
-        items=[
-            ItemRow(
-                item_id=keys[k].item,
-                cluster=keys[k].cluster,
-                scored=int(columns.scored[k]),
-                right=int(columns.right[k]),
-                mean=_number(columns.mean[k]),
-                correlation=_number(columns.correlation[k]),
-                suspicious=bool(suspicious[k]),
-                scores=[_number(score) for score in scores],
-            )
-            for k, scores in zip(shown.tolist(), scores_of(benchmark, ranking, shown).tolist(), strict=True)
-        ],
+        items=_rows(live, shown),
         total=at.size,
         next_cursor=str(chosen.end) if chosen.end < at.size else None,
     )
+
+
+def surprise_page(live: LivePairs, model: str, limit: int) -> Surprises:
+    """Return the items on which a model is most unlike the others, or raise the 404."""
+    benchmark, contestant = live.table.benchmark, int(live.table.ranking[rank_of(live, model)])
+    higher, lower = surprises(benchmark, live.items, contestant, limit)
+    return Surprises(
+        benchmark=benchmark.name,
+        model=model,
+        models=live.models,
+        higher=_rows(live, higher),
+        lower=_rows(live, lower),
+    )
+
+
+def _rows(live: LivePairs, at: Index) -> list[ItemRow]:
+    """Describe some items."""
+    benchmark, columns = live.table.benchmark, live.items
+    keys, suspicious = benchmark.item_keys, columns.suspicious
+    return [
+        ItemRow(
+            item_id=keys[k].item,
+            cluster=keys[k].cluster,
+            scored=int(columns.scored[k]),
+            right=int(columns.right[k]),
+            mean=_number(columns.mean[k]),
+            correlation=_number(columns.correlation[k]),
+            suspicious=bool(suspicious[k]),
+            scores=[_number(score) for score in scores],
+        )
+        for k, scores in zip(at.tolist(), scores_of(benchmark, live.table.ranking, at).tolist(), strict=True)
+    ]
 
 
 def _number(value: float) -> float | None:

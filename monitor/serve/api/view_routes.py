@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from monitor.report.items import ItemSort, Show
 from monitor.serve.api.category_page import MOST_CATEGORIES, category_page
-from monitor.serve.api.item_page import TWO_MODEL_FILTERS, ItemChoice, item_page
+from monitor.serve.api.item_page import TWO_MODEL_FILTERS, ItemChoice, item_page, surprise_page
 from monitor.serve.api.kept_answers import KeptAnswers
 from monitor.serve.api.moment_page import earlier_board
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
@@ -20,7 +20,7 @@ from monitor.serve.api.read_routes import (
 )
 from monitor.serve.api.ties import tie_report
 from monitor.serve.report_cache import ReportCache
-from schemas.api import Board, CategoryPage, EarlierBoard, ItemPage
+from schemas.api import Board, CategoryPage, EarlierBoard, ItemPage, Surprises
 
 
 def view_routes(reports: ReportCache, answers: KeptAnswers, low_coverage: float) -> APIRouter:
@@ -84,6 +84,17 @@ def _add_items(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) ->
             raise ProblemError(422, f"show={show} compares two models. Name them: model_a and model_b.")
         return await answers.json(
             request, benchmark, lambda: item_page(live_pairs(reports, benchmark), chosen).model_dump_json()
+        )
+
+    @routes.get("/surprises", response_model=Surprises)
+    async def surprises(
+        request: Request, benchmark: Name, model: Name, limit: Annotated[int, Query(ge=1, le=100)] = 5
+    ) -> Response:
+        """List the items on which the score of a model is most unlike those of the other models, where at least 8 have a score."""
+        return await answers.json(
+            request,
+            benchmark,
+            lambda: surprise_page(live_pairs(reports, benchmark), model, limit).model_dump_json(),
         )
 
 

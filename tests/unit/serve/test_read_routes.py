@@ -423,3 +423,26 @@ def test_a_sender_learns_the_newest_epochs(server):
     newest = newest_epochs(server.url, None, NAME)
     assert newest == {name: int(name == "m 00") for name in SKILLS}
     assert newest_epochs(server.url, None, "nobody") == {}
+
+
+def test_surprises_are_the_items_furthest_from_the_other_models(server):
+    rng = random.Random(8)
+    skills = {f"m {k}": 0.5 for k in range(9)}
+    served = server.hold(folded(events(rng, skills, 60, benchmark=NAME), items=60))
+    found = served.get(f"surprises?{query(model='m 4', limit=3)}").json
+    place = found["models"].index("m 4")
+    items = served.get(f"items?{query(limit=1000)}").json["items"]
+
+    def apart(item):
+        others = [score for k, score in enumerate(item["scores"]) if k != place and score is not None]
+        return item["scores"][place] - sum(others) / len(others)
+
+    by_gap = sorted(apart(item) for item in items)
+    assert [apart(item) for item in found["higher"]] == pytest.approx([g for g in by_gap[::-1][:3] if g > 0.5])
+    assert [apart(item) for item in found["lower"]] == pytest.approx([g for g in by_gap[:3] if g < -0.5])
+    assert found["higher"]
+    assert found["lower"]
+    assert served.get(f"surprises?{query(model='nobody')}").status == 404
+    # Fewer than eight models say little about an item.
+    few = server.hold(folded(records(), items=120)).get(f"surprises?{query(model='m 00')}").json
+    assert (few["higher"], few["lower"]) == ([], [])

@@ -161,7 +161,7 @@ function rows(page) {
 }
 
 /** Draw one bar a model in rank order; models beyond one pixel each are averaged. */
-function bars(item, a, b) {
+export function bars(item, a, b) {
   const size = Math.min(item.scores.length, 200);
   const step = item.scores.length / size;
   const cell = 100 / size;

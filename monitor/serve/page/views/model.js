@@ -5,6 +5,7 @@ import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, fixed, percent, plural, points, ranks } from "../format.js";
 import { QUESTIONS, glyph, signs, states } from "../glyph.js";
+import { bars } from "./items.js";
 import { aliases, axis, coverage, crumb, link, lowCoverage, name, need, notice, orderTrouble, scaleOf, size, table, waits, whisker } from "../parts.js";
 
 const CATEGORIES = 30;
@@ -14,8 +15,8 @@ export const title = ({ model, benchmark }) => `${model}, ${benchmark}`;
 export async function load({ benchmark, model }, signal) {
   const b = await report(benchmark, signal);
   if (!b.models.some((m) => m.model === model)) throw new ApiError(404, "No such model", `${benchmark} has no model ${model}.`);
-  const [pairs, profile] = await Promise.all([b.models.length > 1 ? allPairs(benchmark, model, signal) : [], b.clusters && get("/categories", { benchmark, limit: CATEGORIES }, signal)]);
-  return { b, pairs, profile };
+  const [pairs, profile, surprises] = await Promise.all([b.models.length > 1 ? allPairs(benchmark, model, signal) : [], b.clusters && get("/categories", { benchmark, limit: CATEGORIES }, signal), get("/surprises", { benchmark, model }, signal)]);
+  return { b, pairs, profile, surprises };
 }
 
 /** Return a pair seen from one of its models: gap, interval, and who is better. */
@@ -33,7 +34,7 @@ export function seenFrom(model, p) {
   };
 }
 
-export function render({ b, pairs, profile }, { model }) {
+export function render({ b, pairs, profile, surprises }, { model }) {
   const own = b.models.find((m) => m.model === model);
   const rows = pairs.map((p) => seenFrom(model, p));
   const neighbour = (rank, words) => {
@@ -56,6 +57,28 @@ export function render({ b, pairs, profile }, { model }) {
       against(own, rows, b),
     ],
     profile?.total > 0 && byCategory(own, profile),
+    surprises.higher.length + surprises.lower.length > 0 && unlike(surprises),
+  ];
+}
+
+/** Show the items on which the model is most unlike the others. */
+function unlike({ model, models, higher, lower }) {
+  const place = models.indexOf(model);
+  const columns = [
+    { title: "Item", head: true, class: "item" }, { title: "Category", class: "category" },
+    { title: `Scores, rank 1 to ${models.length}`, class: "bars" }, { title: "Others", class: "number" },
+  ];
+  const row = (item) => {
+    const own = item.scores[place];
+    return { key: item.item_id, cells: [
+      h("span", { class: "who", title: item.item_id }, name(item.item_id)), h("span", { class: "who", title: item.cluster }, item.cluster ?? "–"),
+      bars(item, place), `${count(item.right - (own >= 1 ? 1 : 0))} of ${count(item.scored - 1)}`] };
+  };
+  const part = (title, items) => items.length > 0 && [h("h3", {}, title), table(title, columns, [{ rows: items.map(row) }], { class: "items" })];
+  return [
+    h("h2", {}, "Its surprises"),
+    h("p", { class: "about" }, "Items on which it is most unlike the other models; one bar a model in rank order, this one in blue; at the right how many of the others have it right. Chosen after a look at the scores: they describe the items, and are no finding about the model."),
+    part("Right, where most others are wrong", higher), part("Wrong, where most others are right", lower),
   ];
 }
 

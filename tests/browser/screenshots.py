@@ -42,13 +42,14 @@ def boards(sizes):
 
 def terminal(browser, folder, name, file):
     """Take pictures of the report of a file, in colour."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith("RANKWATCH_")}
     for columns in COLUMNS:
         done = subprocess.run(
             [sys.executable, "-m", "monitor", "report", str(file)],
-            env={**os.environ, "COLUMNS": str(columns), "FORCE_COLOR": "1"},
-            capture_output=True,
+            env={**others, "COLUMNS": str(columns), "FORCE_COLOR": "1"},
+            stdout=subprocess.PIPE,
             text=True,
-            check=False,
+            check=True,
         )
         console = Console(record=True, width=columns, file=io.StringIO())
         console.print(Text.from_ansi(done.stdout))

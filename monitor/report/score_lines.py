@@ -1,11 +1,18 @@
-"""Write the scores of a benchmark as records that any rankwatch reads."""
+"""Write the scores, or the battles, of a benchmark as records that any rankwatch reads."""
+
+from collections.abc import Iterator
 
 import msgspec
 import numpy as np
 
+from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT, REPEAT, Battles
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ABSENT, SCORE_UNIT, SKIPPED
+from monitor.engine.state.pairs import pair_members
+from schemas.battles import BattleFields, Winner
 from schemas.events import Ended, EventFields
+
+_WINNERS: dict[int, Winner] = {1: "a", -1: "b", 0: "tie"}
 
 
 def score_lines(benchmark: Benchmark, start: int, end: int) -> bytes:
@@ -14,24 +21,9 @@ def score_lines(benchmark: Benchmark, start: int, end: int) -> bytes:
     if start == 0 and benchmark.declared:
         declaration = benchmark.spec.model_dump(mode="json", exclude_defaults=True)
         lines.append(msgspec.json.encode({"declare": benchmark.name, **declaration}))
-    codes = benchmark.matrix()[start:end]
-    values = benchmark.table.by_code
-    for row, column in np.argwhere(codes != ABSENT).tolist():
-        key, contestant, code = benchmark.rows[start + row], benchmark.contestants[column], int(codes[row, column])
-        score = None if code == SKIPPED else int(values[code]) / SCORE_UNIT
-        lines.append(
-            msgspec.json.encode(
-                EventFields(
-                    benchmark.name,
-                    key.item,
-                    contestant.model,
-                    int(score) if score in {0, 1} else score,
-                    key.cluster,
-                    key.repeat,
-                    contestant.epoch,
-                )
-            )
-        )
+    battles = benchmark.battles
+    events = _scores(benchmark, start, end) if battles is None else _battles(benchmark, battles, start, end)
+    lines += map(msgspec.json.encode, events)
     if end >= len(benchmark.rows):
         for index in sorted(benchmark.ended):
             model, epoch = benchmark.contestants[index]
@@ -39,3 +31,33 @@ def score_lines(benchmark: Benchmark, start: int, end: int) -> bytes:
                 Ended(ended=benchmark.name, model=model, epoch=epoch).model_dump_json(exclude_none=True).encode()
             )
     return b"".join(line + b"\n" for line in lines)
+
+
+def _scores(benchmark: Benchmark, start: int, end: int) -> Iterator[EventFields]:
+    codes = benchmark.matrix()[start:end]
+    values = benchmark.table.by_code
+    for row, column in np.argwhere(codes != ABSENT).tolist():
+        key, contestant, code = benchmark.rows[start + row], benchmark.contestants[column], int(codes[row, column])
+        score = None if code == SKIPPED else int(values[code]) / SCORE_UNIT
+        whole = int(score) if score in {0, 1} else score
+        yield EventFields(benchmark.name, key.item, contestant.model, whole, key.cluster, key.repeat, contestant.epoch)
+
+
+def _battles(benchmark: Benchmark, battles: Battles, start: int, end: int) -> Iterator[BattleFields]:
+    """Yield the votes on some prompts in the order of the log; the first model of each is the one that was seen first."""
+    votes = battles.votes
+    votes = votes[(votes[:, PROMPT] >= start) & (votes[:, PROMPT] < end)]
+    first, second = pair_members(votes[:, PAIR].astype(np.int64))
+    models = [each.model for each in benchmark.contestants]
+    for vote, one, other in zip(votes.tolist(), first.tolist(), second.tolist(), strict=True):
+        order, judge = vote[ORDER], vote[JUDGE]
+        yield BattleFields(
+            benchmark=benchmark.name,
+            item_id=benchmark.rows[vote[PROMPT]].item,
+            model_a=models[one],
+            model_b=models[other],
+            winner=_WINNERS[vote[OUTCOME]],
+            position="a" if order > 0 else "b" if order < 0 else None,
+            cluster=None if judge < 0 else battles.judges[judge],
+            repeat=vote[REPEAT],
+        )

@@ -9,14 +9,13 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.boards import Boards
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.publish.kafka_producer import KafkaProducer, Message
-from monitor.report.score_lines import score_lines
+from monitor.report.score_lines import all_score_lines
 from monitor.retries import RetryPolicy
 from monitor.store.state_reader import StateReader
 from monitor.store.transfer.transfer import StoredBoard, Transfer
 from schemas.events import Spec
 from schemas.operations import BoardChange, encode_board_change
 
-_ROWS_AT_ONCE = 1_000
 _POLL_SECONDS = 0.2
 
 
@@ -60,8 +59,7 @@ class TopicBoards:
         found = partition.benchmarks.get(benchmark)
         if found is None:
             raise BoardError(f"{benchmark} is deleted, so there is nothing to export")
-        for start in range(0, max(1, len(found.rows)), _ROWS_AT_ONCE):
-            yield score_lines(found, start, start + _ROWS_AT_ONCE)
+        yield from all_score_lines([found])
 
     async def _stored(self) -> list[StoredBoard]:
         async with Transfer.open(self._redis, self._topic, RetryPolicy(timeout=self._seconds)) as transfer:

@@ -84,38 +84,30 @@ def show(benchmark: NameArgument, place: Place, form: TableFormatOption = TableF
 def export(
     benchmark: NameArgument,
     place: Place,
-    output: Annotated[Path | None, option("--output", "file  \\[default: standard output]", metavar="FILE")] = None,
+    output: Annotated[
+        Path | None,
+        option(
+            "--output",
+            "file, of JSON lines or by its name .parquet or .arrow  \\[default: standard output]",
+            metavar="FILE",
+        ),
+    ] = None,
 ) -> None:
-    """Write the scores of a board as JSON lines, which `rankwatch report`, `watch` and `send` read.
+    """Write the scores of a board, or its battles, as JSON lines, which `rankwatch report`, `watch` and `send` read.
 
-    The file has the declaration, each score that counts and the ends of runs; duplicates and conflicts are omitted. Items are in the order
+    The file has the declaration, each score that counts and the ends of runs; duplicates and conflicts are omitted. A table (.parquet,
+    .arrow) has the scores alone. Items are in the order
     of their first score, so a replay has the same scores, but under `trusted` other times of decision. Scores that arrive meanwhile may be
     omitted: archive the board for an export that is complete.
 
     Example: rankwatch board export mmlu-pro --server http://localhost:8642 --output mmlu-pro.jsonl
     """
-    import os
-    import sys
+    from monitor.cli.shared.scores import check_scores_file, write_scores
 
+    if output is not None:
+        check_scores_file(output)
     with _boards(place) as boards:
-        parts = boards.scores(benchmark)
-        if output is None:
-            for part in parts:
-                sys.stdout.buffer.write(part)
-            sys.stdout.buffer.flush()
-            return
-        draft = output.with_name(f".{output.name}.{os.getpid()}.part")
-        try:
-            # It holds the questions of an evaluation.
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                lines = 0
-                for part in parts:
-                    lines += part.count(b"\n")
-                    file.write(part)
-            draft.replace(output)
-        finally:
-            draft.unlink(missing_ok=True)
-    note(f"{lines:,} lines written to {output}")
+        write_scores(boards.scores(benchmark), output)
 
 
 def archive(benchmark: NameArgument, place: Place) -> None:

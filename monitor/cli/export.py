@@ -1,4 +1,4 @@
-"""`rankwatch export`: write a site of files."""
+"""`rankwatch export`: write a site of files, or the scores as one file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +21,7 @@ def export(
         Path,
         typer.Argument(
             metavar="SITE",
-            help="folder to write: a new one, an empty one, or that of an earlier export",
+            help="folder to write: a new one, an empty one, or that of an earlier export; or a new file: .jsonl, .parquet or .arrow",
             show_default=False,
         ),
     ],
@@ -33,23 +33,41 @@ def export(
     inherit: InheritOption = False,
     max_rejected: MaxRejectedOption = 0.1,
 ) -> None:
-    """Write a site of files: reports, tables with ties, badges, and what to quote.
+    """Write a site of files: reports, tables with ties, badges, and what to quote; or the scores as one file.
 
     It needs no server and no script. Each benchmark has a folder with its report (index.html), the ranking with its ties (ties.csv,
     ties.json, ties.md, table.tex for LaTeX, embed.html for a frame) and SVG badges of each model. Takes the items in the files as the
     whole benchmark, as report does.
 
+    A file (.jsonl, .parquet, .arrow) gets every score that counts, as events, from results of any harness.
+
     Example: rankwatch export site/ results/
     """
     from monitor.cli.shared.boards import boards_of, write_site
     from monitor.cli.shared.epochs import parse_epoch
-    from monitor.cli.shared.errors import note
+    from monitor.cli.shared.errors import USAGE, note, stop
     from monitor.cli.shared.files import read_results
     from monitor.cli.shared.options import Pairs
+    from monitor.cli.shared.scores import SUFFIXES, check_scores_file, write_scores
+    from monitor.ingest.files.paths import show
+    from monitor.report.score_lines import all_score_lines
     from monitor.report.sentences import counted
 
-    earlier = _check(site)
+    is_file = site.suffix.lower() in SUFFIXES and not site.is_dir()
+    if is_file:
+        check_scores_file(site)
+        if site.exists():  # the arguments may be in the wrong order
+            stop(
+                f"{show(str(site))}: this is no folder, and a file of scores has to be new; give a new name, then the results",
+                USAGE,
+            )
+        if pairs is not None:
+            stop("--pairs is about reports, and a file of scores has none; omit it, or give a folder", USAGE)
+    earlier = [] if is_file else _check(site)
     partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
+    if is_file:
+        write_scores(all_score_lines(partition.benchmarks.values()), site)
+        return
     count = write_site(site, earlier, boards_of([partition], pairs or Pairs.adjacent))
     note(f"{counted(count, 'file')} written; open {site / 'index.html'}")
 

@@ -10,20 +10,31 @@ from pydantic import BaseModel
 from schemas.report import ClusterReport, Decided, ModelReport, PairReport, Report, Resolved
 
 _NESTED: Final[dict[str, type[BaseModel]]] = {"decided": Decided, "resolved": Resolved, "cluster": ClusterReport}
-_RUN: Final = ("repeats_min", "repeats_mean", "repeats_max", "run_ended")
+_RUN: Final = {"repeats_min": int, "repeats_mean": float, "repeats_max": int, "run_ended": bool}
 _UNKNOWN: Final = (None,) * len(_RUN)
 """The cells of a run whose epoch is not ranked."""
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-def columns() -> list[str]:
-    """Return the column titles in order."""
-    titles = ["benchmark", "order_policy"]
-    for name in PairReport.model_fields:
+def columns() -> dict[str, Any]:
+    """Return the type of each column by its title, in order."""
+    types: dict[str, Any] = {"benchmark": str, "order_policy": str}
+    for name, field in PairReport.model_fields.items():
         nested = _NESTED.get(name)
-        titles += [f"{name}_{inner}" for inner in nested.model_fields] if nested else [name]
-    return titles + [f"{name}_{side}" for side in "ab" for name in _RUN]
+        inner = {} if nested is None else nested.model_fields
+        types |= {f"{name}_{each}": found.annotation for each, found in inner.items()} or {name: field.annotation}
+    return types | {f"{name}_{side}": kind for side in "ab" for name, kind in _RUN.items()}
+
+
+def rows(report: Report) -> Iterator[list[Any]]:
+    """Yield the values of each pair in the order of `columns`; None is an unknown value."""
+    for benchmark in report.benchmarks:
+        head = [benchmark.benchmark, benchmark.order.policy]
+        runs = {(m.model, m.epoch): _run(m) for m in benchmark.models}
+        for pair in benchmark.pairs:
+            both = ((pair.model_a, pair.epoch_a), (pair.model_b, pair.epoch_b))
+            yield [*head, *_values(pair), *(value for run in both for value in runs.get(run, _UNKNOWN))]
 
 
 def render_csv(report: Report) -> str:
@@ -34,29 +45,24 @@ def render_csv(report: Report) -> str:
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns())
-    for benchmark in report.benchmarks:
-        head = [cell(benchmark.benchmark), benchmark.order.policy]
-        runs = {(m.model, m.epoch): _run(m) for m in benchmark.models}
-        for pair in benchmark.pairs:
-            both = ((pair.model_a, pair.epoch_a), (pair.model_b, pair.epoch_b))
-            writer.writerow([*head, *_cells(pair), *(value for run in both for value in runs.get(run, _UNKNOWN))])
+    writer.writerows(map(cell, row) for row in rows(report))
     return text.getvalue()
 
 
 def _run(model: ModelReport) -> tuple[Any, ...]:
-    """Return the cells of a run, in the order of `_RUN`."""
+    """Return the values of a run, in the order of `_RUN`."""
     counts = model.repeats
     repeats = (None, None, None) if counts is None else (counts.min, counts.mean, counts.max)
-    return *repeats, cell(model.run_ended)
+    return *repeats, model.run_ended
 
 
-def _cells(pair: PairReport) -> Iterator[Any]:
+def _values(pair: PairReport) -> Iterator[Any]:
     for name in PairReport.model_fields:
         value = getattr(pair, name)
         if name in _NESTED:
-            yield from (None if value is None else cell(getattr(value, inner)) for inner in _NESTED[name].model_fields)
+            yield from (None if value is None else getattr(value, inner) for inner in _NESTED[name].model_fields)
         else:
-            yield cell(value)
+            yield value
 
 
 def cell(value: Any) -> Any:  # noqa: ANN401 - any value of a field

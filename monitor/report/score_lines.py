@@ -1,6 +1,7 @@
 """Write the scores, or the battles, of a benchmark as records that any rankwatch reads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -12,7 +13,9 @@ from monitor.engine.state.pairs import pair_members
 from schemas.battles import BattleFields, Winner
 from schemas.events import Ended, EventFields
 
-_WINNERS: dict[int, Winner] = {1: "a", -1: "b", 0: "tie"}
+ROWS_AT_ONCE: Final = 1_000
+
+_WINNERS: Final[dict[int, Winner]] = {1: "a", -1: "b", 0: "tie"}
 
 
 def score_lines(benchmark: Benchmark, start: int, end: int) -> bytes:
@@ -31,6 +34,13 @@ def score_lines(benchmark: Benchmark, start: int, end: int) -> bytes:
                 Ended(ended=benchmark.name, model=model, epoch=epoch).model_dump_json(exclude_none=True).encode()
             )
     return b"".join(line + b"\n" for line in lines)
+
+
+def all_score_lines(benchmarks: Iterable[Benchmark]) -> Iterator[bytes]:
+    """Yield benchmarks as JSON lines, in parts."""
+    for benchmark in benchmarks:
+        for start in range(0, max(1, len(benchmark.rows)), ROWS_AT_ONCE):
+            yield score_lines(benchmark, start, start + ROWS_AT_ONCE)
 
 
 def _scores(benchmark: Benchmark, start: int, end: int) -> Iterator[EventFields]:

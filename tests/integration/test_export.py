@@ -55,3 +55,30 @@ def test_a_folder_that_holds_something_else_is_left_alone(results, tmp_path, man
     assert files(site) == before
     assert (tmp_path / "outside").exists()
     assert "this is no folder" in rankwatch("export", results, results, code=2).stderr
+
+
+@pytest.mark.parametrize("name", ["scores.jsonl", "scores.parquet", "scores.arrow"])
+def test_the_scores_of_results_are_one_file(results, tmp_path, name):
+    path = tmp_path / name
+    done = rankwatch("export", path, results)
+    assert ("800 rows written" in done.stderr) is (name != "scores.jsonl")
+    if not name.endswith("arrow"):  # which is for other programs: report reads Parquet
+        mine, theirs = (json.loads(rankwatch("report", each, "--format", "json").stdout) for each in (results, path))
+        assert theirs == mine
+
+
+def test_a_file_of_scores_replaces_nothing(results, tmp_path):
+    again = rankwatch("export", results, tmp_path, code=2)
+    assert "a file of scores has to be new" in again.stderr
+    assert len(results.read_text().splitlines()) == len(EVENTS)
+    lost = rankwatch("export", tmp_path / "none" / "scores.jsonl", results, code=2)
+    assert "does not exist; create it" in lost.stderr
+    about = rankwatch("export", tmp_path / "scores.jsonl", results, "--pairs", "all", code=2)
+    assert "a file of scores has none" in about.stderr
+
+
+@pytest.mark.parametrize("name", ["pairs.parquet", "pairs.arrow"])
+def test_a_report_is_a_table_by_the_name_of_its_file(results, tmp_path, name):
+    module = pytest.importorskip("pyarrow.parquet" if name.endswith("parquet") else "pyarrow.feather")
+    rankwatch("report", results, "-o", tmp_path / name)
+    assert module.read_table(tmp_path / name)["benchmark"].to_pylist() == ["Second/2", "first"]

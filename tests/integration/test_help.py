@@ -53,7 +53,7 @@ def test_flags_of_groups_are_shown_without_a_type(path):
     [
         (
             ["report", ".", "--format", "foo"],
-            "--format foo: use table, json, csv, markdown or html; see `rankwatch report --help`",
+            "--format foo: use table, json, csv, markdown, html, parquet or arrow; see `rankwatch report --help`",
         ),
         (["watch", "--port", "abc"], "--port abc: use a whole number; see `rankwatch watch --help`"),
         (["plan", "--gap", "2"], "--gap 2: use 1 or less; see `rankwatch plan --help`"),

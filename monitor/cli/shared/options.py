@@ -126,10 +126,17 @@ class ReportFormat(StrEnum):
     csv = "csv"
     markdown = "markdown"
     html = "html"
+    parquet = "parquet"
+    arrow = "arrow"
+
+    @property
+    def is_table_of_pairs(self) -> bool:
+        """Whether it has a row for each pair, for programs."""
+        return self in {ReportFormat.csv, ReportFormat.parquet, ReportFormat.arrow}
 
     def pairs(self, chosen: "Pairs | None") -> "Pairs":
         """Return the pairs to list: the chosen ones, or the default of the format."""
-        return chosen or (Pairs.all if self in {ReportFormat.json, ReportFormat.csv} else Pairs.adjacent)
+        return chosen or (Pairs.all if self is ReportFormat.json or self.is_table_of_pairs else Pairs.adjacent)
 
 
 class Pairs(StrEnum):
@@ -161,7 +168,7 @@ FormatOption = Annotated[
     ReportFormat | None,
     option(
         "--format",
-        "table for the terminal, json and csv for programs, markdown and html (one file, with figures) for readers  "
+        "table for the terminal; json, csv, parquet and arrow for programs; markdown and html (one file, with figures) for readers  "
         "\\[default: by the name of the output file, else table]",
     ),
 ]
@@ -170,7 +177,7 @@ OutputOption = Annotated[
     typer.Option(
         "-o",
         "--output",
-        help="write to a file, by its name as .json, .csv, .md or .html",
+        help="write to a file, by its name as .json, .csv, .md, .html, .parquet or .arrow",
         metavar="FILE",
         show_default=False,
     ),
@@ -184,7 +191,7 @@ TopOption = Annotated[
 TableFormatOption = Annotated[TableFormat, typer.Option("--format", help="table for the terminal, json for programs")]
 PairsOption = Annotated[
     Pairs | None,
-    option("--pairs", "pairs to list  \\[default: none in a table; json and csv: all; markdown and html: adjacent]"),
+    option("--pairs", "pairs to list  \\[default: none in a table; markdown and html: adjacent; others: all]"),
 ]
 VerboseOption = Annotated[
     bool,

@@ -16,7 +16,7 @@ from monitor.engine.partition import Partition
 from monitor.ingest.files.paths import show
 from monitor.render.flags import named_flags, with_flags
 from monitor.report.build import build_report, report_views
-from schemas.report import FILES_COMPLETE
+from schemas.report import FILES_COMPLETE, Report
 from schemas.suites import Suite
 from schemas.text import shorten
 
@@ -27,6 +27,9 @@ _SUFFIXES: Final = {
     ".markdown": "markdown",
     ".html": "html",
     ".htm": "html",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
 }
 
 
@@ -87,7 +90,7 @@ def choose_output(
 ) -> Output:
     """Check the options of a report before anything is read; the name of the file gives the format unless a flag does."""
     chosen = form or ReportFormat(_SUFFIXES.get(path.suffix.lower() if path else "", "table"))
-    if second_opinions and chosen in {ReportFormat.table, ReportFormat.csv}:
+    if second_opinions and (chosen is ReportFormat.table or chosen.is_table_of_pairs):
         stop(f"--detail is not available with --format {chosen.value}; use json, markdown or html", USAGE)
     if verbose and chosen is not ReportFormat.table:
         stop(
@@ -96,6 +99,8 @@ def choose_output(
         )
     if top is not None and chosen is not ReportFormat.table:
         stop(f"--top is not available with --format {chosen.value}, which has all models; omit it", USAGE)
+    if chosen in {ReportFormat.parquet, ReportFormat.arrow}:
+        _check_binary(chosen, path)
     if path is not None and not path.parent.is_dir():
         stop(
             f"--output {show(str(path))}: the folder {show(str(path.parent))} does not exist; create it, or choose another file",
@@ -104,6 +109,17 @@ def choose_output(
     if path is not None and path.is_dir():
         stop(f"--output {show(str(path))}: this is a folder; give a file in it", USAGE)
     return Output(chosen, path, pairs, verbose, top, second_opinions)
+
+
+def _check_binary(form: ReportFormat, path: Path | None) -> None:
+    from monitor.render.arrow import ArrowError, require_pyarrow
+
+    if path is None and sys.stdout.isatty():
+        stop(f"--format {form.value} is not for a terminal; give a file, -o FILE, or a pipe", USAGE)
+    try:
+        require_pyarrow()
+    except ArrowError as error:
+        stop(str(error))
 
 
 def print_report(partitions: Iterable[Partition], output: Output, suites: Sequence[Suite] = ()) -> None:
@@ -136,9 +152,7 @@ def _print(partitions: Iterable[Partition], output: Output, suites: Sequence[Sui
         if form is ReportFormat.json:
             print(report.model_dump_json())
             return
-        from monitor.render.csv import render_csv
-
-        print(render_csv(report), end="")
+        _print_pairs(report, form)
         for benchmark in report.benchmarks:
             if benchmark.incomplete or (benchmark.order.reason or "").startswith(FILES_COMPLETE):  # no column has it
                 note(f"{shorten(benchmark.benchmark)}: {with_flags(benchmark.order.reason or '')}")
@@ -146,6 +160,17 @@ def _print(partitions: Iterable[Partition], output: Output, suites: Sequence[Sui
                 note(f"{shorten(benchmark.benchmark)}: may be partial: {benchmark.partial}")
             if benchmark.clusters is not None and benchmark.clusters.warning:
                 note(f"{shorten(benchmark.benchmark)}: {benchmark.clusters.warning}")
+
+
+def _print_pairs(report: Report, form: ReportFormat) -> None:
+    if form is ReportFormat.csv:
+        from monitor.render.csv import render_csv
+
+        print(render_csv(report), end="")
+        return
+    from monitor.render.arrow import write_pairs
+
+    write_pairs(report, sys.stdout.buffer, "parquet" if form is ReportFormat.parquet else "arrow")
 
 
 def _document(

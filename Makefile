@@ -78,6 +78,7 @@ schemas: dev  ## regenerate the JSON Schemas, dashboards and generated pages of 
 	$(BIN)/python -m schemas.generate
 	$(BIN)/python -m monitor.serve.metrics.catalogue_page
 	$(BIN)/python -m deploy.grafana.dashboards
+	$(BIN)/python -m deploy.prometheus.objectives
 	$(BIN)/python -m docs.generate
 
 lock: dev  ## resolve the dependencies again into deploy/*.lock (1 min)

@@ -138,7 +138,7 @@ def variable(name: str, values: str, label: str) -> dashboard.QueryVariable:
 
 
 def base(uid: str, title: str, description: str) -> dashboard.Dashboard:
-    """Start a dashboard with links to the other two."""
+    """Start a dashboard with links to the others."""
     others = dashboard.DashboardLink("rankwatch").type(DashboardLinkType.DASHBOARDS).tags(["rankwatch"])
     made = dashboard.Dashboard(title).uid(uid).description(description).tags(["rankwatch"]).readonly()
     made = made.time("now-6h", "now").refresh("15s").timezone("browser").tooltip(DashboardCursorSync.CROSSHAIR)
@@ -442,9 +442,68 @@ def operations() -> dashboard.Dashboard:
     return made
 
 
+OBJECTIVES: Final = {"freshness": "Fresh", "verdicts": "Available", "dead-letters": "Counted"}
+"""Objectives of deploy/prometheus/objectives.yml, with the word for what is good."""
+
+
+def objectives() -> dashboard.Dashboard:
+    """Show what is left of each error budget, how fast it is spent, and on what."""
+    made = base(
+        "rankwatch-objectives",
+        "Objectives",
+        "Error budgets of 30 days: what is left, how fast it is spent, and on what.",
+    )
+    made = made.with_panel(
+        explanation(
+            "An **error budget** is what may go wrong in 30 days: with an objective of 99.5 %, 3 hours and 36 minutes. A **burn rate** of 1 spends it in "
+            "exactly 30 days. The alerts fire at 14.4 over an hour or 6 over six hours (page), and at 3 over a day or 1 over three days (ticket), "
+            "while a shorter window still shows it.\n\n"
+            "**Fresh**: readers show what was accepted at most 5 s before. **Available**: a reader is ready. **Counted**: records that are no dead letters."
+        )
+    )
+    for slo, word in OBJECTIVES.items():
+        of = f'{{sloth_slo="{slo}"}}'
+        for title, description, expr in (
+            (f"{word}, 30 days", "Share that was good.", f"1 - max(slo:sli_error:ratio_rate30d{of})"),
+            (
+                f"{word}: budget left",
+                "Below 0 the objective is missed.",
+                f"max(slo:period_error_budget_remaining:ratio{of})",
+            ),
+        ):
+            made = made.with_panel(number(title, description, expr, "percentunit"))
+    budget = "on (sloth_slo) group_left () max by (sloth_slo) (slo:error_budget:ratio)"
+    for window, rates in (
+        ("1h", "14.4 over an hour"),
+        ("6h", "6 over six hours"),
+        ("1d", "3 over a day"),
+        ("3d", "1 over three days"),
+    ):
+        expr = f"max by (sloth_slo) (slo:sli_error:ratio_rate{window}) / {budget}"
+        made = made.with_panel(
+            lines(f"Burn rate over {window}", f"An alert fires at {rates}.", (expr, "{{sloth_slo}}"))
+        )
+    made = made.with_panel(
+        lines(
+            "Late or unavailable",
+            "1 while what is shown is older than 5 s, and while no reader is ready.",
+            ("max(service:rankwatch_stale:bool)", "late"),
+            ("max(service:rankwatch_unavailable:bool)", "unavailable"),
+        )
+    )
+    return made.with_panel(
+        lines(
+            "Records that are rejected",
+            "Dead letters per second, by partition.",
+            ("max by (partition) (rate(rankwatch_dead_letters_total[5m]))", "{{partition}}"),
+            unit="ops",
+        )
+    )
+
+
 def render() -> dict[str, str]:
     """Return the text of each dashboard file by name."""
-    made = {"leaderboard": leaderboard(), "pair": pair(), "operations": operations()}
+    made = {"leaderboard": leaderboard(), "pair": pair(), "operations": operations(), "objectives": objectives()}
     return {
         f"{name}.json": json.dumps(_with_texts(built), sort_keys=True, indent=2) + "\n" for name, built in made.items()
     }

@@ -17,8 +17,16 @@ from monitor.serve.metrics.catalogue_page import render
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
-ALERTS = yaml.safe_load((DEPLOY / "prometheus/rules/alerts.yml").read_text())
-RULES = [rule for group in ALERTS["groups"] for rule in group["rules"]]
+
+
+def alerts(name):
+    """The alerting rules of a file."""
+    groups = yaml.safe_load((DEPLOY / "prometheus/rules" / name).read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"] if "alert" in rule]
+
+
+RULES = alerts("alerts.yml")
+BUDGETS = alerts("objectives.yml")
 
 
 def accepts(*command):
@@ -60,13 +68,17 @@ def test_the_dashboards_are_written_from_their_code():
 
 def test_every_name_that_is_asked_for_is_in_the_catalogue():
     dashboards = [path.read_text() for path in (DEPLOY / "grafana/dashboards").iterdir()]
-    rules = [(DEPLOY / "prometheus/rules" / name).read_text() for name in ("alerts.yml", "recording.yml")]
+    rules = [
+        (DEPLOY / "prometheus/rules" / name).read_text() for name in ("alerts.yml", "recording.yml", "objectives.yml")
+    ]
     recorded = {
         "rankwatch_decided_age",
         "rankwatch_reversed_age",
         "rankwatch_last_event_age",
         "rankwatch_lag",
         "rankwatch_events",
+        "rankwatch_stale",
+        "rankwatch_unavailable",
     }
     for text in (*dashboards, *rules):
         assert names_in(text) - known() - recorded == set()
@@ -77,7 +89,7 @@ def test_every_alert_says_what_happened_and_where_to_read_on():
     anchors = {heading.lower().replace(" ", "-") for heading in headings}
     boards = {json.loads(path.read_text())["uid"] for path in (DEPLOY / "grafana/dashboards").iterdir()}
     page = (ROOT / "docs/how-to/alerts.md").read_text()
-    for rule in RULES:
+    for rule in (*RULES, *BUDGETS):
         notes = rule["annotations"]
         assert notes["summary"]
         assert notes["description"]
@@ -96,6 +108,33 @@ def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not()
     tested = [(case["name"].partition(" ")[0], bool(case["promql_expr_test"][0]["exp_samples"])) for case in cases]
     assert sorted(tested) == sorted((rule["alert"], fires) for rule in RULES for fires in (True, False))
     assert "SUCCESS" in accepts("promtool", "test", "rules", DEPLOY / "prometheus/tests/alerts_test.yml")
+
+
+def test_the_rules_of_objectives_are_written_from_their_file():
+    from deploy.prometheus.objectives import RULES, render
+
+    assert RULES.read_text() == render(), "run `make schemas`"
+
+
+def test_every_budget_has_a_case_in_which_it_fires_and_one_in_which_it_does_not():
+    cases = yaml.safe_load((DEPLOY / "prometheus/tests/objectives_test.yml").read_text())["tests"]
+    tested = set()
+    for case in cases:
+        (asked,) = case["promql_expr_test"]
+        severity = re.search(r'sloth_severity="(\w+)"', asked["expr"])[1]
+        tested.add((case["name"].partition(" ")[0], severity, bool(asked["exp_samples"])))
+    alerts = {(rule["alert"], rule["labels"]["sloth_severity"]) for rule in BUDGETS}
+    assert {each[:2] for each in tested if each[2]} == alerts
+    assert {each[0] for each in tested if not each[2]} == {name for name, _ in alerts}
+    assert "SUCCESS" in accepts("promtool", "test", "rules", DEPLOY / "prometheus/tests/objectives_test.yml")
+
+
+def test_the_burn_rates_spend_the_share_of_the_budget_that_they_promise():
+    from deploy.prometheus.objectives import BURNS, DAYS
+
+    hours = {"1h": 1, "6h": 6, "1d": 24, "3d": 72}
+    spent = [burn.rate * hours[burn.long] / (DAYS * 24) for burns in BURNS.values() for burn in burns]
+    assert spent == pytest.approx([0.02, 0.05, 0.1, 0.1])
 
 
 def test_prometheus_and_alertmanager_take_their_configuration():

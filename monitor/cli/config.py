@@ -1,10 +1,6 @@
 """`rankwatch config`: the settings in force."""
 
-from typing import Final
-
 from monitor.cli.shared.options import TableFormat, TableFormatOption
-
-_HIDDEN: Final = "(set, not shown)"
 
 
 def config(form: TableFormatOption = TableFormat.table) -> None:
@@ -16,14 +12,9 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
     Example: RANKWATCH_PORT=9000 rankwatch config
     """
     import json
-    import os
-
-    from pydantic import SecretStr
 
     from monitor.cli.shared.errors import USAGE, stop
-    from monitor.cli.shared.settings import SettingsError, check_variables, parse_settings
-    from monitor.settings import Settings
-    from schemas.text import mask_url
+    from monitor.cli.shared.settings import SettingsError, check_variables, parse_settings, settings_rows
 
     wrong = None
     try:
@@ -34,24 +25,7 @@ def config(form: TableFormatOption = TableFormat.table) -> None:
         settings = parse_settings()
     except SettingsError as error:
         stop(str(error), USAGE)
-    rows: list[dict[str, str | None]] = []
-    for name, field in Settings.model_fields.items():
-        value = getattr(settings, name)
-        variable = f"RANKWATCH_{name.upper()}"
-        source = "environment" if variable in os.environ else "file" if name in settings.model_fields_set else "default"
-        # An address may hold a user and a password, although they have settings of their own.
-        text = (
-            _HIDDEN if isinstance(value, SecretStr) else mask_url(str(value)) if name.endswith("_url") else str(value)
-        )
-        rows.append(
-            {
-                "setting": name,
-                "value": None if value is None else text,
-                "source": source,
-                "variable": variable,
-                "meaning": field.description,
-            }
-        )
+    rows = settings_rows(settings)
     if form is TableFormat.json:
         print(json.dumps(rows))
     else:

@@ -1,5 +1,6 @@
 """`rankwatch doctor`: check the surroundings of the service."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from monitor.cli.shared.options import DataDirOption, TopicOption, option
@@ -21,18 +22,32 @@ def doctor(
         str | None, option("--redis-url", "Redis or Valkey  \\[default: the setting redis_url]")
     ] = None,
     data_dir: DataDirOption = None,
+    bundle: Annotated[
+        Path | None,
+        option(
+            "--bundle",
+            "write findings, settings, versions, metrics and counts to a ZIP file, without secrets",
+            metavar="FILE",
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None, option("--log", "log of the service, whose end goes into the bundle", metavar="FILE")
+    ] = None,
 ) -> None:
     """Check brokers, topic, Redis, clock and data directory; print what to fix.
 
-    Exits with 1 if the service cannot work with what is there.
+    Exits with 1 if the service cannot work with what is there. A bundle holds names of benchmarks and models, and no scores: look at it
+    before you send it.
 
     Example: rankwatch doctor --broker localhost:9092 --redis-url redis://localhost:6379
     """
     import asyncio
 
-    from monitor.cli.shared.errors import FAULT
+    from monitor.cli.shared.errors import FAULT, USAGE, stop
     from monitor.cli.shared.settings import read_settings
 
+    if log is not None and bundle is None:
+        stop("--log goes into a bundle; add --bundle FILE", USAGE)
     settings = read_settings(broker_url=broker, topic=topic, redis_url=redis_url, data_dir=data_dir)
     findings = asyncio.run(_check(settings))
     width = max(len(finding.subject) for finding in findings)
@@ -42,8 +57,27 @@ def doctor(
             print(f"{'':>9}{'':<{width}}  -> {advice}")
     counts = {level: sum(finding.level == level for finding in findings) for level in _MARKS}
     print(f"ok: {counts['ok']}, warnings: {counts['warning']}, faults: {counts['fault']}")
+    if bundle is not None:
+        _write_bundle(bundle, settings, findings, log)
     if counts["fault"]:
         raise SystemExit(FAULT)
+
+
+def _write_bundle(file: Path, settings: "Settings", findings: "list[Finding]", log: Path | None) -> None:
+    import asyncio
+
+    from monitor.app.doctor.bundle import collect, write
+    from monitor.cli.shared.errors import stop
+    from monitor.cli.shared.settings import settings_rows
+
+    texts = asyncio.run(collect(settings, settings_rows(settings), findings, log))
+    try:
+        write(file, texts)
+    except FileExistsError:
+        stop(f"{file} exists; choose another name for the bundle")
+    except OSError as error:
+        stop(f"{file}: {error.strerror}; choose another place for the bundle")
+    print(f"{file}: {', '.join(texts)}; secrets are removed, names of benchmarks and models are not")
 
 
 async def _check(settings: "Settings") -> "list[Finding]":

@@ -13,6 +13,8 @@ from schemas.text import mask_url, shorten
 _FLAGS: Final = {"broker_url": "--broker"}
 """The flag of a setting whose flag has another name."""
 
+_HIDDEN: Final = "(set, not shown)"
+
 
 class SettingsError(Exception):
     """A setting is wrong; the message has where it was set and the values it takes."""
@@ -75,3 +77,26 @@ def _describe(error: Mapping[str, Any], flags: Mapping[str, Any]) -> str:
     value = error["input"]
     shown = "" if secret else f" {shorten(mask_url(value) if isinstance(value, str) else value)}"
     return f"{place}{shown}: use {allowed_values(name)}"
+
+
+def settings_rows(settings: Settings) -> list[dict[str, str | None]]:
+    """Return every setting with its value, unless it is a secret, its source and its meaning."""
+    rows: list[dict[str, str | None]] = []
+    for name, field in Settings.model_fields.items():
+        value = getattr(settings, name)
+        variable = f"{PREFIX}{name.upper()}"
+        source = "environment" if variable in os.environ else "file" if name in settings.model_fields_set else "default"
+        # An address may hold a user and a password, although they have settings of their own.
+        text = (
+            _HIDDEN if isinstance(value, SecretStr) else mask_url(str(value)) if name.endswith("_url") else str(value)
+        )
+        rows.append(
+            {
+                "setting": name,
+                "value": None if value is None else text,
+                "source": source,
+                "variable": variable,
+                "meaning": field.description,
+            }
+        )
+    return rows

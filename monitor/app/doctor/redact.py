@@ -1,0 +1,115 @@
+"""Remove the secrets of the settings from texts that leave this machine."""
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+
+from pydantic import SecretStr
+
+from monitor.serve.access.access_file import PREFIX
+from monitor.settings import Settings
+
+HIDDEN: Final = "(removed)"
+_SHORT: Final = 4
+"""Shorter secrets are removed where they are a word, not inside of one."""
+
+_LONGEST_FILE: Final = 100_000
+_FORMS: Final = (
+    (re.compile(r"(?i)\b(bearer|basic)\s{1,5}[\w.~+/=-]{8,}"), rf"\1 {HIDDEN}"),
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,20}://)[^\s/@\"']*@"), rf"\1{HIDDEN}@"),
+    (
+        re.compile(
+            r"(?i)(\b\w{0,40}(?:password|passwd|secret|token|api_?key)\w{0,40}[\"']?\s{0,5}[=:]\s{0,5}[\"']?)[^\s\"',}&]+"
+        ),
+        rf"\1{HIDDEN}",
+    ),
+    (re.compile(PREFIX + r"(?=[a-z0-9_-]{0,43}[A-Z])[A-Za-z0-9_-]{43}"), HIDDEN),
+)
+"""What is a secret by its form: credentials of a request or an address, values that are named so, and tokens of rankwatch.
+
+Logs may be hostile, so repeats are bounded."""
+
+
+class Redactor:
+    """Removes what the settings hold as secrets, as it is and as URLs, JSON and HTTP write it; and what has the form of a secret.
+
+    Parameters
+    ----------
+    settings : Settings
+
+    Examples
+    --------
+    >>> Redactor(Settings(token="s3cret-s3cret")).text('token "s3cret-s3cret", redis://me:pw@host/0')
+    'token "(removed)", redis://(removed)@host/0'
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        written = {form for secret in set(_secrets(settings)) for form in _written(secret)}
+        longest_first = sorted(written, key=lambda form: (-len(form), form))
+        long = [re.escape(form) for form in longest_first if len(form) >= _SHORT]
+        short = [rf"(?<!\w){re.escape(form)}(?!\w)" for form in longest_first if len(form) < _SHORT]
+        self._known = re.compile("|".join([*long, *short])) if written else None
+
+    def text(self, text: str) -> str:
+        """Return a text without secrets."""
+        if self._known is not None:
+            text = self._known.sub(HIDDEN, text)
+        for form, hidden in _FORMS:
+            text = form.sub(hidden, text)
+        return text
+
+
+def _secrets(settings: Settings) -> Iterator[str]:
+    """Return everything that is a secret, or may be."""
+    for name in Settings.model_fields:
+        value = getattr(settings, name)
+        if isinstance(value, SecretStr):
+            yield value.get_secret_value()
+        text = value.get_secret_value() if isinstance(value, SecretStr) else value
+        if isinstance(text, str) and name.endswith("_url"):
+            yield from _of_url(text, path=isinstance(value, SecretStr) and not name.startswith("redis"))
+    if settings.kafka_username and settings.kafka_password:
+        yield from _basic(settings.kafka_username, settings.kafka_password.get_secret_value())
+    yield from _of_files((settings.kafka_token_file, settings.kafka_key_file))
+
+
+def _of_url(url: str, *, path: bool) -> Iterator[str]:
+    """Return user, password, query, and the path if it is the key of a webhook."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        yield url
+        return
+    credentials = parts.netloc.rpartition("@")[0]
+    user, _, password = credentials.partition(":")
+    yield from filter(None, (credentials, password, unquote(password), user if password == "" else ""))
+    if password:
+        yield from _basic(unquote(user), unquote(password))
+    yield from (value for _, value in parse_qsl(parts.query) if len(value) >= _SHORT)
+    if path and len(parts.path) > 1:
+        yield parts.path
+        yield from (piece for piece in parts.path.split("/") if len(piece) >= 2 * _SHORT)
+
+
+def _basic(user: str, password: str) -> Iterator[str]:
+    yield b64encode(f"{user}:{password}".encode()).decode()
+
+
+def _of_files(files: Iterable[Path | None]) -> Iterator[str]:
+    for file in files:
+        try:
+            text = file.read_bytes()[:_LONGEST_FILE].decode("utf-8", "replace") if file is not None else ""
+        except OSError:
+            continue
+        yield from (line.strip() for line in text.splitlines() if len(line.strip()) >= 2 * _SHORT)
+
+
+def _written(secret: str) -> Iterator[str]:
+    """Return a secret as texts may have it."""
+    if secret:
+        yield from (secret, quote(secret), quote(secret, safe=""), quote_plus(secret))
+        yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1])

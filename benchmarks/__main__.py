@@ -30,6 +30,7 @@ NAMES = (
     "sizes",
     "scale",
     "race",
+    "suites",
 )
 """The benchmarks: each is a module with a function `measure`, whose docstring describes it."""
 

@@ -12,12 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.events import made_lines
+from benchmarks.events import CLUSTERS, made_lines
 from benchmarks.folding import CHUNK, Folded, declaration, fold
 from benchmarks.harness import Options, Table
 from monitor.engine.state.benchmark import Benchmark
 
 EVENTS = 300_000
+
+
+def _weights(items: int) -> dict[str, Any]:
+    """Return equal weights for the categories of generated items."""
+    sizes = np.bincount(np.arange(items) % CLUSTERS, minlength=CLUSTERS).tolist()
+    return {"weights": "equal-clusters", "clusters": {f"category {k}": size for k, size in enumerate(sizes)}}
+
+
 POLICIES: dict[str, Callable[[int], dict[str, Any]]] = {
     "none": lambda _: {},
     "trusted": lambda _: {"order": "trusted"},
@@ -27,13 +35,15 @@ POLICIES: dict[str, Callable[[int], dict[str, Any]]] = {
         "item_ids": [str(item) for item in range(items)],
     },
     "trusted, graded": lambda _: {"order": "trusted", "scores": "graded"},
+    "trusted, weighted": lambda items: {"order": "trusted", **_weights(items)},
+    "completion, weighted": _weights,
 }
 """The declaration of a benchmark with this many items."""
 
 CASES = [
     *(("none", models) for models in (10, 29, 100, 300, 1_000, 2_000)),
     *(("trusted", models) for models in (10, 29, 100, 300, 1_000)),
-    *((policy, models) for policy in ("completion", "committed", "trusted, graded") for models in (29, 100)),
+    *((policy, models) for policy in POLICIES if policy not in {"none", "trusted"} for models in (29, 100)),
 ]
 
 

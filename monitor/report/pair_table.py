@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ Sides = NDArray[np.int8]
 """+1: model_a is decided to be better; -1: model_b; 0: undecided."""
 
 ALL = slice(None)
+
+_FLOAT_ROUNDING: Final = 8
+"""Units of `SCORE_UNIT` an item by which a sum of floats over at most `MAX_GRADED_ITEMS` scores may be wrong: more than their spacing."""
 
 
 def resolution_ratio(n: npt.ArrayLike, n_star: npt.ArrayLike) -> Floats:
@@ -392,7 +395,10 @@ class PairTable(PairCounts):
         if self.asserted or benchmark.suite is not None:
             assert self.missing is not None
             if self.weighted is not None:
-                lead, (room, rounding) = self._graded[1], self.room
+                if self.asserted:
+                    lead, (room, rounding) = self._graded[1], self.room
+                else:
+                    (lead, room), rounding = self.weighted.leads(self.a, self.b), _FLOAT_ROUNDING * self.n
                 side = np.where(np.abs(lead) > room + rounding, np.sign(lead), 0)
                 side = np.where((room == 0) & (np.abs(lead) <= rounding), TIE, side)
                 return np.where(self.n > 0, side, 0).astype(np.int8)

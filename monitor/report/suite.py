@@ -15,7 +15,7 @@ from monitor.engine.state.pairs import Index
 from monitor.engine.state.restore import restore_benchmark
 from monitor.report.item_means import described
 from monitor.report.pair_table import PairTable
-from schemas.events import Spec
+from schemas.events import MAX_GRADED_ITEMS, Spec
 from schemas.report import SuiteGap, SuiteMember, SuiteMemberState, SuiteReport
 from schemas.suites import Suite
 
@@ -24,7 +24,8 @@ def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert
     """Return the union of the members of a suite as a benchmark: models with a score in every member, by their newest epochs.
 
     An item is named after its member. A member that does not exist, or holds battles, has no items: then no model is ranked. The size of
-    a member is its declared item count, or the items it has if these are taken as complete; else the sizes are declared for all or unknown.
+    a member is its declared item count, or the items it has if these are taken as complete; else the sizes are declared
+    for all or unknown, and unknown where their sum is beyond `MAX_GRADED_ITEMS`.
     """
     members = _scored_members(suite, benchmarks)
     models = [model for model, lacks in _lacking(suite, members).items() if not lacks]
@@ -81,6 +82,7 @@ def _spec(suite: Suite, members: Mapping[str, Benchmark], *, assert_complete: bo
     whole = len(members) == len(suite.members)
     sizes = {name: _size(members.get(name)) for name in suite.members}
     sized = any(declared) if assert_complete else whole and all(declared)
+    sized = sized and sum(sizes.values()) <= MAX_GRADED_ITEMS
     return Spec.model_validate(
         {
             "weights": suite.gap_weights,

@@ -123,6 +123,16 @@ class WeightedScores:
         scaled = Stratified(gap * self.gap_scale, variance * self.gap_scale**2, degrees)
         return scaled, self.mean(n, mean_a), self.mean(n, mean_b)
 
+    def leads(self, a: Index, b: Index) -> tuple[Index, Index]:
+        """Return the weighted sums of D of pairs, and how far what they lack can move them, in units of `SCORE_UNIT`."""
+        lead, room = np.zeros((2, a.size), np.int64)
+        for k, rows in enumerate(self.rows):
+            values, present = self._values[rows] * SCORE_UNIT, self._present[rows]
+            total, shared = values.T @ present, present.T @ present
+            lead += np.rint((total[a, b] - total[b, a]) * (self.weighting.unit[k] / SCORE_UNIT)).astype(np.int64)
+            room += np.maximum(self.weighting.size[k] - shared[a, b], 0).astype(np.int64) * self.weighting.unit[k]
+        return lead, room
+
     def gaps_by_cluster(self, a: Index, b: Index) -> Floats:
         """Return the gap of pairs in each cluster, shape (pairs, clusters); nan where they share none of its items."""
         gaps = np.full((a.size, len(self.rows)), np.nan)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from monitor.cli.shared.declarations import similar_first
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.engine.state.benchmark import Benchmark
+from schemas.events import MAX_GRADED_ITEMS
 from schemas.suites import Suite, parse_suites, split_suites
 from schemas.text import shorten
 
@@ -28,6 +29,9 @@ def suites_of_files(entries: Sequence[str] | None, benchmarks: Mapping[str, Benc
                 stop(f"{where}: the files hold no benchmark {shorten(name)}; they hold {near}", USAGE)
             if benchmarks[name].battles is not None:
                 stop(f"{where}: {shorten(name)} holds battles, which have no mean score; omit it", USAGE)
+        sizes = sum(max(benchmarks[name].spec.items or 0, benchmarks[name].items) for name in suite.members)
+        if sizes > MAX_GRADED_ITEMS:
+            stop(f"{where}: it has {sizes:,} items; a suite has at most {MAX_GRADED_ITEMS:,}", USAGE)
     return suites
 
 

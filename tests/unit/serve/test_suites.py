@@ -40,6 +40,8 @@ class Boards:
         )
 
     def suite(self):
+        """The report of the suite now: a slow one would be reused for a while."""
+        self.reports.clear()
         return self.reports.benchmark_report("overall", "all")
 
 
@@ -121,6 +123,38 @@ def test_more_items_than_declared_settle_nothing():
     boards.send("hard")
     boards.logs["hard"].send(event("extra", "ash", 1, benchmark="hard"))
     assert {p.settled for p in boards.suite().pairs} == {None}
+
+
+def test_graded_scores_settle_by_their_weighted_sum():
+    boards = Boards(declared=True)
+    thirds = [
+        event(k, model, score, benchmark="easy") for k in range(40) for model, score in (("ash", 1 / 3), ("birch", 0.3))
+    ]
+    boards.logs["easy"].send(*thirds)
+    level = [event(k, model, 0.7, benchmark="hard") for k in range(25) for model in ("ash", "birch")]
+    boards.logs["hard"].send(*level[:-2])
+    assert [p.settled for p in boards.suite().pairs] == [None]  # one missing item of 25 weighs .03, the lead is .0083
+    boards.logs["hard"].send(*level[-2:])
+    assert [(p.model_a, p.settled) for p in boards.suite().pairs] == [("ash", "a")]
+
+
+def test_models_with_the_same_scores_are_settled_as_equal():
+    boards = Boards(declared=True)
+    for name, size in SIZES.items():
+        boards.logs[name].send(
+            *(event(k, m, 0.1 * (k % 7), benchmark=name) for k in range(size) for m in ("ash", "birch"))
+        )
+    assert [p.settled for p in boards.suite().pairs] == ["tie"]
+
+
+def test_a_size_beyond_what_can_be_summed_settles_nothing_and_breaks_nothing():
+    boards = Boards()
+    boards.logs["easy"].send({"declare": "easy", "items": 10**9})
+    boards.logs["hard"].send({"declare": "hard", "items": 25})
+    boards.send("easy")
+    boards.send("hard")
+    assert {p.settled for p in boards.suite().pairs} == {None}
+    assert [m.items for m in boards.suite().suite.members] == [10**9, 25]
 
 
 def test_a_suite_hides_a_benchmark_of_its_name_and_reports_it():

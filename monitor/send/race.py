@@ -1,7 +1,9 @@
 """Ask another rankwatch over HTTP which models run next."""
 
+from http import HTTPStatus
 from time import monotonic, sleep
 from typing import Final, overload
+from urllib.error import HTTPError
 from urllib.parse import urlencode
 
 from pydantic import ValidationError
@@ -42,8 +44,13 @@ def ask_next(
     answer, tag = _ask(url, token, names)
     while _waits(answer, model) and (left := end - monotonic()) > 0:
         asked = monotonic()
-        held = min(left, _HELD_SECONDS)
-        newer, tag = _ask(url, token, [*names, ("wait", f"{held:.3f}")], tag)
+        held = [*names, ("wait", f"{min(left, _HELD_SECONDS):.3f}")]
+        try:
+            newer, tag = _ask(url, token, held, tag)
+        except DeliveryError as error:
+            if isinstance(error.__cause__, HTTPError) and error.__cause__.code < HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
+            newer = None  # it may come back
         answer = newer or answer
         if monotonic() - asked < _LEAST_SECONDS:  # a server that does not hold its answer back
             sleep(_LEAST_SECONDS)

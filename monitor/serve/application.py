@@ -126,7 +126,7 @@ def make_application(
     answers = KeptAnswers(readable)
     web.include_router(read_routes(readable, answers))
     web.include_router(view_routes(readable, answers, low_coverage))
-    web.include_router(run_routes(readable, watcher))
+    web.include_router(run_routes(readable, watcher, intake))
     web.include_router(change_routes(readable, watcher))
     writes = intake or ReadOnlyIntake(), WriteRules(BodyReader(body_bytes), limits, audit)
     web.include_router(write_routes(reports, *writes))

@@ -139,14 +139,16 @@ def test_the_evaluation_goes_on_when_the_monitor_dies(monkeypatch):
 
 
 @contextmanager
-def answering(status, body):
-    """A server that takes everything, and answers to `next` so."""
+def answering(status, body, *later):
+    """A server that takes everything, and answers to `next` so: first this, then each of the later ones, the last one from then on."""
+    answers = [(status, body), *later]
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            self.send_response(status)
+            code, text = answers.pop(0) if len(answers) > 1 else answers[0]
+            self.send_response(code)
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(text)
 
         def do_PUT(self):
             self.rfile.read(int(self.headers["Content-Length"]))

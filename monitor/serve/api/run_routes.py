@@ -11,9 +11,11 @@ from fastapi.responses import PlainTextResponse
 from monitor.report.live_pairs import LivePairs
 from monitor.report.race import NoRaceError, Race
 from monitor.report.sentences import counted
+from monitor.serve.api.intake import Intake
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.api.read_routes import Name, live_pairs, rank_of
 from monitor.serve.api.state_watcher import StateWatcher
+from monitor.serve.api.write_routes import until
 from monitor.serve.report_cache import ReportCache
 from schemas.api import EarlyStop, Next, OpenPair
 from schemas.events import MAX_GOAL_LENGTH
@@ -51,8 +53,8 @@ Known = Annotated[str | None, Header(max_length=200, description="the `ETag` of 
 _CLOSED: Final = frozenset({"decided", "equivalent", "exhausted"})
 
 
-def run_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
-    """Make the routes for an evaluation that runs."""
+def run_routes(reports: ReportCache, watcher: StateWatcher, intake: Intake | None = None) -> APIRouter:
+    """Make the routes for an evaluation that runs; `intake` is where its scores come in, None on a server that does not write."""
     routes = APIRouter(prefix="/api/v1")
 
     @routes.get("/early-stop")
@@ -96,11 +98,11 @@ def run_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
         indices = committed_order(spec.order.seed, ids).tolist()
         return PlainTextResponse("".join(f"{ids[index]}\n" for index in indices))
 
-    _add_next(routes, reports, watcher)
+    _add_next(routes, reports, watcher, intake)
     return routes
 
 
-def _add_next(routes: APIRouter, reports: ReportCache, watcher: StateWatcher) -> None:
+def _add_next(routes: APIRouter, reports: ReportCache, watcher: StateWatcher, intake: Intake | None) -> None:
     @routes.get("/next", response_model=Next, responses=_NO_RACE)
     async def next_runs(
         benchmark: Name,
@@ -118,6 +120,9 @@ def _add_next(routes: APIRouter, reports: ReportCache, watcher: StateWatcher) ->
         """
         clock = asyncio.get_running_loop().time
         end = clock() + wait
+        if intake is not None and reports.owns(benchmark):
+            # Scores that were written before the request are not asked for again.
+            await until(lambda: intake.is_folded(benchmark))
         async with watcher.subscribe():
             while True:
                 version = watcher.version
@@ -129,7 +134,7 @@ def _add_next(routes: APIRouter, reports: ReportCache, watcher: StateWatcher) ->
                     break
                 await watcher.wait(version, end - clock())
         answer = Response(status_code=304) if tag == if_none_match else Response(text, media_type="application/json")
-        answer.headers["ETag"] = tag
+        answer.headers.update({"ETag": tag, "Cache-Control": "no-store"})  # an old answer is paid for in items
         return answer
 
 

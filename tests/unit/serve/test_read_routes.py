@@ -353,6 +353,17 @@ def test_the_next_runs_are_held_back_until_they_change(server):
     assert server.get(f"next?{query(wait=31)}").status == 422
 
 
+def test_the_next_runs_include_what_was_written_before(server):
+    server.hold(raced()[1])
+    server.log.lag = 1
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(server.get, f"next?{query()}")
+        with pytest.raises(TimeoutError):
+            answer.result(0.1)
+        server.log.lag = 0
+        assert answer.result().status == 200
+
+
 @pytest.mark.parametrize(
     ("spec", "parameters", "status", "detail"),
     [

@@ -25,6 +25,7 @@ NAMES = (
     "battles",
     "evaluation",
     "latency",
+    "reading",
     "recovery",
     "store",
     "sizes",

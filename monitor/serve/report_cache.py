@@ -7,6 +7,7 @@ from operator import is_
 from threading import Lock
 from time import monotonic
 from typing import Any, Final, NamedTuple, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -125,6 +126,7 @@ class ReportCache:
         self._reports: dict[object, _Kept] = {}
         self._pairs: dict[object, _Kept] = {}
         self._metrics: dict[object, _Kept] = {}
+        self._summaries: WeakKeyDictionary[Benchmark, tuple[tuple[object, ...], BenchmarkSummary]] = WeakKeyDictionary()
         self._unions: dict[object, _Kept] = {}
         """The members of suites, as one benchmark each."""
         self.whole = self
@@ -392,12 +394,23 @@ class ReportCache:
         found = (
             self._listed(name, "summary", _summary)
             if name in self._suites
-            else _summary(benchmarks[name])
+            else self._own_summary(benchmarks[name])
             if name in benchmarks
             else None
             for name in (self.names() if names is None else names)
         )
         return [summary for summary in found if summary is not None]
+
+    def _own_summary(self, benchmark: Benchmark) -> BenchmarkSummary:
+        """Return the summary of a benchmark; kept until it changes, for lists have thousands of them."""
+        version = _version(benchmark)
+        with self._bookkeeping:
+            known = self._summaries.get(benchmark)
+        if known is None or known[0] != version:
+            known = version, _summary(benchmark)
+            with self._bookkeeping:
+                self._summaries[benchmark] = known
+        return known[1]
 
 
 def _accepted(entry: _Kept) -> bool:

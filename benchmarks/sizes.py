@@ -2,7 +2,7 @@
 
 All models answer all items, in a trusted order and in packed messages of 100 events. The generated models differ much, so most pairs get a
 verdict: a state with fewer is smaller. Each size is measured in a process of its own: it folds and stores, then another one loads what is
-stored, and one exports it. Memory of Redis is without its 1 MB at the start, and without the outbox, which publishers empty.
+stored, and one exports it. Memory of Redis is that of the keys, without the outbox, which publishers empty.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from benchmarks.harness import Options, Table, run_command
 from benchmarks.servers import redis_server
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
+from monitor.store.latches import LATCH_BYTES
 from monitor.store.layout import Keys
 from monitor.store.redis_store import RedisStore
 
@@ -44,14 +45,13 @@ def measure(options: Options) -> Iterator[Table]:
 def measured(models: int, items: int) -> tuple[Any, ...]:
     """Return a row of the table."""
     with redis_server("everysec") as port, redis.Redis(port=port) as client, tempfile.TemporaryDirectory() as folder:
-        before = client.info("memory")["used_memory"]
         folded = run_command([sys.executable, "-m", "benchmarks.sizes", "fold", str(port), str(models), str(items)])
         keys = Keys(TOPIC, 0)
         client.delete(keys.outbox)
-        (verdicts,), (times,) = (client.keys(f"{keys.tag}:{kind}:*") for kind in ("verdicts", "times"))
-        latches = client.hlen(verdicts)
-        size = sum(client.memory_usage(key, samples=0) for key in (verdicts, times))
-        memory = client.info("memory")["used_memory"] - before
+        packed = [key for kind in ("latches", "terms", "latched_at") for key in client.keys(f"{keys.tag}:{kind}:*")]
+        latches = client.strlen(packed[0]) // LATCH_BYTES
+        size = sum(client.memory_usage(key, samples=0) for key in packed)
+        memory = sum(client.memory_usage(key, samples=0) for key in client.scan_iter())
         loaded = run_command([sys.executable, "-m", "benchmarks.sizes", "load", str(port)])
         archive = Path(folder) / "state.jsonl"
         target = ["--redis-url", f"redis://127.0.0.1:{port}", "--topic", TOPIC]

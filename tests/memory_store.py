@@ -4,6 +4,7 @@ import numpy as np
 
 from monitor.engine.state.codes import SCORE_UNIT
 from monitor.engine.state.delta import StoredBenchmark, StoredState
+from schemas.verdict_changes import VerdictChanges
 
 
 class MemoryStore:
@@ -39,7 +40,7 @@ class MemoryStore:
                     1,
                     [],
                     np.empty(0, np.uint32),
-                    {},
+                    VerdictChanges(),
                     {},
                     None,
                 )
@@ -80,9 +81,11 @@ class MemoryStore:
             stored.listed = np.concatenate([stored.listed, listed])
             stored.again = np.pad(stored.again, ((0, len(stored.contestants) - len(stored.again)), (0, 0)))
             stored.again[contestants] = again
-        for field, verdict in change.changes.items():
-            assert field not in stored.changes, "a latch is written once"
-            stored.changes[field] = verdict
+        assert not set(change.changes) & set(stored.changes), "a latch is written once"
+        for latches in change.changes.columns:
+            stored.changes.extend(latches.fields(), latches)
+        for field, verdict in change.changes.whole().items():
+            stored.changes.add(field, verdict)
         dtype = np.uint8 if stored.width == 1 else np.uint32
         columns = [np.zeros(len(stored.rows), dtype) for _ in stored.contestants]
         for k, column in enumerate(stored.columns):

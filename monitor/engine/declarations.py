@@ -23,6 +23,7 @@ from schemas.catalogue import published
 from schemas.decode import Fault
 from schemas.events import MAX_GRADED_ITEMS, Spec, alias_problem
 from schemas.text import shorten
+from schemas.verdict_changes import VerdictChanges
 
 FREE_TO_CHANGE: Final = ("power", "margin", "goal", "anchor", "aliases")
 """Declared fields that no latch depends on."""
@@ -160,7 +161,7 @@ def under_version(benchmark: Benchmark, spec: Spec) -> StoredBenchmark:
         width=benchmark.width,
         columns=list(benchmark.matrix().T),
         registered=np.empty(0, np.uint32),
-        changes={},
+        changes=VerdictChanges(),
         counters=benchmark.counters,
         pairs=benchmark.snapshot() if same_items else None,
         votes=np.zeros((0, 6), np.int32) if benchmark.battles is None else benchmark.battles.votes,

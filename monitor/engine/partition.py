@@ -55,9 +55,6 @@ _AT_ONCE: Final = 2_000
 _BYTES_AT_ONCE: Final = 500_000
 """The same, of records that hold many events."""
 
-_WITHDRAWN_AT_ONCE: Final = 100
-"""Verdicts that a deletion withdraws in one slice."""
-
 _COUNTERS: Final = ("records", "rejected", "skipped_spans", "misrouted", "republished")
 _LATER_FIELDS: Final[dict[str, Any]] = {"goal": None, "anchor": None, "aliases": {}, "missing": "worst", "version": 1}
 """Declared fields that are stored only where they are not the default."""
@@ -469,10 +466,9 @@ class _Folding:
         """Withdraw the verdicts of a benchmark and drop it; return the number of family-wise decisions that held."""
         delta, decided = self.touch(benchmark), 0
         batch = EventBatch(benchmark.name, EventList([]), [offset], [0])
-        for count, family_wise in enumerate(withdraw(benchmark, batch, delta), start=1):
-            decided = family_wise
-            if count % _WITHDRAWN_AT_ONCE == 0:
-                yield True
+        for so_far in withdraw(benchmark, batch, delta):
+            decided = so_far
+            yield True
         name, partition = benchmark.name, self.partition
         del partition.benchmarks[name], self.deltas[name], self.cells[name], self.widths[name]
         partition.usage = partition.usage.plus(usage_of(benchmark), -1)
@@ -520,10 +516,7 @@ class _Folding:
         self.delta.suspects = self.partition.quarantine.changed()
         for name in self.delta.suspects:
             self.partition._note_quarantine(name)  # noqa: SLF001 - one with its partition
-        self.delta.quarantine = bool(self.partition.quarantine)
         self.delta.boards = self.partition.boards.changed()
-        self.delta.has_boards = bool(self.partition.boards)
-        self.delta.battles = any(each.battles is not None for each in self.partition.benchmarks.values())
         self.delta.dead_letters.sort(key=lambda letter: (letter.offset, letter.index))
         self.partition.off = self.delta.off
         return self.delta

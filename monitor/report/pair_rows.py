@@ -261,5 +261,4 @@ def _resolved(n: Index, n_star: Floats) -> list[bool | None]:
 
 def _latched_at(benchmark: Benchmark, pair: int, kind: str) -> int | None:
     """Return the shared items at the family-wise change of a kind, or None if there was none."""
-    change = benchmark.changes.get(benchmark.change_field(pair, "anytime_family", kind))
-    return None if change is None else change.evidence.n
+    return benchmark.changes.shared_items(benchmark.change_field(pair, "anytime_family", kind))

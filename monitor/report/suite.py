@@ -18,6 +18,7 @@ from monitor.report.pair_table import PairTable
 from schemas.events import MAX_GRADED_ITEMS, Spec
 from schemas.report import SuiteGap, SuiteMember, SuiteMemberState, SuiteReport
 from schemas.suites import Suite
+from schemas.verdict_changes import VerdictChanges
 
 
 def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert_complete: bool) -> Benchmark:
@@ -54,7 +55,7 @@ def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert
         width=width,
         columns=list(codes.T.astype(np.uint8 if width == 1 else np.uint32)),
         registered=np.empty(0, np.uint32),
-        changes={},
+        changes=VerdictChanges(),
         counters={
             counter: sum(each.counters[counter] for each in members.values())
             for counter in ("events", "duplicates", "conflicts", "rejected")

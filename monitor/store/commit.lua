@@ -10,8 +10,8 @@
 --   HSETNX k field value        HDEL k field
 --   DEL k                       of any type
 --   CELLS k runs bytes          SETRANGE by ranges: (key, byte offset, byte length) as uint32 each; then the bytes of all ranges
---   LATCH k entries bytes       on the stream k: entries are (hash key, field length, id length, value length) as uint32 each;
---                               a field that its hash lacks, or has with this value, is set, and added to the stream under its id
+--   ANNOUNCE k entries bytes    on the stream k: entries are (id length, value length) as uint32 each; then the bytes of all of them; each
+--                               is added under its id
 --
 -- Returns 1, or {off, writer, seq} as stored ('' where missing) when off is not the expected one.
 --
@@ -22,10 +22,10 @@ local MAX_STRING = 536870912
 local SLICE = 1000
 local FIRST = 6
 
-local TYPES = {HSET = 'hash', HSETNX = 'hash', HDEL = 'hash', DEL = 'any', SET = 'string', CELLS = 'string', LATCH = 'stream'}
+local TYPES = {HSET = 'hash', HSETNX = 'hash', HDEL = 'hash', DEL = 'any', SET = 'string', CELLS = 'string', ANNOUNCE = 'stream'}
 local WRITES = {
   HSET = {{'HSET', 'f', 'v'}}, HSETNX = {{'HSETNX', 'f', 'v'}}, HDEL = {{'HDEL', 'f'}}, DEL = {{'DEL'}}, SET = {{'SET', 'v'}},
-  CELLS = {{'SETRANGE', '0', 'v'}}, LATCH = {{'HSETNX', 'f', 'v'}, {'XADD', '*', 'f', 'v'}},
+  CELLS = {{'SETRANGE', '0', 'v'}}, ANNOUNCE = {{'XADD', '*', 'f', 'v'}},
 }
 
 local type_of = {}
@@ -100,18 +100,16 @@ function check.CELLS(key, first, count)
   if total ~= #ARGV[first + 1] then return 'the runs of CELLS do not cover its bytes' end
 end
 
-function check.LATCH(key, first, count)
-  if count ~= 2 or #ARGV[first] % 16 ~= 0 then return 'LATCH takes entries of 16 bytes, and bytes' end
+function check.ANNOUNCE(key, first, count)
+  if count ~= 2 or #ARGV[first] % 8 ~= 0 then return 'ANNOUNCE takes entries of 8 bytes, and bytes' end
   local last, at, body = last_id(key), 1, ARGV[first + 1]
-  for entry = 1, #ARGV[first], 16 do
-    local k, field, id, value = struct.unpack('<I4I4I4I4', ARGV[first], entry)
-    local fault = check_type(k, 'hash')
-    if fault then return fault end
-    local this = body:sub(at + field, at + field + id - 1)
+  for entry = 1, #ARGV[first], 8 do
+    local id, value = struct.unpack('<I4I4', ARGV[first], entry)
+    local this = body:sub(at, at + id - 1)
     if not above(this, last) then return 'the change ' .. this .. ' does not follow ' .. last .. ' in ' .. KEYS[key] end
-    last, at = this, at + field + id + value
+    last, at = this, at + id + value
   end
-  if at ~= #body + 1 then return 'the entries of LATCH do not cover its bytes' end
+  if at ~= #body + 1 then return 'the entries of ANNOUNCE do not cover its bytes' end
 end
 
 local run = {}
@@ -136,17 +134,12 @@ function run.CELLS(key, first)
   end
 end
 
-function run.LATCH(key, first)
+function run.ANNOUNCE(key, first)
   local entries, body, at = ARGV[first], ARGV[first + 1], 1
-  for i = 1, #entries, 16 do
-    local k, field, id, value = struct.unpack('<I4I4I4I4', entries, i)
-    local change = body:sub(at + field + id, at + field + id + value - 1)
-    local name = body:sub(at, at + field - 1)
-    -- A transaction that was cut between the two writes, and ran after all, has left the change without its entry.
-    if redis.call('HSETNX', KEYS[k], name, change) == 1 or redis.call('HGET', KEYS[k], name) == change then
-      redis.call('XADD', KEYS[key], body:sub(at + field, at + field + id - 1), 'change', change)
-    end
-    at = at + field + id + value
+  for i = 1, #entries, 8 do
+    local id, value = struct.unpack('<I4I4', entries, i)
+    redis.call('XADD', KEYS[key], body:sub(at, at + id - 1), 'change', body:sub(at + id, at + id + value - 1))
+    at = at + id + value
   end
 end
 

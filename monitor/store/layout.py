@@ -28,10 +28,14 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 ``:again:<b>``             STRING  two int64 per contestant: duplicates and conflicts
 ``:votes:<b>``             STRING  of battles: six int32 per vote, see `monitor.engine.state.battles`; rows are then prompts
 ``:judges:<b>``            STRING  of battles: one JSON line [judge] per judge, in order
-``:verdicts:<b>``          HASH    <pair>:<procedure>:<kind> -> verdict change (JSON), set once; from version 2 of the
-                                   declaration on <pair>:<procedure>:<kind>:<version>
-``:times:<b>``             HASH    the same fields -> wall clock of the commit of that change, set once
+``:latches:<b>``           STRING  the latches in the order of their ids, `monitor.engine.latch.records.RECORD` each
+``:terms:<b>``             STRING  one JSON line per entry that the field ``terms`` of a latch names: the values of `Terms`, or an object
+                                   with field and change, as an earlier version has stored it
+``:latched_at:<b>``        STRING  one float64 per latch: wall clock of the commit of its change, 0 if it is not known
 ``:pairs:<b>``             STRING  a snapshot, see `pack_snapshot`
+``:verdicts:<b>``          HASH    up to state version 8: <pair>:<procedure>:<kind> -> verdict change (JSON); from version 2 of the
+                                   declaration on <pair>:<procedure>:<kind>:<version>. The next commit moves them to ``:latches:<b>``
+``:times:<b>``             HASH    up to state version 8: the same fields -> wall clock of the commit of that change
 ``:outbox``                STREAM  id = the change's id, field change (JSON)
 ``:relays``                HASH    publisher -> id of the last change it has relayed
 =========================  ======  =====================================================================================
@@ -57,8 +61,14 @@ SNAPSHOT_VERSION: Final = 3
 OF_BATTLES: Final = ("votes", "judges")
 """Kinds that only benchmarks with battles have: nothing of them is written elsewhere."""
 
-STRINGS: Final = ("rows", "models", "values", "family", "arrival", "conflicts", "again", "peaks", *OF_BATTLES)
+STRINGS: Final = (
+    *("rows", "models", "values", "family", "arrival", "conflicts", "again", "peaks", "latches", "terms", "latched_at"),
+    *OF_BATTLES,
+)
 """Kinds that are one string per benchmark and cannot be rebuilt from other keys."""
+
+EARLIER_HASHES: Final = ("verdicts", "times")
+"""Kinds of hashes in which versions up to 8 of the state have latches; see `monitor.store.latches`."""
 
 IMPORTING: Final = -1
 """The offset of an unfinished import: no worker is ever at it, so none uses the state."""
@@ -110,7 +120,7 @@ class Keys:
         self.relays = f"{self.tag}:relays"
 
     def of(self, kind: str, benchmark: str) -> str:
-        """Return the key of a kind of one benchmark: spec, verdicts, times, pairs or one of `STRINGS`."""
+        """Return the key of a kind of one benchmark: spec, pairs, or one of `STRINGS` and `EARLIER_HASHES`."""
         return f"{self.tag}:{kind}:{benchmark}"
 
     def score(self, benchmark: str, contestant: int) -> str:

@@ -14,7 +14,9 @@ from monitor.engine.state.delta import BoardEntry, Gap, PairSnapshot, Source, St
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StateRefused
+from monitor.store.latches import EarlierLatches, TermNumbers, unpack, unpack_times
 from monitor.store.layout import (
+    EARLIER_HASHES,
     STRINGS,
     Keys,
     code_type,
@@ -25,7 +27,7 @@ from monitor.store.layout import (
 )
 from monitor.store.seal import FIELD, GROWING, TABLES, BenchmarkSeal, PartitionSeal
 from monitor.store.server.connection import Calls
-from schemas.changes import VerdictChange
+from schemas.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
 
 Fetch = Callable[[Calls], Awaitable[list[Any]]]
@@ -48,7 +50,7 @@ class _Replies:
     key: str
     name: str
     spec: dict[bytes, bytes]
-    verdicts: dict[bytes, bytes]
+    earlier: EarlierLatches
     strings: dict[str, bytes]
     columns: list[bytes | None] = field(default_factory=list)
 
@@ -68,7 +70,10 @@ class _Replies:
             seal.load_table(kind, self.strings[kind])
         peaks = self.strings["peaks"]
         seal.load_peaks(np.frombuffer(peaks[: len(peaks) // 8 * 8], "<f8"))
-        seal.verdicts.set(self.verdicts)
+        if b'"verdicts":' in self.spec.get(FIELD.encode(), b""):
+            seal.earlier = self.earlier
+        else:
+            seal.numbers = TermNumbers(self.strings["terms"])
         _compare(self.spec.get(FIELD.encode()), seal.digests(), f"benchmark {self.name!r}", without=("scores",))
         return seal
 
@@ -259,12 +264,12 @@ async def load_times(fetch: Fetch, keys: Keys, names: Iterable[str] | None = Non
         calls: list[tuple[str | int, ...]] = []
         for key in map(benchmark_key, part):
             calls += [("HGET", keys.of("spec", key), "at"), ("HGETALL", keys.of("times", key))]
+            calls += [("GET", keys.of(kind, key)) for kind in ("latches", "terms", "latched_at")]
         replies = iter(await fetch(calls))
-        for name, last, changes in zip(part, replies, replies, strict=True):
+        for name, last, earlier, *latches in zip(part, *[replies] * 5, strict=True):
             try:
-                times[name] = CommitTimes(
-                    float(last or 0), {field.decode(): float(at) for field, at in changes.items()}
-                )
+                times[name] = unpack_times(float(last or 0), *(value or b"" for value in latches))
+                times[name].changes |= {field.decode(): float(at) for field, at in earlier.items()}
             except ValueError as error:
                 raise _refusal(keys, f"a commit time of benchmark {name!r}") from error
     return times
@@ -274,7 +279,7 @@ def _head_calls(keys: Keys, names: list[tuple[str, str]]) -> list[tuple[str | in
     """Return the commands that read everything of some benchmarks but their scores."""
     calls: list[tuple[str | int | bytes, ...]] = []
     for key, _ in names:
-        calls += [("HGETALL", keys.of(kind, key)) for kind in ("spec", "verdicts")]
+        calls += [("HGETALL", keys.of(kind, key)) for kind in ("spec", *EARLIER_HASHES)]
         calls += [("GET", keys.of(kind, key)) for kind in _STRINGS]
     return calls
 
@@ -282,11 +287,11 @@ def _head_calls(keys: Keys, names: list[tuple[str, str]]) -> list[tuple[str | in
 def _read_heads(keys: Keys, names: list[tuple[str, str]], values: Iterable[Any]) -> list[_Replies]:
     replies, heads = iter(values), []
     for key, name in names:
-        spec, verdicts = next(replies), next(replies)
+        spec, earlier = next(replies), EarlierLatches(next(replies), next(replies))
         strings = {kind: next(replies) or b"" for kind in _STRINGS}
         if spec.get(b"name") != name.encode():
             raise _Damaged(f"the declaration of benchmark {name!r} ({keys.of('spec', key)})")
-        heads.append(_Replies(key, name, spec, verdicts, strings))
+        heads.append(_Replies(key, name, spec, earlier, strings))
     return heads
 
 
@@ -320,7 +325,7 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         width=replies.width,
         columns=columns,
         registered=np.frombuffer(replies.strings["family"], "<u4"),
-        changes={name.decode(): VerdictChange.model_validate_json(value) for name, value in replies.verdicts.items()},
+        changes=_changes(replies),
         counters=json.loads(replies.spec[b"counters"]),
         pairs=_snapshot(replies.strings["pairs"], off),
         arrival=np.frombuffer(replies.strings["arrival"], "<i8").reshape(-1, 4),
@@ -336,6 +341,12 @@ def _decode(replies: _Replies, columns: list[NDArray[Any]]) -> StoredBenchmark:
         redeclared=json.loads(replies.spec.get(b"redeclared", b"false")),
         finding=OrderFinding(*json.loads(replies.spec[b"finding"])) if b"finding" in replies.spec else None,
     )
+
+
+def _changes(replies: _Replies) -> VerdictChanges:
+    if replies.seal.earlier is not None:
+        return replies.seal.earlier.decode()
+    return unpack(replies.name, replies.contestants, replies.strings["latches"], replies.strings["terms"])
 
 
 def read_suspects(meta: Mapping[bytes, bytes]) -> list[Suspect]:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.delta import BenchmarkDelta, DeletedBoard, Delta, state_version
+from monitor.engine.state.delta import BenchmarkDelta, DeletedBoard, Delta
 from monitor.engine.state.keys import benchmark_key
-from monitor.store.layout import STRINGS, Keys, code_type, dump_json, pack_lines
+from monitor.store.latches import LATCH_BYTES, pack
+from monitor.store.layout import EARLIER_HASHES, STRINGS, Keys, code_type, dump_json, pack_lines
 from monitor.store.seal import FIELD, BenchmarkSeal, PartitionSeal
 from monitor.store.versions import VERSIONS
 
@@ -42,17 +43,17 @@ def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) 
     call = ScriptCall(keys.meta)
     for deleted in delta.deleted:
         _delete_board(call, keys, deleted, seal)
+    moved = [key for key, of in seal.benchmarks.items() if of.earlier is not None]
+    for key in moved:
+        _move_latches(call, keys, key, seal.benchmarks[key])
     for place, benchmark in enumerate(delta.benchmarks):
         entry = {benchmark.key: dump_json([delta.off, place, benchmark.name])}
         call.add("HSETNX", keys.benchmarks, *chain.from_iterable(entry.items()))
         seal.names.set(entry, once=True)
         _add_benchmark(call, keys, benchmark, seal.benchmarks.setdefault(benchmark.key, BenchmarkSeal()), at)
-        for field in benchmark.changes if at else ():
-            call.add("HSETNX", keys.of("times", benchmark.key), field, repr(at))
-    _add_changes(call, keys, delta, seal)
-    for benchmark in delta.benchmarks:
-        digests = dump_json(seal.benchmarks[benchmark.key].digests())
-        call.add("HSET", keys.of("spec", benchmark.key), FIELD, digests)
+    _add_changes(call, keys, delta)
+    for key in dict.fromkeys([*moved, *(benchmark.key for benchmark in delta.benchmarks)]):
+        call.add("HSET", keys.of("spec", key), FIELD, dump_json(seal.benchmarks[key].digests()))
     meta = _meta(delta)
     seal.fields.set(meta)
     meta[FIELD] = dump_json(seal.digests(delta.off))
@@ -62,10 +63,7 @@ def commit_call(keys: Keys, delta: Delta, seal: PartitionSeal, at: float = 0.0) 
 
 def _meta(delta: Delta) -> dict[str, Argument]:
     """Return the changed fields of ``:meta``, without their digests."""
-    meta: dict[str, Argument] = {
-        **VERSIONS,
-        "state_version": state_version(quarantine=delta.quarantine, boards=delta.has_boards, battles=delta.battles),
-    }
+    meta: dict[str, Argument] = {**VERSIONS}
     for name, suspect in delta.suspects.items():
         meta[f"quarantine:{benchmark_key(name)}"] = "" if suspect.clear else dump_json(suspect)
     for name, entry in delta.boards.items():
@@ -88,10 +86,23 @@ def _delete_board(call: ScriptCall, keys: Keys, deleted: DeletedBoard, seal: Par
     seal.names.remove(deleted.key)
     seal.benchmarks.pop(deleted.key, None)
     call.add("HDEL", keys.benchmarks, deleted.key)
-    for kind in ("spec", "verdicts", "times", "pairs", *STRINGS):
+    for kind in ("spec", "pairs", *EARLIER_HASHES, *STRINGS):
         call.add("DEL", keys.of(kind, deleted.key))
     for contestant in range(deleted.contestants):
         call.add("DEL", keys.score(deleted.key, contestant))
+
+
+def _move_latches(call: ScriptCall, keys: Keys, key: str, seal: BenchmarkSeal) -> None:
+    """Write latches as records that an earlier version has stored as hashes."""
+    earlier, seal.earlier = seal.earlier, None
+    assert earlier is not None
+    packed = pack(earlier.decode(), seal.numbers)
+    for kind, data in (("latches", packed.records), ("terms", packed.terms)):
+        seal.replace(kind, data)
+        call.add("SET", keys.of(kind, key), data)
+    call.add("SET", keys.of("latched_at", key), earlier.packed_times())
+    for kind in EARLIER_HASHES:
+        call.add("DEL", keys.of(kind, key))
 
 
 def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: BenchmarkSeal, at: float) -> None:
@@ -115,7 +126,7 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: Be
         spec["at"] = repr(at)
     seal.fields.set(spec)
     call.add("HSET", keys.of("spec", delta.key), *chain.from_iterable(spec.items()))
-    _add_growing(call, keys, delta, seal)
+    _add_growing(call, keys, delta, seal, at)
     if delta.arrival is not None and delta.arrival[0].size:
         seal.write("arrival", *delta.arrival)
         _add_numbers(call, keys.of("arrival", delta.key), *delta.arrival)
@@ -136,8 +147,9 @@ def _add_benchmark(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: Be
         _add_cells(call, keys, delta, *delta.cells)
 
 
-def _add_growing(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: BenchmarkSeal) -> None:
+def _add_growing(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: BenchmarkSeal, at: float) -> None:
     """Write at the end of the strings that only grow: at its place, so that a server that repeats the write doubles nothing."""
+    latches = pack(delta.changes, seal.numbers)
     growing = {
         "rows": pack_lines(delta.rows),
         "models": pack_lines(delta.contestants),
@@ -146,7 +158,13 @@ def _add_growing(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: Benc
         "conflicts": b"" if delta.conflicts is None else delta.conflicts.listed.astype("<u4").tobytes(),
         "votes": b"".join(votes.astype("<i4").tobytes() for votes in delta.votes),
         "judges": pack_lines([(name,) for name in delta.judges]),
+        "terms": latches.terms,
+        "latches": latches.records,
     }
+    if at and latches.records:
+        first, count = seal.ends["latches"] // LATCH_BYTES, len(latches.records) // LATCH_BYTES
+        times = np.full((count, 1), at, "<f8").view("<i8")
+        _add_numbers(call, keys.of("latched_at", delta.key), np.arange(first, first + count), times)
     for kind, data in growing.items():
         key = keys.of(kind, delta.key)
         if kind == "family" and delta.redeclared is not None:
@@ -188,29 +206,15 @@ def _add_cells(
     call.add("CELLS", call.keys[int(index[0]) - 1], ranges.tobytes(), code.astype(code_type(delta.width)).tobytes())
 
 
-def _add_changes(call: ScriptCall, keys: Keys, delta: Delta, seal: PartitionSeal) -> None:
+def _add_changes(call: ScriptCall, keys: Keys, delta: Delta) -> None:
     """Put the verdict changes of all benchmarks on the outbox, sorted by id as a stream requires."""
-    changes = []
-    for benchmark in delta.benchmarks:
-        if benchmark.changes:
-            key = call.key(keys.of("verdicts", benchmark.key))
-            new = [(order, key, field.encode(), text) for order, field, text in benchmark.changes.entries()]
-            seal.benchmarks[benchmark.key].verdicts.set({field: text for *_, field, text in new}, once=True)
-            changes += new
-    withdrawn = []
-    for place, deleted in enumerate(delta.deleted):
-        if deleted.changes:
-            # The outbox still gets what a deleted board brought; the table that the script needs for it ends with the call.
-            withdrawn.append(keys.of("withdrawn", f"{deleted.key}:{place}"))
-            key = call.key(withdrawn[-1])
-            changes += [(order, key, field.encode(), text) for order, field, text in deleted.changes.entries()]
+    of_benchmarks = [each.changes for each in delta.deleted] + [each.changes for each in delta.benchmarks]
+    changes = sorted(chain.from_iterable(each.entries() for each in of_benchmarks), key=itemgetter(0))
     if not changes:
         return
-    entries, body = [], []
-    for (offset, sequence), key, field, text in sorted(changes, key=itemgetter(0)):
-        texts = [field, b"%d-%d" % (offset, sequence), text]
-        entries.append((key, *map(len, texts)))
-        body += texts
-    call.add("LATCH", keys.outbox, np.array(entries, "<u4").tobytes(), b"".join(body))
-    for table in withdrawn:
-        call.add("DEL", table)
+    sizes, body = [], []
+    for (offset, sequence), text in changes:
+        identifier = b"%d-%d" % (offset, sequence)
+        sizes.append((len(identifier), len(text)))
+        body += [identifier, text]
+    call.add("ANNOUNCE", keys.outbox, np.array(sizes, "<u4").tobytes(), b"".join(body))

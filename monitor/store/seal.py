@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from monitor.engine.state.codes import ABSENT, SKIPPED
+from monitor.store.latches import EarlierLatches, TermNumbers
 from monitor.store.layout import OF_BATTLES
 
 FIELD: Final = "seal"
 """The field of ``:meta`` and ``:spec:<b>`` that holds the digests."""
 
-GROWING: Final = ("rows", "models", "values", "family", "conflicts", *OF_BATTLES)
+GROWING: Final = ("rows", "models", "values", "family", "conflicts", "latches", "terms", *OF_BATTLES)
 """Kinds of strings that are written at their end only."""
 
 TABLES: Final = ("arrival", "again")
@@ -94,10 +95,14 @@ class BenchmarkSeal:
 
     Attributes
     ----------
-    fields, verdicts : FieldHashes
-        Of ``:spec:<b>`` and ``:verdicts:<b>``.
+    fields : FieldHashes
+        Of ``:spec:<b>``.
     ends : dict of str to int
         Bytes of each string of `GROWING`: where the next bytes go.
+    numbers : TermNumbers
+        Of ``:terms:<b>``.
+    earlier : EarlierLatches or None
+        Latches as an earlier version has stored them, until a commit writes them as records.
     """
 
     def __init__(self) -> None:
@@ -106,14 +111,21 @@ class BenchmarkSeal:
         self._tables = {kind: bytearray() for kind in TABLES}
         self._peaks = np.zeros(0, np.uint64)
         self._sums = {"scores": 0, "peaks": 0}
-        self.fields, self.verdicts = FieldHashes(FIELD, "at"), FieldHashes()
+        self.fields = FieldHashes(FIELD, "at")
+        self.numbers = TermNumbers()
+        self.earlier: EarlierLatches | None = None
 
     def digests(self) -> dict[str, Any]:
         """Return the digests by what they cover, as stored."""
         written = [kind for kind in GROWING if kind not in OF_BATTLES or self.ends[kind]]
-        growing = {kind: [self.ends[kind], self._crc[kind]] for kind in written}
+        growing: dict[str, Any] = {kind: [self.ends[kind], self._crc[kind]] for kind in written}
+        if self.earlier is not None:
+            del growing["latches"], growing["terms"]
+            changes = FieldHashes()
+            changes.set(self.earlier.changes)
+            growing["verdicts"] = changes.sum
         tables = {kind: [len(data), crc32(data)] for kind, data in self._tables.items()}
-        return {"fields": self.fields.sum, "verdicts": self.verdicts.sum} | growing | tables | self._sums
+        return {"fields": self.fields.sum} | growing | tables | self._sums
 
     def grow(self, kind: str, data: bytes) -> int:
         """Add bytes at the end of a string; return where they begin."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from monitor.engine.latch.base import STATISTICS_VERSION
-from monitor.engine.state.delta import STATE_VERSION, WITHOUT_BATTLES, WITHOUT_BOARDS, WITHOUT_QUARANTINE
+from monitor.engine.state.delta import EARLIER_STATES, STATE_VERSION
 from monitor.store.errors import StateRefused
 from monitor.store.layout import IMPORTING
 
@@ -12,7 +12,7 @@ VERSIONS: Final = {"state_version": STATE_VERSION, "statistics_version": STATIST
 """The versions of this program."""
 
 _USABLE: Final = {
-    "state_version": {STATE_VERSION, WITHOUT_BATTLES, WITHOUT_BOARDS, WITHOUT_QUARANTINE},
+    "state_version": {STATE_VERSION, *EARLIER_STATES},
     "statistics_version": {STATISTICS_VERSION},
 }
 """The versions that a stored state may have."""

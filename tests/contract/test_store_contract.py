@@ -7,10 +7,12 @@ import random
 import re
 import shutil
 import signal
+import struct
 from base64 import b64decode
 from collections import Counter
 from contextlib import asynccontextmanager
-from itertools import count
+from itertools import count, pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,13 +28,16 @@ from monitor.engine.state.keys import benchmark_key
 from monitor.retries import RetryPolicy
 from monitor.store.commit_times import CommitTimes
 from monitor.store.errors import StaleState, StateRefused, StoreError, StoreUnavailable
+from monitor.store.latches import LATCH_BYTES, TIME_BYTES
 from monitor.store.layout import STRINGS, Keys
 from monitor.store.load import load_state
 from monitor.store.redis_store import RedisStore
+from monitor.store.seal import field_hash
 from monitor.store.server.connection import Connection
 from monitor.store.server.embedded import EmbeddedValkey
 from monitor.store.transfer import state_export
 from monitor.store.transfer.transfer import Transfer
+from schemas.changes import change_order
 from schemas.operations import BoardChange, encode_board_change, encode_release
 from tests.memory_store import MemoryStore
 from tests.store_model import NAMES, Evaluation, LossyProxy, one_row, short_directory, verdict
@@ -178,13 +183,12 @@ async def test_a_quarantine_is_loaded_moved_and_refused_by_earlier_programs(worl
     async def fold(*records):
         delta = partition.fold(Chunk(0, partition.off, partition.off + len(records), range(len(records)), records))
         await store.commit(delta)
-        return await store.load(0), await world.raw.hget(world.keys.meta, "state_version")
+        return await store.load(0)
 
     bad, good = (b'{"benchmark":"bad","item_id":"1","model":"m","score":%s}' % score for score in (b"NaN", b"1"))
-    assert (await fold(good))[1] == b"5", "a state without a quarantine is as before"
-    loaded, version = await fold(bad)
-    assert ([each.weight for each in loaded.suspects], version) == ([9], b"6")
-    loaded, _ = await fold(*[bad] * 500, good)
+    await fold(good)
+    assert [each.weight for each in (await fold(bad)).suspects] == [9]
+    loaded = await fold(*[bad] * 500, good)
     (suspect,) = loaded.suspects
     assert (suspect.benchmark, suspect.records) == ("bad", 1)
     restored = Partition.restore(loaded)
@@ -199,8 +203,7 @@ async def test_a_quarantine_is_loaded_moved_and_refused_by_earlier_programs(worl
         with (tmp_path / "state").open("rb") as file:
             await transfer.read(file, partitions=4, offsets={}, new_log=True)
         assert await transfer.quarantine() == [(owner("bad", 4), suspect._replace(since=0, last=0))]
-    loaded, version = await fold(encode_release("bad"))
-    assert (loaded.suspects, version) == ([], b"5")
+    assert (await fold(encode_release("bad"))).suspects == []
 
 
 async def test_an_export_in_parts_has_every_byte_and_none_is_omitted(world, tmp_path, monkeypatch):
@@ -216,6 +219,7 @@ async def test_an_export_in_parts_has_every_byte_and_none_is_omitted(world, tmp_
     rows = await world.raw.strlen(world.keys.of("rows", KEY))
     verdicts = {f"{pair}:anytime:decided": f"é{pair}" * 99 for pair in range(700)}  # more than a compact hash holds
     await world.raw.hset(world.keys.of("verdicts", KEY), mapping=verdicts)
+    await world.raw.hset(world.keys.of("times", KEY), mapping={"0:anytime:decided": "1.5"})
     for number in range(1, 160):
         await world.raw.xadd(world.keys.outbox, {"change": f"change {number}"}, f"{number + 10**9}-0")
     assert rows > 900
@@ -286,7 +290,6 @@ async def test_boards_are_loaded_moved_and_leave_no_key_behind(world, tmp_path):
     left = {key async for key in world.raw.scan_iter(match=b"*") if key.startswith(tag) and b":two" not in key}
     key = benchmark_key("one").encode()
     assert not [name for name in left if key in name], "nothing of a deleted board is left"
-    assert await world.raw.hget(world.keys.meta, "state_version") == b"7"
     entries = await world.raw.xrange(world.keys.outbox)
     published = [json.loads(fields[b"change"]) for _, fields in entries]
     kinds = Counter((each["benchmark"], each["kind"]) for each in published)
@@ -404,22 +407,142 @@ async def test_a_delta_that_does_not_move_the_state_is_an_error(world):
         await store.commit(one_row(10, off=10))
 
 
-async def test_latches_are_never_overwritten_nor_announced_twice(world):
+def decided_events(count):
+    """Events of eight models, some of whose pairs are decided, reversed and superseded, with terms of several kinds."""
+    rng = random.Random(3)
+    made = [b'{"declare":"mmlu-pro","order":"trusted"}']
+    for item in range(count):
+        for k in range(8):
+            right = rng.random() < (k + 1) / 9 if item < count // 2 else rng.random() < (9 - k) / 9
+            event = {"benchmark": "mmlu-pro", "item_id": f"i{item}", "model": f'm{k} "]\\ é', "score": int(right)}
+            made.append(json.dumps(event).encode())
+    again = {"benchmark": "mmlu-pro", "item_id": "i0", "model": 'm3 "]\\ é', "score": 1, "epoch": 1}
+    return [*made, json.dumps(again).encode()]
+
+
+async def test_latches_are_records_in_the_order_of_their_ids_and_give_the_changes_that_were_announced(world):
     store = await world.store()
-    first, second = verdict("0-3"), verdict("10-3", n=999)
-    await store.commit(one_row(0, changes=[("5:anytime:decided", first)]))
-    await store.commit(one_row(10, changes=[("5:anytime:decided", second)]))
-    assert (await store.load(0)).benchmarks[0].changes == {"5:anytime:decided": first}
-    assert await store.read_outbox(0) == [("0-3", first)]
+    records, partition = decided_events(150), Partition()
+    for start, stop in pairwise([0, 100, 500, len(records)]):
+        chunk = Chunk(0, start, stop, range(start, stop), records[start:stop])
+        await store.commit(partition.fold(chunk), start + 0.5)
+    announced = dict(await store.read_outbox(0, count=10_000))
+    kinds = Counter(change.kind for change in announced.values())
+    assert kinds["decided"] > 10
+    assert kinds["superseded"] > 3 < kinds["reversed"]
+    stored = (await store.load(0)).benchmarks[0].changes
+    assert {change.id: change for change in stored.values()} == announced
+    assert Partition.restore(await store.load(0)).benchmarks["mmlu-pro"].changes == stored
+    size = await world.raw.strlen(world.keys.of("latches", KEY))
+    assert size == LATCH_BYTES * len(announced)
+    assert LATCH_BYTES + TIME_BYTES <= 70
+    ids = [change_order(change.id) for change in unpacked(await world.raw.get(world.keys.of("latches", KEY)))]
+    assert ids == sorted(ids), "however the log was cut into chunks"
+    (times,) = (await store.commit_times(0)).values()
+    assert set(times.changes) == set(stored)
+    for field, change in stored.items():
+        offset, _ = change_order(change.id)
+        assert times.changes[field] == (0.5 if offset < 100 else 100.5 if offset < 500 else 500.5)
+
+
+def unpacked(data):
+    return [SimpleNamespace(id=f"{each[0]}-{each[1]}") for each in struct.iter_unpack("<qQiiiqddIb", data)]
+
+
+async def as_state_8(world, key=KEY):
+    """Store the state of a benchmark as version 8 did, with the digests of then."""
+    of, raw = world.keys.of, world.raw
+    (benchmark,) = (await (await world.store()).load(0)).benchmarks
+    changes = {field: change.model_dump_json() for field, change in benchmark.changes.items()}
+    at = await raw.get(of("latched_at", key))
+    order = sorted(benchmark.changes, key=lambda field: change_order(benchmark.changes[field].id))
+    times = dict(zip(order, struct.unpack(f"<{len(at) // 8}d", at), strict=True))
+    await raw.delete(of("latches", key), of("terms", key), of("latched_at", key))
+    await raw.hset(of("verdicts", key), mapping=changes)
+    await raw.hset(of("times", key), mapping={field: repr(time) for field, time in times.items()})
+    digests = json.loads(await raw.hget(of("spec", key), "seal"))
+    del digests["latches"], digests["terms"]
+    digests["verdicts"] = sum(field_hash(*each) for each in changes.items()) % 2**64
+    await raw.hset(of("spec", key), "seal", json.dumps(digests))
+    meta = await raw.hgetall(world.keys.meta)
+    seal = json.loads(meta[b"seal"])
+    seal["fields"] = (seal["fields"] - field_hash("state_version", 9) + field_hash("state_version", 8)) % 2**64
+    await raw.hset(world.keys.meta, mapping={"state_version": 8, "seal": json.dumps(seal)})
+    return changes, times
+
+
+async def test_a_state_of_version_8_is_read_and_rewritten_by_the_next_commit(world, tmp_path):
+    """Nothing of a verdict changes: neither ids nor sentences nor times; and an export of it can be imported."""
+    store = await world.store()
+    records, partition = decided_events(150), Partition()
+    chunk = Chunk(0, 0, 1000, range(1000), records[:1000])
+    await store.commit(partition.fold(chunk), 7.5)
+    await store.mark_relayed(0, "kafka", (await store.read_outbox(0, count=10_000))[-1][0])
+    changes, times = await as_state_8(world)
+    async with Transfer.open(world.server.options, world.topic, RetryPolicy()) as transfer:
+        with (tmp_path / "state").open("wb") as file:
+            await transfer.write(file)
+        assert [each.latches for each in await transfer.summarize()] == [len(changes)]
+    moved = f"{world.topic}.moved"
+    async with Transfer.open(world.server.options, moved, RetryPolicy()) as transfer:
+        with (tmp_path / "state").open("rb") as file:
+            await transfer.read(file)
+    for topic in (world.topic, moved):
+        store = await RedisStore.open(world.server.options, topic)
+        of = Keys(topic, 0).of
+        before = await store.load(0)
+        assert {k: c.model_dump_json() for k, c in before.benchmarks[0].changes.items()} == changes
+        assert (await store.commit_times(0))["mmlu-pro"].changes == times
+        assert await world.raw.exists(of("verdicts", KEY)), "a load writes nothing"
+        later, whole = Partition.restore(before), Partition()
+        start = later.off  # 0 in the other log
+        rest = Chunk(0, start, start + len(records) - 1000, range(start, start + len(records) - 1000), records[1000:])
+        await store.commit(later.fold(rest), 9.5)
+        assert not await world.raw.exists(of("verdicts", KEY), of("times", KEY))
+        assert await world.raw.hget(Keys(topic, 0).meta, "state_version") == b"9"
+        stored = await store.load(0)
+        after = {k: c.model_dump_json() for k, c in stored.benchmarks[0].changes.items()}
+        assert after.items() > changes.items()
+        assert (await store.commit_times(0))["mmlu-pro"].changes == dict.fromkeys(after, 9.5) | times
+        if start:
+            whole.fold(Chunk(0, 0, len(records), range(len(records)), records))
+            assert reports_and_changes([Partition.restore(stored)]) == reports_and_changes([whole])
+        await store.close()
+
+
+async def test_a_state_of_version_8_with_a_changed_verdict_is_refused(world):
+    store = await world.store()
+    records = decided_events(60)
+    await store.commit(Partition().fold(Chunk(0, 0, len(records), range(len(records)), records)), 7.5)
+    changes, _ = await as_state_8(world)
+    field, text = next(iter(changes.items()))
+    await world.raw.hset(world.keys.of("verdicts", KEY), field, text.replace('"n":', '"n":1'))
+    with pytest.raises(StateRefused, match="the verdicts of benchmark 'mmlu-pro' does not match"):
+        await (await world.store()).load(0)
+
+
+async def test_a_worker_of_before_that_writes_late_does_not_mix_two_layouts(world):
+    """The layout changes in the commit that moves the offset, so a write at the old offset is refused whole."""
+    store, late = await world.store(), await world.store()
+    records, partition = decided_events(60), Partition()
+    await store.commit(partition.fold(Chunk(0, 0, 300, range(300), records[:300])), 7.5)
+    await as_state_8(world)
+    await late.load(0)
+    other = Partition.restore(await store.load(0))
+    await store.commit(other.fold(Chunk(0, 300, 301, range(300, 301), records[300:301])))
+    before = await world.dump()
+    with pytest.raises(StaleState):
+        await late.commit(partition.fold(Chunk(0, 300, 400, range(300, 400), records[300:400])))
+    assert await world.dump() == before
 
 
 async def test_commit_times_are_stored_per_benchmark_and_the_first_one_per_change(world):
     store = await world.store()
     assert await store.commit_times(0) == {}
     for off, at in ((0, 0.0), (10, 100.5), (20, 101.0)):
-        changes = [(f"{off}:anytime:decided", verdict(f"{off}-3")), ("5:anytime:decided", verdict(f"{off}-4"))]
+        changes = [(f"{off}:anytime:decided", verdict(f"{off}-3")), (f"{off + 5}:anytime:decided", verdict(f"{off}-4"))]
         await store.commit(one_row(off, changes=changes), at)
-    times = {"5:anytime:decided": 100.5, "10:anytime:decided": 100.5, "20:anytime:decided": 101.0}
+    times = {f"{off}:anytime:decided": 100.5 if off < 20 else 101.0 for off in (10, 15, 20, 25)}
     (benchmark,) = (await store.load(0)).benchmarks
     assert await store.commit_times(0) == {benchmark.name: CommitTimes(101.0, times)}
 
@@ -445,7 +568,7 @@ async def test_a_change_that_is_not_after_the_last_one_is_refused_whole(world):
     assert await store.outbox_length(0) == 2
 
 
-@pytest.mark.parametrize("kind", ["verdicts", "scores", "rows", "spec"])
+@pytest.mark.parametrize("kind", ["latches", "scores", "rows", "spec"])
 async def test_a_key_of_another_type_stops_the_write_before_it_begins(world, kind):
     store = await world.store()
     await store.commit(one_row(0))

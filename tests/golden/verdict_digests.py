@@ -29,7 +29,7 @@ from monitor.engine.state.delta import Delta
 from monitor.store.layout import Keys
 from monitor.store.script_call import commit_call
 from monitor.store.seal import FIELD, PartitionSeal
-from schemas.changes import VerdictChange
+from schemas.changes import VerdictChange, change_order
 from schemas.verdict_changes import VerdictChanges
 from tests.memory_store import MemoryStore
 
@@ -51,19 +51,20 @@ def _comparable_change(change: VerdictChange) -> VerdictChange:
 
 
 def _comparable(delta: Delta) -> Delta:
-    """Return a delta whose verdict changes have no sentence and few digits (their length is part of the stored bytes), as its peaks.
+    """Return a delta whose peaks have few digits.
 
-    It has no entries of the quarantine, which no verdict rests on until a benchmark is set aside.
+    It has no verdict changes, which are digested apart from how they are stored, and no entries of the quarantine, which no verdict rests
+    on until a benchmark is set aside.
     """
     benchmarks = [
         replace(
             benchmark,
-            changes=VerdictChanges({field: _comparable_change(change) for field, change in benchmark.changes.items()}),
+            changes=VerdictChanges(),
             peaks=benchmark.peaks and (benchmark.peaks[0], np.array([_plain(x) for x in benchmark.peaks[1].tolist()])),
         )
         for benchmark in delta.benchmarks
     ]
-    return replace(delta, benchmarks=benchmarks, suspects={}, quarantine=False)
+    return replace(delta, benchmarks=benchmarks, suspects={})
 
 
 def digest(records: list[bytes], chunk: int = 500) -> dict[str, object]:
@@ -79,8 +80,8 @@ def digest(records: list[bytes], chunk: int = 500) -> dict[str, object]:
         store.commit(delta)
         commands = commit_call(Keys("digest", 0), _comparable(delta), seal).commands
         for before, argument in pairwise(["", *commands]):
-            # The digests of the store are of every digit.
-            if before != FIELD:
+            # The digests of the store are of every digit; its version is that of the layout.
+            if before not in {FIELD, "state_version"}:
                 hashed.update(argument if isinstance(argument, bytes) else str(argument).encode())
     changes = 0
     for name, benchmark in sorted(partition.benchmarks.items()):
@@ -88,7 +89,7 @@ def digest(records: list[bytes], chunk: int = 500) -> dict[str, object]:
         state += [getattr(benchmark, x)[: benchmark.pairs].tolist() for x in ("n", "b", "c", "family_index")]
         state += [latch[: benchmark.pairs].tolist() for latch in benchmark.latched.values()]
         hashed.update(json.dumps(state).encode())
-        for field, change in benchmark.changes.items():
+        for field, change in sorted(benchmark.changes.items(), key=lambda each: change_order(each[1].id)):
             changes += 1
             hashed.update(json.dumps([field, _comparable_change(change).model_dump()]).encode())
     return {"changes": changes, "digest": hashed.hexdigest()[:32]}

@@ -16,7 +16,7 @@ from tests.kafka.records import read_all
 _OF_THE_WAY = {"meta": {b"writer", b"seq", b"log", b"seal"}, "spec": {b"off", b"at", b"seal"}}
 """Fields that name who wrote, when, from where and in which chunk, and the digests over them."""
 
-_OF_THE_PACE = {"pairs", "times", "outbox", "relays", "peaks"}
+_OF_THE_PACE = {"pairs", "latched_at", "outbox", "relays", "peaks"}
 """Keys that depend on when a worker saved, published or looked; loading checks what they say."""
 
 

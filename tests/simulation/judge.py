@@ -253,7 +253,9 @@ def read(keys, tag):
             for (item, repeat, _), code in zip(rows, column, strict=False):
                 if code:
                     scores[item, repeat, contestant] = codes[code]
-        latches = dict(_latch(json.loads(value), contestants) for value in (get("verdicts") or {}).values())
+        latches = dict(
+            _latch(record, contestants) for record in struct.iter_unpack("<qQiiiqddIb", get("latches") or b"")
+        )
         benchmarks[name] = {
             "counters": json.loads(spec[b"counters"]),
             "contestants": contestants,
@@ -274,3 +276,14 @@ def _latch(change, order):
     b, c = (evidence["c"], evidence["b"]) if flip else (evidence["b"], evidence["c"])
     side = 0 if change["after"] == "tie" else 1 if (change["after"] == "a") != flip else -1
     return (pair, change["procedure"], change["kind"]), (change["id"], side, evidence["n"], b, c)
+
+
+def _stored_latch(record, order):
+    """The same of a record of `:latches:`."""
+    offset, sequence, n, _, b, lead, _, _, _, side = record
+    number, settled, code = sequence >> 3 & (1 << 33) - 1, sequence >> 36 & 1, sequence & 7
+    first, second = next((i, j) for j in range(len(order)) for i in range(j) if j * (j - 1) // 2 + i == number)
+    claim = "settled" if settled else ("anytime", "anytime_family")[code & 1]
+    kind = "settled" if settled and not code >> 1 else ("decided", "reversed", "invalidated", "superseded")[code >> 1]
+    key = ((order[first], order[second]), claim, kind)
+    return key, (f"{offset}-{sequence}", 0 if abs(side) == 2 else side, n, b, b - lead)

@@ -280,7 +280,7 @@ def _unpack(layout, data, at):
 SCRIPTS = Scripts()
 
 _COVERED = frozenset(
-    b"meta benchmarks spec rows models values scores family arrival conflicts peaks again verdicts".split()
+    b"meta benchmarks spec rows models values scores family arrival conflicts peaks again latches terms".split()
 )
 """Kinds of keys that digests cover, but for a few fields."""
 

@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.changes import VerdictChange
 from schemas.decode import Fault
 from schemas.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
@@ -17,30 +16,11 @@ _LARGE = 500_000
 _MANY = 200
 """Benchmarks that one chunk changed."""
 
-STATE_VERSION = 8
+STATE_VERSION = 9
 """Version of the stored layout."""
 
-WITHOUT_BATTLES = 7
-"""Version of a state without battles; earlier programs can use it."""
-
-WITHOUT_BOARDS = 6
-"""Version of a state in which, besides, no board is archived, deleted, begun again or renamed."""
-
-WITHOUT_QUARANTINE = 5
-"""Version of a state in which, besides, no benchmark is set aside or has unreadable records; still earlier programs can use it."""
-
-
-def state_version(*, quarantine: bool, boards: bool, battles: bool = False) -> int:
-    """Return the earliest version of a state that has entries of the quarantine, or of boards.
-
-    >>> state_version(quarantine=False, boards=False), state_version(quarantine=True, boards=False)
-    (5, 6)
-    """
-    if battles:
-        return STATE_VERSION
-    if boards:
-        return WITHOUT_BATTLES
-    return WITHOUT_BOARDS if quarantine else WITHOUT_QUARANTINE
+EARLIER_STATES = (5, 6, 7, 8)
+"""Versions that this program reads, and rewrites by its next commit: they have verdict changes in place of latches."""
 
 
 class RowKey(NamedTuple):
@@ -311,16 +291,10 @@ class Delta:
     misrouted: list[Misrouted] = field(default_factory=list)
     suspects: dict[str, Suspect] = field(default_factory=dict)
     """Changed entries of the quarantine, by benchmark; a `clear` one ends."""
-    battles: bool = False
-    """Whether any benchmark holds battles: programs of before them must not use the state."""
-    quarantine: bool = False
-    """Whether the quarantine has any entries: programs of before it must not use the state."""
     deleted: list[DeletedBoard] = field(default_factory=list)
     """Boards that the chunk deletes, ahead of what it writes: a later one of the same name may be among `benchmarks`."""
     boards: dict[str, BoardEntry] = field(default_factory=dict)
     """Changed entries of the boards, by benchmark; a `clear` one ends."""
-    has_boards: bool = False
-    """Whether there are entries of boards: programs of before them must not use the state."""
 
     @property
     def change_count(self) -> int:
@@ -361,7 +335,7 @@ class StoredBenchmark:
     columns: list[NDArray[np.uint8] | NDArray[np.uint32]]
     """One array of codes per contestant; shorter than the number of rows where the rest is absent."""
     registered: NDArray[np.uint32]
-    changes: dict[str, VerdictChange]
+    changes: VerdictChanges
     counters: dict[str, int]
     pairs: PairSnapshot | None
     """None when there is no snapshot, or its offset is not the benchmark's."""

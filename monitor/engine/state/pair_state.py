@@ -1,9 +1,9 @@
 """The pairs of one benchmark: their models, sums, family places and latches."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import log
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,19 @@ from monitor.engine.state.pairs import Index, Places, pair_count, pair_index, pa
 from monitor.engine.state.step_down import StepDown, grown
 from schemas.changes import CLAIMS, PROCEDURES, Claim, Kind, Procedure, VerdictChange
 from schemas.events import Spec
-from schemas.verdict_changes import VerdictChanges
+from schemas.verdict_changes import Columns, VerdictChanges, change_field
 from stats.stepwise import WHOLE, place_weights, step_thresholds
 
 Thresholds = dict[Procedure, NDArray[np.float64]]
 """By procedure, ln of the e-value at which a pair is decided, shape (pairs,)."""
+
+
+class Decision(NamedTuple):
+    """A pair that is decided or settled, and the field of the change in the table of latches."""
+
+    pair: int
+    claim: Claim
+    field: str
 
 
 class PairState:
@@ -274,27 +282,36 @@ class PairState:
         return reach & ~self.closed[pair]
 
     def record(self, pair: int, change: VerdictChange) -> str:
-        """Add a verdict change to the table of latches; return its field there."""
+        """Add a verdict change that is kept whole; return its field."""
         field = self.change_field(pair, change.procedure, change.kind)
-        self.keep(field, change)
+        self.changes.add(field, change)
+        self._count([field])
         return field
 
-    def keep(self, field: str, change: VerdictChange) -> None:
-        """Put a verdict change into the table of latches."""
-        self.changes.add(field, change)
-        self.change_counts[change.procedure, change.kind] += 1
+    def keep(self, fields: list[str], latches: Columns) -> None:
+        """Add latches, by their fields."""
+        self.changes.extend(fields, latches)
+        self._count(fields)
+
+    def adopt(self, changes: VerdictChanges) -> None:
+        """Take over all verdict changes of a stored state."""
+        self.changes = changes.copy()
+        self._count(changes)
+
+    def _count(self, fields: Iterable[str]) -> None:
+        keys: Any = (tuple(field.split(":")[1:3]) for field in fields)
+        self.change_counts.update(keys)
 
     def change_field(self, pair: int, procedure: str, kind: str) -> str:
-        """Return the field of a change in the table of latches; each version of the declaration has fields of its own."""
-        version = self.spec.version
-        return f"{pair}:{procedure}:{kind}" if version == 1 else f"{pair}:{procedure}:{kind}:{version}"
+        """Return the field of a change under the present version of the declaration."""
+        return change_field(pair, procedure, kind, self.spec.version)
 
-    def verdicts(self) -> list[tuple[int, VerdictChange]]:
-        """Return what was decided or settled under the present declaration, with the pairs, by pair."""
-        fields = ((field, field.split(":")) for field in self.changes)
-        found = [
-            (int(pair), self.changes[field])
-            for field, (pair, claim, kind, *_) in fields
+    def decisions(self) -> list[Decision]:
+        """Return what was decided or settled under the present declaration, by pair."""
+        split = ((field, field.split(":")) for field in self.changes)
+        decided = [
+            Decision(int(pair), cast("Claim", claim), field)
+            for field, (pair, claim, kind, *_) in split
             if kind in {"decided", "settled"} and field == self.change_field(int(pair), claim, kind)
         ]
-        return sorted(found, key=lambda x: (x[0], x[1].procedure))
+        return sorted(decided)

@@ -12,7 +12,7 @@ from monitor.engine.state.counts import matrix_counts
 from monitor.engine.state.delta import StoredBenchmark
 from monitor.engine.state.pairs import all_pairs, pair_members
 from monitor.engine.state.settling import Stretch
-from schemas.changes import VerdictChange
+from schemas.changes import Claim, VerdictChange
 from schemas.events import Spec
 from stats.settled import TIE
 
@@ -26,8 +26,7 @@ def restore_benchmark(stored: StoredBenchmark) -> Benchmark:
     for index in range(len(benchmark.contestants)):
         benchmark.supersede(index)
     benchmark.register(stored.registered.astype(np.int64))
-    for field, change in stored.changes.items():
-        benchmark.keep(field, change)
+    benchmark.adopt(stored.changes)
     benchmark.arrival = Arrival(stored.arrival, stored.finding)
     benchmark.conflicts = Conflicts(stored.listed, stored.again)
     benchmark.ended = set(stored.ended)
@@ -89,13 +88,23 @@ def _restore_prefixes(benchmark: Benchmark, committed: Committed) -> None:
 
 
 def _restore_latches(benchmark: Benchmark) -> None:
-    for pair, change in benchmark.verdicts():
-        has_reversed = benchmark.change_field(pair, change.procedure, "reversed") in benchmark.changes
-        side = (1 + has_reversed) * _side(benchmark, pair, change)
-        benchmark.latch(change.procedure, np.array([pair]), np.array([side]))
+    latched: dict[Claim, tuple[list[int], list[int]]] = {claim: ([], []) for claim in benchmark.claims}
+    for pair, claim, field in benchmark.decisions():
+        located = benchmark.changes.locate(field)
+        if located is None:
+            side = _side(benchmark, pair, benchmark.changes[field])
+        else:
+            columns, place = located
+            side = int(columns.records["side"][place])
+        has_reversed = benchmark.change_field(pair, claim, "reversed") in benchmark.changes
+        latched[claim][0].append(pair)
+        latched[claim][1].append((1 + has_reversed) * side)
+    for claim, (pairs, sides) in latched.items():
+        benchmark.latch(claim, np.array(pairs, np.int64), np.array(sides, np.int8))
 
 
 def _side(benchmark: Benchmark, pair: int, change: VerdictChange) -> int:
+    """Return for which contestant of a pair a change is that an earlier version has stored whole."""
     if change.after == "tie":
         return TIE
     i, _ = pair_members(np.array([pair]))

@@ -74,8 +74,10 @@ class BenchmarkLine:
         Its name.
     born : list
         The entry of ``:benchmarks``: offset and place of its first chunk.
-    spec, verdicts, times : dict of str to str
-        The fields of these hashes.
+    spec : dict of str to str
+        The fields of this hash.
+    verdicts, times : dict of str to str
+        The same of `monitor.store.layout.EARLIER_HASHES`, in a state that an earlier version wrote.
     strings : dict of str to bytes
         The stored values of `monitor.store.layout.STRINGS`.
     scores : list of bytes
@@ -86,9 +88,9 @@ class BenchmarkLine:
     benchmark: str
     born: list[int]
     spec: dict[str, str]
-    verdicts: dict[str, str]
     strings: dict[str, bytes]
     scores: list[bytes]
+    verdicts: dict[str, str] = field(default_factory=dict)
     times: dict[str, str] = field(default_factory=dict)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from monitor.store.errors import StoreError
-from monitor.store.layout import OF_BATTLES, STRINGS, Keys, dump_json
+from monitor.store.layout import EARLIER_HASHES, OF_BATTLES, STRINGS, Keys, dump_json
 from monitor.store.load import changed_since
 from monitor.store.seal import field_hash
 from monitor.store.server.connection import Connection
@@ -66,9 +66,10 @@ async def _benchmark(connection: Connection, keys: Keys, number: int, key: str, 
     *born, name = json.loads(entry)
     (spec,) = await connection.fetch([("HGETALL", keys.of("spec", key))])
     head = {"partition": number, "benchmark": name, "born": born, "spec": _texts(spec)}
-    yield _open(head) + ',"verdicts":'
-    async for part in _hash(connection, keys, keys.of("verdicts", key)):
-        yield part
+    yield _open(head)
+    for kind in EARLIER_HASHES:
+        async for part in _hash(connection, keys, kind, key):
+            yield part
     lines = dict.fromkeys(STRINGS, 0)
     for place, kind in enumerate(STRINGS):
         if kind in OF_BATTLES and not (await connection.fetch([("EXISTS", keys.of(kind, key))]))[0]:
@@ -91,15 +92,15 @@ async def _benchmark(connection: Connection, keys: Keys, number: int, key: str, 
         names = [keys.score(key, k) for k in range(start, min(start + at_once, lines["models"]))]
         (columns,) = await connection.fetch([("MGET", *names)])
         yield ("," if start else "") + ",".join(f'"{_encode(column or b"")}"' for column in columns)
-    yield '],"times":'
-    async for part in _hash(connection, keys, keys.of("times", key)):
-        yield part
-    yield "}"
+    yield "]}"
 
 
-async def _hash(connection: Connection, keys: Keys, key: str) -> AsyncIterator[str]:
-    """Yield the fields of a hash as a JSON object; one that the server names twice is there twice, with the same value."""
-    cursor, separator, seen = 0, "{", array("Q")
+async def _hash(connection: Connection, keys: Keys, kind: str, benchmark: str) -> AsyncIterator[str]:
+    """Yield the fields of a hash, if there is one, as JSON; one that the server names twice is there twice, with the same value."""
+    key, cursor, seen = keys.of(kind, benchmark), 0, array("Q")
+    if not (await connection.fetch([("EXISTS", key)]))[0]:
+        return
+    separator = f',"{kind}":{{'
     while True:
         ((cursor, fields),) = await connection.fetch([("HSCAN", key, cursor, "COUNT", _FIELDS_AT_ONCE)])
         if fields:
@@ -111,7 +112,7 @@ async def _hash(connection: Connection, keys: Keys, key: str) -> AsyncIterator[s
     # A server that is replaced meanwhile, as in a failover, goes through the fields in another order, and may omit some.
     if np.unique(np.frombuffer(seen, "u8")).size != (await connection.fetch([("HLEN", key)]))[0]:
         raise _changed(keys)
-    yield "{}" if separator == "{" else "}"
+    yield "}" if separator == "," else separator + "}"
 
 
 def _open(fields: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from monitor.engine.ownership import owner
-from monitor.engine.state.delta import BoardEntry, Suspect, state_version
+from monitor.engine.state.delta import BoardEntry, Suspect
 from monitor.engine.state.keys import benchmark_key
 from monitor.store.errors import StateRefused
 from monitor.store.layout import IMPORTING, STRINGS, Keys, dump_json
@@ -27,7 +27,6 @@ class StateImport:
         self._writer = uuid.uuid4().hex
         self._meta: dict[int, dict[str, str]] = {}
         self._seals: dict[int, PartitionSeal] = {}
-        self._battles: set[int] = set()  # partitions with benchmarks that hold battles
         self._counters: dict[str, int] = {}
         self._written: list[str] = []
 
@@ -139,8 +138,6 @@ class StateImport:
         for kind, fields in (("spec", spec), ("verdicts", line.verdicts), ("times", line.times)):
             for part in slices(fields.items()):
                 await self._write([keys.of(kind, key)], [("HSET", keys.of(kind, key), *chain.from_iterable(part))])
-        if line.strings.get("votes"):
-            self._battles.add(number)
         for kind in STRINGS:
             if data := line.strings.get(kind):
                 await self._write([keys.of(kind, key)], [("SET", keys.of(kind, key), data)])
@@ -153,11 +150,6 @@ class StateImport:
         meta = dict(self._meta[number])
         if self._new_log:
             meta |= {name: str(version) for name, version in VERSIONS.items()}
-            has = {field.partition(":")[0] for field in meta}
-            version = state_version(
-                quarantine="quarantine" in has, boards="board" in has, battles=number in self._battles
-            )
-            meta["state_version"] = str(version)
             if number == min(self._meta):
                 meta["counters"] = dump_json(self._counters)
             if number in self._offsets:

@@ -3,7 +3,8 @@
 import json
 from dataclasses import dataclass
 
-from monitor.store.layout import STRINGS, Keys
+from monitor.store.latches import LATCH_BYTES
+from monitor.store.layout import EARLIER_HASHES, STRINGS, Keys
 from monitor.store.server.connection import Connection, slices
 
 
@@ -53,10 +54,11 @@ async def summarize(connection: Connection, topic: str, number: int) -> Partitio
     )
     total["rejected"] = json.loads(meta.get(b"counters", b"{}")).get("rejected", 0)
     for key in map(bytes.decode, names):
-        rows, models, latches, counters = await connection.fetch(
+        rows, models, latches, earlier, counters = await connection.fetch(
             [
                 ("GET", keys.of("rows", key)),
                 ("GET", keys.of("models", key)),
+                ("STRLEN", keys.of("latches", key)),
                 ("HLEN", keys.of("verdicts", key)),
                 ("HGET", keys.of("spec", key), "counters"),
             ]
@@ -64,7 +66,7 @@ async def summarize(connection: Connection, topic: str, number: int) -> Partitio
         contestants = (models or b"").count(b"\n")
         total["rows"] += (rows or b"").count(b"\n")
         total["models"] += contestants
-        total["latches"] += latches
+        total["latches"] += latches // LATCH_BYTES + earlier
         for name, value in json.loads(counters or b"{}").items():
             if name in total:
                 total[name] += value
@@ -83,5 +85,5 @@ async def _memory(connection: Connection, keys: list[str]) -> int:
 
 
 def _keys_of(keys: Keys, key: str, contestants: int) -> list[str]:
-    kinds = ("spec", "verdicts", "times", "pairs", *STRINGS)
+    kinds = ("spec", "pairs", *EARLIER_HASHES, *STRINGS)
     return [*(keys.of(kind, key) for kind in kinds), *(keys.score(key, k) for k in range(contestants))]

@@ -1,0 +1,313 @@
+"""Latches as records of a fixed size, from which verdict changes are made when they are stored, published or read.
+
+A record holds what distinguishes one latch from another; the `Terms` hold what many latches share. Ids and sentences are functions of both.
+"""
+
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic_core import to_json
+
+from monitor.engine.state.codes import SCORE_UNIT
+from monitor.engine.state.delta import Contestant
+from monitor.engine.state.pairs import Index, pair_members
+from schemas import sentences
+from schemas.changes import CLAIMS, KINDS, Claim, Kind, Outcome, VerdictChange
+from schemas.verdict_changes import Order, change_field
+from stats.resolution import required_n, resolution_ratio
+from stats.settled import TIE
+
+CERTAIN: Final = "certain"
+"""What settles pairs where only the missing items count."""
+
+SETTLED_BETS: Final = "without replacement"
+"""What settles pairs along a committed order: bets on items that are drawn without replacement."""
+
+RECORD: Final = np.dtype(
+    [
+        ("offset", "<i8"),  # the id: offset, and the sequence, which holds the pair, the claim and the kind
+        ("sequence", "<u8"),
+        ("n", "<i4"),  # shared items
+        ("missing", "<i4"),
+        ("b", "<i4"),  # items that only the earlier contestant of the pair has right; 0 for graded scores
+        ("lead", "<i8"),  # b - c, or the sum of D in units of graded scores
+        ("evidence", "<f8"),
+        ("threshold", "<f8"),
+        ("terms", "<u4"),  # which of the terms
+        ("side", "i1"),  # 1 or -1 for the earlier or the later contestant, `stats.settled.TIE` for a tie
+    ]
+)
+"""A latch: what its verdict change does not share with others."""
+
+Records = NDArray[np.void]
+"""A structured array of `RECORD`, shape (latches,)."""
+
+Ending = tuple[str | int, ...]
+"""How decisions end: `invalidated` with the reason; `superseded` with the model and its newer epoch; `redeclared` with the new version."""
+
+_PAIR_BITS: Final = 35
+_CODE_BITS: Final = 3
+_OF_PAIR: Final = np.uint64((1 << _PAIR_BITS - 2) - 1)
+
+
+class Terms(NamedTuple):
+    """What the latches of one event on have in common: their declaration, and what else their sentences depend on.
+
+    Attributes
+    ----------
+    version : int
+        Of the declaration.
+    policy, alpha, power, items
+        As declared; `items` is 0 without a number.
+    mixture : str
+        What the evidence of decisions is made of.
+    graded, battles : bool
+        Whether pairs bet on differences of any size, and whether they meet in battles.
+    listed, weighted, repeated, redeclared, begun_again, ignored, joined
+        See `schemas.sentences.assumption`.
+    lead_scale : float
+        See `PairState.lead_scale`.
+    ending : tuple, optional
+        How the decisions end; None for latches that close.
+    """
+
+    version: int
+    policy: str
+    mixture: str
+    alpha: float
+    power: float
+    items: int
+    graded: bool
+    battles: bool
+    listed: bool
+    weighted: bool
+    repeated: bool
+    joined: str | None
+    redeclared: bool
+    begun_again: bool
+    ignored: bool
+    lead_scale: float
+    statistics_version: int
+    ending: Ending | None = None
+
+    @property
+    def rule(self) -> str:
+        """The key of the assumption in `schemas.sentences.ASSUMPTIONS`."""
+        return sentences.BATTLES if self.battles else self.policy
+
+    def evidence_of(self, claim: Claim) -> str:
+        """Return what the evidence is made of."""
+        if claim == "settled":
+            return SETTLED_BETS if self.policy == "committed" else CERTAIN
+        return self.mixture
+
+
+class LatchRecords:
+    """Latches of one benchmark, as the columns of `VerdictChanges`.
+
+    Parameters
+    ----------
+    name : str
+        The benchmark.
+    contestants : sequence of Contestant
+        All of them, in order.
+    terms : sequence of Terms
+        By the field `terms` of the records.
+    records : structured array of `RECORD`
+    """
+
+    def __init__(self, name: str, contestants: Sequence[Contestant], terms: Sequence[Terms], records: Records) -> None:
+        self._name, self._contestants = name, contestants
+        self.terms, self.records = terms, records
+
+    def change(self, place: int) -> VerdictChange:
+        """Make one of the verdict changes."""
+        (values,) = self._values(slice(place, place + 1))
+        return VerdictChange.model_validate(values)
+
+    def order(self, place: int) -> Order:
+        """Return the id of one of them."""
+        record = self.records[place]
+        return int(record["offset"]), int(record["sequence"])
+
+    def entries(self) -> Iterator[tuple[Order, bytes]]:
+        """Yield the id and the JSON of each."""
+        orders = zip(self.records["offset"].tolist(), self.records["sequence"].tolist(), strict=True)
+        return zip(orders, map(to_json, self._values(slice(None))), strict=True)
+
+    def fields(self) -> list[str]:
+        """Return the field of each in the table of latches."""
+        pair, claim, kind = (x.tolist() for x in latch_of(self.records["sequence"]))
+        latches = zip(pair, claim, kind, self.records["terms"].tolist(), strict=True)
+        return [
+            change_field(of_pair, CLAIMS[of_claim], KINDS[of_kind], self.terms[terms].version)
+            for of_pair, of_claim, of_kind, terms in latches
+        ]
+
+    def ended(self, some: Index, offset: int, sequence: NDArray[np.uint64], ending: Ending) -> "LatchRecords":
+        """Return how decisions end: their places, and the ids of the changes that end them."""
+        records = self.records[some]
+        records["offset"], records["sequence"] = offset, sequence
+        return LatchRecords(
+            self._name, self._contestants, [terms._replace(ending=ending) for terms in self.terms], records
+        )
+
+    def _values(self, some: slice) -> Iterator[dict[str, Any]]:
+        """Yield the fields of some of the changes."""
+        records = self.records[some]
+        pair, claim, kind = latch_of(records["sequence"])
+        rows = zip(
+            records.tolist(),
+            claim.tolist(),
+            kind.tolist(),
+            *(x.tolist() for x in pair_members(pair.astype(np.int64))),
+            self._resolution_ratios(records),
+            strict=True,
+        )
+        for record, of_claim, of_kind, i, j, ratio in rows:
+            yield self._describe(_Latch(*record), CLAIMS[of_claim], KINDS[of_kind], (i, j), ratio)
+
+    def _resolution_ratios(self, records: Records) -> list[float | None]:
+        """Return q = n / N* of each pair at its event; None where it does not exist, and for graded scores."""
+        ratios: list[float | None] = [None] * records.size
+        for number in np.unique(records["terms"]).tolist():
+            terms = self.terms[number]
+            some = np.flatnonzero(records["terms"] == number)
+            if terms.graded:
+                continue
+            n, b, lead = (records[name][some].astype(np.int64) for name in ("n", "b", "lead"))
+            of_terms = resolution_ratio(n, required_n(n, b, b - lead, terms.alpha, terms.power))
+            for place, q in zip(some.tolist(), of_terms.tolist(), strict=True):
+                ratios[place] = q if q > 0 and isfinite(q) else None
+        return ratios
+
+    def _describe(
+        self, latch: "_Latch", claim: Claim, kind: Kind, members: tuple[int, int], ratio: float | None
+    ) -> dict[str, Any]:
+        """Return the fields of a verdict change, its pair in name order."""
+        terms = self.terms[latch.terms]
+        first, second = self._contestants[members[0]], self._contestants[members[1]]
+        swap = first > second
+        a, b = (second, first) if swap else (first, second)
+        b_count, c_count = latch.b, latch.b - latch.lead
+        wins, losses = (c_count, b_count) if swap else (b_count, c_count)
+        after: Outcome = "tie" if latch.side == TIE else "a" if (latch.side > 0) != swap else "b"
+        evidence = sentences.Numbers(
+            n=latch.n,
+            b=None if terms.graded else wins,
+            c=None if terms.graded else losses,
+            gap=(-1 if swap else 1) * terms.lead_scale * latch.lead / (latch.n * (SCORE_UNIT if terms.graded else 1)),
+            missing=latch.missing,
+            log_e=latch.evidence if isfinite(latch.evidence) else None,
+            log_threshold=latch.threshold if isfinite(latch.evidence) else None,
+            resolution_ratio=ratio,
+        )
+        before: Outcome | None = after if terms.ending else None
+        if kind == "reversed":
+            before = "b" if after == "a" else "a"
+        return {
+            "id": f"{latch.offset}-{latch.sequence}",
+            "benchmark": self._name,
+            "model_a": a.model,
+            "model_b": b.model,
+            "epoch_a": a.epoch,
+            "epoch_b": b.epoch,
+            "kind": kind,
+            "procedure": claim,
+            "before": before,
+            "after": None if terms.ending else after,
+            "order_policy": terms.policy,
+            "mixture": terms.evidence_of(claim),
+            "statistics_version": terms.statistics_version,
+            "evidence": evidence._asdict(),
+            "sentence": ended_sentence((a.model, b.model, self._name, claim), terms.ending)
+            if terms.ending
+            else self._sentence(terms, claim, kind, (a, b), evidence, after),
+        }
+
+    def _sentence(
+        self,
+        terms: Terms,
+        claim: Claim,
+        kind: Kind,
+        pair: tuple[Contestant, Contestant],
+        evidence: sentences.Numbers,
+        after: Outcome,
+    ) -> str:
+        better, worse = reversed(pair) if after == "b" else pair
+        names = better.model, worse.model, self._name
+        if kind == "reversed":
+            return sentences.reversed_after(*names, claim, evidence, terms.rule)
+        listed, weighted, joined = terms.listed, terms.weighted, terms.joined
+        if claim == "settled":
+            tie = after == "tie"
+            return sentences.settled(
+                *names, terms.items, evidence, listed=listed, joined=joined, tie=tie, weighted=weighted
+            )
+        assumed = sentences.assumption(
+            terms.rule,
+            listed=listed,
+            joined=None if claim == "anytime" else joined,
+            redeclared=terms.redeclared,
+            begun_again=terms.begun_again,
+            repeated=terms.repeated,
+            rescored=max(better.epoch, worse.epoch) > 0,
+            ignored=terms.ignored and evidence.n < terms.items,
+        )
+        return sentences.decided(*names, claim, terms.rule, evidence, assumed, weighted=weighted)
+
+
+class _Latch(NamedTuple):
+    """A record, by the fields of `RECORD`."""
+
+    offset: int
+    sequence: int
+    n: int
+    missing: int
+    b: int
+    lead: int
+    evidence: float
+    threshold: float
+    terms: int
+    side: int
+
+
+def ended_sentence(names: tuple[str, str, str, str], ending: Ending) -> str:
+    """Return the sentence of a decision that ends: of the names of its models, of its benchmark, and of its claim."""
+    kind, *of = ending
+    make: Any = {
+        "invalidated": sentences.invalidated,
+        "superseded": sentences.superseded,
+        "redeclared": sentences.redeclared,
+    }
+    return str(make[kind](*names, *of))
+
+
+def id_sequence(index: Any, pair: Any, claim: Any, kind: Any, *, later: bool) -> Any:  # noqa: ANN401 - an integer, or an array of uint64
+    """Return the second part of the id of a change, after the offset: index of the event in its record, then pair and kind.
+
+    `claim` and `kind` are places in `CLAIMS` and `KINDS`. The two highest bits of the pair are free: there are fewer than 2^33 pairs.
+    """
+    settled, code = claim >> 1, (2 * kind + (claim & 1)) & 7
+    pair = pair | later << (_PAIR_BITS - 1) | settled << (_PAIR_BITS - 2)
+    return index << (_PAIR_BITS + _CODE_BITS) | pair << _CODE_BITS | code
+
+
+def latch_of(sequence: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int8], NDArray[np.int8]]:
+    """Return the pair of each id, and the places of its claim in `CLAIMS` and of its kind in `KINDS`; see `id_sequence`.
+
+    Examples
+    --------
+    >>> ids = [id_sequence(9, 7, claim, kind, later=True) for claim, kind in ((0, 0), (1, 2), (2, 4), (2, 3))]
+    >>> [x.tolist() for x in latch_of(np.array(ids, np.uint64))]
+    [[7, 7, 7, 7], [0, 1, 2, 2], [0, 2, 4, 3]]
+    """
+    places = sequence >> np.uint64(_CODE_BITS)
+    settled = (places >> np.uint64(_PAIR_BITS - 2) & np.uint64(1)).astype(np.int8)
+    code = (sequence & np.uint64(7)).astype(np.int8)
+    # The code of kind settled has a bit too many, and so is that of kind decided, which claim settled does not have.
+    kind = np.where((settled == 1) & (code >> 1 == 0), np.int8(KINDS.index("settled")), code >> 1)
+    return places & _OF_PAIR, np.where(settled == 1, np.int8(2), code & 1), kind

@@ -1,0 +1,141 @@
+"""Encode latches for the store, and decode them: records of a fixed size, and one line for each of their terms.
+
+Earlier versions stored verdict changes whole, in hashes. These are read, and written as lines of terms by the next commit.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from monitor.engine.latch.records import RECORD, LatchRecords, Records, Terms
+from monitor.engine.state.delta import Contestant
+from monitor.store.commit_times import CommitTimes
+from monitor.store.layout import dump_json
+from schemas.changes import VerdictChange, change_order
+from schemas.verdict_changes import VerdictChanges
+
+LATCH_BYTES: Final = RECORD.itemsize
+TIME_BYTES: Final = 8
+
+
+class TermNumbers:
+    """The numbers of stored terms: their places among the lines.
+
+    Attributes
+    ----------
+    count : int
+        How many lines are stored, or about to be.
+    """
+
+    def __init__(self, lines: bytes = b"") -> None:
+        self._numbers: dict[bytes, int] = {}
+        self.count = 0
+        for line in lines.splitlines(keepends=True):
+            self._number(line)
+
+    def _number(self, line: bytes) -> int:
+        number, self.count = self.count, self.count + 1
+        # A change that is kept whole has a line of its own, which is never needed again.
+        if line.startswith(b"["):
+            self._numbers[line] = number
+        return number
+
+    def take(self, line: bytes, new: list[bytes]) -> int:
+        """Return the number of a line; one that is not stored yet is added to `new`."""
+        number = self._numbers.get(line)
+        if number is None:
+            number = self._number(line)
+            new.append(line)
+        return number
+
+
+@dataclass(frozen=True)
+class PackedLatches:
+    """Latches in the order of their ids, and the lines of those of their terms that are not stored yet."""
+
+    records: bytes = b""
+    terms: bytes = b""
+
+
+@dataclass
+class EarlierLatches:
+    """Verdict changes and commit times as an earlier version has stored them."""
+
+    changes: dict[bytes, bytes] = field(default_factory=dict)
+    times: dict[bytes, bytes] = field(default_factory=dict)
+
+    def decode(self) -> VerdictChanges:
+        """Return the changes."""
+        made = {name.decode(): VerdictChange.model_validate_json(text) for name, text in self.changes.items()}
+        return VerdictChanges(made)
+
+    def packed_times(self) -> bytes:
+        """Return the commit times in the order of the ids."""
+        made = sorted(self.decode().items(), key=lambda item: change_order(item[1].id))
+        return np.array([float(self.times.get(name.encode(), 0)) for name, _ in made], "<f8").tobytes()
+
+
+def pack(changes: VerdictChanges, numbers: TermNumbers) -> PackedLatches:
+    """Encode new changes of a benchmark in the order of their ids; new terms are numbered in the same order."""
+    lines: list[bytes] = []
+    parts = []
+    for columns in changes.columns:
+        records = columns.records.copy()
+        records["terms"] += len(lines)
+        lines += map(_line, columns.terms)
+        parts.append(records)
+    for name, change in changes.whole().items():
+        records = np.zeros(1, RECORD)
+        records["offset"], records["sequence"] = change_order(change.id)
+        records["terms"] = len(lines)
+        lines.append(_line({"field": name, "change": change.model_dump(mode="json")}))
+        parts.append(records)
+    if not parts:
+        return PackedLatches()
+    packed = np.concatenate(parts)
+    packed = packed[np.lexsort((packed["sequence"], packed["offset"]))]
+    used, first, place = np.unique(packed["terms"], return_index=True, return_inverse=True)
+    new: list[bytes] = []
+    taken = np.zeros(used.size, "<u4")
+    for k in np.argsort(first).tolist():
+        taken[k] = numbers.take(lines[used[k]], new)
+    packed["terms"] = taken[place]
+    return PackedLatches(packed.tobytes(), b"".join(new))
+
+
+def unpack(name: str, contestants: Sequence[Contestant], records: bytes, terms: bytes) -> VerdictChanges:
+    """Decode the latches of a benchmark."""
+    latches, shared, whole = _decode(records, terms)
+    changes = VerdictChanges({each["field"]: VerdictChange.model_validate(each["change"]) for each in whole.values()})
+    own = LatchRecords(name, contestants, shared, latches[~np.isin(latches["terms"], list(whole))])
+    changes.extend(own.fields(), own)
+    return changes
+
+
+def unpack_times(last: float, records: bytes, terms: bytes, times: bytes) -> CommitTimes:
+    """Decode the commit times of a benchmark; a time that was not stored is missing."""
+    latches, shared, whole = _decode(records, terms)
+    at = np.zeros(latches.size)
+    stored = np.frombuffer(times[: len(times) // TIME_BYTES * TIME_BYTES], "<f8")[: at.size]
+    at[: stored.size] = stored
+    rows = zip(latches["terms"].tolist(), LatchRecords("", (), shared, latches).fields(), at.tolist(), strict=True)
+    return CommitTimes(last, {whole[k]["field"] if k in whole else field: when for k, field, when in rows if when})
+
+
+def _decode(records: bytes, terms: bytes) -> tuple[Records, list[Terms], dict[int, dict[str, Any]]]:
+    """Return the records, their terms, and the changes that are kept whole, by the number of their line."""
+    lines = json.loads(b"[" + terms[:-1].replace(b"\n", b",") + b"]")
+    shared = [Terms(*line) if isinstance(line, list) else _OF_NONE for line in lines]
+    whole = {number: line for number, line in enumerate(lines) if isinstance(line, dict)}
+    return np.frombuffer(records, RECORD), shared, whole
+
+
+_OF_NONE: Final = Terms(1, "", "", 0.0, 0.0, 0, False, False, False, False, False, None, False, False, False, 0.0, 0)
+"""In place of the terms of a change that is kept whole."""
+
+
+def _line(terms: object) -> bytes:
+    return dump_json(terms).encode("ascii") + b"\n"

@@ -27,7 +27,7 @@ async def release(kafka: KafkaSettings, topic: str, suspect: Suspect, *, replay:
         sent, part = 0, list[Message]()
         if replay and suspect.since is not None:
             records = records_between(kafka, topic, partition, suspect.since, suspect.last)
-            async for payload in _readable(records, suspect.benchmark):
+            async for payload in readable(records, suspect.benchmark):
                 part.append(Message(partition, key, payload))
                 if len(part) == _AT_ONCE:
                     await producer.deliver(topic, part)
@@ -36,8 +36,8 @@ async def release(kafka: KafkaSettings, topic: str, suspect: Suspect, *, replay:
         return sent + len(part)
 
 
-async def _readable(records: AsyncIterator[tuple[int, bytes]], benchmark: str) -> AsyncIterator[bytes]:
-    """Yield what of some records is of a benchmark and can be read, in their order."""
+async def readable(records: AsyncIterator[tuple[int, bytes]], benchmark: str) -> AsyncIterator[bytes]:
+    """Yield what of some records is of a benchmark and can be read, in their order: events, declarations and ends of runs."""
     decoder = Decoder(lambda name: name == benchmark, {}, {})
     async for offset, record in records:
         for step in decoder.steps(Chunk(0, offset, offset + 1, [offset], [record])):

@@ -7,6 +7,7 @@ import typer
 
 from monitor.cli.board import board
 from monitor.cli.config import config
+from monitor.cli.dead_letters import dead_letters
 from monitor.cli.demo import demo
 from monitor.cli.doctor import doctor
 from monitor.cli.export import export
@@ -40,6 +41,7 @@ PANELS: Final[dict[str, dict[str, Any]]] = {
         "board": board,
         "notify": notify,
         "quarantine": quarantine,
+        "dead-letters": dead_letters,
         "state": state,
         "token": token,
     },

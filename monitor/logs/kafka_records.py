@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Final, overload
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
 from monitor.engine.chunk import ORIGIN_HEADER, Chunk, Origin
 from monitor.engine.origins import OriginKey
@@ -123,16 +123,24 @@ async def records_between(
     settings: KafkaSettings, topic: str, partition: int, first: int, last: int
 ) -> AsyncIterator[tuple[int, bytes]]:
     """Yield the records of a partition with their offsets from `first` to `last`, as far as the partition still holds them."""
+    async for record in records_with_headers(settings, topic, partition, first, last):
+        yield record.offset, record.value or b""
+
+
+async def records_with_headers(
+    settings: KafkaSettings, topic: str, partition: int, first: int = 0, last: int | None = None
+) -> AsyncIterator[ConsumerRecord]:
+    """Yield the records of a partition from the offset `first` to `last`, or to its present end."""
     tp = TopicPartition(topic, partition)
     async with reader(settings, reset="earliest") as consumer:
         consumer.assign([tp])
         begin, end = (await partition_bounds(consumer, topic, [partition]))[partition]
-        stop = min(end, last + 1)
+        stop = end if last is None else min(end, last + 1)
         consumer.seek(tp, max(first, begin))
         while await consumer.position(tp) < stop:
             for record in (await consumer.getmany(tp, timeout_ms=1_000, max_records=1_000)).get(tp, ()):
                 if record.offset < stop:
-                    yield record.offset, record.value or b""
+                    yield record
 
 
 @contextlib.asynccontextmanager

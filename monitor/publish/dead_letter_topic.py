@@ -1,6 +1,6 @@
 """Publish rejected records to a dead-letter topic, where a person can inspect, fix and resend them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from monitor.engine.state.delta import DeadLetter
@@ -54,6 +54,33 @@ class DeadLetterTopic:
             headers["producer"] = letter.producer
         key = _bytes(letter.benchmark) if letter.benchmark is not None else None
         return Message(partition % count, key, _bytes(letter.raw), [(k, _bytes(v)) for k, v in headers.items()])
+
+
+def read_letter(key: bytes | None, value: bytes, headers: Iterable[tuple[str, bytes | None]]) -> tuple[int, DeadLetter]:
+    """Return a dead letter and the partition of its record, from a record of the topic; what a foreign record lacks is empty or 0.
+
+    Examples
+    --------
+    >>> read_letter(b"b", b"{", [("reason", b"is not JSON"), ("offset", b"7")])[1].reason
+    'is not JSON'
+    """
+    text = {name: (data or b"").decode("utf-8", "replace") for name, data in headers}
+    place = {
+        name: int(text[name]) for name in ("partition", "offset", "index", "line") if text.get(name, "").isdecimal()
+    }
+    letter = DeadLetter(
+        place.get("offset", 0),
+        place.get("index", 0),
+        text.get("source", "log"),
+        place.get("line"),
+        text.get("field", ""),
+        text.get("found", ""),
+        text.get("reason", ""),
+        None if key is None else key.decode("utf-8", "replace"),
+        value.decode("utf-8", "replace"),
+        text.get("producer"),
+    )
+    return place.get("partition", 0), letter
 
 
 def _bytes(text: str) -> bytes:

@@ -227,6 +227,9 @@ class EarlierBoard(_Answer):
     omitted: int = Field(
         description="changes of scores, or under a declaration, that were replaced since: they are not in this board"
     )
+    kept: bool = Field(
+        description="false for a suite: it has no verdict changes of its own, those of its members are on their boards"
+    )
 
 
 class ItemRow(_Answer):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 from weakref import ref
 
 from fastapi import Request, Response
@@ -24,6 +24,9 @@ MOST_SECONDS: Final = 60.0
 
 _KEPT_BYTES: Final = 64_000_000
 
+_ENTRY_BYTES: Final = 2_000
+"""What an answer takes besides its content and its address."""
+
 
 class _Kept(NamedTuple):
     """An answer, and the state that it was computed from."""
@@ -32,7 +35,7 @@ class _Kept(NamedTuple):
     version: tuple[object, ...]
     offsets: Mapping[int, int]
     """Offset up to which each partition was folded."""
-    text: str
+    body: bytes
     at: float
     """When it was computed."""
     seconds: float
@@ -61,17 +64,18 @@ class KeptAnswers:
 
     def __init__(self, reports: ReportCache) -> None:
         self._reports = reports
-        self._kept: OrderedDict[object, _Kept] = OrderedDict()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._bytes = 0
-        self._computing: dict[object, asyncio.Task[_Kept]] = {}
+        self._computing: dict[str, asyncio.Task[_Kept]] = {}
 
     async def json(self, request: Request, name: str, render: Callable[[], str]) -> Response:
         """Answer a request with JSON about a benchmark, or raise the 404; `render` makes it from the state."""
         origin = self._reports.origin(name)
         if origin is None:
             raise unknown_benchmark(name)
-        query = sorted(each for each in parse_qsl(request.url.query, keep_blank_values=True) if each[0] != AT_LEAST)
-        key = (request.url.path, *query)
+        # In the order of the request: of a parameter that comes twice, the last one counts.
+        query = [each for each in parse_qsl(request.url.query, keep_blank_values=True) if each[0] != AT_LEAST]
+        key = f"{request.url.path}?{urlencode(query)}"
         kept = self._kept.get(key)
         if kept is not None and kept.is_of(origin.sources) and kept.version == origin.version:
             self._kept.move_to_end(key)
@@ -87,20 +91,20 @@ class KeptAnswers:
             if not kept.is_accepted():  # it was begun before the request
                 kept = await asyncio.shield(self._computing.get(key) or self._compute(key, name, render))
         self._reports.note_offsets(kept.offsets)
-        return Response(kept.text, media_type="application/json")  # FastAPI would encode it on the event loop
+        return Response(kept.body, media_type="application/json")  # FastAPI would encode it on the event loop
 
-    def _compute(self, key: object, name: str, render: Callable[[], str]) -> asyncio.Task[_Kept]:
+    def _compute(self, key: str, name: str, render: Callable[[], str]) -> asyncio.Task[_Kept]:
         task = self._computing[key] = asyncio.create_task(self._computed(key, name, render), context=without_position())
         task.add_done_callback(_retrieve)
         return task
 
-    async def _computed(self, key: object, name: str, render: Callable[[], str]) -> _Kept:
+    async def _computed(self, key: str, name: str, render: Callable[[], str]) -> _Kept:
         def work() -> _Kept:
             origin, start = self._reports.origin(name), monotonic()
             if origin is None:
                 raise unknown_benchmark(name)
-            text, end = render(), monotonic()
-            return _Kept(tuple(map(ref, origin.sources)), origin.version, origin.offsets, text, end, end - start)
+            body, end = render().encode(), monotonic()
+            return _Kept(tuple(map(ref, origin.sources)), origin.version, origin.offsets, body, end, end - start)
 
         try:
             kept = await self._reports.read(work, [name])
@@ -111,14 +115,19 @@ class KeptAnswers:
             del self._computing[key]
         self._drop(key)
         self._kept[key] = kept
-        self._bytes += len(kept.text)
+        self._bytes += _size(key, kept)
         while self._bytes > _KEPT_BYTES and self._kept:
             self._drop(next(iter(self._kept)))
         return kept
 
-    def _drop(self, key: object) -> None:
+    def _drop(self, key: str) -> None:
         dropped = self._kept.pop(key, None)
-        self._bytes -= 0 if dropped is None else len(dropped.text)
+        self._bytes -= 0 if dropped is None else _size(key, dropped)
+
+
+def _size(key: str, kept: _Kept) -> int:
+    """Return how much memory an answer takes, about."""
+    return _ENTRY_BYTES + len(kept.body) + 4 * len(key)
 
 
 def _serves(kept: _Kept) -> bool:

@@ -55,6 +55,7 @@ def earlier_board(live: LivePairs, at: int | None, low_coverage: float, commits:
         changes=[live.benchmark.changes[field] for field in fields[:_MOST_CHANGES]],
         changes_total=len(fields),
         omitted=times.omitted,
+        kept=live.benchmark.suite is None,
     )
 
 

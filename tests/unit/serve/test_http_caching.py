@@ -175,8 +175,27 @@ def test_faults_are_not_kept_and_other_queries_are_other_answers(served):
     served.post([{**MORE[0], "model": "z"}])
     assert served.get("pairs?benchmark=b&model=z").status == 200
     assert served.get("pairs?benchmark=b&limit=1").text != served.get("pairs?benchmark=b").text
+    for order in ("limit=1&limit=2", "limit=2&limit=1"):  # the last one counts
+        assert len(served.get(f"pairs?benchmark=b&{order}").json["pairs"]) == int(order[-1])
     served.hold(folded([{**each, "benchmark": "c"} for each in EVENTS]))
     assert served.get("pairs?benchmark=b").status == 404
+
+
+def test_what_is_kept_is_bounded_whoever_asks_for_it(served, monkeypatch):
+    monkeypatch.setattr(kept_answers, "_KEPT_BYTES", 10_000)
+    sizes = []
+    original = kept_answers.KeptAnswers._computed
+
+    async def computed(answers, *arguments):
+        kept = await original(answers, *arguments)
+        sizes.append((answers._bytes, len(answers._kept)))
+        return kept
+
+    monkeypatch.setattr(kept_answers.KeptAnswers, "_computed", computed)
+    for k in range(1, 12):
+        assert served.get(f"pairs?benchmark=b&limit={k}&x={'y' * 500}").status == 200
+    assert max(size for size, _ in sizes) <= 10_000
+    assert sizes[-1][1] >= 1
 
 
 def test_a_kept_answer_is_not_given_to_those_who_may_not_read_it():

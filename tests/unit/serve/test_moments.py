@@ -13,6 +13,7 @@ from monitor.report.standings import closed_by_rank, decisions_by_rank
 from stats.ranks import rank_intervals
 from tests.commands import events
 from tests.fold_log import STRIDE, FoldLog
+from tests.unit.serve.test_read_routes import SITUATIONS
 
 SKILLS = {"a": 0.95, "b": 0.7, "c": 0.65, "d": 0.2}
 ITEMS = 60
@@ -128,3 +129,15 @@ def test_a_board_without_a_verdict_has_no_moments(server):
     served = server.hold(FoldLog(*records("none")[1:]).partition)
     empty = served.get("moments?benchmark=bench").json
     assert (empty["moments"], empty["decided"], empty["at"]) == ([], 0, 0)
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_every_kind_of_board_has_its_moments(server, situation):
+    served = server.hold(SITUATIONS[situation])
+    (name,) = [each["benchmark"] for each in served.get("summaries").json]
+    now = served.get(f"moments?{urlencode({'benchmark': name})}").json
+    matrix = served.get(f"matrix?{urlencode({'benchmark': name})}").json
+    steps = [matrix["decided"][k][k + 1] for k in range(len(now["models"]) - 1)]
+    assert (now["models"], now["steps_decided"]) == (matrix["models"], steps)
+    model = urlencode({"benchmark": name, "model": now["models"][0]})
+    assert served.get(f"surprises?{model}").status == 200

@@ -198,6 +198,7 @@ def test_the_routes_of_a_board_show_a_suite():
     boards.send("easy")
     boards.send("hard")
     with Served(*boards.partitions, reports={"suites": [OVERALL]}) as served:
+        assert [served.get(f"moments?benchmark={name}").json["kept"] for name in ("overall", "easy")] == [False, True]
         summaries = served.request("GET", "/api/v1/summaries").json
         assert [(s["benchmark"], s["members"]) for s in summaries] == [
             ("overall", ["easy", "hard"]),

@@ -21,7 +21,7 @@ export function render(data, { benchmark, options }) {
   const { moments } = data;
   return [
     ...heading(benchmark, "The board over time", "The verdicts in force after any record of the log. A verdict has the same place in the log on every replay."),
-    moments.length === 0 ? h("p", { class: "about" }, "No verdict has fallen yet. Each one appears on this line as soon as it is reached.") : [
+    moments.length === 0 ? h("p", { class: "about" }, data.kept ? "No verdict has fallen yet. Each one appears on this line as soon as it is reached." : "A suite has no verdict changes of its own, so its past is not kept. Those of its members are on their boards.") : [
       result(data),
       line(data, options),
       happened(data, benchmark),

@@ -253,9 +253,8 @@ def read(keys, tag):
             for (item, repeat, _), code in zip(rows, column, strict=False):
                 if code:
                     scores[item, repeat, contestant] = codes[code]
-        latches = dict(
-            _latch(record, contestants) for record in struct.iter_unpack("<qQiiiqddIb", get("latches") or b"")
-        )
+        stored = bytes(get("latches") or b"")  # not the server's own buffer, which could not grow meanwhile
+        latches = dict(_stored_latch(record, contestants) for record in struct.iter_unpack("<qQiiiqddIb", stored))
         benchmarks[name] = {
             "counters": json.loads(spec[b"counters"]),
             "contestants": contestants,

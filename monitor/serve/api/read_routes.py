@@ -22,6 +22,7 @@ from monitor.serve.report_cache import ReportCache
 from schemas.api import BenchmarkSummary, ConflictPage, Matrix, PairPage, PathReport
 from schemas.names import MAX_NAME_LENGTH
 from schemas.report import PairReport, Report, Status
+from schemas.text import shorten
 
 Name = Annotated[str, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
 _SUMMARIES: Final = TypeAdapter(list[BenchmarkSummary])
@@ -58,6 +59,20 @@ def check_pairs(benchmarks: Iterable[Benchmark], pairs: Which) -> None:
 def found_benchmark(reports: ReportCache, name: str) -> Benchmark:
     """Return a benchmark, or the union of the members of a suite, or raise the 404."""
     benchmark = reports.find(name)
+    if benchmark is None:
+        raise unknown_benchmark(name)
+    return benchmark
+
+
+def own_benchmark(reports: ReportCache, name: str) -> Benchmark:
+    """Return a benchmark that has events of its own, or raise the 404."""
+    suite = next((each for each in reports.suites if each.name == name), None)
+    if suite is not None:
+        members = ", ".join(map(shorten, suite.members))
+        raise ProblemError(
+            404, f"{name!r} is a suite, which has no events of its own. Name one of its members: {members}."
+        )
+    benchmark = reports.benchmarks().get(name)
     if benchmark is None:
         raise unknown_benchmark(name)
     return benchmark
@@ -137,9 +152,7 @@ def _add_reports(routes: APIRouter, reports: ReportCache, answers: KeptAnswers) 
         """List the scores that contradict an earlier one, page by page: item, model, the score that counts and the refused one."""
 
         def page() -> ConflictPage:
-            benchmark = reports.benchmarks().get(name)
-            if benchmark is None:
-                raise unknown_benchmark(name)
+            benchmark = own_benchmark(reports, name)
             start, listed = int(cursor or 0), listed_conflicts(benchmark, model)
             end = start + limit
             _, by_model = counts_by_model(benchmark)

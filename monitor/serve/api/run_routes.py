@@ -12,8 +12,8 @@ from monitor.report.live_pairs import LivePairs
 from monitor.report.race import NoRaceError, Race
 from monitor.report.sentences import counted
 from monitor.serve.api.intake import Intake
-from monitor.serve.api.problems import ProblemError, unknown_benchmark
-from monitor.serve.api.read_routes import Name, live_pairs, rank_of
+from monitor.serve.api.problems import ProblemError
+from monitor.serve.api.read_routes import Name, live_pairs, own_benchmark, rank_of
 from monitor.serve.api.state_watcher import StateWatcher
 from monitor.serve.api.write_routes import until
 from monitor.serve.report_cache import ReportCache
@@ -84,10 +84,7 @@ def run_routes(reports: ReportCache, watcher: StateWatcher, intake: Intake | Non
     @routes.get("/order", response_class=PlainTextResponse)
     async def order(benchmark: Name) -> PlainTextResponse:
         """Return the committed order of a benchmark: item ids, one per line."""
-        state = reports.benchmarks().get(benchmark)
-        if state is None:
-            raise unknown_benchmark(benchmark)
-        spec = state.spec
+        spec = own_benchmark(reports, benchmark).spec
         if spec.order.seed is None or spec.item_ids is None:
             raise ProblemError(
                 409,

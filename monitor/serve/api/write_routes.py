@@ -17,7 +17,8 @@ from monitor.serve.access.rules import require, require_any
 from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.intake import Intake, IntakeError, Submission
 from monitor.serve.api.openapi import json_body, request_schema
-from monitor.serve.api.problems import ProblemError, fault_detail, unknown_benchmark, validation_problem
+from monitor.serve.api.problems import ProblemError, fault_detail, validation_problem
+from monitor.serve.api.read_routes import own_benchmark
 from monitor.serve.api.refusals import refuse
 from monitor.serve.api.writing import WriteRules, Writing
 from monitor.serve.log_position import note_position, parse_offsets
@@ -226,9 +227,10 @@ def _add_ends(routes: APIRouter, reports: ReportCache, intake: Intake, rules: Wr
 
 def _runs(reports: ReportCache, name: str, end: End) -> list[RunName] | ProblemError:
     """Return the runs that end, or the 404."""
-    benchmark = reports.benchmarks().get(name)
-    if benchmark is None:
-        return unknown_benchmark(name)
+    try:
+        benchmark = own_benchmark(reports, name)
+    except ProblemError as unknown:
+        return unknown
     runs = runs_of(benchmark, Ended(ended=name, **end.model_dump()))
     if isinstance(runs, Fault):
         return ProblemError(404, fault_detail(runs))

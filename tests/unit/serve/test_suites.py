@@ -216,6 +216,9 @@ def test_the_routes_of_a_board_show_a_suite():
         path = served.request("GET", f"/api/v1/path?benchmark=overall&model_a={best}&model_b={second}").json
         assert (path["log_e"], path["gap"][-1]) == (None, pytest.approx(report["pairs"][0]["gap"]))
         assert served.request("GET", "/api/v1/pairs?benchmark=overall").headers["rankwatch-offset"]
+        for path in ("benchmarks/overall/conflicts", "order?benchmark=overall"):
+            answer = served.request("GET", f"/api/v1/{path}")
+            assert (answer.status, "Name one of its members: easy, hard" in answer.json["detail"]) == (404, True)
 
 
 @pytest.mark.parametrize("name", ['"><script>', "../../x", "a b?c=d&e", "ünï/⁄"])

@@ -5,7 +5,7 @@ import { evidence, interval, pathTable } from "../chart.js";
 import { h } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, evalue, fixed, percent, plural, points, pvalue, range, ratio, share } from "../format.js";
-import { DECISIONS, LOW_COVERAGE, RESOLUTIONS, better, boardNote, chip, decision, link, name, notice, orderTrouble, partial, prospect, resolution, sentence, sign } from "../parts.js";
+import { DECISIONS, LOW_COVERAGE, RESOLUTIONS, better, boardNote, chip, decision, isHeld, link, name, notice, orderTrouble, partial, prospect, resolution, sentence, sign } from "../parts.js";
 
 export const title = ({ benchmark, a, b }) => `${a} v. ${b}, ${benchmark}`;
 
@@ -121,6 +121,7 @@ function quote(p, b) {
   const [low, high] = p.gap < 0 ? [-p.gap_family_high, -p.gap_family_low] : [p.gap_family_low, p.gap_family_high];
   const verdict = side
     ? `${side} is decided to be better, family-wise over ${plural(b.family.size, "pair")} at alpha ${b.alpha}`
+    : isHeld(p) ? "verdicts are held, so it is not decided which is better"
     : `no family-wise decision at alpha ${b.alpha}, so the models are tied`;
   const interval = p.gap_family_low === null ? "" : `, family-wise interval ${range(low, high)}`;
   const text = `On ${b.benchmark}, ${leader} is ahead of ${other} by ${fixed(100 * Math.abs(p.gap), 2)} points (${plural(p.n, "shared item")}${interval}); ${verdict} (order policy ${b.order.policy}).`;

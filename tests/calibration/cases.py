@@ -12,7 +12,7 @@ import numpy as np
 from schemas.sentences import ASSUMPTIONS, IGNORED, JOINED, ORDERED, REDECLARED, REPEATED, RESCORED
 from stats import committed_order, exact_p
 from stats.eprocess import log_leader_bound
-from tests.calibration import streams
+from tests.calibration import races, streams
 from tests.calibration.claims import excluded_gaps, excluded_ranks, opponents
 from tests.calibration.streams import (
     ALPHA,
@@ -519,6 +519,7 @@ def _cases() -> Iterator[Case]:
         | _registration({"models": list(map(named, range(8)))}, ", 8 of 16 models declared", models=16),
         "generations": _generations(),
         "settled": _settled(),
+        "races": races.rows(),
         "ranks": {"any rank range leaves out a true rank": _ranks()},
         "intervals": {"0/1 scores": _intervals(), "graded scores": _intervals(graded=True)},
         "family intervals": {"any of the 10 pairs of five models, gaps .2 to .8": _family_intervals()},

@@ -89,6 +89,10 @@ if TYPE_CHECKING:
     from stats.families import spending_alpha as spending_alpha
     from stats.forecast import anytime_decision_probability as anytime_decision_probability
     from stats.forecast import completion_decision_probability as completion_decision_probability
+    from stats.goal_plan import GoalPlan as GoalPlan
+    from stats.goal_plan import GoalSimulation as GoalSimulation
+    from stats.goal_plan import MadeBoards as MadeBoards
+    from stats.goal_plan import PilotBoards as PilotBoards
     from stats.goals import GoalState as GoalState
     from stats.goals import goal_state as goal_state
     from stats.goals import pair_goal as pair_goal
@@ -149,6 +153,7 @@ if TYPE_CHECKING:
     from stats.power import wald_power as wald_power
     from stats.racing import RaceResult as RaceResult
     from stats.racing import RaceRules as RaceRules
+    from stats.racing import race_goal as race_goal
     from stats.racing import run_race as run_race
     from stats.ranks import rank_intervals as rank_intervals
     from stats.ranks import tie_groups as tie_groups
@@ -319,8 +324,9 @@ _EXPORTS = {
     ),
     "pilot": ("PilotEffect",),
     "power": ("exact_power", "items_for_power", "leader_power", "wald_power"),
+    "goal_plan": ("GoalPlan", "GoalSimulation", "MadeBoards", "PilotBoards"),
     "goals": ("GoalState", "goal_state", "pair_goal", "rank_goal", "ranking_goal", "top_goal"),
-    "racing": ("RaceResult", "RaceRules", "run_race"),
+    "racing": ("RaceResult", "RaceRules", "race_goal", "run_race"),
     "ranks": ("rank_intervals", "tie_groups"),
     "resolution": (
         "inflation",

@@ -4,7 +4,7 @@ The rules that `GET /api/v1/next` follows are here: how far the next block goes,
 races over known 0/1 scores as the engine would, for plans and error rates.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, log
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ from stats.completion_gap import completion_interval
 from stats.confidence import gap_interval
 from stats.curtailed import curtailed_leader_log_p, curtailed_log_p
 from stats.eprocess import log_e_value
-from stats.goals import GoalState
+from stats.goals import GoalState, goal_state
 from stats.mixtures import parse_mixture
 from stats.stepwise import WHOLE, place_weights, step_down
 from stats.transitivity import CLOSURE_MODELS, transitive_closure
@@ -37,6 +37,11 @@ _LN2: Final = log(2.0)
 
 Goal = Callable[[BoolArray, BoolArray | None, IntArray], GoalState]
 """Returns what is open, given the decisions over ranks, what is not worse by more than a margin, and the rank of each model, from 0."""
+
+
+def race_goal(kind: str, size: int = 1, models: Sequence[int] = ()) -> Goal:
+    """Return a goal about models of a board by their numbers; see `stats.goals.goal_state`."""
+    return lambda better, not_worse, rank: goal_state(kind, size, [int(rank[k]) for k in models], better, not_worse)
 
 
 def next_target(front: int, size: int, block: int | None = None) -> int:
@@ -128,6 +133,25 @@ class RaceRules:
         if not self.completion and not parse_mixture(self.mixture).symmetric:
             raise ValueError(f"the mixture {self.mixture} is not symmetric; use a symmetric one, such as beta(1,1)")
 
+    def not_worse(self, counts: Counts, size: int, alpha: FloatArray) -> tuple[BoolArray, BoolArray]:
+        """Return for pairs whether the first model is shown not to be worse than the second by more than the margin, and the reverse.
+
+        Parameters
+        ----------
+        counts : Counts
+        size : int
+            Items of the benchmark.
+        alpha : ndarray, shape (P,)
+            The share of alpha of each pair, so that all intervals hold together.
+        """
+        margin = self.margin or 0.0
+        n, b, c = counts[:3]
+        if self.completion:
+            low, high = completion_interval(np.full(n.size, size), b, c, size - n, alpha)
+        else:
+            low, high = gap_interval(n, b, c, alpha, self.mixture)
+        return low > -margin, high < margin
+
 
 class RaceResult(NamedTuple):
     """The end of a race.
@@ -172,9 +196,8 @@ def run_race(scores: npt.ArrayLike, rules: RaceRules) -> RaceResult:
 
     Examples
     --------
-    >>> from stats.goals import top_goal
     >>> scores = np.random.default_rng(1).random((500, 3)) < [0.9, 0.6, 0.3]
-    >>> result = run_race(scores, RaceRules(lambda better, not_worse, rank: top_goal(better, 1, not_worse)))
+    >>> result = run_race(scores, RaceRules(race_goal("top", 1)))
     >>> result.met, int(result.order[0]), result.items_run.tolist()
     (True, 0, [40, 40, 20])
 
@@ -217,7 +240,7 @@ class _Race:
             better = transitive_closure(better)
         self._state = self._rules.goal(better, None, rank)
         if self._rules.margin is not None and not self._state.met:
-            not_worse = self._not_worse(first, second, self._rules.margin)
+            not_worse = self._not_worse(first, second)
             self._state = self._rules.goal(better, not_worse, rank)
         possible = np.zeros(better.shape, bool)
         possible[first, second] = possible[second, first] = self._possible(self._state.open[first, second])
@@ -248,18 +271,15 @@ class _Race:
             may[at] = may_be_decided(Counts(n, b, c, c, b), left[at], self._rules.alpha, self._rules.mixture, lost)
         return may
 
-    def _not_worse(self, first: IntArray, second: IntArray, margin: float) -> BoolArray:
+    def _not_worse(self, first: IntArray, second: IntArray) -> BoolArray:
         """Return over ranks which models are shown not to be worse than which by more than a margin."""
         at = np.flatnonzero(self._state.open[first, second] & (self._n > 0))
         n, b, c = self._n[at], self._b[at], self._c[at]
         alpha = np.full(at.size, self._rules.alpha) * self._weights[at] / WHOLE
-        if self._rules.completion:
-            low, high = completion_interval(np.full(at.size, self._size), b, c, self._size - n, alpha)
-        else:
-            low, high = gap_interval(n, b, c, alpha, self._rules.mixture)
         matrix = np.zeros(self._state.open.shape, bool)
-        matrix[first[at], second[at]] = low > -margin
-        matrix[second[at], first[at]] = high < margin
+        matrix[first[at], second[at]], matrix[second[at], first[at]] = self._rules.not_worse(
+            Counts(n, b, c, c, b), self._size, alpha
+        )
         return matrix
 
     # --- scores -------------------------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ PARTS = (
     ("tutorials/first-ranking.md", "output gate", outputs.gate),
     ("how-to/plan.md", "output plan", outputs.plan),
     ("how-to/plan.md", "output plan clusters", outputs.plan_clusters),
+    ("how-to/plan.md", "output plan goal", outputs.plan_goal),
     ("how-to/import-results.md", "output choices", outputs.choices),
     ("reference/errata.md", "rows", errata.rows),
     *(
@@ -24,6 +25,7 @@ PARTS = (
             "families",
             "registration",
             "generations",
+            "races",
             "ranks",
             "settled",
             "intervals",

@@ -37,6 +37,13 @@ def plan() -> str:
     return _console("rankwatch plan --gap 0.02 --accuracy 0.6 --rho 0.5")
 
 
+def plan_goal() -> str:
+    """Return a plan of a goal."""
+    return _console(
+        "rankwatch plan --goal best --model a=0.8 --model b=0.74 --model c=0.5 --rho 0.4 --items 1000 --price 0.002"
+    )
+
+
 def plan_clusters() -> str:
     """Plan the items of a benchmark with clusters."""
     return _console("rankwatch plan --gap 0.05 --discordance 0.26 --items 1200 --clusters 14 --icc 0.03")

@@ -282,8 +282,8 @@ def _not_worse(
         hold_for_rerun,
         parse_margin,
         parse_outputs,
-        parse_prices,
     )
+    from monitor.cli.shared.prices import parse_prices
     from monitor.report.gate import gate_report
 
     margin = parse_margin(question.margin or "")

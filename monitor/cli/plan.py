@@ -51,6 +51,59 @@ class PlanOptions:
     mixture: Annotated[str, typer.Option("--mixture", help="mixture of the anytime procedures")] = "beta(1,1)"
 
 
+_GOAL = "Items until a goal is met"
+
+
+@dataclass(frozen=True)
+class GoalPlanOptions:
+    """The question how many items a goal takes."""
+
+    goal: Annotated[
+        str | None,
+        option(
+            "--goal",
+            "best, top:K, ranking, pair:A,B or model:M, each with ,margin=X if small gaps do not matter",
+            rich_help_panel=_GOAL,
+        ),
+    ] = None
+    model: Annotated[
+        list[str] | None,
+        option(
+            "--model",
+            "a model and its accuracy, in place of a pilot; may be repeated; needs --rho",
+            metavar="MODEL=ACCURACY",
+            rich_help_panel=_GOAL,
+        ),
+    ] = None
+    price: Annotated[
+        list[str] | None,
+        option(
+            "--price",
+            "price of an item for a model, or for all; may be repeated",
+            metavar="PRICE | MODEL=PRICE",
+            rich_help_panel=_GOAL,
+        ),
+    ] = None
+    prices: Annotated[
+        Path | None,
+        option(
+            "--prices",
+            "table of prices (.csv) with the columns model and price, and tokens of an item if a price is that of a token",
+            metavar="FILE",
+            rich_help_panel=_GOAL,
+        ),
+    ] = None
+    boards: Annotated[
+        int, typer.Option("--boards", min=10, max=100_000, help="boards to simulate", rich_help_panel=_GOAL)
+    ] = 100
+
+
+PilotPaths = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="PILOT", help="files or folders of a pilot, for --goal", show_default=False),
+]
+
+
 class _Pair(NamedTuple):
     """How alike two models are, where that is known from, and what a pilot shows."""
 
@@ -60,8 +113,13 @@ class _Pair(NamedTuple):
     clusters: "Clusters | None" = None
 
 
-def plan(options: PlanOptions, form: TableFormatOption = TableFormat.table) -> None:
-    """Plan how many items a gap needs, or which gap an item count detects.
+def plan(
+    options: PlanOptions,
+    question: GoalPlanOptions,
+    paths: PilotPaths = None,
+    form: TableFormatOption = TableFormat.table,
+) -> None:
+    """Plan how many items a gap or a goal needs, or which gap an item count detects.
 
     Example: rankwatch plan --gap 0.02 --accuracy 0.6 --rho 0.5 --family 45
 
@@ -70,6 +128,8 @@ def plan(options: PlanOptions, form: TableFormatOption = TableFormat.table) -> N
     Example: rankwatch plan --gap 0.05 --discordance 0.26 --clusters 14 --icc 0.02
 
     Example: rankwatch plan --pilot pilot.jsonl --pair model-a model-b
+
+    Example: rankwatch plan --goal top:3 pilot/ --items 2000 --price 0.002
     """
     from monitor.render.terminal.plan import render_plan
     from stats.comparison_plan import plan_items
@@ -77,6 +137,12 @@ def plan(options: PlanOptions, form: TableFormatOption = TableFormat.table) -> N
     for flag in ("gap", "accuracy", "rho", "discordance", "icc", "alpha", "power"):
         if isnan(getattr(options, flag) or 0):
             stop(f"--{flag} nan: use a number", USAGE)
+    if question.goal is not None:
+        _plan_goal(options, question, paths or [], form)
+        return
+    given = {"PILOT": paths, "--model": question.model, "--price": question.price, "--prices": question.prices}
+    if other := next((name for name, value in given.items() if value), None):
+        stop(f"{other} is for a plan of a goal; give --goal best, or another goal, too", USAGE)
     pair = _pair(options)
     if options.gap is None and options.items is None and pair.effect is None:
         stop(
@@ -98,6 +164,45 @@ def plan(options: PlanOptions, form: TableFormatOption = TableFormat.table) -> N
     except ValueError as error:
         stop(str(error), USAGE)
     rendered = render_plan(planned, pair.source, as_json=form is TableFormat.json)
+    if isinstance(rendered, str):
+        print(rendered)
+        return
+    from monitor.render.terminal.layout import output_console
+
+    output_console().print(rendered)
+
+
+def _plan_goal(options: PlanOptions, question: GoalPlanOptions, paths: list[str], form: TableFormat) -> None:
+    from monitor.cli.shared.goal_plans import plan_goal
+    from monitor.render.terminal.goal_plan import render_goal_plan
+
+    given = {
+        "--gap": options.gap,
+        "--accuracy": options.accuracy,
+        "--discordance": options.discordance,
+        "--pair": options.pair,
+        "--clusters": options.clusters,
+        "--icc": options.icc,
+        "--family": None if options.family == 1 else options.family,
+    }
+    if other := next((name for name, value in given.items() if value is not None), None):
+        stop(f"{other} is not for a plan of a goal; omit it, or omit --goal", USAGE)
+    if options.pilot is not None:
+        paths = [*paths, str(options.pilot)]
+    planned = plan_goal(
+        question.goal or "",
+        paths,
+        options.benchmark,
+        models=question.model or [],
+        rho=options.rho,
+        prices=(question.price or [], question.prices),
+        items=options.items,
+        boards=question.boards,
+        alpha=options.alpha,
+        power=options.power,
+        mixture=options.mixture,
+    )
+    rendered = render_goal_plan(planned, as_json=form is TableFormat.json)
     if isinstance(rendered, str):
         print(rendered)
         return

@@ -123,3 +123,70 @@ def test_the_pilot_is_the_benchmark_in_which_the_two_models_share_items(tmp_path
     assert plan("--pilot", path, "--pair", "a", "b", "--gap", "0.02")["source"].startswith("60 items of one in ")
     refused = rankwatch("plan", "--pilot", write(tmp_path / "apart.jsonl", apart), "--pair", "a", "b", code=2).stderr
     assert "--pair: a, b share no items in two; compare two that do" in refused
+
+
+# --- goals ------------------------------------------------------------------------------------------------------------------------------
+
+GOAL = ("--boards", "10", "--items", "300")
+
+
+def test_a_goal_is_planned_from_a_pilot_with_costs(pilot):
+    planned = plan("--goal", "top:1", pilot, "--benchmark", "one", *GOAL, "--price", "a=0.5", "--price", "0.1")
+    assert (planned["goal"], planned["models"], planned["items"]) == ("best", ["a", "b", "c"], 300)
+    assert planned["source"].startswith("3 models on 200 items of one in ")
+    race, full = planned["procedures"]["committed"], planned["procedures"]["completion"]
+    assert race["benchmark_items"] == full["benchmark_items"] == 300
+    assert race["scores"]["0.5"] <= full["scores"]["0.5"] <= 900
+    assert 0.1 * race["scores"]["0.9"] < race["cost"]["0.9"] < 0.5 * race["scores"]["0.9"]
+    assert planned == plan(
+        "--goal", "best", "--pilot", pilot, "--benchmark", "one", *GOAL, "--price", "a=0.5", "--price", "0.1"
+    )
+
+
+def test_a_goal_is_planned_from_accuracies():
+    models = "--model", "good=0.9", "--model", "bad=0.4", "--rho", "0.2"
+    planned = plan("--goal", "pair:good,bad", *models, *GOAL)
+    race = planned["procedures"]["committed"]
+    assert race["met"] == 1
+    assert race["items"]["0.5"] <= 100
+    assert race["median_items_by_model"].keys() == {"good", "bad"}
+    text = rankwatch("plan", "--goal", "best", *models, *GOAL).stdout
+    assert "committed race" in text
+    assert "accuracies bad 0.4, good 0.9" in text
+
+
+def test_prices_may_be_those_of_tokens(tmp_path):
+    table = tmp_path / "prices.csv"
+    table.write_text("model,price,tokens\ngood,0.000001,2000\nbad,0.000002,500\n", encoding="utf-8")
+    models = "--model", "good=0.9", "--model", "bad=0.4", "--rho", "0.2"
+    race = plan("--goal", "best", *models, *GOAL, "--prices", table)["procedures"]["committed"]
+    assert race["cost"]["0.5"] == pytest.approx(race["scores"]["0.5"] / 2 * 0.003)
+
+
+MADE = ("--model", "a=0.9", "--model", "b=0.4")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--goal", "best"], "give a pilot"),
+        (["--goal", "first", *MADE], "the goal 'first' is unknown"),
+        (["--goal", "best", *MADE], "give --rho with --model"),
+        (["--goal", "best", *MADE, "--rho", "0.9"], "not possible between these models"),
+        (["--goal", "best", "--model", "a", "--rho", "0.1"], "give a name and an accuracy"),
+        (["--goal", "best", "--model", "a=0.5", "--rho", "0.1"], "needs two models"),
+        (["--goal", "top:2", *MADE, "--rho", "0.1"], "it is met without an item"),
+        (["--goal", "pair:a,z", *MADE, "--rho", "0.1"], "there is no model z; the models are a, b"),
+        (["--goal", "best", *MADE, "--rho", "0.1", "--price", "a=1"], "b has no price"),
+        (["--goal", "best", *MADE, "--rho", "0.1", "--price", "z=1", "--price", "1"], "there is no model z"),
+        (["--goal", "best", *MADE, "--rho", "0.1", "--price", "a=-1"], "a price of 0 or more"),
+        (["--goal", "best", *MADE, "--rho", "0.1", "--gap", "0.1"], "--gap is not for a plan of a goal"),
+        (["--goal", "best", *MADE, "--rho", "0.1", "--items", "1000000000"], "takes at most"),
+        (["--goal", "best", "PILOT"], "choose one with --benchmark: one, two"),
+        (["--gap", "0.1", "--price", "1"], "--price is for a plan of a goal"),
+    ],
+)
+def test_goals_that_cannot_be_planned(pilot, arguments, says):
+    ended = rankwatch("plan", *[str(pilot) if x == "PILOT" else x for x in arguments], code=2)
+    assert ended.stdout == ""
+    assert says in ended.stderr

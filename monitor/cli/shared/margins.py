@@ -1,6 +1,5 @@
 """The question of a gate with a margin: its candidates, their baseline, the margin and prices, from the command line."""
 
-import csv
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -34,47 +33,6 @@ def parse_margin(text: str) -> Margin:
             USAGE,
         )
     return Margin(size, relative)
-
-
-def parse_prices(entries: Sequence[str], file: Path | None) -> dict[str, float] | None:
-    """Parse `MODEL=PRICE` and a table of model and price; None without either."""
-    rows = [("--price", *entry.rpartition("=")[::2]) for entry in entries]
-    prices: dict[str, float] = {}
-    for where, name, value in [*rows, *([] if file is None else _price_rows(file))]:
-        try:
-            price = float(value)
-        except ValueError:
-            price = -1.0
-        if not name or not (isfinite(price) and price >= 0):
-            stop(
-                f"{where} {shorten(name)}={shorten(value)}: give a model and a price of 0 or more, as MODEL=PRICE",
-                USAGE,
-            )
-        if prices.setdefault(name, price) != price:
-            stop(f"{where}: {shorten(name)} has two prices, {prices[name]:g} and {price:g}; give one", USAGE)
-    return prices or None
-
-
-def _price_rows(file: Path) -> list[tuple[str, str, str]]:
-    """Read a table: where each row is, its model and its price."""
-    try:
-        lines = list(csv.reader(file.read_text(encoding="utf-8-sig").splitlines()))
-    except OSError as error:
-        stop(file_error(error, file))
-    except (UnicodeDecodeError, csv.Error):
-        stop(f"{show(file)} is no table in UTF-8; write lines of model and price between commas")
-    header = [cell.strip().lower() for cell in lines[0]] if lines else []
-    if not {"model", "price"} <= set(header):
-        stop(f"{show(file)}: the first line has to name the columns model and price")
-    model, price = header.index("model"), header.index("price")
-    for number, line in enumerate(lines[1:], 2):
-        if line and len(line) <= max(model, price):
-            stop(f"{show(file)}:{number}: the line has no price; give model and price")
-    return [
-        (f"{show(file)}:{number}", line[model].strip(), line[price].strip())
-        for number, line in enumerate(lines[1:], 2)
-        if line
-    ]
 
 
 def compare(

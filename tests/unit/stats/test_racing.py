@@ -6,8 +6,7 @@ import pytest
 from monitor.report.pair_table import PairTable
 from monitor.report.race import Race
 from schemas.goals import Goal, parse_goal
-from stats.goals import goal_state
-from stats.racing import RaceRules, next_target, run_race
+from stats.racing import RaceRules, next_target, race_goal, run_race
 from tests.fold_log import FoldLog, event
 
 NAMES = [f"m{k}" for k in range(6)]
@@ -16,11 +15,7 @@ NAMES = [f"m{k}" for k in range(6)]
 def rules(goal: Goal, **more) -> RaceRules:
     """The rules of a goal over models m0, m1, ..."""
     models = [NAMES.index(name) for name in goal.models]
-
-    def ask(better, not_worse, rank):
-        return goal_state(goal.kind, goal.size, [int(rank[k]) for k in models], better, not_worse)
-
-    return RaceRules(ask, margin=goal.margin, **more)
+    return RaceRules(race_goal(goal.kind, goal.size, models), margin=goal.margin, **more)
 
 
 def scores(seed, items):

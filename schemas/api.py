@@ -155,6 +155,12 @@ class Matrix(_Answer):
     )
     statuses: list[Status] = Field(description="meaning of the codes in `status`")
     status: list[list[int]] = Field(description="index into `statuses`; -1 on the diagonal")
+    prompts: list[list[int]] | None = Field(
+        None, description="of battles: prompts on which the two models met; null for scores"
+    )
+    wins: list[list[int]] | None = Field(
+        None, description="of battles: those of them that the model of the row won; what neither won is a tie"
+    )
 
 
 class Band(_Answer):

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple
 
-from monitor.render import charts
+from monitor.render import battles, charts
 from monitor.render import numbers as form
 from monitor.render.document import ReportDocument, summary_rows
 from monitor.render.numbers import needed, needed_range
@@ -52,27 +52,59 @@ def _body(rows: Sequence[str]) -> str:
 # --- ranking ----------------------------------------------------------------------------------------------------------------------------
 
 
+class _Measure(NamedTuple):
+    """What a model is ranked by: the value and its interval, as numbers and as text."""
+
+    numbers: tuple[float | None, float | None, float | None]
+    value: str
+    interval: str
+
+
+def _measures(document: ReportDocument) -> dict[str, _Measure]:
+    """Return what each model is ranked by: the mean, or for battles the rating."""
+    if document.report.battles is None:
+        return {
+            m.model: _Measure(
+                (m.mean_low, m.mean_high, m.mean), form.percent(m.mean), form.percent_range(m.mean_low, m.mean_high)
+            )
+            for m in document.report.models
+        }
+    return {
+        r.model: _Measure((r.rating_low, r.rating_high, r.rating), battles.rating(r), battles.rating_range(r))
+        for r in document.report.battles.ratings
+    }
+
+
 def ranking(document: ReportDocument) -> str:
     """Write the models by rank with their tie bands, and a line that no tie crosses."""
-    models = document.report.models
-    lows = [m.mean_low for m in models if m.mean_low is not None]
-    highs = [m.mean_high for m in models if m.mean_high is not None]
+    models, rated = document.report.models, document.report.battles is not None
+    measures = _measures(document)
+    lows = [low for low, _, _ in (measure.numbers for measure in measures.values()) if low is not None]
+    highs = [high for _, high, _ in (measure.numbers for measure in measures.values()) if high is not None]
     scale = (min(lows, default=0.0), max(highs, default=1.0))
     extras = form.extra_columns(models)
     # Numbers after the interval, as text.
     cells = {
-        m.model: (f"{m.items:,}", f"{skipped:,}", _coverage(document, m), *own)
+        m.model: (f"{m.items:,}", *(() if rated else (f"{skipped:,}", _coverage(document, m))), *own)
         for m, skipped, *own in zip(models, document.charts.skipped, *extras.values(), strict=True)
     }
     rules = frozenset(document.ties.rules)
-    rows = [_model(m, _ties(document, k), cells[m.model], scale, ruled=k in rules) for k, m in enumerate(models)]
-    titles = ["Ties", "Rank", "Could be", "Model", "Mean, %", "Mean and interval", "Items", "Skipped", "Coverage"]
+    rows = [
+        _model(m, measures[m.model], _ties(document, k), cells[m.model], scale, ruled=k in rules)
+        for k, m in enumerate(models)
+    ]
+    shown = (
+        ["Rating", "Rating and interval", "Prompts"]
+        if rated
+        else ["Mean, %", "Mean and interval", "Items", "Skipped", "Coverage"]
+    )
+    titles = ["Ties", "Rank", "Could be", "Model", *shown]
     titles += map(str.capitalize, extras)
     head = _head(titles, numbers=(1, 2, 4, *range(6, len(titles))))
     title = (
-        "Ranks by mean score. “Could be” lists the ranks that the family-wise verdicts leave open. Two models share a tie band exactly "
-        "when no verdict separates them; a ring is tied with none. No tie crosses a blue line: every model above is decided to be better "
-        "than every one below."
+        f"Ranks by {'rating' if rated else 'mean score'}. “Could be” lists the ranks that the family-wise verdicts leave open. Two models "
+        "share a tie band exactly when no verdict separates them; a ring is tied with none. No tie crosses a blue line: every model above "
+        "is decided to be better than every one below."
     )
     if document.ties.lacking:
         title += " A model that lacks items is in no band: an orange thread marks those that it may be tied with."
@@ -94,14 +126,15 @@ def _coverage(document: ReportDocument, m: ModelReport) -> str:
     return f'<span class="low">{coverage} low</span>' if document.is_low(m) else coverage
 
 
-def _model(m: ModelReport, ties: str, cells: Sequence[str], scale: tuple[float, float], *, ruled: bool) -> str:
-    interval = form.percent_range(m.mean_low, m.mean_high)
-    bar = charts.mean_bar(m.mean_low, m.mean_high, m.mean, least=scale[0], most=scale[1])
+def _model(
+    m: ModelReport, measure: _Measure, ties: str, cells: Sequence[str], scale: tuple[float, float], *, ruled: bool
+) -> str:
+    bar = charts.mean_bar(*measure.numbers, least=scale[0], most=scale[1])
     numbers = "".join(f'<td class="num">{cell}</td>' for cell in cells)
     return (
         f'<tr{" class=ruled" if ruled else ""}>{ties}<td class="num">{m.rank}</td><td class="num">{form.ranks(m)}</td>'
         f'<th scope="row">{text(m.model)}</th>'
-        f'<td class="num">{form.percent(m.mean)}</td><td>{bar}<span class="soft">{interval}</span></td>{numbers}</tr>'
+        f'<td class="num">{measure.value}</td><td>{bar}<span class="soft">{measure.interval}</span></td>{numbers}</tr>'
     )
 
 

@@ -38,7 +38,7 @@ def battles_report(table: PairTable) -> BattlesReport | None:
         units=ratings.units.pair.size,
         pairs_met=np.unique(ratings.units.pair).size,
         ties=int(np.count_nonzero(votes[:, OUTCOME] == 0)),
-        anchor=None if ratings.anchor is None else names[ratings.anchor],
+        anchor=names[ratings.anchor] if ratings.anchor is not None and ratings.rated[ratings.anchor] else None,
         ratings=_ratings(ratings, benchmark.spec.alpha),
         islands=[
             [names[k] for k in ratings.order.tolist() if islands[k] == island] for island in np.unique(islands).tolist()

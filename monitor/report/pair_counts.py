@@ -268,12 +268,28 @@ class PairCounts:
         """Whether no item is missing."""
         return np.zeros(self.size, bool) if self.missing is None else self.missing == 0
 
-    def matrix(self, upper: NDArray[np.int8], lower: NDArray[np.int8]) -> NDArray[np.int8]:
+    def matrix(self, upper: NDArray[Any], lower: NDArray[Any]) -> NDArray[Any]:
         """Arrange values of the pairs by rank, shape (models, models): `upper` at (a, b), `lower` at (b, a), 0 on the diagonal."""
-        matrix = np.zeros((self.ranking.size, self.ranking.size), np.int8)
+        matrix = np.zeros((self.ranking.size, self.ranking.size), upper.dtype)
         places = np.triu_indices(self.ranking.size, 1)
         matrix[places], matrix.T[places] = upper, lower
         return matrix
+
+    def win_matrices(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Return the prompts on which models met, and those that the model of the row won, by rank; None for scores of items.
+
+        As for the ratings, all votes count, also those of prompts that wait for more.
+        """
+        if self.benchmark.battles is None:
+            return None
+        units = ratings_of(self.described_from).units
+        met, first, second = (
+            np.bincount(units.pair[some], minlength=self.benchmark.pairs)[self.pair]
+            for some in (slice(None), units.difference > 0, units.difference < 0)
+        )
+        return self.matrix(met, met), self.matrix(
+            *(np.where(self.flip, x, y) for x, y in ((second, first), (first, second)))
+        )
 
 
 def on_shared_squares(values: Floats, present: Floats) -> Floats:

@@ -120,7 +120,11 @@ def model_reports(table: PairTable, shared: SharedMeans | None = None) -> list[M
             aliases=benchmark.aliases_of(benchmark.contestants[k].model),
             epoch=benchmark.contestants[k].epoch,
             items=int(scored[r]),
-            coverage=min(1.0, scored[r] / items) if items and benchmark.battles is None else float(scored[r] > 0),
+            coverage=1.0
+            if benchmark.battles is not None
+            else min(1.0, scored[r] / items)
+            if items
+            else float(scored[r] > 0),
             mean=mean[r],
             mean_low=mean_low[r],
             mean_high=mean_high[r],

@@ -27,7 +27,12 @@ def event_count(url):
 
 def post(url, records, items, **spec):
     """Post events of a benchmark that is declared to have so many items."""
-    lines = [{"declare": records[0]["benchmark"], "items": items, "order": {"policy": "completion"}, **spec}, *records]
+    declared = {"declare": records[0]["benchmark"], "items": items, "order": {"policy": "completion"}, **spec}
+    post_lines(url, [declared, *records])
+
+
+def post_lines(url, lines):
+    """Post records."""
     body = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
     request = urllib.request.Request(f"{url}/api/v1/events", body, {"Content-Type": "application/x-ndjson"})
     with urllib.request.urlopen(request) as answer:

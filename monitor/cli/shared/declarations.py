@@ -188,6 +188,7 @@ _PARSERS: Final[dict[str, tuple[Callable[[str], Any], str]]] = {
     ),
     "clusters": (_clusters, "give each cluster once with its number of items from 1, as CLUSTER:N,..."),
     "goal": (_goal, f"use {GOAL_FORMS}"),
+    "anchor": (str, "name a model, as MODEL or NAME=MODEL"),
     "family": (_family, "use spending, or capacity:M for M pairs that share alpha"),
     "models": (
         _models,
@@ -361,6 +362,11 @@ class Declarations:
                 verb, whose = ("has", "its") if len(absent) == 1 else ("have", "their")
                 note(
                     f"{shorten(name)}: {_first(absent)} of the declared family {verb} no scores; {whose} pairs keep a share of alpha"
+                )
+            anchor = benchmark.spec.anchor
+            if anchor is not None and anchor not in benchmark.contestant_of:
+                note(
+                    f"{shorten(name)}: the anchor {shorten(anchor)} has no battles, so the mean of the models is 1,000"
                 )
 
     def resume(

@@ -389,6 +389,14 @@ class DeclareOptions:
             "change at any time",
         ),
     ] = None
+    anchor: Annotated[
+        list[str] | None,
+        _declare_option(
+            "--anchor",
+            "MODEL",
+            "with battles: the model whose rating is 1000; may change at any time  \\[default: the mean of the models is 1000]",
+        ),
+    ] = None
     alias: Annotated[
         list[str] | None,
         option(

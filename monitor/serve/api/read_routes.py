@@ -254,12 +254,15 @@ def _add_path_and_matrix(routes: APIRouter, reports: ReportCache, answers: KeptA
                     f"Benchmark {benchmark!r} has {len(live.models):,} models; a matrix holds at most {MAX_MATRIX_MODELS:,}. "
                     "Page through GET /api/v1/pairs instead.",
                 )
+            met = live.table.win_matrices()
             return Matrix(
                 benchmark=benchmark,
                 models=live.models,
                 decided=live.decided_matrix().tolist(),
                 statuses=list(STATUSES),
                 status=live.status_matrix().tolist(),
+                prompts=met and met[0].tolist(),
+                wins=met and met[1].tolist(),
             ).model_dump_json()
 
         return await answers.json(request, benchmark, cells)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from monitor.report.build import build_report
+from monitor.report.pair_table import PairTable
 from schemas.report import BenchmarkReport
 from stats.bradley_terry import ELO
 from tests.fold_log import FoldLog
@@ -149,3 +150,23 @@ def test_undeclared_votes_hold_and_figures_are_means_of_all():
     assert pair.n == 30
     assert pair.gap == pytest.approx(1 / 3)
     assert "votes on prompt" in found.order.reason
+
+
+def test_an_anchor_without_a_rating_is_not_reported_as_one():
+    records = [*stream(1, 60, models=3), battle("x", "m9", "m0", "a")]
+    assert report(*records, anchor="m9").battles.anchor is None
+    assert report(*records, anchor="m1").battles.anchor == "m1"
+
+
+def test_the_win_matrices_are_those_of_a_plain_count():
+    records = stream(3, 200, models=4, ties=0.3)
+    log = FoldLog(declare(repeats="all"))
+    log.send(*records)
+    table = PairTable(log.bench)
+    prompts, wins = table.win_matrices()
+    names = [log.bench.contestants[k].model for k in table.ranking]
+    for i, one in enumerate(names):
+        for j, other in enumerate(names):
+            met = [r for r in records if {r["model_a"], r["model_b"]} == {one, other}]
+            won = [r for r in met if r["winner"] != "tie" and r[f"model_{r['winner']}"] == one]
+            assert (prompts[i, j], wins[i, j]) == (len(met), len(won))

@@ -1,6 +1,7 @@
 // Show the leaderboard as a forest plot: tie bands, possible ranks, scores, and the step from each model to the next.
 
 import { allPairs, get } from "../api.js";
+import { battles, ratings, votes } from "../battles.js";
 import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
@@ -45,6 +46,7 @@ export function render(data, route) {
     b.models.length ? board(data, route) : h("p", { class: "about" }, b.suite ? "No model has a score in every member yet." : "No model has a score yet. Results appear here as they arrive."),
     b.models.length > 1 && key(b, ties),
     members(b),
+    battles(b),
     sharedItems(b),
     b.weights && h("p", { class: "about" }, weighted(b)),
     orderNote(b) && h("p", { class: "about" }, orderNote(b)),
@@ -54,6 +56,7 @@ export function render(data, route) {
 }
 
 function facts(b) {
+  if (b.battles) return votes(b);
   const all = size(b);
   const items = all > b.items ? `${count(b.items)} of ${plural(all, "item")}` : plural(b.items, "item");
   return `${plural(b.models.length, "model")} · ${items} · ${plural(b.events, "score")}`;
@@ -65,7 +68,7 @@ const steps = (b) => b.pairs.filter((p) => p.adjacent);
 
 /** Show the answers to the three questions, each with one tick for each step down the ranking. */
 function result(b) {
-  if (!b.result) return h("p", { class: "about" }, b.models.length === 1 ? "Only one model: there is no pair to compare yet." : "No two models share an item yet.");
+  if (!b.result) return h("p", { class: "about" }, b.models.length === 1 ? "Only one model: there is no pair to compare yet." : b.battles ? "No prompt of a pair has all its votes yet, so no pair can be judged." : "No two models share an item yet.");
   const names = b.models.map((m) => m.model);
   const all = steps(b).map(states);
   const held = steps(b).some(isHeld);
@@ -159,10 +162,11 @@ function files(b, shown, next) {
   const line = (m) => {
     const p = next.get(m.model);
     const step = p ? [p.model_b, p.gap, p.decided.anytime_family, p.settled, p.resolved.fixed_n, p.items_to_decision] : [];
-    return [m.rank, m.rank_low, m.rank_high, m.model, m.mean, m.mean_low, m.mean_high, m.items, m.coverage, ...step];
+    return [m.rank, m.rank_low, m.rank_high, m.model, m.mean, m.mean_low, m.mean_high, m.items, m.coverage, ...step, ...(b.battles ? measureOf(b).of(m) : [])];
   };
+  const columns = b.battles ? [...COLUMNS, "rating", "rating_low", "rating_high"] : COLUMNS;
   return downloads({
-    name: [b.benchmark, "board"], rows: () => [COLUMNS, ...shown.map(line)], json: () => b,
+    name: [b.benchmark, "board"], rows: () => [columns, ...shown.map(line)], json: () => b,
     figure: shown.length > 0 && shown.length <= WINDOWED ? ".board" : null, why: shown.length > 0 && `A picture takes at most ${WINDOWED} rows: choose some models first.`,
     heading: b.benchmark, caption: `${facts(b)}${shown.length < b.models.length ? `, ${count(shown.length)} of the models drawn` : ""}; ties by family-wise decisions at ${percent(b.alpha, 0)} %`,
   });
@@ -181,7 +185,8 @@ function board(data, route) {
     arranged: arrange(ties, shown.map((m) => m.rank), shown.length === b.models.length),
     next: new Map(steps(b).map((p) => [p.model_a, p])),
     ruled: new Set(byScore && !moved ? ties.rules : []),
-    x: baseline ? gapScale(baseline, shown) : scoreScale(shown),
+    measure: measureOf(b),
+    x: baseline ? gapScale(baseline, shown) : scoreScale(shown, measureOf(b)),
     tied: tiedRanks(ties),
   };
   const { from, to } = windowOf(shown.length);
@@ -223,7 +228,7 @@ export function scrolled() {
   return windowOf(length).from !== first;
 }
 
-function head({ b, baseline, x }) {
+function head({ b, baseline, measure, x }) {
   const column = (kind, label, more_, about) => h("th", { role: "columnheader", scope: "col", class: kind, title: about }, label, more_);
   const edge = (rank) => s("text", { x: `${rankX(rank, b.models.length)}%`, y: 12, "text-anchor": rank === 1 ? "start" : "end" }, count(rank));
   return h("thead", { role: "rowgroup" }, h("tr", { role: "row" },
@@ -231,13 +236,13 @@ function head({ b, baseline, x }) {
     column("rank", "Rank"),
     column("strip", "could be", s("svg", { class: "axis", height: 14, "aria-hidden": "true" }, edge(1), b.models.length > 1 && edge(b.models.length)), "the ranks that the decisions allow"),
     column("model", "Model"),
-    column("plot", baseline ? `Gap to ${isolated(baseline.to)}, points, with family-wise interval` : `Score, % of items, with ${percent(1 - b.alpha, 0)} % interval`, axis(x)),
-    column("score", "Score"),
-    column("step", baseline ? "Against the baseline" : "Step to the next rank ↓", h("span", { class: "legend-line" }, h("span", { "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))), h("span", {}, "points · items it would still take")))));
+    column("plot", baseline ? `Gap to ${isolated(baseline.to)}, points, with family-wise interval` : `${measure.unit} with ${percent(1 - b.alpha, 0)} % interval`, axis(x)),
+    column("score", measure.head),
+    column("step", baseline ? "Against the baseline" : "Step to the next rank ↓", h("span", { class: "legend-line" }, h("span", { "aria-hidden": "true" }, QUESTIONS.map((question) => glyph(question, "yes"))), h("span", {}, `points · ${b.battles ? "prompts" : "items"} it would still take`)))));
 }
 
 function row(m, place, shown, context) {
-  const { b, options, baseline, arranged, ruled, byScore, tied, x } = context;
+  const { b, options, baseline, arranged, measure, ruled, byScore, tied, x } = context;
   const below = shown[place + 1];
   const pair = baseline ? baseline.pairs.get(m.model) : context.next.get(m.model);
   const next = baseline ? null : byScore && below?.rank === m.rank + 1 && pair;
@@ -249,8 +254,8 @@ function row(m, place, shown, context) {
     h("td", { role: "cell", class: "rank" }, ranks(m.rank_low, m.rank_high)),
     h("td", { role: "cell", class: "strip" }, strip(m, b.models.length)),
     h("th", { role: "rowheader", scope: "row", class: "model" }, modelName(m, b, options)),
-    h("td", { role: "cell", class: "plot" }, baseline ? gapPlot(pair, x, ownRow) : scorePlot(m, x)),
-    h("td", { role: "cell", class: "score", title: m.unweighted_rank === null ? undefined : `unweighted ${percent(m.unweighted_mean)}, rank ${m.unweighted_rank}` }, percent(m.mean)),
+    h("td", { role: "cell", class: "plot" }, baseline ? gapPlot(pair, x, ownRow) : scorePlot(m, x, measure)),
+    h("td", { role: "cell", class: "score", title: measure.about(m) }, measure.text(measure.of(m)[0])),
     h("td", { role: "cell", class: `step${next ? " between" : ""}` }, ownRow ? h("span", { class: "note" }, "the baseline") : (baseline ? pair : next) && step(pair, b)));
 }
 
@@ -288,17 +293,31 @@ const undim = (event) => {
   for (const row_ of event.currentTarget.querySelectorAll(".dim")) row_.classList.remove("dim");
 };
 
-function scoreScale(models) {
-  const lows = models.flatMap((m) => (m.mean_low === null ? [] : [100 * m.mean_low]));
-  const highs = models.flatMap((m) => (m.mean_high === null ? [] : [100 * m.mean_high]));
-  return scaleOf(Math.min(...lows, 100), Math.max(...highs, 0), (v) => fixed(v, 0));
+/** Return what the ranking goes by, with words: the score in percent, or for battles the rating. */
+function measureOf(b) {
+  const rated = ratings(b);
+  if (!rated) {
+    const times = (value) => (value === null ? null : 100 * value);
+    return { head: "Score", unit: "Score, % of items,", of: (m) => [m.mean, m.mean_low, m.mean_high].map(times), text: (value) => fixed(value, 2), about: (m) => (m.unweighted_rank === null ? undefined : `unweighted ${percent(m.unweighted_mean)}, rank ${m.unweighted_rank}`) };
+  }
+  const of = (m) => {
+    const r = rated.get(m.model);
+    return r ? [r.rating, r.rating_low, r.rating_high] : [null, null, null];
+  };
+  return { head: "Rating", unit: "Rating", of, text: count, about: (m) => rated.get(m.model)?.unrated ?? undefined };
 }
 
-function scorePlot(m, x) {
-  if (m.mean === null) return null;
+function scoreScale(models, measure) {
+  const ends = models.flatMap((m) => measure.of(m)).filter((value) => value !== null);
+  return scaleOf(Math.min(...(ends.length ? ends : [0])), Math.max(...(ends.length ? ends : [100])), count);
+}
+
+function scorePlot(m, x, { of, text }) {
+  const [value, low, high] = of(m);
+  if (value === null) return null;
   const kind = lowCoverage(m) ? "lacks" : "";
-  const words = m.mean_low === null ? percent(m.mean) : `${percent(m.mean)}, from ${percent(m.mean_low)} to ${percent(m.mean_high)}`;
-  return whisker(m.mean_low === null ? null : 100 * m.mean_low, m.mean_low === null ? null : 100 * m.mean_high, 100 * m.mean, x, kind, words);
+  const words = low === null ? text(value) : `${text(value)}, from ${text(low)} to ${text(high)}`;
+  return whisker(low, high, value, x, kind, words);
 }
 
 // --- one step, and all models against one ------------------------------------------------------------------------------------------

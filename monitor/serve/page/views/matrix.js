@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { h } from "../dom.js";
 import { downloads } from "../downloads.js";
-import { count, isolated, plural } from "../format.js";
+import { count, fixed, isolated, plural } from "../format.js";
 import { heading, link, name, table } from "../parts.js";
 
 export const title = ({ benchmark }) => `All pairs, ${benchmark}`;
@@ -18,6 +18,7 @@ const TONES = [
 ];
 const SHOW_NAMES_FROM = 13; // pixels of a cell
 const NAME_ROOM = 150;
+const SHARES_FROM = 22;
 
 export function render(m, route) {
   const size = m.models.length;
@@ -26,11 +27,12 @@ export function render(m, route) {
   const about = `${count(decided)} of ${plural(pairs, "pair")} decided family-wise. Rows and columns are the models by rank, best first.`;
   const open = (row, column) => (location.hash = link.pair(route.benchmark, m.models[Math.min(row, column)], m.models[Math.max(row, column)]));
   const view = new Grid(m, open);
+  const won = m.wins && "Where a cell has room, it has the percentage of the pair's prompts that the row's model wins, a tie as half.";
   return [
-    ...heading(route.benchmark, "All pairs", about),
+    ...heading(route.benchmark, "All pairs", won ? `${about} ${won}` : about),
     h("ul", { class: "key" }, TONES.map(([tone, words]) => h("li", {}, h("span", { class: `swatch ${tone}`, "aria-hidden": "true" }), ` ${words}`))),
     h("p", { class: "actions" }, downloads({
-      name: [route.benchmark, "pairs"], rows: () => [["better than", ...m.models], ...m.models.map((model, k) => [model, ...m.decided[k]])], json: () => m, figure: "#matrix",
+      name: [route.benchmark, "pairs"], rows: () => (m.wins ? results(m) : [["better than", ...m.models], ...m.models.map((model, k) => [model, ...m.decided[k]])]), json: () => m, figure: "#matrix",
       heading: `All pairs, ${route.benchmark}`, caption: about,
     })),
     h("div", { class: "grid" },
@@ -47,6 +49,16 @@ export function render(m, route) {
     compare(m.models, open),
     h("details", { class: "legend" }, h("summary", {}, "The matrix as a table"), summary(m, route.benchmark)),
   ];
+}
+
+/** Return the share of the prompts that the row's model wins, in percent, a tie as half; null where the two never met. */
+const winShare = ({ prompts, wins }, row, column) => (prompts[row][column] ? 50 + (50 * (wins[row][column] - wins[column][row])) / prompts[row][column] : null);
+
+/** Return the results of every pair that met, a row each. */
+function results(m) {
+  const pairs = m.models.flatMap((_, row) => m.models.map((__, column) => [row, column])).filter(([row, column]) => row < column && m.prompts[row][column]);
+  return [["model_a", "model_b", "prompts", "wins_a", "wins_b", "ties", "decided"],
+    ...pairs.map(([i, j]) => [m.models[i], m.models[j], m.prompts[i][j], m.wins[i][j], m.wins[j][i], m.prompts[i][j] - m.wins[i][j] - m.wins[j][i], m.decided[i][j]])];
 }
 
 /** Draws the matrix. A live update makes a new one on the same canvas, which keeps the chosen cell. */
@@ -70,6 +82,7 @@ class Grid {
     const context = canvas.getContext("2d");
     context.scale(scale, scale);
     this.#cells(context);
+    if (this.wins && this.cell >= SHARES_FROM) this.#shares(context);
     if (named) this.#names(context);
     this.#cursor(context);
   }
@@ -84,6 +97,23 @@ class Grid {
         if (row === column) continue;
         context.fillStyle = colour[this.#tone(row, column)];
         context.fillRect(this.margin + column * this.cell, row * this.cell, side, side);
+      }
+    }
+  }
+
+  #shares(context) {
+    const style = getComputedStyle(this.canvas);
+    context.font = `11px ${style.fontFamily}`;
+    context.textBaseline = "middle";
+    context.textAlign = "center";
+    const of = (tone) => getComputedStyle(document.querySelector(`.swatch.${tone}`)).borderTopColor;
+    const colour = Object.fromEntries(TONES.map(([tone]) => [tone, of(tone)]));
+    for (let row = 0; row < this.size; row += 1) {
+      for (let column = 0; column < this.size; column += 1) {
+        const share = row === column ? null : winShare(this, row, column);
+        if (share === null) continue;
+        context.fillStyle = colour[this.#tone(row, column)];
+        context.fillText(fixed(share, 0), this.margin + (column + 0.5) * this.cell, (row + 0.5) * this.cell);
       }
     }
   }
@@ -130,7 +160,13 @@ class Grid {
     const side = this.decided[row][column];
     const status = this.statuses[this.status[row][column]];
     const verdict = side === 0 ? ` · ${status}` : [" · decided: ", name(this.models[side > 0 ? row : column]), " is better"];
-    return [...place(row), " v. ", ...place(column), ...[verdict].flat()];
+    return [...place(row), " v. ", ...place(column), ...[verdict].flat(), this.wins && this.#battles(row, column)].filter(Boolean);
+  }
+
+  #battles(row, column) {
+    const [all, won, lost] = [this.prompts[row][column], this.wins[row][column], this.wins[column][row]];
+    if (!all) return " · they never met";
+    return ` · ${plural(all, "prompt")}: ${count(won)} won, ${count(lost)} lost, ${plural(all - won - lost, "tie")} (${fixed(winShare(this, row, column), 1)} %)`;
   }
 
   #at(event) {

@@ -104,10 +104,11 @@ def _console(
         (folder / DEMO).parent.mkdir(parents=True)
         shutil.copy(DOCS.parent / DEMO, folder / DEMO)
         prepare(folder)
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("RANKWATCH_")}
         done = subprocess.run(
             [sys.executable, "-m", "monitor", *command.split()[1:]],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(DOCS.parent), "COLUMNS": "100", "NO_COLOR": "1"},
+            env={**plain, "PYTHONPATH": str(DOCS.parent), "COLUMNS": "100", "NO_COLOR": "1"},
             capture_output=True,
             text=True,
             check=False,

@@ -18,7 +18,7 @@ PACKAGES = {
 }
 """Names of the program, and the Debian package that has it."""
 OMITTED = {
-    "grafana/grafana": "Debian, PyPI, npm and Maven Central have no server; add the data source to your own Grafana, or use docker compose"
+    "grafana/grafana": "Debian, PyPI and npm have no server; add the data source to your own Grafana, or use docker compose"
 }
 """Images that no program stands for, with the reason."""
 

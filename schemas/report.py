@@ -297,6 +297,16 @@ class ResultReport(StrictModel):
 GoalState = Literal["met", "open", "impossible"]
 
 
+class GoalRun(StrictModel):
+    """What one model ran for a goal."""
+
+    model: str
+    items_run: int = Field(description="scores and skips of the model")
+    items_full: int | None = Field(description="items of a full run; null unless the item count is known")
+    saved_ratio: float | None = Field(description="share of `items_full` that was not run, from 0 to 1")
+    left: bool = Field(description="whether no further result of the model can change the answer")
+
+
 class GoalReport(StrictModel):
     """The goal of a benchmark, and what is open of it."""
 
@@ -313,6 +323,7 @@ class GoalReport(StrictModel):
     items_run: int = Field(description="scores and skips of all models")
     items_full: int | None = Field(description="scores of all models on all items; null unless the item count is known")
     saved_ratio: float | None = Field(description="share of `items_full` that was not run, from 0 to 1")
+    by_model: list[GoalRun] = Field(description="what each model ran, by rank; models without a score last")
 
 
 class BoardReport(StrictModel):

@@ -5,6 +5,7 @@ from math import exp, log
 from typing import Final
 
 from monitor.render import battles
+from monitor.render import numbers as form
 from monitor.report.sentences import counted
 from schemas.report import ASSERTED, FILES_COMPLETE, BenchmarkReport, GoalReport, ResultLine, SuiteMember
 from schemas.sentences import ASSUMPTIONS, BATTLES
@@ -50,6 +51,24 @@ def _spent(g: GoalReport) -> str:
     if g.items_full is None or g.saved_ratio is None:
         return f"Run so far: {counted(g.items_run, 'score')}."
     return f"Run so far: {g.items_run:,} of {counted(g.items_full, 'score')}, {100 * g.saved_ratio:.1f} % saved."
+
+
+GOAL_COLUMNS: Final = ("model", "run", "of a full run", "saved %", "can change the answer")
+"""The columns of `goal_rows`."""
+
+
+def goal_rows(goal: GoalReport) -> list[tuple[str, ...]]:
+    """Return what each model ran for a goal, by rank."""
+    return [
+        (
+            run.model,
+            f"{run.items_run:,}",
+            form.MISSING if run.items_full is None else f"{run.items_full:,}",
+            form.MISSING if run.saved_ratio is None else f"{100 * run.saved_ratio:.1f}",
+            "no" if run.left else "yes",
+        )
+        for run in goal.by_model
+    ]
 
 
 def counts(benchmark: BenchmarkReport) -> str:

@@ -17,7 +17,7 @@ from monitor.render.document import (
     notes,
 )
 from monitor.render.header import NO_PAIR, NO_RESULTS, log_thresholds
-from monitor.render.html_tables import kind_of, matrix, ranking, sizes, summary, text, verdicts
+from monitor.render.html_tables import goal_runs, kind_of, matrix, ranking, sizes, summary, text, verdicts
 from monitor.render.second_opinions import cluster_opinions, second_opinions
 from monitor.render.signs import PROCEDURES, relation
 from schemas.report import BenchmarkReport
@@ -58,6 +58,7 @@ def _benchmark(document: ReportDocument, k: int) -> str:
     parts = [
         f'<section class="benchmark" id="b{k}" aria-labelledby="h{k}"><h2 id="h{k}">{text(b.benchmark)}</h2>',
         f'{_result(b)}<dl class="facts">{entries}</dl>{warnings}',
+        "" if b.goal is None else goal_runs(b.goal),
         ranking(document),
     ]
     neighbours, others = document.neighbours, document.others

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from monitor.render import battles, charts
 from monitor.render import numbers as form
 from monitor.render.document import ReportDocument, summary_rows
+from monitor.render.header import GOAL_COLUMNS, goal_rows
 from monitor.render.numbers import needed, needed_range
 from monitor.render.signs import (
     DECIDED,
@@ -22,7 +23,7 @@ from monitor.render.signs import (
     status_glyph,
 )
 from monitor.report.sentences import counted
-from schemas.report import ModelReport, PairReport
+from schemas.report import GoalReport, ModelReport, PairReport
 
 _KINDS: Final = {DECIDED: "yes", HELD: "turned"}
 
@@ -47,6 +48,19 @@ def _head(titles: Sequence[str], *, numbers: Sequence[int]) -> str:
 
 def _body(rows: Sequence[str]) -> str:
     return f"<tbody>{''.join(rows)}</tbody>"
+
+
+def goal_runs(goal: GoalReport) -> str:
+    """Write what each model ran for a goal."""
+    numbers = (1, 2, 3)
+    kinds = [' class="num"' if k in numbers else "" for k in range(len(GOAL_COLUMNS))]
+    rows = [
+        f"<tr>{''.join(f'<td{kind}>{text(cell)}</td>' for kind, cell in zip(kinds, row, strict=True))}</tr>"
+        for row in goal_rows(goal)
+    ]
+    head = _head([title.capitalize() for title in GOAL_COLUMNS], numbers=numbers)
+    title = "Scores and skips that each model ran, and the share of a full run that was not needed so far."
+    return f"<h3>Run for the goal</h3>{_table(title, head, _body(rows))}"
 
 
 # --- ranking ----------------------------------------------------------------------------------------------------------------------------

@@ -72,6 +72,10 @@ def _benchmark(document: ReportDocument) -> list[str]:
     warnings = notes(document)
     if warnings:
         parts.append("\n".join(f"> - {escape(note)}" for note in warnings))
+    goal = document.report.goal
+    if goal is not None:
+        rows = ([escape(cell) for cell in row] for row in header.goal_rows(goal))
+        parts += ["### Run for the goal", _table(header.GOAL_COLUMNS, rows, right=(1, 2, 3))]
     parts += ["### Ranking", _ranking(document)]
     pairs = document.neighbours
     if not pairs:

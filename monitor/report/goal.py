@@ -14,7 +14,7 @@ from monitor.report.pair_table import PairTable
 from monitor.report.sentences import counted
 from monitor.report.standings import decisions_by_rank
 from schemas.goals import Goal, parse_goal
-from schemas.report import GoalReport
+from schemas.report import GoalReport, GoalRun
 from stats.goals import GoalState, goal_state
 from stats.racing import Counts, may_be_decided
 
@@ -153,11 +153,9 @@ class GoalView:
 
     def report(self) -> GoalReport:
         """Report the goal."""
-        benchmark, names = self.table.benchmark, self.models
-        items = self.table.assumed_items or benchmark.spec.items
-        # Of an item with several repeats the item counts; an older epoch is another run.
-        run = int(benchmark.scored[self.table.ranking].sum() + benchmark.skipped[self.table.ranking].sum())
-        full = None if items is None else items * len(names)
+        names, runs = self.models, self._runs()
+        run = sum(each.items_run for each in runs)
+        full = None if self._items is None else self._items * len(names)
         return GoalReport(
             goal=self.goal.text,
             state=self.outcome,
@@ -167,8 +165,25 @@ class GoalView:
             needed=[names[k] for k in np.flatnonzero(self.needed).tolist()],
             items_run=run,
             items_full=full,
-            saved_ratio=None if not full else max(0.0, 1 - run / full),
+            saved_ratio=_saved(run, full),
+            by_model=runs,
         )
+
+    @property
+    def _items(self) -> int | None:
+        """The items of a full run."""
+        return self.table.assumed_items or self.table.benchmark.spec.items
+
+    def _runs(self) -> list[GoalRun]:
+        """Report what each model ran, by rank."""
+        benchmark, ranking = self.table.benchmark, self.table.ranking
+        items = self._items
+        # Of an item with several repeats the item counts; an older epoch is another run.
+        run = [*(benchmark.scored[ranking] + benchmark.skipped[ranking]).tolist(), *(0 for _ in self.absent)]
+        return [
+            GoalRun(model=model, items_run=count, items_full=items, saved_ratio=_saved(count, items), left=not needed)
+            for model, count, needed in zip(self.models, run, self.needed.tolist(), strict=True)
+        ]
 
     def _reason(self) -> str:
         """Return the state as a sentence."""
@@ -212,6 +227,11 @@ class GoalView:
         if self.better[self.models.index(leader), self.models.index(other)]:
             return f"{leader} is decided better than {other}"
         return f"{leader} is not worse than {other}{up_to}"
+
+
+def _saved(run: int, full: int | None) -> float | None:
+    """Return the share of a full run that was not run."""
+    return max(0.0, 1 - run / full) if full else None
 
 
 def goal_report(table: PairTable, goal: Goal | None = None) -> GoalReport | None:

@@ -31,6 +31,8 @@ MODEL = (
     "model aliases epoch items coverage mean mean_low mean_high shared_mean shared_rank unweighted_mean unweighted_rank "
     "rank rank_low rank_high tie_group repeats run_ended"
 )
+GOAL = "goal state reason models open_pairs needed items_run items_full saved_ratio by_model"
+GOAL_RUN = "model items_run items_full saved_ratio left"
 PAIR = (
     "model_a model_b epoch_a epoch_b adjacent n b c gap p_a p_b rho sd p_chi2 p_exact p_mid p_clustered required_n resolution_ratio mde "
     "log_e log_e_a log_e_b p_anytime family_threshold settled settled_log_e gap_low gap_high "
@@ -81,6 +83,17 @@ def whole(folder):
     ended = rankwatch("report", folder[0], "--format", "json", "--pairs", "all")
     assert ended.stderr == ""
     return ended.stdout, json.loads(ended.stdout), folder[1]
+
+
+def test_the_json_of_a_goal(folder):
+    result = json.loads(rankwatch("report", folder[0], "--format", "json", "--goal", "best").stdout)
+    for benchmark in result["benchmarks"]:
+        goal = benchmark["goal"]
+        assert list(goal) == GOAL.split()
+        assert all(list(run) == GOAL_RUN.split() for run in goal["by_model"])
+        assert sum(run["items_run"] for run in goal["by_model"]) == goal["items_run"]
+        assert [run["model"] for run in goal["by_model"]] == [model["model"] for model in benchmark["models"]]
+        assert {run["model"] for run in goal["by_model"] if not run["left"]} == set(goal["needed"])
 
 
 def test_the_json_is_the_contract_and_nothing_else(whole):

@@ -11,7 +11,7 @@ from monitor.render.numbers import safe
 from monitor.render.signs import DECIDED, HELD, UNDECIDED, Glyphs, relation, status_glyph
 from monitor.render.terminal.layout import glyphs_for
 from monitor.render.terminal.overview import overview
-from monitor.render.terminal.tables import Extra, legend, models_table, pairs_table, summary_table
+from monitor.render.terminal.tables import Extra, goal_table, legend, models_table, pairs_table, summary_table
 from monitor.report.sentences import counted
 from monitor.report.tie_bands import TieBands
 from schemas.report import BenchmarkReport, PairReport, Report
@@ -148,6 +148,8 @@ def _details(
         if len(benchmark.models) > limit:
             parts.append(_omitted(len(benchmark.models) - limit, "models"))
         parts.append(Text())
+        if benchmark.goal is not None:
+            parts += [goal_table(benchmark.goal, limit, ascii_only=ascii_only), Text()]
     pairs = benchmark.pairs[:limit]
     if not pairs:
         return Group(*parts, Text("No pair shares an item yet."))

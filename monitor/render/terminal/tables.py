@@ -8,7 +8,7 @@ from rich.console import Console, Group
 from rich.text import Text
 
 from monitor.render import numbers as form
-from monitor.render.header import log_thresholds, tests_at_n
+from monitor.render.header import GOAL_COLUMNS, goal_rows, log_thresholds, tests_at_n
 from monitor.render.signs import (
     DECIDED,
     HELD,
@@ -35,7 +35,7 @@ from monitor.render.terminal.layout import (
     width_of,
 )
 from monitor.report.sentences import counted
-from schemas.report import BenchmarkReport, ModelReport, PairReport
+from schemas.report import BenchmarkReport, GoalReport, ModelReport, PairReport
 
 _NAME_ROOM: Final = 35  # cells that a pair's two names may shrink to before a column is omitted for them
 _REASON_ROOM: Final = 50
@@ -108,6 +108,18 @@ def models_table(
     room = max(4, width - width_of(columns, keys, but="model"))
     names = [_model_name(m, room, low_coverage, ascii_only=ascii_only) for m in models]
     return table([Column("model", names) if key == "model" else columns[key] for key in keys], ascii_only=ascii_only)
+
+
+def goal_table(goal: GoalReport, limit: int, *, ascii_only: bool = False) -> Group:
+    """Build the table of what each model ran for a goal, up to `limit` models."""
+    names, *others = zip(*goal_rows(goal)[:limit], strict=True)
+    ellipsis = ellipsis_of(ascii_only=ascii_only)
+    columns = [Column(GOAL_COLUMNS[0], [Text(shorten(name, _NAME_ROOM, ellipsis)) for name in names])]
+    columns += [
+        Column(title, [Text(cell) for cell in cells], right=title != GOAL_COLUMNS[-1])
+        for title, cells in zip(GOAL_COLUMNS[1:], others, strict=True)
+    ]
+    return table(columns, ascii_only=ascii_only)
 
 
 def _model_name(model: ModelReport, room: int, low_coverage: float, *, ascii_only: bool) -> Text:

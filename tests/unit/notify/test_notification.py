@@ -20,6 +20,7 @@ GOAL = GoalReport(
     items_run=9,
     items_full=None,
     saved_ratio=None,
+    by_model=[],
 )
 
 

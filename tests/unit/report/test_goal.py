@@ -82,6 +82,24 @@ def test_an_open_goal_names_the_models_that_can_change_it():
     assert (report.items_run, report.items_full, report.saved_ratio) == (800, 1600, 0.5)
 
 
+def test_what_each_model_ran():
+    log = FoldLog({"declare": "bench", "items": 400, "goal": "best", "family": {"models": [*MODELS, "e"]}})
+    log.send(packed(scores()[:, :2], MODELS[:2]), packed(scores(150)[:, 2:], MODELS[2:]))
+    report = benchmark_report(log.bench).goal
+    runs = {run.model: (run.items_run, run.items_full, run.saved_ratio) for run in report.by_model}
+    assert list(runs)[-1] == "e"
+    assert [runs[model] for model in "ace"] == [(400, 400, 0.0), (150, 400, 0.625), (0, 400, 1.0)]
+    assert sum(run.items_run for run in report.by_model) == report.items_run
+    assert [run.model for run in report.by_model if not run.left] == report.needed
+
+
+def test_without_an_item_count_nothing_is_saved():
+    log = FoldLog({"declare": "bench", "goal": "best"})
+    log.send(packed(scores(), MODELS))
+    runs = benchmark_report(log.bench).goal.by_model
+    assert [(run.items_run, run.items_full, run.saved_ratio) for run in runs] == [(400, None, None)] * 4
+
+
 def test_declared_models_without_a_score_count():
     report = goal_of("best", family={"models": [*MODELS, "e"]})
     assert (report.state, report.items_full) == ("open", 2000)

@@ -31,6 +31,7 @@ const SORTS = {
 
 /** Rows from which only those in view are drawn. */
 const WINDOWED = 150;
+const MOST_RUNS = 100; // rows of the models that ran for a goal
 const BEYOND = 40; // rows drawn above and below the window
 
 export function render(data, route) {
@@ -91,7 +92,26 @@ function goal(g, names) {
   const saved = g.saved_ratio === null ? "" : `, ${(100 * g.saved_ratio).toFixed(1)} % saved`;
   const spent = g.items_full === null ? `Run so far: ${count(g.items_run)} scores.` : `Run so far: ${count(g.items_run)} of ${count(g.items_full)} scores${saved}.`;
   const state = g.state === "impossible" ? "out of reach" : g.state;
-  return h("div", { class: "line" }, h("dt", {}, glyph("decided", g.state === "met" ? "yes" : "no"), " Goal"), h("dd", {}, sentence(`${g.goal}: ${state}. ${g.reason} ${spent}`, names)));
+  return h("div", { class: "line" }, h("dt", {}, glyph("decided", g.state === "met" ? "yes" : "no"), " Goal"), h("dd", {}, sentence(`${g.goal}: ${state}. ${g.reason} ${spent}`, names), runs(g)));
+}
+
+/** Show what each model ran for the goal, on request. */
+function runs(g) {
+  const titles = ["Run", "Of a full run", "Saved, %"];
+  const row = (run) => h("tr", { "data-key": run.model },
+    h("th", { scope: "row" }, name(run.model)),
+    h("td", { class: "number" }, count(run.items_run)),
+    h("td", { class: "number" }, run.items_full === null ? "-" : count(run.items_full)),
+    h("td", { class: "number" }, run.saved_ratio === null ? "-" : (100 * run.saved_ratio).toFixed(1)),
+    h("td", {}, run.left ? "no" : "yes"));
+  const more = g.by_model.length - MOST_RUNS;
+  return h("details", { class: "legend", "data-key": "goal-runs" }, h("summary", {}, "Scores by model"),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores by model" },
+      h("table", { class: "data small" },
+        h("caption", { class: "sr" }, "Scores that each model ran for the goal"),
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Model"), titles.map((t) => h("th", { scope: "col", class: "number" }, t)), h("th", { scope: "col" }, "Can change the answer"))),
+        h("tbody", {}, g.by_model.slice(0, MOST_RUNS).map(row)))),
+    more > 0 && h("p", { class: "about" }, `${plural(more, "more model")}: see the report as JSON.`));
 }
 
 // --- what is on display ------------------------------------------------------------------------------------------------------------

@@ -305,6 +305,8 @@ class GoalRun(StrictModel):
     items_full: int | None = Field(description="items of a full run; null unless the item count is known")
     saved_ratio: float | None = Field(description="share of `items_full` that was not run, from 0 to 1")
     left: bool = Field(description="whether no further result of the model can change the answer")
+    cost_run: float | None = Field(description="price of `items_run`; null without prices")
+    cost_saved: float | None = Field(description="price of the items not run; null without prices or item count")
 
 
 class GoalReport(StrictModel):
@@ -324,6 +326,8 @@ class GoalReport(StrictModel):
     items_full: int | None = Field(description="scores of all models on all items; null unless the item count is known")
     saved_ratio: float | None = Field(description="share of `items_full` that was not run, from 0 to 1")
     by_model: list[GoalRun] = Field(description="what each model ran, by rank; models without a score last")
+    cost_run: float | None = Field(description="price of `items_run`; null without a price of each model")
+    cost_saved: float | None = Field(description="price of the items not run; null without prices or item count")
 
 
 class BoardReport(StrictModel):

@@ -15,6 +15,8 @@ from monitor.cli.shared.options import (
     OutputOption,
     PairsOption,
     Paths,
+    PriceOption,
+    PricesOption,
     SuiteOption,
     TopOption,
     VerboseOption,
@@ -42,6 +44,8 @@ def report(
     conflicts: ConflictsOption = None,
     max_rejected: MaxRejectedOption = 0.1,
     suite: SuiteOption = None,
+    price: PriceOption = None,
+    prices: PricesOption = None,
 ) -> None:
     """Report on results that are complete.
 
@@ -53,9 +57,18 @@ def report(
     from monitor.cli.shared.epochs import parse_epoch
     from monitor.cli.shared.files import read_results
     from monitor.cli.shared.output import choose_output, print_report
+    from monitor.cli.shared.prices import parse_prices
     from monitor.cli.shared.suites import suites_of_files
 
-    output = choose_output(form, out, pairs, verbose=verbose, top=top, second_opinions=second_opinions)
+    output = choose_output(
+        form,
+        out,
+        pairs,
+        verbose=verbose,
+        top=top,
+        second_opinions=second_opinions,
+        prices=parse_prices(price or (), prices, of_all=True),
+    )
     check_conflicts_file(conflicts)
     partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
     save_conflicts([partition], conflicts)

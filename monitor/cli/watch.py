@@ -1,6 +1,6 @@
 """`rankwatch watch`: follow files through the embedded monitor."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -21,6 +21,8 @@ from monitor.cli.shared.options import (
     OutputOption,
     PairsOption,
     PortOption,
+    PriceOption,
+    PricesOption,
     SuiteOption,
     TopOption,
     VerboseOption,
@@ -71,6 +73,8 @@ def watch(
     port: PortOption = None,
     max_rejected: MaxRejectedSetting = None,
     suite: SuiteOption = None,
+    price: PriceOption = None,
+    prices: PricesOption = None,
 ) -> None:
     """Follow results as they are written; report each ranking that is decided.
 
@@ -93,12 +97,14 @@ def watch(
     from monitor.cli.shared.epochs import parse_epoch
     from monitor.cli.shared.files import make_importer
     from monitor.cli.shared.output import choose_output
+    from monitor.cli.shared.prices import parse_prices
     from monitor.cli.shared.process import log_to_terminal, run_to_end
     from monitor.cli.shared.settings import read_settings
     from monitor.cli.shared.suites import suites_flag
     from monitor.ingest.importer import show_argument
 
-    output = choose_output(form, out, pairs, verbose=verbose, top=top)
+    given = parse_prices(price or (), prices, of_all=True)
+    output = choose_output(form, out, pairs, verbose=verbose, top=top, prices=given)
     check_conflicts_file(conflicts)
     settings = read_settings(
         data_dir=data_dir, host=host, port=port, max_rejected=max_rejected, suites=None if once else suites_flag(suite)
@@ -114,7 +120,7 @@ def watch(
         run_to_end(_read_once(files, settings, output, conflicts, suite))
     else:
         try:
-            run_to_end(_follow(files, settings, conflicts))
+            run_to_end(_follow(files, settings, output.prices, conflicts))
         except BrokenPipeError:  # it follows no longer, and nobody asked it to end
             raise SystemExit(FAULT) from None
 
@@ -195,7 +201,9 @@ async def _read_once(
         raise SystemExit(FAULT)
 
 
-async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -> None:
+async def _follow(
+    files: _Files, settings: "Settings", prices: Mapping[str, float] | None, conflicts: Path | None
+) -> None:
     """Follow the files and serve until a signal or an error."""
     from contextlib import AsyncExitStack
 
@@ -218,16 +226,17 @@ async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -
         await stopping.unless_requested(start())
         if not stopping.requested:
             try:
-                await _show(files, monitor, view, stopping)
+                await _show(files, monitor, view, stopping, prices)
             finally:
-                _print_summary(monitor)
+                _print_summary(monitor, prices)
             save_conflicts(monitor.reports.partitions, conflicts)
 
 
-def _print_summary(monitor: "EmbeddedMonitor") -> None:
+def _print_summary(monitor: "EmbeddedMonitor", prices: Mapping[str, float] | None) -> None:
     """Print the report as of now: what was on the screen goes with it."""
+    from monitor.cli.shared.prices import priced_report, prices_fault
     from monitor.cli.shared.table import print_table
-    from monitor.report.build import report_views
+    from monitor.report.build import ReportView, report_views
 
     small = [
         partition
@@ -235,7 +244,11 @@ def _print_summary(monitor: "EmbeddedMonitor") -> None:
         if all(len(benchmark.contestants) <= _SUMMARY_MODELS for benchmark in partition.benchmarks.values())
     ]
     if any(partition.benchmarks for partition in small):
-        print_table(report_views(small, pairs="adjacent", assert_complete=False, suites=monitor.reports.suites))
+        views = list(report_views(small, pairs="adjacent", assert_complete=False, suites=monitor.reports.suites))
+        print_table(ReportView(priced_report(view.report, prices), view.table) for view in views)
+        fault = None if prices is None else prices_fault([view.report for view in views], prices)
+        if fault is not None:
+            note(fault)
 
 
 async def _resume(files: _Files, monitor: "EmbeddedMonitor") -> None:
@@ -328,13 +341,20 @@ def _make_tailer(files: _Files, monitor: "EmbeddedMonitor") -> "Tailer":
     )
 
 
-async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stopping: "Stopping") -> None:
+async def _show(
+    files: _Files,
+    monitor: "EmbeddedMonitor",
+    view: "View",
+    stopping: "Stopping",
+    prices: Mapping[str, float] | None,
+) -> None:
     """Follow the files and show the state until a signal, an error or too many rejects."""
     import asyncio
     from contextlib import suppress
     from dataclasses import replace
 
     from monitor.cli.shared.live import EventRate, IfComplete
+    from monitor.cli.shared.prices import priced_report
 
     async def end_runs() -> None:
         await _end_runs(files, monitor, tailer)
@@ -346,6 +366,9 @@ async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stoppin
     async def show() -> None:
         while True:
             report = await reports.read(reports.report) if view.shows_reports else None
+            if report is not None and prices is not None:
+                priced = [priced_report(each, prices) for each in report.benchmarks]
+                report = report.model_copy(update={"benchmarks": priced})
             status = _status(monitor, tailer, rate)
             if status.caught_up:
                 sentence = await reports.read(lambda: if_complete.sentence(reports.benchmarks()))

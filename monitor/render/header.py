@@ -48,9 +48,12 @@ def _goal(g: GoalReport) -> ResultLine:
 
 def _spent(g: GoalReport) -> str:
     """Return how many scores were run, of how many."""
+    cost = "" if g.cost_run is None else f" Cost: {form.money(g.cost_run)}"
+    if cost:
+        cost += "." if g.cost_saved is None else f", {form.money(g.cost_saved)} saved."
     if g.items_full is None or g.saved_ratio is None:
-        return f"Run so far: {counted(g.items_run, 'score')}."
-    return f"Run so far: {g.items_run:,} of {counted(g.items_full, 'score')}, {100 * g.saved_ratio:.1f} % saved."
+        return f"Run so far: {counted(g.items_run, 'score')}.{cost}"
+    return f"Run so far: {g.items_run:,} of {counted(g.items_full, 'score')}, {100 * g.saved_ratio:.1f} % saved.{cost}"
 
 
 GOAL_COLUMNS: Final = ("model", "run", "of a full run", "saved %", "can change the answer")

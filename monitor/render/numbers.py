@@ -202,3 +202,12 @@ def ratio(q: float | None) -> str:
     if 0.99 < q < 1:
         return "0.99"
     return decimal(q, 1 if q >= 10 else 2)
+
+
+def money(amount: float) -> str:
+    """Format an amount in the currency of the prices.
+
+    >>> money(1234.5), money(0.1234)
+    ('1,234.50', '0.123')
+    """
+    return f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.3g}"

@@ -167,6 +167,8 @@ class GoalView:
             items_full=full,
             saved_ratio=_saved(run, full),
             by_model=runs,
+            cost_run=None,
+            cost_saved=None,
         )
 
     @property
@@ -181,7 +183,15 @@ class GoalView:
         # Of an item with several repeats the item counts; an older epoch is another run.
         run = [*(benchmark.scored[ranking] + benchmark.skipped[ranking]).tolist(), *(0 for _ in self.absent)]
         return [
-            GoalRun(model=model, items_run=count, items_full=items, saved_ratio=_saved(count, items), left=not needed)
+            GoalRun(
+                model=model,
+                items_run=count,
+                items_full=items,
+                saved_ratio=_saved(count, items),
+                left=not needed,
+                cost_run=None,
+                cost_saved=None,
+            )
             for model, count, needed in zip(self.models, run, self.needed.tolist(), strict=True)
         ]
 
@@ -240,6 +250,31 @@ def goal_report(table: PairTable, goal: Goal | None = None) -> GoalReport | None
     if goal is None and declared is not None:
         goal = parse_goal(declared)
     return None if goal is None or not table.ranking.size else GoalView(table, goal, unscored_models(table)).report()
+
+
+def priced(goal: GoalReport, prices: Sequence[float]) -> GoalReport:
+    """Return a goal with what was run and saved in money.
+
+    Parameters
+    ----------
+    goal : GoalReport
+    prices : sequence of float
+        The price of an item for each model of `by_model`.
+    """
+
+    def cost(run: GoalRun, price: float) -> GoalRun:
+        left = None if run.items_full is None else price * max(0, run.items_full - run.items_run)
+        return run.model_copy(update={"cost_run": price * run.items_run, "cost_saved": left})
+
+    runs = [cost(run, price) for run, price in zip(goal.by_model, prices, strict=True)]
+    saved = [run.cost_saved for run in runs if run.cost_saved is not None]
+    return goal.model_copy(
+        update={
+            "by_model": runs,
+            "cost_run": sum(run.cost_run or 0.0 for run in runs),
+            "cost_saved": sum(saved) if len(saved) == len(runs) else None,
+        }
+    )
 
 
 def unscored_models(table: PairTable, expected: Sequence[str] = ()) -> tuple[str, ...]:

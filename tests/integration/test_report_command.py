@@ -31,8 +31,8 @@ MODEL = (
     "model aliases epoch items coverage mean mean_low mean_high shared_mean shared_rank unweighted_mean unweighted_rank "
     "rank rank_low rank_high tie_group repeats run_ended"
 )
-GOAL = "goal state reason models open_pairs needed items_run items_full saved_ratio by_model"
-GOAL_RUN = "model items_run items_full saved_ratio left"
+GOAL = "goal state reason models open_pairs needed items_run items_full saved_ratio by_model cost_run cost_saved"
+GOAL_RUN = "model items_run items_full saved_ratio left cost_run cost_saved"
 PAIR = (
     "model_a model_b epoch_a epoch_b adjacent n b c gap p_a p_b rho sd p_chi2 p_exact p_mid p_clustered required_n resolution_ratio mde "
     "log_e log_e_a log_e_b p_anytime family_threshold settled settled_log_e gap_low gap_high "
@@ -94,6 +94,49 @@ def test_the_json_of_a_goal(folder):
         assert sum(run["items_run"] for run in goal["by_model"]) == goal["items_run"]
         assert [run["model"] for run in goal["by_model"]] == [model["model"] for model in benchmark["models"]]
         assert {run["model"] for run in goal["by_model"] if not run["left"]} == set(goal["needed"])
+
+
+# Three models, of which the last one has run half of 80 items.
+PRICED = [
+    {"benchmark": "b", "item_id": str(i), "model": model, "score": int(i % 10 < right)}
+    for model, right, items in (("good", 9, 80), ("fair", 7, 80), ("bad", 1, 40))
+    for i in range(items)
+]
+
+
+def test_a_goal_has_its_price(tmp_path):
+    write(tmp_path / "r.jsonl", PRICED)
+    call = ["report", tmp_path, "--goal", "best", "--items", "80", "--price", "bad=0.5", "--price", "0.1"]
+    goal = json.loads(rankwatch(*call, "--format", "json").stdout)["benchmarks"][0]["goal"]
+    assert (goal["cost_run"], goal["cost_saved"]) == pytest.approx((36, 20))
+    assert {run["model"]: (run["cost_run"], run["cost_saved"]) for run in goal["by_model"]} == {
+        "good": pytest.approx((8, 0)),
+        "fair": pytest.approx((8, 0)),
+        "bad": pytest.approx((20, 20)),
+    }
+    assert "16.7 % saved. Cost: 36.00, 20.00 saved." in " ".join(rankwatch(*call).stdout.split())
+    assert "| bad | 40 | 80 | 50.0 |" in rankwatch(*call, "--format", "markdown").stdout
+    (tmp_path / "prices.csv").write_text(
+        "model,price,tokens\ngood,0.001,100\nfair,0.1,1\nbad,0.5,1\n", encoding="utf-8"
+    )
+    table = ["report", tmp_path / "r.jsonl", *call[2:6], "--prices", tmp_path / "prices.csv", "--format", "json"]
+    assert json.loads(rankwatch(*table).stdout)["benchmarks"][0]["goal"] == goal
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--price", "1"], "no benchmark has a goal, so there is nothing to price"),
+        (["--goal", "best", "--price", "bad=1"], "fair has no price; give fair=PRICE, or PRICE for all models"),
+        (["--goal", "best", "--price", "1", "--price", "x=2"], "there is no model x; the models are bad, fair, good"),
+        (["--goal", "best", "--price", "bad=-1"], "give a model and a price of 0 or more"),
+    ],
+)
+def test_prices_that_do_not_fit(tmp_path, arguments, says):
+    write(tmp_path / "r.jsonl", PRICED)
+    ended = rankwatch("report", tmp_path, *arguments, "-o", tmp_path / "out.json", code=2)
+    assert says in " ".join(ended.stderr.split())
+    assert not (tmp_path / "out.json").exists()
 
 
 def test_the_json_is_the_contract_and_nothing_else(whole):

@@ -182,11 +182,13 @@ def test_line_ends_of_other_systems_do_not_end_it(tmp_path):
 def test_a_signal_ends_it_in_order_and_the_state_is_kept(tmp_path):
     records = events(random.Random(22), SKILLS, 60)
     path, data = write(tmp_path / "a.jsonl", records[:90]), tmp_path / "data"
-    with Watch(data, path, "--items", 60) as watch:
+    with Watch(data, path, "--items", 60, "--goal", "best", "--price", "0.1") as watch:
         until(lambda: event_count(watch.url) == 90, "the first events")
         server = watch.server
         assert watch.stop(signal.SIGTERM) == 0
         assert watch.errors == []
+        last = " ".join("".join(watch.lines).split())
+        assert "Run so far: 90 of 180 scores, 50.0 % saved. Cost: 9.00, 9.00 saved." in last
         assert not Path(f"/proc/{server}").exists()
     write(path, records[90:], mode="a")
     with Watch(data, path) as watch:

@@ -193,6 +193,22 @@ PairsOption = Annotated[
     Pairs | None,
     option("--pairs", "pairs to list  \\[default: none in a table; markdown and html: adjacent; others: all]"),
 ]
+PriceOption = Annotated[
+    list[str] | None,
+    option(
+        "--price",
+        "price of an item for a model, or for all: the goal has what was run and saved in money; may be repeated",
+        metavar="PRICE | MODEL=PRICE",
+    ),
+]
+PricesOption = Annotated[
+    Path | None,
+    option(
+        "--prices",
+        "table of prices (.csv) with the columns model and price, and tokens of an item if a price is that of a token",
+        metavar="FILE",
+    ),
+]
 VerboseOption = Annotated[
     bool,
     typer.Option(

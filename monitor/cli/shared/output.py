@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -15,7 +15,7 @@ from monitor.cli.shared.settings import read_settings
 from monitor.engine.partition import Partition
 from monitor.ingest.files.paths import show
 from monitor.render.flags import named_flags, with_flags
-from monitor.report.build import build_report, report_views
+from monitor.report.build import ReportView, report_views
 from schemas.report import FILES_COMPLETE, Report
 from schemas.suites import Suite
 from schemas.text import shorten
@@ -50,6 +50,8 @@ class Output:
         Models that a table shows.
     second_opinions : bool
         Whether to add the second opinions: in json, markdown and html.
+    prices : mapping of str to float, or None
+        Price of an item for each model, and under "" for all others: goals are priced.
     """
 
     form: ReportFormat
@@ -58,6 +60,7 @@ class Output:
     verbose: bool = False
     top: int | None = None
     second_opinions: bool = False
+    prices: Mapping[str, float] | None = None
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -87,6 +90,7 @@ def choose_output(
     verbose: bool = False,
     top: int | None = None,
     second_opinions: bool = False,
+    prices: Mapping[str, float] | None = None,
 ) -> Output:
     """Check the options of a report before anything is read; the name of the file gives the format unless a flag does."""
     chosen = form or ReportFormat(_SUFFIXES.get(path.suffix.lower() if path else "", "table"))
@@ -108,7 +112,7 @@ def choose_output(
         )
     if path is not None and path.is_dir():
         stop(f"--output {show(str(path))}: this is a folder; give a file in it", USAGE)
-    return Output(chosen, path, pairs, verbose, top, second_opinions)
+    return Output(chosen, path, pairs, verbose, top, second_opinions, prices)
 
 
 def _check_binary(form: ReportFormat, path: Path | None) -> None:
@@ -124,31 +128,43 @@ def _check_binary(form: ReportFormat, path: Path | None) -> None:
 
 def print_report(partitions: Iterable[Partition], output: Output, suites: Sequence[Suite] = ()) -> None:
     """Print a report that takes undeclared benchmarks as complete; suites come first."""
+    listed = output.form.pairs(output.pairs)
+    views = report_views(partitions, pairs=listed.value, assert_complete=True, suites=suites)
+    if output.prices is not None:
+        views = _priced(list(views), output.prices)
     with output.opened():
-        _print(partitions, output, suites)
+        _print(views, output)
 
 
-def _print(partitions: Iterable[Partition], output: Output, suites: Sequence[Suite]) -> None:
-    form, second_opinions, listed = output.form, output.second_opinions, output.form.pairs(output.pairs)
+def _priced(views: list[ReportView], prices: Mapping[str, float]) -> Iterator[ReportView]:
+    """Price the goals of reports; prices that do not fit the models end the command."""
+    from monitor.cli.shared.prices import priced_report, prices_fault
+
+    fault = prices_fault([view.report for view in views], prices)
+    if fault is not None:
+        stop(fault, USAGE)
+    return (ReportView(priced_report(view.report, prices), view.table) for view in views)
+
+
+def _print(views: Iterator[ReportView], output: Output) -> None:
+    form, second_opinions = output.form, output.second_opinions
     if isinstance(sys.stdout, TextIOWrapper) and form is not ReportFormat.table:
         # A document is UTF-8 everywhere; a table uses the encoding of its terminal.
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     # Each format loads only what it needs: rich and the figures cost start-up time.
     if form in {ReportFormat.markdown, ReportFormat.html}:
-        print(_document(partitions, form, listed, suites, second_opinions=second_opinions), end="")
+        print(_document(views, form, second_opinions=second_opinions), end="")
     elif second_opinions:
         from monitor.report.second_opinions import with_detail
         from schemas.detail import DetailedReport
 
-        reports = report_views(partitions, pairs=listed.value, assert_complete=True, suites=suites)
-        print(DetailedReport(benchmarks=[with_detail(each.report, each.table) for each in reports]).model_dump_json())
+        print(DetailedReport(benchmarks=[with_detail(each.report, each.table) for each in views]).model_dump_json())
     elif form is ReportFormat.table:
         from monitor.cli.shared.table import print_table
 
-        views = report_views(partitions, pairs=listed.value, assert_complete=True, suites=suites)
         print_table(views, output.pairs, verbose=output.verbose, top=output.top)
     else:
-        report = build_report(partitions, pairs=listed.value, assert_complete=True, suites=suites)
+        report = Report(benchmarks=[view.report for view in views])
         if form is ReportFormat.json:
             print(report.model_dump_json())
             return
@@ -173,9 +189,7 @@ def _print_pairs(report: Report, form: ReportFormat) -> None:
     write_pairs(report, sys.stdout.buffer, "parquet" if form is ReportFormat.parquet else "arrow")
 
 
-def _document(
-    partitions: Iterable[Partition], form: ReportFormat, pairs: Pairs, suites: Sequence[Suite], *, second_opinions: bool
-) -> str:
+def _document(views: Iterator[ReportView], form: ReportFormat, *, second_opinions: bool) -> str:
     from monitor.render.document import ReportDocument
     from monitor.render.html import render_html
     from monitor.render.markdown import render_markdown
@@ -190,6 +204,6 @@ def _document(
             low_coverage,
             benchmark_detail(each.table) if second_opinions else None,
         )
-        for each in report_views(partitions, pairs=pairs.value, assert_complete=True, suites=suites)
+        for each in views
     ]
     return render_html(documents) if form is ReportFormat.html else render_markdown(documents)

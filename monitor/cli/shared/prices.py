@@ -1,12 +1,14 @@
 """Prices of models from the command line."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 
 from monitor.cli.shared.errors import USAGE, file_error, stop
 from monitor.ingest.files.paths import show
+from monitor.report.goal import priced
+from schemas.report import BenchmarkReport
 from schemas.text import shorten
 
 
@@ -35,13 +37,39 @@ def parse_prices(entries: Sequence[str], file: Path | None, *, of_all: bool = Fa
 
 def prices_of(models: Sequence[str], prices: Mapping[str, float]) -> list[float]:
     """Return the price of each model; one without a price, and a price without a model, end the command."""
+    fault = _fault(models, prices)
+    if fault is not None:
+        stop(fault, USAGE)
+    return [prices.get(model, prices.get("", 0.0)) for model in models]
+
+
+def _fault(models: Sequence[str], prices: Mapping[str, float]) -> str | None:
+    """Return what is wrong with prices for some models; None if nothing is."""
     lacking = [model for model in models if model not in prices and "" not in prices]
     if lacking:
-        stop(f"--price: {show(lacking[0])} has no price; give {show(lacking[0])}=PRICE, or PRICE for all models", USAGE)
+        return f"--price: {show(lacking[0])} has no price; give {show(lacking[0])}=PRICE, or PRICE for all models"
     unknown = sorted(prices.keys() - {"", *models})
     if unknown:
-        stop(f"--price: there is no model {show(unknown[0])}; the models are {', '.join(map(show, models))}", USAGE)
-    return [prices.get(model, prices.get("", 0.0)) for model in models]
+        return f"--price: there is no model {show(unknown[0])}; the models are {', '.join(map(show, models))}"
+    return None
+
+
+def prices_fault(reports: Iterable[BenchmarkReport], prices: Mapping[str, float]) -> str | None:
+    """Return what is wrong with prices for the goals of reports; None if nothing is."""
+    goals = [report.goal for report in reports if report.goal is not None]
+    if not goals:
+        return "--price: no benchmark has a goal, so there is nothing to price; give --goal best, or another goal"
+    return _fault(sorted({run.model for goal in goals for run in goal.by_model}), prices)
+
+
+def priced_report(report: BenchmarkReport, prices: Mapping[str, float] | None) -> BenchmarkReport:
+    """Return a report whose goal has costs, if it has a goal and each of its models has a price."""
+    goal = report.goal
+    if prices is None or goal is None:
+        return report
+    each = [prices.get(run.model, prices.get("")) for run in goal.by_model]
+    known = [price for price in each if price is not None]
+    return report.model_copy(update={"goal": priced(goal, known)}) if len(known) == len(each) else report
 
 
 def _price_rows(file: Path) -> list[tuple[str, str, str, str]]:

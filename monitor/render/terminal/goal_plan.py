@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from monitor.render.numbers import safe
+from monitor.render.numbers import money, safe
 from monitor.render.terminal.layout import Column, table
 from stats.checks import FloatArray
 from stats.goal_plan import QUANTILES, Ends, GoalPlan
@@ -164,12 +164,3 @@ def _notes(planned: PlannedGoal) -> list[str]:
         f"In half of the boards a committed race takes at most {run:,.0f} scores, {100 * share:.0f} % of all models on {full:,} items."
     )
     return notes
-
-
-def money(amount: float) -> str:
-    """Format an amount in the currency of the prices.
-
-    >>> money(1234.5), money(0.1234)
-    ('1,234.50', '0.123')
-    """
-    return f"{amount:,.2f}" if amount >= 1 or not amount else f"{amount:.3g}"

@@ -21,6 +21,8 @@ GOAL = GoalReport(
     items_full=None,
     saved_ratio=None,
     by_model=[],
+    cost_run=None,
+    cost_saved=None,
 )
 
 

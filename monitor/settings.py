@@ -238,6 +238,14 @@ class Settings(BaseSettings):
         {},
         description='benchmarks that `watch` and `serve` report together as one; in the file a table: overall = ["gsm8k", "arc:2~0.25"]',
     )
+    metrics_series: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
+        80_000,
+        description="series of the metrics about boards, at most: aggregates of every board, then models and pairs while they fit",
+    )
+    metrics_first: str = Field(
+        "",
+        description="benchmarks whose models and pairs come first in the metrics: names separated by commas, * for any characters",
+    )
     accept_gap: bool = Field(
         False,
         description="whether a worker continues where records were deleted before they were folded; benchmarks that may lack some are then "

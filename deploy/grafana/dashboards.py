@@ -172,7 +172,9 @@ def leaderboard() -> dashboard.Dashboard:
             "allow. **Since when**: the timeline is grey until the time of the decision. **What is missing**: *items to decision* in the table "
             "of pairs; *status* shows why a pair is open.\n\n"
             "**Decided** is evidence which model is better. **Resolved** (q = N/N* of at least 1) means that a planned test of so many "
-            "items detects a gap of this size. q is computed from the observed gap, so it adds no evidence."
+            "items detects a gap of this size. q is computed from the observed gap, so it adds no evidence.\n\n"
+            "**Empty tables**: the benchmark is beyond the budget of series. Raise `metrics_series`, or name it in `metrics_first`.",
+            height=7,
         )
     )
     for title, description, expr in (
@@ -282,7 +284,7 @@ def pair() -> dashboard.Dashboard:
     made = made.with_panel(
         timeline(
             "Verdicts by procedure",
-            "Which model is decided to be better. Only anytime and anytime_family are valid at any time; e_bh may be withdrawn.",
+            "Which model is decided to be better: anytime for this pair only, anytime_family among all pairs. The page has the other procedures.",
             f"max by (procedure) (rankwatch_pair_decided{{{P}}})",
             "{{procedure}}",
         )
@@ -404,10 +406,13 @@ def operations() -> dashboard.Dashboard:
             [("time() - max by (benchmark) (rankwatch_last_event_timestamp_seconds)", "{{benchmark}}")],
         ),
         (
-            "Omitted pair series",
-            "Pairs beyond the cap.",
+            "Omitted series",
+            "Series of models and pairs beyond the budget (metrics_series), and pairs beyond the cap or the budget.",
             "short",
-            [("max by (benchmark) (rankwatch_pair_series_omitted)", "{{benchmark}}")],
+            [
+                (f"max(rankwatch_series_omitted{{{READERS}}})", "series beyond the budget"),
+                ("sum(max by (benchmark) (rankwatch_pair_series_omitted))", "pairs without series"),
+            ],
         ),
         (
             "Owners",

@@ -6,6 +6,7 @@ import gc
 from abc import abstractmethod
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import partial
 from time import monotonic
 from typing import Any, Final, Self
@@ -169,6 +170,8 @@ class ServedProcess:
             partitions=self._log_partitions,
             log_end=self._log_ends,
             ready=lambda: self._waiting_for() is None,
+            series=settings.metrics_series,
+            first=lambda name: any(fnmatchcase(name, each.strip()) for each in settings.metrics_first.split(",")),
         )
         web = make_application(
             self.reports,

@@ -45,6 +45,8 @@ class MetricsView:
 
     Attributes
     ----------
+    cap : int
+        Pairs that may be displayed, at most.
     models : list of ModelReport
         By rank.
     pairs : int
@@ -86,6 +88,7 @@ class MetricsView:
         None where no goal is declared.
     """
 
+    cap: int
     models: list[ModelReport]
     pairs: int
     decided: dict[str, int]
@@ -129,6 +132,7 @@ def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP, table: PairTable | N
     none = np.zeros(table.size, np.int8)
     counted = {name: none if (side := sides[name]) is None else side for name in DECISION_PROCEDURES}
     return MetricsView(
+        cap=cap,
         models=model_reports(table),
         pairs=table.size,
         decided={name: int(np.count_nonzero(counted[name])) for name in PROCEDURES},

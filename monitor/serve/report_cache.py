@@ -17,7 +17,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import pair_count, pair_members
 from monitor.report.build import ReportView, Which, board_report, order_report, suite_view, table_view
 from monitor.report.live_pairs import LivePairs
-from monitor.report.metrics_view import MetricsView, metrics_view
+from monitor.report.metrics_view import PAIR_CAP, MetricsView, metrics_view
 from monitor.report.news import BoardNews, PairNames, board_news
 from monitor.report.sentences import partial
 from monitor.report.suite import suite_benchmark
@@ -317,13 +317,18 @@ class ReportCache:
         reports = (self._listed(name, pairs, lambda benchmark: self._view(benchmark, pairs).report) for name in chosen)
         return Report(benchmarks=[report for report in reports if report is not None])
 
-    def metrics_view(self, name: str) -> MetricsView:
-        """Return the statistics for the metrics of a benchmark; those of a large one may be slightly old."""
-        benchmark = self.benchmarks()[name]
-        return self._keep(self._metrics, name, (benchmark,), lambda: self._metrics_view(benchmark), COOLDOWN)
+    def metrics_view(self, benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
+        """Return the statistics for the metrics of a benchmark with up to so many pairs; those of a large one may be slightly old."""
+        name = benchmark.name
+        with self._bookkeeping:
+            kept = self._metrics.get(name)
+            if kept is not None and kept.result.cap != cap:
+                del self._metrics[name]
 
-    def _metrics_view(self, benchmark: Benchmark) -> MetricsView:
-        return metrics_view(benchmark, table=self._live_pairs(benchmark).table)
+        def compute() -> MetricsView:
+            return metrics_view(benchmark, cap, self._live_pairs(benchmark).table)
+
+        return self._keep(self._metrics, name, (benchmark,), compute, COOLDOWN)
 
     def news(self, name: str, pairs: Collection[PairNames]) -> BoardNews | None:
         """Return what a board adds to verdict changes of some pairs, or None if there is no such benchmark."""

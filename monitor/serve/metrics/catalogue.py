@@ -39,6 +39,8 @@ class Metric(NamedTuple):
     """Whether it is a metric of the process, not computed from the state."""
     modes: tuple[Mode, ...] = get_args(Mode)
     """The commands that export it."""
+    detail: bool = False
+    """Whether only boards whose models have series have it; `monitor.serve.metrics.budget.ALWAYS` is the exception."""
 
     @property
     def exposed(self) -> str:
@@ -52,6 +54,8 @@ class Metric(NamedTuple):
         number = len(self.buckets) + 3 if self.buckets else self.per_label
         if counted_by is None:
             return str(number)
+        if self.detail:
+            counted_by = "benchmarks with models shown"
         return counted_by if number == 1 else f"{number} x {counted_by}"
 
 
@@ -130,14 +134,16 @@ BEYOND_CAPACITY = _gauge(
 ADJACENT_UNDECIDED = _gauge(
     "rankwatch_adjacent_pairs_undecided",
     (*BENCHMARK, "procedure"),
-    "Adjacent pairs without evidence which model is better.",
+    "Adjacent pairs without evidence which model is better; `anytime_family` of every benchmark.",
     per_label=9,
+    detail=True,
 )
 ADJACENT_UNRESOLVED = _gauge(
     "rankwatch_adjacent_pairs_unresolved",
     (*BENCHMARK, "procedure"),
     "Adjacent pairs with q = N/N* below 1, computed from the observed gap.",
     per_label=5,
+    detail=True,
 )
 GOAL_MET = _gauge("rankwatch_goal_met", (*BENCHMARK, "goal"), "1 if the verdicts answer the declared goal, else 0.")
 GOAL_OPEN_PAIRS = _gauge(
@@ -154,7 +160,10 @@ SAVED_RATIO = _gauge(
     "Share of the scores of all models on all items that was not run; exported with a declared goal and item count.",
 )
 VERDICTS = _counter(
-    "rankwatch_verdict_changes", (*BENCHMARK, "procedure", "kind"), "Latched verdict changes.", per_label=11
+    "rankwatch_verdict_changes",
+    (*BENCHMARK, "procedure", "kind"),
+    "Latched verdict changes, of the family-wise verdicts and of settled.",
+    per_label=7,
 )
 
 # Models.
@@ -166,8 +175,11 @@ MODEL_MEAN = _gauge("rankwatch_model_mean_ratio", MODEL, "Mean score.")
 MODEL_MEAN_LOW = _gauge("rankwatch_model_mean_low_ratio", MODEL, "Lower end of the interval for the mean score.")
 MODEL_MEAN_HIGH = _gauge("rankwatch_model_mean_high_ratio", MODEL, "Upper end of the interval for the mean score.")
 MODEL_ITEMS = _gauge("rankwatch_model_items", MODEL, "Items with a score.")
+MODEL_ITEMS_LEAST = _gauge(
+    "rankwatch_model_items_least", BENCHMARK, "Items of the model with the fewest; absent without models."
+)
 MODELS_OMITTED = _gauge(
-    "rankwatch_model_series_omitted", BENCHMARK, "Models beyond the cap, without series of their own."
+    "rankwatch_model_series_omitted", BENCHMARK, "Models beyond the cap or the budget, without series of their own."
 )
 
 # Suites.
@@ -222,25 +234,30 @@ PAIR_THRESHOLD = _gauge(
 PAIR_RESOLUTION = _gauge(
     "rankwatch_pair_resolution_ratio",
     PAIR_PROCEDURE,
-    "q = N/N*, computed from the observed gap: no evidence which model is better.",
-    per_label=4,
+    "q = N/N* (fixed_n, clustered, anytime), computed from the observed gap: no evidence which model is better.",
+    per_label=3,
 )
 PAIR_TO_DECISION = _gauge(
     "rankwatch_pair_items_to_decision", PAIR, "Expected further items to the family-wise decision."
 )
 PAIR_DECIDED = _gauge(
-    "rankwatch_pair_decided", PAIR_PROCEDURE, "1: model_a is decided better; -1: model_b; 0: undecided.", 8
+    "rankwatch_pair_decided", PAIR_PROCEDURE, "1: model_a is decided better; -1: model_b; 0: undecided.", 2
 )
 PAIR_REVERSED = _gauge(
     "rankwatch_pair_reversed", PAIR_PROCEDURE, "1 once the gap has changed sign after the decision.", per_label=2
 )
 PAIR_STATUS = _gauge("rankwatch_pair_status", (*PAIR, "status"), "1 for the current status of the pair.")
 DECIDED_TIME = _gauge("rankwatch_decided_timestamp_seconds", PAIR_PROCEDURE, "Commit time of the decision.", 2)
-REVERSED_TIME = _gauge(
-    "rankwatch_reversed_timestamp_seconds", PAIR_PROCEDURE, "Commit time of the reversal after a decision.", per_label=2
-)
 PAIR_SERIES_OMITTED = _gauge(
-    "rankwatch_pair_series_omitted", BENCHMARK, "Pairs to follow beyond the cap, without series."
+    "rankwatch_pair_series_omitted", BENCHMARK, "Pairs to follow beyond the cap or the budget, without series."
+)
+
+# The budget.
+SERIES_BUDGET = _gauge("rankwatch_series_budget", (), "Setting metrics_series: series about boards, at most.")
+SERIES_OMITTED = _gauge(
+    "rankwatch_series_omitted",
+    (),
+    "Series of models and pairs that the budget omits, counted with the most they can be.",
 )
 
 # The log.

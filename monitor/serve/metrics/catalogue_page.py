@@ -4,9 +4,12 @@ from pathlib import Path
 from typing import Final, get_args
 
 from monitor.report.metrics_view import PAIR_CAP
+from monitor.serve.metrics.budget import MODEL_CAP
 from monitor.serve.metrics.catalogue import CATALOGUE, Metric, Mode
-from monitor.serve.metrics.collector import MODEL_CAP
 from monitor.serve.report_cache import COOLDOWN, QUICK_SECONDS
+from monitor.settings import Settings
+
+_BUDGET: Final = Settings.model_fields["metrics_series"].default
 
 _HEAD: Final = f"""\
 # Metrics
@@ -22,6 +25,11 @@ because the counters are part of the state.
 - A series names a pair in **name order**, so labels do not swap when ranks do. A sign or a side shows which model leads.
 - **Followed pairs** have series of their own: adjacent pairs first, then declared pairs, then decided pairs, up to {PAIR_CAP:,} per
   benchmark. `rankwatch_pair_series_omitted` counts the rest. **Shown models** are the first {MODEL_CAP:,} by rank.
+- **Budget**: a process exports up to {_BUDGET:,} series about benchmarks (`metrics_series`). Every benchmark has its aggregates. What is
+  left goes to models and counts by procedure, then to adjacent and declared pairs, then to other decided pairs, each for one benchmark
+  after the other, by name. Benchmarks of `metrics_first` get all of theirs first. Each is counted with the most series that its models
+  and declared pairs can have, so results do not move a benchmark in or out. `rankwatch_series_omitted` and a line of the log report what
+  does not fit; page and API have it. With many benchmarks, the aggregates on their own can exceed the budget. Suites are not counted.
 - Aggregates cover all pairs of the latest epochs, unless the name contains *adjacent*.
 - Units are in the names: `_seconds`, `_ratio` (0 to 1). The other values are counts, positions or flags.
 - **Procedures**: `anytime` uses alpha, `anytime_family` uses alpha_j, for thresholds and for intervals of the gap. The side `a` is evidence

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from math import nan
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
+import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
@@ -16,6 +17,7 @@ from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import STATE_VERSION
 from monitor.report.metrics_view import PAIR_CAP, MetricsView
 from monitor.serve.metrics import catalogue
+from monitor.serve.metrics.budget import ALWAYS, MODEL_CAP, Allotment, Shown, allot, size_of
 from monitor.serve.metrics.exposition import Exposition, label
 from monitor.serve.metrics.pair_series import add_pairs
 from monitor.serve.report_cache import ReportCache
@@ -26,8 +28,7 @@ from schemas.report import BenchmarkReport, ModelReport, SuiteMemberState
 Collect = Literal["all", "process"]
 """Whether a scrape gets the boards too, or what the process exports of itself and its partitions."""
 
-MODEL_CAP: Final = 500
-"""Models with series of their own, per benchmark."""
+_log = structlog.get_logger()
 
 
 class WorkerInfo(NamedTuple):
@@ -42,6 +43,10 @@ class WorkerInfo(NamedTuple):
     log_end: Callable[[], dict[int, int]]
     """Returns the durable end of the log, by owned partition."""
     ready: Callable[[], bool]
+    series: int = 80_000
+    """Series about boards, at most."""
+    first: Callable[[str], bool] = lambda _: False
+    """Returns whether the models and pairs of a benchmark come first, by name."""
 
 
 class MetricsCollector:
@@ -49,6 +54,7 @@ class MetricsCollector:
 
     def __init__(self, reports: ReportCache, worker: WorkerInfo, registry: CollectorRegistry) -> None:
         self._reports, self._worker, self._registry = reports, worker, registry
+        self._logged = False
 
     def scrape(self, accept: str, collect: Collect = "all") -> tuple[bytes, str]:
         """Return the metrics in the format that an Accept header requests, and their content type."""
@@ -77,17 +83,34 @@ class MetricsCollector:
         if collect == "all":
             for suite in self._reports.suites:
                 _add_suite(self._reports.benchmark_report(suite.name), exposition)
-        for name, benchmark in sorted(benchmarks.items()):
-            if collect == "all":
-                _add_benchmark(
-                    benchmark, self._reports.metrics_view(name), self._reports.commit_times(name), exposition
-                )
+            shown = self._allot(benchmarks, exposition).shown
+            for name, benchmark in sorted(benchmarks.items()):
+                view = self._reports.metrics_view(benchmark, shown[name].pairs)
+                _add_benchmark(benchmark, view, self._reports.commit_times(name), shown[name], exposition)
+        for name in sorted(benchmarks):
             if worker.mode != "serve":
                 exposition.add(catalogue.OWNED, 1, name)
         exposition.add(catalogue.BUILD, 1, program_version(), str(STATISTICS_VERSION), str(STATE_VERSION))
         webhook = "yes" if worker.webhook else "no"
         exposition.add(catalogue.CONFIGURATION, 1, worker.mode, worker.topic, worker.group, str(PAIR_CAP), webhook)
         return exposition
+
+    def _allot(self, benchmarks: dict[str, Benchmark], exposition: Exposition) -> Allotment:
+        """Share the budget of series, export it, and log once that it omits some."""
+        worker = self._worker
+        allotment = allot(list(map(size_of, benchmarks.values())), worker.series, worker.first)
+        exposition.add(catalogue.SERIES_BUDGET, worker.series)
+        exposition.add(catalogue.SERIES_OMITTED, allotment.omitted)
+        if allotment.omitted and not self._logged:
+            self._logged = True
+            _log.warning(
+                "series of metrics omitted; raise metrics_series, or name boards in metrics_first",
+                omitted=allotment.omitted,
+                metrics_series=worker.series,
+                boards=len(benchmarks),
+                boards_without_models=sum(not shown.models for shown in allotment.shown.values()),
+            )
+        return allotment
 
 
 def _add_partition(partition: Partition, end: int | None, exposition: Exposition) -> None:
@@ -104,7 +127,24 @@ def _add_partition(partition: Partition, end: int | None, exposition: Exposition
     exposition.add(catalogue.DEAD_LETTERS, rejected, number)
 
 
-def _add_benchmark(benchmark: Benchmark, view: MetricsView, times: CommitTimes, exposition: Exposition) -> None:
+def _add_benchmark(
+    benchmark: Benchmark, view: MetricsView, times: CommitTimes, shown: Shown, exposition: Exposition
+) -> None:
+    _add_state(benchmark, view, times, exposition)
+    name = benchmark.name
+    _add_counts(name, view, shown, exposition)
+    if view.goal is not None:
+        exposition.add(catalogue.GOAL_MET, view.goal.state == "met", name, view.goal.goal)
+        exposition.add(catalogue.GOAL_OPEN_PAIRS, view.goal.open_pairs, name)
+        exposition.add(catalogue.GOAL_MODELS_NEEDED, len(view.goal.needed), name)
+        if view.goal.saved_ratio is not None:
+            exposition.add(catalogue.SAVED_RATIO, view.goal.saved_ratio, name)
+    _add_models(name, view.models, MODEL_CAP if shown.models else 0, exposition)
+    exposition.add(catalogue.PAIR_SERIES_OMITTED, view.omitted, name)
+    add_pairs(benchmark, view, times, exposition)
+
+
+def _add_state(benchmark: Benchmark, view: MetricsView, times: CommitTimes, exposition: Exposition) -> None:
     spec, name = benchmark.spec, benchmark.name
     for counter in (catalogue.EVENTS, catalogue.DUPLICATES, catalogue.CONFLICTS, catalogue.REJECTED):
         exposition.add(counter, benchmark.counters[counter.name.removeprefix("rankwatch_")], name)
@@ -118,31 +158,29 @@ def _add_benchmark(benchmark: Benchmark, view: MetricsView, times: CommitTimes, 
         exposition.add(catalogue.EFFECTIVE_CLUSTERS, view.clusters.effective_clusters, name)
         exposition.add(catalogue.ITEMS_WITHOUT_CLUSTER, view.clusters.unlabelled, name)
     exposition.add(catalogue.ALPHA, spec.alpha, name)
-    exposition.add(catalogue.MODELS, len(view.models), name)
-    exposition.add(catalogue.PAIRS, view.pairs, name)
     exposition.add(catalogue.HELD, not benchmark.can_decide, name)
     exposition.add(catalogue.PARTIAL, bool(benchmark.gaps), name)
+
+
+def _add_counts(name: str, view: MetricsView, shown: Shown, exposition: Exposition) -> None:
+    exposition.add(catalogue.MODELS, len(view.models), name)
+    if view.models:
+        exposition.add(catalogue.MODEL_ITEMS_LEAST, min(model.items for model in view.models), name)
+    exposition.add(catalogue.PAIRS, view.pairs, name)
+    exposition.add(catalogue.PAIRS_SETTLED, view.settled, name)
+    exposition.add(catalogue.PAIRS_EXHAUSTED, view.exhausted, name)
+    exposition.add(catalogue.BEYOND_CAPACITY, view.beyond_capacity, name)
     for metric, counts in (
         (catalogue.PAIRS_DECIDED, view.decided),
         (catalogue.ADJACENT_UNDECIDED, view.adjacent_undecided),
         (catalogue.ADJACENT_UNRESOLVED, view.adjacent_unresolved),
     ):
         for procedure, count in counts.items():
-            exposition.add(metric, count, name, procedure)
-    exposition.add(catalogue.PAIRS_SETTLED, view.settled, name)
-    exposition.add(catalogue.PAIRS_EXHAUSTED, view.exhausted, name)
-    exposition.add(catalogue.BEYOND_CAPACITY, view.beyond_capacity, name)
-    if view.goal is not None:
-        exposition.add(catalogue.GOAL_MET, view.goal.state == "met", name, view.goal.goal)
-        exposition.add(catalogue.GOAL_OPEN_PAIRS, view.goal.open_pairs, name)
-        exposition.add(catalogue.GOAL_MODELS_NEEDED, len(view.goal.needed), name)
-        if view.goal.saved_ratio is not None:
-            exposition.add(catalogue.SAVED_RATIO, view.goal.saved_ratio, name)
+            if shown.models or not metric.detail or (metric, procedure) == ALWAYS:
+                exposition.add(metric, count, name, procedure)
     for (procedure, kind), count in view.changes.items():
-        exposition.add(catalogue.VERDICTS, count, name, procedure, kind)
-    _add_models(name, view.models, exposition)
-    exposition.add(catalogue.PAIR_SERIES_OMITTED, view.omitted, name)
-    add_pairs(benchmark, view, times, exposition)
+        if procedure != "anytime":
+            exposition.add(catalogue.VERDICTS, count, name, procedure, kind)
 
 
 def _add_suite(report: BenchmarkReport | None, exposition: Exposition) -> None:
@@ -164,9 +202,9 @@ def _add_suite(report: BenchmarkReport | None, exposition: Exposition) -> None:
     exposition.add_column(catalogue.SUITE_MODEL_MEAN, series, means)
 
 
-def _add_models(benchmark: str, models: list[ModelReport], exposition: Exposition) -> None:
-    exposition.add(catalogue.MODELS_OMITTED, max(0, len(models) - MODEL_CAP), benchmark)
-    series = [f"{label('benchmark', benchmark)},{label('model', model.model)}" for model in models[:MODEL_CAP]]
+def _add_models(benchmark: str, models: list[ModelReport], cap: int, exposition: Exposition) -> None:
+    exposition.add(catalogue.MODELS_OMITTED, max(0, len(models) - cap), benchmark)
+    series = [f"{label('benchmark', benchmark)},{label('model', model.model)}" for model in models[:cap]]
     for metric, field in (
         (catalogue.MODEL_RANK, "rank"),
         (catalogue.MODEL_RANK_LOW, "rank_low"),
@@ -177,7 +215,7 @@ def _add_models(benchmark: str, models: list[ModelReport], exposition: Expositio
         (catalogue.MODEL_MEAN_HIGH, "mean_high"),
         (catalogue.MODEL_ITEMS, "items"),
     ):
-        values = (getattr(model, field) for model in models[:MODEL_CAP])
+        values = (getattr(model, field) for model in models[:cap])
         exposition.add_column(metric, series, (nan if value is None else float(value) for value in values))
 
 

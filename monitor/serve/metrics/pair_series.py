@@ -7,6 +7,7 @@ from monitor.report.metrics_view import MetricsView
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.exposition import Exposition, label
 from monitor.store.commit_times import CommitTimes
+from schemas.changes import PROCEDURES
 
 
 def add_pairs(benchmark: Benchmark, view: MetricsView, commits: CommitTimes, exposition: Exposition) -> None:
@@ -30,8 +31,8 @@ def add_pairs(benchmark: Benchmark, view: MetricsView, commits: CommitTimes, exp
         exposition.add_column(catalogue.PAIR_GAP_HIGH, series, np.where(swap, -low, high).tolist(), extra)
     for metric, by_procedure in (
         (catalogue.PAIR_THRESHOLD, view.log_threshold),
-        (catalogue.PAIR_RESOLUTION, view.resolution),
-        (catalogue.PAIR_DECIDED, {name: np.where(swap, -side, side) for name, side in view.sides.items()}),
+        (catalogue.PAIR_RESOLUTION, {name: q for name, q in view.resolution.items() if name != "anytime_family"}),
+        (catalogue.PAIR_DECIDED, {name: np.where(swap, -view.sides[name], view.sides[name]) for name in PROCEDURES}),
     ):
         for procedure, values in by_procedure.items():
             exposition.add_column(metric, series, values.astype(float).tolist(), ("procedure", procedure))
@@ -49,6 +50,5 @@ def _add_latches(
         exposition.add_column(catalogue.PAIR_REVERSED, series, turned.tolist(), ("procedure", procedure))
         # The times are current; the rest of the view may be slightly older.
         pairs = [(text, pair) for text, pair, decided in zip(series, view.pair, closed, strict=True) if decided]
-        for metric, kind in ((catalogue.DECIDED_TIME, "decided"), (catalogue.REVERSED_TIME, "reversed")):
-            times = [commits.changes.get(benchmark.change_field(pair, procedure, kind), np.nan) for _, pair in pairs]
-            exposition.add_column(metric, [text for text, _ in pairs], times, ("procedure", procedure))
+        times = [commits.changes.get(benchmark.change_field(pair, procedure, "decided"), np.nan) for _, pair in pairs]
+        exposition.add_column(catalogue.DECIDED_TIME, [text for text, _ in pairs], times, ("procedure", procedure))

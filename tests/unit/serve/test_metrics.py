@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as families_of_plain_text
+from structlog.testing import capture_logs
 
 from monitor.engine.chunk import Chunk
 from monitor.engine.partition import Partition
@@ -15,6 +16,7 @@ from monitor.engine.state.delta import BenchmarkDelta, Delta
 from monitor.report.build import benchmark_report
 from monitor.report.metrics_view import metrics_view
 from monitor.serve import report_cache
+from monitor.serve.metrics.budget import allot, size_of
 from monitor.serve.metrics.catalogue import CATALOGUE
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.metrics.process_metrics import ProcessMetrics
@@ -265,9 +267,9 @@ def test_what_takes_long_is_kept_a_while_and_the_counters_are_not(monkeypatch):
     assert 'rankwatch_model_items{benchmark="bench",model="worse"} 30.0\n' in after
     monkeypatch.setattr(report_cache, "COOLDOWN", 0)
     kept.clear()
-    assert kept.metrics_view("bench").models[0].items == 60
+    assert kept.metrics_view(made.benchmarks["bench"]).models[0].items == 60
     made.fold(Chunk(4, made.off, made.off + 1, range(made.off, made.off + 1), [more[0]]))
-    assert kept.metrics_view("bench").n[0] == 60
+    assert kept.metrics_view(made.benchmarks["bench"]).n[0] == 60
 
 
 def test_a_scrape_of_the_process_has_no_board_and_is_compressed_where_that_is_asked_for():
@@ -277,3 +279,34 @@ def test_a_scrape_of_the_process_has_no_board_and_is_compressed_where_that_is_as
     assert 'rankwatch_benchmark_owned{benchmark="bench"} 1.0' in text
     assert "rankwatch_model_rank{" not in text
     assert "rankwatch_pair_items{" not in text
+
+
+def test_the_budget_leaves_out_models_and_pairs_and_reports_it():
+    made = partition(scored(SKILLS, 30), items=40)
+    worker = WorkerInfo("watch", "evals", "group", False, lambda: 8, dict, lambda: True, series=100)
+    with capture_logs() as logs:
+        collector = MetricsCollector(ReportCache(lambda: [made]), worker, ProcessMetrics().registry)
+        texts = [collector.scrape("")[0].decode() for _ in range(2)]
+    values = by_name_and_labels(families_of_plain_text(texts[1]))
+    assert value(values, "models", benchmark="bench") == 3
+    # 32 + 13 + 3 x 8 series fit, and pairs do not.
+    assert value(values, "model_rank", benchmark="bench", model="better") == 1
+    assert value(values, "pair_series_omitted", benchmark="bench") == 2
+    assert value(values, "model_series_omitted", benchmark="bench") == 0
+    assert value(values, "series_budget") == 100
+    assert value(values, "series_omitted") == 3 * 22
+    assert value(values, "model_items_least", benchmark="bench") == 30
+    assert "rankwatch_pair_items{" not in texts[1]
+    assert [line["omitted"] for line in logs] == [66]  # once, not at every scrape
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("series", [0, 100, 250, 80_000])
+def test_no_board_has_more_series_than_the_budget_counts_for_it(state, series):
+    made = STATES[state]()
+    worker = WorkerInfo("watch", "evals", "group", False, lambda: 8, dict, lambda: True, series=series)
+    text = MetricsCollector(ReportCache(lambda: [made]), worker, ProcessMetrics().registry).scrape("")[0].decode()
+    counted = allot([size_of(made.benchmarks["bench"])], series, lambda _: False)
+    exported = sum('benchmark="bench"' in line for line in text.splitlines())
+    assert exported <= max(series, 32)
+    assert ("rankwatch_model_rank{" in text) == (counted.shown["bench"].models and state != "no events")

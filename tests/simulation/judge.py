@@ -85,6 +85,8 @@ class Judge:
         self.replaced = False
         """Whether the topic was created again: none of its records may be folded."""
         self.letters, self.copies, self.published = set(), set(), {}
+        self._starts = {}
+        """How often the server had started when a change was last published."""
         self._last = {}
         self.checks = 0
 
@@ -202,6 +204,15 @@ class Judge:
         elif self.published[identifier] != record.value:
             raise Wrong(f"{identifier} is published again with other bytes")
         self.published[identifier] = record.value
+        self._starts[identifier] = self._server.starts
+
+    def waits(self, partition, change):
+        """Whether a change on the outbox has to be published, or marked as published.
+
+        A server that starts may have lost the mark with the end of its file. The change is then published again with the next one, or
+        when the partition is released.
+        """
+        return self._starts.get(f"{self._topic}/{partition}/{change}", self._server.starts) == self._server.starts
 
     def check_end(self, refused):
         """Everything is folded, stored and published, but in the partitions whose log was refused."""

@@ -1,4 +1,4 @@
-"""A slice of the simulation, exact replay, and the patches of the planted bugs."""
+"""A slice of the simulation, runs that have failed, exact replay, and the patches of the planted bugs."""
 
 import os
 import shutil
@@ -8,13 +8,47 @@ import sys
 import pytest
 
 from tests.simulation.__main__ import explore
+from tests.simulation.faults import Action
 from tests.simulation.mutants import PATCHES, ROOT
 from tests.simulation.mutants.__main__ import look_for
 from tests.simulation.shrink import shrink
+from tests.simulation.store import Damaged, Server
 from tests.simulation.world import World
 
 SECONDS = float(os.environ.get("RANKWATCH_SIMULATION", "30"))
 SEED = int(os.environ.get("RANKWATCH_SEED", "1000000"))
+
+
+@pytest.mark.smoke
+def test_a_run_is_judged():
+    """One short run with damage, refusals, rebalances and verdict changes: the simulator itself still follows the product."""
+    result = World(35).run()
+    assert result.failure is None
+    assert result.checks > 150
+    assert result.published > 5
+    assert result.refused > 0
+    assert {"rebalance", "store_torn", "store_flipped", "kill"} <= result.injected.keys()
+
+
+@pytest.mark.parametrize("seed", [2, 118, 134], ids=["kept-is-not-loaded", "deleted-when-up", "mark-lost"])
+def test_a_seed_that_the_simulator_judged_wrong(seed):
+    """2: a partition that a rebalance leaves at its worker is not loaded. 118: nobody deletes the state of a server that is down.
+
+    134: a server may lose the mark of a change that is published.
+    """
+    assert World(seed).run().failure is None
+
+
+def test_an_error_of_the_simulation_ends_the_run(monkeypatch):
+    """A server that never starts again is not 150 s of patience."""
+
+    def start(_):
+        raise Damaged(7)
+
+    monkeypatch.setattr(Server, "start", start)
+    result = World(0, [Action(1.0, "store_killed", {"length": 0, "seconds": 0.1})]).run()
+    assert "Damaged: 7" in result.failure
+    assert result.seconds < 2
 
 
 def test_a_slice_finds_nothing():

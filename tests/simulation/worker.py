@@ -20,7 +20,10 @@ log = structlog.get_logger()
 
 
 class Worker(ClusterWorker):
-    """Without the web server; `loaded` is called with each partition after its load, and how often the server had started before."""
+    """Without the web server; `loaded` is called with each partition after its load, and how often the server had started before.
+
+    It is not called for a partition that a rebalance has left here: nothing of it is read from the store again.
+    """
 
     def __init__(self, settings, kafka, loaded, server):
         super().__init__(settings, kafka)
@@ -29,11 +32,11 @@ class Worker(ClusterWorker):
     async def _start_web(self):
         pass
 
-    async def _take(self, partitions):
+    async def _load(self, partitions):
         starts = self._server.starts
-        await super()._take(partitions)
-        for worker in self.partitions.values():
-            self._loaded(worker, starts)
+        await super()._load(partitions)
+        for tp in sorted(partitions):
+            self._loaded(self.partitions[tp.partition], starts)
 
 
 @contextlib.contextmanager

@@ -42,6 +42,7 @@ class Result:
     injected: dict = field(default_factory=dict)
     refused: int = 0
     checks: int = 0
+    published: int = 0
     seconds: float = 0.0
     digest: str = ""
 
@@ -132,7 +133,8 @@ class World:
         collects = gc.isenabled()
         gc.disable()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)  # a killed process closes nothing
+            for kind in (ResourceWarning, RuntimeWarning):  # a killed process closes nothing, and awaits nothing
+                warnings.simplefilter("ignore", kind)
             try:
                 return self._run()
             finally:
@@ -159,13 +161,19 @@ class World:
             finally:
                 loop.end()
                 asyncio.set_event_loop(None)
-        result.checks, result.seconds = self.judge.checks, loop.now
+        result.checks, result.published, result.seconds = self.judge.checks, len(self.judge.published), loop.now
         result.digest = hashlib.sha256("\n".join(self.trace).encode()).hexdigest()[:16]
         return result
 
     def later(self, seconds, function, *args):
-        """Call something outside of all processes."""
-        self.loop.call_later(seconds, function, *args, context=self._outside)
+        """Call something outside of all processes; an error of it is one of the simulation, and ends the run."""
+        self.loop.call_later(seconds, self._call, function, args, context=self._outside)
+
+    def _call(self, function, args):
+        try:
+            function(*args)
+        except Exception as error:  # noqa: BLE001 - the loop would drop it
+            self.fail(AssertionError(f"the simulation has failed:\n{''.join(traceback.format_exception(error)[-8:])}"))
 
     def judged(self, check):
         """A check whose failure ends the run."""
@@ -251,11 +259,12 @@ class World:
         return True
 
     def _waiting(self, number):
-        """Whether changes wait to be relayed; those whose trim was lost do not."""
+        """Whether changes wait to be relayed; those whose mark or trim was lost do not."""
         keys = self.server.database.keys
         outbox = keys.get(f"{{{TOPIC}:{number}}}:outbox".encode())
         relayed = keys.get(f"{{{TOPIC}:{number}}}:relays".encode(), {}).get(b"kafka", b"0-0")
-        return outbox is not None and any(identifier > stream_id(relayed) for identifier in outbox.ids)
+        ids = () if outbox is None else (each for each in outbox.ids if each > stream_id(relayed))
+        return any(self.judge.waits(number, f"{offset}-{sequence}") for offset, sequence in ids)
 
     def _appended(self, topic, partition, record):
         self.note(f"{topic}/{partition} {record.offset} {record.value!r:.200}")
@@ -290,15 +299,21 @@ class World:
         if isinstance(error, StateRefused) and self._damage_explains(error):
             if self.judge.replaced:
                 return
-            # What the message says: delete the state.
-            self.server.execute([b"DEL", *(key for key in self.server.database.keys if b":origins}" not in key)])
-            self.judge.forget()
+            self._delete_state()
         elif isinstance(error, LogError | StateRefused):
             if not self._refused() or "is damaged" in str(error):
                 self.fail(Wrong(f"{slot.process.name} ended with {type(error).__name__}: {error}"))
         elif not isinstance(error, StoreError | LogError | OSError | TimeoutError):
             text = "".join(traceback.format_exception(error)[-8:])
             self.fail(Wrong(f"{slot.process.name} ended with {type(error).__name__}: {error}\n{text}"))
+
+    def _delete_state(self):
+        """Do what the message of a damaged state says, as soon as the server answers."""
+        if not self.server.up or self.server.stalled:
+            self.later(0.1, self._delete_state)
+            return
+        self.server.execute([b"DEL", *(key for key in self.server.database.keys if b":origins}" not in key)])
+        self.judge.forget()
 
     def _damage_explains(self, error):
         return self.server.flipped or (self.server.dangling and "is damaged" in str(error))

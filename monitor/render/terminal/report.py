@@ -33,6 +33,7 @@ def render_report(
     ties: Mapping[str, TieBands] | None = None,
     with_pairs: bool = False,
     verbose: bool = False,
+    committed: Mapping[str, str] | None = None,
 ) -> None:
     """Print a report: the overview of each benchmark, and details on demand.
 
@@ -54,6 +55,8 @@ def render_report(
         Whether the pairs of the report are listed.
     verbose : bool
         Whether the pairs are listed with every reason, procedure and assumption.
+    committed : mapping of str to str, optional
+        By benchmark, what a committed order would have taken for its goal, as a sentence for `verbose`.
     """
     if not report.benchmarks:
         console.print(Text(facts.NO_RESULTS))
@@ -65,7 +68,8 @@ def render_report(
         for line in overview(benchmark, console, drawn, head=head, limit=limit, low_coverage=low_coverage):
             console.print(line, highlight=False)
         if with_pairs or verbose or extra:
-            details = _details(benchmark, console, extra, limit, low_coverage, verbose=verbose)
+            race = (committed or {}).get(benchmark.benchmark)
+            details = _details(benchmark, console, extra, limit, low_coverage, race, verbose=verbose)
             console.print(details, highlight=False)
     if len(report.benchmarks) > limit:
         console.print()
@@ -137,7 +141,14 @@ def assumptions(benchmark: BenchmarkReport) -> list[Text]:
 
 
 def _details(
-    benchmark: BenchmarkReport, console: Console, extra: Extra | None, limit: int, low_coverage: float, *, verbose: bool
+    benchmark: BenchmarkReport,
+    console: Console,
+    extra: Extra | None,
+    limit: int,
+    low_coverage: float,
+    race: str | None,
+    *,
+    verbose: bool,
 ) -> Group:
     """Build what the overview leaves to a second look: the pairs; and with `verbose` all columns, reasons, counts and levels."""
     width, ascii_only = console.width, console.options.ascii_only
@@ -150,6 +161,7 @@ def _details(
         parts.append(Text())
         if benchmark.goal is not None:
             parts += [goal_table(benchmark.goal, limit, ascii_only=ascii_only), Text()]
+            parts += [] if race is None else [Text(race), Text()]
     pairs = benchmark.pairs[:limit]
     if not pairs:
         return Group(*parts, Text("No pair shares an item yet."))

@@ -325,9 +325,14 @@ class GoalReport(StrictModel):
     items_run: int = Field(description="scores and skips of all models")
     items_full: int | None = Field(description="scores of all models on all items; null unless the item count is known")
     saved_ratio: float | None = Field(description="share of `items_full` that was not run, from 0 to 1")
-    by_model: list[GoalRun] = Field(description="what each model ran, by rank; models without a score last")
-    cost_run: float | None = Field(description="price of `items_run`; null without a price of each model")
-    cost_saved: float | None = Field(description="price of the items not run; null without prices or item count")
+    # An earlier server answers `rankwatch next` without the fields below.
+    by_model: list[GoalRun] = Field(
+        default_factory=list, description="what each model ran, by rank; models without a score last"
+    )
+    cost_run: float | None = Field(default=None, description="price of `items_run`; null without a price of each model")
+    cost_saved: float | None = Field(
+        default=None, description="price of the items not run; null without prices or item count"
+    )
 
 
 class BoardReport(StrictModel):

@@ -167,8 +167,6 @@ class GoalView:
             items_full=full,
             saved_ratio=_saved(run, full),
             by_model=runs,
-            cost_run=None,
-            cost_saved=None,
         )
 
     @property

@@ -20,9 +20,6 @@ GOAL = GoalReport(
     items_run=9,
     items_full=None,
     saved_ratio=None,
-    by_model=[],
-    cost_run=None,
-    cost_saved=None,
 )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
-from monitor.report.clusters import ClusterColumns, cluster_columns
+from monitor.report.clusters import cluster_columns
 from monitor.report.items import ItemColumns, item_columns
 from monitor.report.moments import VerdictTimes
 from monitor.report.pair_counts import Flags, Floats
@@ -45,11 +45,6 @@ class LivePairs:
         return self.table.hold_reason
 
     @cached_property
-    def clusters(self) -> ClusterColumns | None:
-        """Cluster statistics of every pair."""
-        return cluster_columns(self.table, np.arange(self.table.size))
-
-    @cached_property
     def items(self) -> ItemColumns:
         """Every item, over all models."""
         return item_columns(self.table.benchmark, self.table.ranking)
@@ -70,9 +65,10 @@ class LivePairs:
 
     def sides(self, procedure: Procedure) -> Sides:
         """Return the side that a procedure decides for each pair; all 0 where it is not computed, or does not count."""
-        clusters = self.clusters if procedure == "clustered" else None
-        sides = clusters.decided if clusters is not None else None
-        if procedure != "clustered":
+        if procedure == "clustered":
+            clusters = cluster_columns(self.table, np.zeros(0, np.int64))
+            sides = clusters.decided if clusters is not None else None
+        else:
             sides = self.table.decided(procedure)
         return np.zeros(self.table.size, np.int8) if sides is None else sides
 
@@ -103,7 +99,7 @@ class LivePairs:
 
     def rows(self, displayed: Index) -> list[PairReport]:
         """Report pairs, in the order given."""
-        return pair_rows(self.table, self.clusters or cluster_columns(self.table, displayed), displayed)
+        return pair_rows(self.table, cluster_columns(self.table, displayed), displayed)
 
     def superseded(self) -> list[PairReport]:
         """Report the pairs of older epochs that were decided."""

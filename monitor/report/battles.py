@@ -9,7 +9,7 @@ from monitor.engine.state.battles import JUDGE, ORDER, OUTCOME, PAIR, PROMPT
 from monitor.engine.state.pairs import Index, pair_members
 from monitor.report.pair_counts import json_numbers
 from monitor.report.pair_table import PairTable
-from monitor.report.ratings import Ratings, ratings_of
+from monitor.report.ratings import SMALLEST_ERROR, Ratings, ratings_of
 from schemas.battle_report import BattlesReport, Disagreement, JudgeReport, PositionReport, RatingReport
 from stats.agreement import agreement
 from stats.bradley_terry import ELO, bradley_terry, groups_of
@@ -97,7 +97,8 @@ def _position(ratings: Ratings, votes: NDArray[np.int32], alpha: float) -> Posit
     units = ratings.units
     position, variance = ratings.fit.position, ratings.fit.covariance[-1, -1]
     estimated = bool((units.order > 0).any() and (units.order < 0).any()) and np.isfinite(position)
-    margin = float(z_sum(alpha, _ANY)) * np.sqrt(max(variance, 0.0)) if estimated else np.nan
+    error = np.sqrt(max(variance, 0.0))
+    margin = float(z_sum(alpha, _ANY)) * error if estimated and ELO * error >= SMALLEST_ERROR else np.nan
     effect = json_numbers(ELO * np.array([position, position - margin, position + margin]))
     return PositionReport(
         votes=len(known),

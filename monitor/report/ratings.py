@@ -17,6 +17,9 @@ from stats.bradley_terry import ELO, BradleyTerry, Groups, bradley_terry, groups
 CENTRE: Final = 1_000.0
 """The mean rating of each island, or the rating of the anchor."""
 
+SMALLEST_ERROR: Final = 1e-6
+"""Rating points. A smaller standard error is unknown: the sandwich is 0 where every vote is what the ratings expect, as with ties only."""
+
 _kept: WeakKeyDictionary[Benchmark, "Ratings"] = WeakKeyDictionary()
 
 
@@ -85,6 +88,8 @@ class Ratings:
             zero = 0.0 if anchor is None else self.fit.strength[anchor]
             rating[members] = CENTRE + ELO * (self.fit.strength[members] - zero)
             error[members] = ELO * self.fit.error(anchor)[members]
+            others = members[members != (-1 if anchor is None else anchor)]
+            error[others[error[others] < SMALLEST_ERROR]] = np.nan
         return rating, error
 
 

@@ -170,3 +170,17 @@ def test_the_win_matrices_are_those_of_a_plain_count():
             met = [r for r in records if {r["model_a"], r["model_b"]} == {one, other}]
             won = [r for r in met if r["winner"] != "tie" and r[f"model_{r['winner']}"] == one]
             assert (prompts[i, j], wins[i, j]) == (len(met), len(won))
+
+
+@pytest.mark.parametrize("anchor", [{}, {"anchor": "a"}])
+def test_ties_alone_give_no_interval(anchor):
+    """Every vote is what equal ratings expect, so nothing estimates how far they may be off."""
+    records = [
+        battle(f"q{k}", *pair, "tie", position="ab"[k % 2])
+        for k, pair in enumerate([("a", "b"), ("b", "c"), ("a", "c")] * 20)
+    ]
+    found = report(*records, **anchor).battles
+    assert [each.rating for each in found.ratings] == [1000] * 3
+    lows = {each.model: each.rating_low for each in found.ratings}
+    assert lows == {"a": 1000 if anchor else None, "b": None, "c": None}
+    assert (found.position.effect, found.position.effect_low) == (0, None)

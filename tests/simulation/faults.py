@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from tests.simulation.clock import PROCESS
+
 
 class Action(NamedTuple):
     """One fault at one time; what it does without its target (a worker that is not up) is nothing."""
@@ -26,6 +28,10 @@ def choose(rng, seconds, workers, partitions):
         kind = rng.choices(kinds, weights)[0]
         arguments = KINDS[kind][1](rng, workers, partitions)
         actions.append(Action(round(rng.uniform(0, seconds), 3), kind, arguments))
+    actions.extend(  # last, so that seeds keep their other actions
+        Action(round(rng.uniform(0, seconds), 3), "kill_publishing", _seconds(0.05, 8)(rng))
+        for _ in range(rng.randrange(3))
+    )
     return sorted(actions, key=lambda action: action.time)
 
 
@@ -98,6 +104,16 @@ def _freeze(world, worker, seconds):
 
 
 _pause = _freeze
+
+
+def _kill_publishing(world, seconds):
+    """Kill the worker that publishes verdict changes next, before they arrive: at random this moment is too short to be met."""
+
+    def kill():
+        next(slot for slot in world.slots if slot.process is PROCESS.get()).kill(seconds)
+
+    world.broker.kills.append((world.verdicts, kill))
+    return True
 
 
 def _clock(world, worker, seconds):

@@ -46,12 +46,14 @@ class Broker:
     ----------
     lost_acks : int
         So many batches are still acknowledged too late: their producer sends them again, and they are in the log twice.
+    kills : list of (str, callable)
+        Called, one for each batch of that topic, ahead of its arrival.
     """
 
     def __init__(self, rng, on_append):
         self._rng, self._on_append, self._waiting = rng, on_append, []
         self.topics, self.ids = {}, {}
-        self.lost_acks, self.slow, self.ready = 0, 1.0, asyncio.Event()
+        self.lost_acks, self.kills, self.slow, self.ready = 0, [], 1.0, asyncio.Event()
         self.ready.set()
 
     def create(self, name, partitions):
@@ -85,6 +87,8 @@ class Broker:
 
     async def produce(self, topic, partition, messages):
         """Append a batch, in order."""
+        if self.kills and self.kills[0][0] == topic:
+            self.kills.pop(0)[1]()
         await self.request()
         again = self.lost_acks > 0 and topic != ""
         for _ in range(2 if again else 1):

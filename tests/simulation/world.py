@@ -110,7 +110,7 @@ class Slot:
 class World:
     """Everything of one run."""
 
-    topic = TOPIC
+    topic, verdicts = TOPIC, VERDICTS
 
     def __init__(self, seed, actions=None):
         self.seed = seed
@@ -173,7 +173,8 @@ class World:
         try:
             function(*args)
         except Exception as error:  # noqa: BLE001 - the loop would drop it
-            self.fail(AssertionError(f"the simulation has failed:\n{''.join(traceback.format_exception(error)[-8:])}"))
+            text = "".join(traceback.format_exception(error)[-8:])
+            self.fail(AssertionError(f"the simulation ended with {type(error).__name__}: {error}\n{text}"))
 
     def judged(self, check):
         """A check whose failure ends the run."""
@@ -222,6 +223,7 @@ class World:
         await asyncio.sleep(self._seconds)
         self.network.cuts.clear()
         self.broker.lost_acks = 0
+        self.broker.kills.clear()
         await asyncio.sleep(QUIET)
         # A worker notices that the store has lost writes when it commits the next records.
         for message in closing(self._partitions):

@@ -89,8 +89,9 @@ class KafkaConnection(ChunkConsumer):
         return {TP(*tp) for tp in self._kafka.assignment()}
 
     def highwater(self, tp: TP) -> int | None:
-        """Return the end of the partition as of the last fetch, or None before the first."""
-        end: int | None = self._kafka.highwater(TopicPartition(*tp))
+        """Return the end of the partition as of the last fetch; None before the first, and while nobody has it in a rebalance."""
+        partition = TopicPartition(*tp)
+        end: int | None = self._kafka.highwater(partition) if partition in self._kafka.assignment() else None
         return end
 
     async def highwaters(self, *partitions: TP) -> Mapping[TP, int]:

@@ -4,9 +4,10 @@ If one of these fails after an upgrade, read the transport against the new versi
 """
 
 import inspect
+from types import SimpleNamespace
 
 import pytest
-from aiokafka import AIOKafkaConsumer
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import AIOKafkaConnection
 from aiokafka.consumer.fetcher import Fetcher as KafkaFetcher
@@ -20,10 +21,12 @@ from faust.streams import Stream
 from faust.tables.recovery import Recovery
 from faust.transport import consumer, drivers
 from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
 from mode import Service
 
 from monitor.logs import kafka
 from monitor.logs.faust_app import make_app
+from monitor.logs.kafka_connection import KafkaConnection
 from monitor.logs.kafka_settings import KafkaSettings
 
 
@@ -134,3 +137,14 @@ def test_an_application_for_kafka_has_settings_and_chunks_by_bytes():
 def test_a_url_that_is_none_is_refused():
     with pytest.raises(ValueError, match="use kafka://host:port"):
         make_app("kafka:///events", "events", app_id="group")
+
+
+async def test_a_partition_that_a_rebalance_has_assigned_to_nobody_has_no_known_end():
+    """The watcher of a worker asks at any moment, and the client raises then."""
+    client = AIOKafkaConsumer("events")
+    try:
+        with pytest.raises(AssertionError):
+            client.highwater(TopicPartition("events", 0))
+        assert KafkaConnection.highwater(SimpleNamespace(_kafka=client), TP("events", 0)) is None
+    finally:
+        await client.stop()

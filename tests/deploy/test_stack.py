@@ -187,7 +187,7 @@ def queries(dashboard):
 
 def grouping(expr):
     """Return the labels that an expression leaves on its results."""
-    if expr.startswith(("histogram_quantile", "max(rankwatch_partitions")):
+    if expr.startswith(("histogram_quantile", "max(rankwatch_partitions", "sum(max by")):
         return []
     found = re.search(r"\bby \(([^)]*)\)", expr)
     return re.split(r", *", found[1]) if found else []

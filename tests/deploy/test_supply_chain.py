@@ -22,6 +22,7 @@ LICENCES = {
 }
 """None of them asks for more than to be named."""
 WORDS = {
+    "3-Clause BSD License": "BSD-3-Clause",
     "Apache Software License": "Apache-2.0",
     "BSD License": "BSD-3-Clause",
     "ISC License (ISCL)": "ISC",
@@ -40,7 +41,7 @@ def licences(name):
     classifiers = [
         line.split(" :: ")[-1] for line in about.get_all("Classifier") or () if line.startswith("License :: ")
     ]
-    return {WORDS.get(word, word) for word in classifiers} or {about["License"] or "nothing"}
+    return {WORDS.get(word, word) for word in classifiers or [about["License"] or "nothing"]}
 
 
 def test_every_package_of_the_lock_has_a_hash():

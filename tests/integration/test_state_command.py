@@ -144,7 +144,7 @@ def test_a_damaged_file_changes_nothing(servers, exported, tmp_path, how):
     lines = whole.splitlines(keepends=True)
     bad = {
         "cut": whole[: len(whole) * 2 // 3],
-        "changed": whole.replace(b'"ada\\"', b'"eve\\"', 1),
+        "changed": whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 1]) + whole[len(whole) // 2 + 1 :],
         "longer": whole + lines[1],
         "empty": b"",
         "other": b'{"benchmark": "b", "item_id": "1", "model": "m", "score": 1}\n',

@@ -97,7 +97,7 @@ def test_a_worker_takes_the_mean_of_all_repeats_of_a_topic(kafka, topic, boards,
         url = workers.start().url()
 
         def held():
-            benchmarks = json.loads(get(f"{url}/api/v1/benchmarks?pairs=all")[1])["benchmarks"]
+            benchmarks = json.loads(get(f"{url}/api/v1/benchmarks?pairs=all&limit=1000")[1])["benchmarks"]
             whole = len(benchmarks) == BOARDS and all(m["run_ended"] for b in benchmarks for m in b["models"])
             return benchmarks if whole else None
 

@@ -73,7 +73,9 @@ class Instance:
         """Copy a configuration with the addresses and paths of this machine."""
         shutil.rmtree(copy, ignore_errors=True)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        files = [path for path in source.rglob("*") if path.is_file()] if source.is_dir() else [source]
+        files = [source]
+        if source.is_dir():  # Python may have left compiled generators there
+            files = [path for path in source.rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
         for path in files:
             to = copy / path.relative_to(source) if source.is_dir() else copy
             to.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 """Let clients and caches reuse answers: a validator for each, 304 for one that the client has, gzip, and what a shared cache may keep."""
 
+import re
 from collections import OrderedDict
 from gzip import compress
 from hashlib import blake2b
@@ -21,6 +22,9 @@ _KEPT_BYTES: Final = 32_000_000
 """Compressed answers in memory, those last requested: many readers request the same ones."""
 
 _LEVEL: Final = 1
+_REFUSED: Final = re.compile(r"q\s*=\s*0(\.0*)?")
+"""A weight of a coding that a client does not take."""
+
 _DATA: Final = "/api/v1/"
 
 
@@ -129,5 +133,5 @@ def _accepts_gzip(accept_encoding: str) -> bool:
     for part in accept_encoding.lower().split(","):
         coding, _, weight = part.partition(";")
         if coding.strip() == "gzip":
-            return weight.replace(" ", "").rstrip("0").rstrip(".") != "q="
+            return _REFUSED.fullmatch(weight.strip()) is None
     return False

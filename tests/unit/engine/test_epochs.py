@@ -87,7 +87,7 @@ def test_a_newer_epoch_supersedes_each_decision_once_at_its_first_event():
     assert {field.replace("decided", "superseded") for field in of_b} == set(delta.benchmarks[0].changes)
     for change in ended:
         decision = decisions[
-            next(f for f, c in log.bench.changes.items() if c is change).replace("superseded", "decided")
+            next(f for f, c in log.bench.changes.items() if c == change).replace("superseded", "decided")
         ]
         assert (change.before, change.after, change.evidence) == (decision.after, None, decision.evidence)
         assert (change.epoch_a, change.epoch_b) == (0, 0)

@@ -383,6 +383,6 @@ def test_a_latch_that_is_open_above_its_threshold_closes_at_the_next_event(order
         assert latch[0] == 1
         latch[0] = 0
     log.bench.changes = VerdictChanges()
-    log.store.state.benchmarks[0].changes.clear()
+    log.store.state.benchmarks[0].changes = VerdictChanges()
     log.send(packed(np.array([[1, 0]]), "ab", items=[38]))
     assert {kind for _, kind in log.changes} == {"decided"}

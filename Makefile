@@ -9,9 +9,11 @@ DEV_STAMP := $(VENV)/.installed-dev
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 PEERS := .venv-peers
-# Half of the tests wait for other processes: a few workers more than cores keep the cores busy.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal -q
+CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
+# Some quick tests wait for other processes, and most full ones do: more workers than cores keep the cores busy. JOBS=N sets their number.
+QUICK_JOBS := $(or $(JOBS),$(shell expr $(CORES) + 1))
+FULL_JOBS := $(or $(JOBS),$(shell expr 2 \* $(CORES) + 1))
+PYTEST := $(BIN)/pytest --dist worksteal -q
 # Without compiled modules, each of the thousand processes of a test run compiles its imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -46,15 +48,15 @@ stack: dev  ## run docker-compose.yml without Docker: Kafka, Valkey, workers, re
 
 ##@ Check
 
-test: dev  ## run lint, types, import contracts and the quick tests (4 min)
+test: dev  ## run lint, types, import contracts and the quick tests (3 min)
 	@$(MAKE) --no-print-directory -j 2 lint types
-	$(PYTEST) -m "not full"
+	$(PYTEST) -n $(QUICK_JOBS) -m "not full"
 
-check: test  ## run everything: make test, the docs build and the full tests (14 min)
+check: test  ## run everything: make test, the docs build and the full tests (13 min)
 	@$(MAKE) --no-print-directory -j 2 docs full
 
 full: dev
-	$(PYTEST) -m full
+	$(PYTEST) -n $(FULL_JOBS) -m full
 
 lint: dev  ## check style, import contracts and dependencies (10 s)
 	$(BIN)/ruff check .

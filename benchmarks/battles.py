@@ -5,7 +5,6 @@ and count the results of each pair, with `msgspec` or with `json`: they check no
 give no verdict. Every run is a process of its own; runs alternate; medians.
 """
 
-import statistics
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness import Options, Run, Table, run_command
+from benchmarks.harness import Options, Table, time_commands
 
 MODELS = 200
 VOTES = 1_000_000
@@ -69,37 +68,13 @@ def measure(options: Options) -> Iterator[Table]:
         ):
             file = Path(name) / "votes.jsonl"
             write_votes(file, votes, prompts)
+            report = [rankwatch, "report", str(file)]
+            verdicts, pairs = ["--order", "trusted", "--repeats", repeats], ["--format", "json", "--pairs", "all"]
             commands = {
-                "rankwatch report, verdicts, table": [
-                    rankwatch,
-                    "report",
-                    str(file),
-                    "--order",
-                    "trusted",
-                    "--repeats",
-                    repeats,
-                ],
-                "rankwatch report, all pairs, JSON": [
-                    rankwatch,
-                    "report",
-                    str(file),
-                    "--format",
-                    "json",
-                    "--pairs",
-                    "all",
-                ],
+                "rankwatch report, verdicts, table": [*report, *verdicts],
+                "rankwatch report, all pairs, JSON": [*report, *pairs],
                 "bare script: decode with msgspec and count": [sys.executable, "-c", MSGSPEC, str(file)],
                 "bare script: decode with json and count": [sys.executable, "-c", JSON, str(file)],
             }
-            taken: dict[str, list[Run]] = {each: [] for each in commands}
-            for _ in range(min(options.runs, 3)):
-                for each, command in commands.items():
-                    taken[each].append(run_command(command))
-            table = Table(
-                f"{votes:,} votes on {MODELS} models, {title}, {file.stat().st_size:,} bytes",
-                ["command", "seconds", "processor seconds", "MB"],
-            )
-            for each, runs in taken.items():
-                seconds, cpu, megabytes = (statistics.median(column) for column in zip(*runs, strict=True))
-                table.rows.append((each, round(seconds, 2), round(cpu, 2), round(megabytes)))
-            yield table
+            head = f"{votes:,} votes on {MODELS} models, {title}, {file.stat().st_size:,} bytes"
+            yield time_commands(head, commands, min(options.runs, 3))

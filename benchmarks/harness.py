@@ -7,7 +7,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -109,6 +109,19 @@ def run_command(command: Sequence[str], seconds: int = 600) -> Run:
     if int(status):
         raise RuntimeError(f"{Path(command[0]).name} ended with {status}: {done.stderr[-500:].strip()}")
     return Run(float(taken), float(cpu), float(megabytes))
+
+
+def time_commands(title: str, commands: Mapping[str, Sequence[str]], runs: int) -> Table:
+    """Run commands `runs` times, each in turn; return the medians."""
+    taken: dict[str, list[Run]] = {each: [] for each in commands}
+    for _ in range(runs):
+        for each, command in commands.items():
+            taken[each].append(run_command(command))
+    table = Table(title, ["command", "seconds", "processor seconds", "MB"])
+    for each, of_it in taken.items():
+        seconds, cpu, megabytes = (statistics.median(column) for column in zip(*of_it, strict=True))
+        table.rows.append((each, round(seconds, 3), round(cpu, 3), round(megabytes)))
+    return table
 
 
 def environment() -> dict[str, Any]:

@@ -4,14 +4,13 @@ The bare script decodes the same bytes with msgspec and counts all pairs with nu
 statistic. Every run is a process of its own; runs alternate; medians of wall seconds and of the largest resident memory.
 """
 
-import statistics
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.events import file_of
-from benchmarks.harness import Options, Run, Table, run_command
+from benchmarks.harness import Options, Table, time_commands
 
 BARE = """
 import gzip, sys
@@ -53,15 +52,7 @@ def measure(options: Options) -> Iterator[Table]:
             "rankwatch report, adjacent pairs, table": [rankwatch, "report", str(file)],
             "bare script: decode and count": [sys.executable, "-c", BARE, str(file)],
         }
-        taken: dict[str, list[Run]] = {each: [] for each in commands}
-        for _ in range(options.runs):
-            for each, command in commands.items():
-                taken[each].append(run_command(command))
-        table = Table(
-            f"{file.name}, {file.stat().st_size:,} bytes; {options.runs} runs of each",
-            ["command", "seconds", "processor seconds", "MB"],
+        table = time_commands(
+            f"{file.name}, {file.stat().st_size:,} bytes; {options.runs} runs of each", commands, options.runs
         )
-        for each, runs in taken.items():
-            seconds, cpu, megabytes = (statistics.median(column) for column in zip(*runs, strict=True))
-            table.rows.append((each, round(seconds, 3), round(cpu, 3), round(megabytes)))
     yield table

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from monitor.cli.shared.errors import USAGE, note, stop
-from monitor.cli.shared.options import DeclareOptions, ScoreOptions, TableFormat, TableFormatOption, option
+from monitor.cli.shared.options import (
+    MAX_REJECTED,
+    DeclareOptions,
+    ScoreOptions,
+    TableFormat,
+    TableFormatOption,
+    option,
+)
 
 if TYPE_CHECKING:
     from monitor.cli.shared.declarations import Declarations
@@ -45,7 +52,7 @@ class FileOptions:
             "--max-rejected",
             min=0,
             max=1,
-            help="largest share of unreadable lines; the first 20 are always allowed",
+            help=MAX_REJECTED,
             rich_help_panel=_FILES,
         ),
     ] = 0.1

@@ -225,7 +225,8 @@ class ReportCache:
     def _every_benchmark(self) -> dict[str, Benchmark]:
         return {name: benchmark for each in self._partitions() for name, benchmark in each.benchmarks.items()}
 
-    def _suite(self, name: str) -> Suite | None:
+    def suite(self, name: str) -> Suite | None:
+        """Return a suite that is shown and may be read, or None."""
         return next((suite for suite in self.suites if suite.name == name), None)
 
     def _with_members(self, names: Iterable[str]) -> list[str]:
@@ -238,7 +239,7 @@ class ReportCache:
 
     def _among(self, every: Mapping[str, Benchmark], name: str) -> tuple[Benchmark, ...]:
         if name in self._suites:
-            members = () if self._suite(name) is None else self._suites[name].members
+            members = () if self.suite(name) is None else self._suites[name].members
             return tuple(every[member] for member in members if member in every)
         found = every.get(name)
         readable = found is not None and (self._shown is None or self._shown(name)) and self.may_read(name)
@@ -253,7 +254,7 @@ class ReportCache:
         """Return a benchmark, or the union of the members of a suite; None if there is none. Use it while the state does not change."""
         if name not in self._suites:
             return self.benchmarks().get(name)
-        suite = self._suite(name)
+        suite = self.suite(name)
         if suite is None:
             return None
 

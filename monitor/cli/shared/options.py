@@ -217,20 +217,19 @@ VerboseOption = Annotated[
         help="add every pair of neighbours with its procedures and reason to the table, and what is assumed",
     ),
 ]
+MAX_REJECTED: Final = "largest share of unreadable lines; the first 20 are always allowed"
 MaxRejectedOption = Annotated[
     float,
     typer.Option(
         "--max-rejected",
         min=0,
         max=1,
-        help="largest share of unreadable lines; the first 20 are always allowed",
+        help=MAX_REJECTED,
     ),
 ]
 MaxRejectedSetting = Annotated[
     float | None,
-    typer.Option(
-        "--max-rejected", min=0, max=1, help="largest share of unreadable lines; the first 20 are always allowed"
-    ),
+    typer.Option("--max-rejected", min=0, max=1, help=MAX_REJECTED),
 ]
 EpochOption = Annotated[
     str | None,

@@ -66,7 +66,7 @@ def found_benchmark(reports: ReportCache, name: str) -> Benchmark:
 
 def own_benchmark(reports: ReportCache, name: str) -> Benchmark:
     """Return a benchmark that has events of its own, or raise the 404."""
-    suite = next((each for each in reports.suites if each.name == name), None)
+    suite = reports.suite(name)
     if suite is not None:
         members = ", ".join(map(shorten, suite.members))
         raise ProblemError(

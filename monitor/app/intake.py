@@ -19,11 +19,12 @@ from monitor.serve.log_position import format_offsets
 from schemas.battles import by_kind
 from schemas.events import Ended, EventFields
 from schemas.operations import encode_board_change
-from schemas.packed import mark_imported
+from schemas.packed import Reject, mark_imported
 
 _log = structlog.get_logger()
 
 _MESSAGE_EVENTS: Final = 1_000
+_MESSAGE_REJECTS: Final = 50
 _MESSAGE_BYTES: Final = 900_000
 """By default a topic accepts messages of a little over a million bytes."""
 
@@ -56,7 +57,7 @@ class FileIntake:
         if submission.board is not None:
             record = encode_board_change(submission.board)
         else:
-            packed = _packed(submission.events, declarations, submission.ended, submission.producer)
+            packed = _packed(submission.events, declarations, submission.ended, submission.producer, submission.rejects)
             record = _marked(packed, submission)
         try:
             end = await self._log.append([record])
@@ -117,10 +118,7 @@ class KafkaIntake:
 
     async def append(self, submission: Submission) -> str:
         """Publish the request; return the end of the partitions that got it."""
-        messages = [
-            self._message(owner(name, self._partitions), name, value, submission.producer)
-            for name, value in _messages(submission)
-        ]
+        messages = [self._message(name, value, submission.producer) for name, value in _messages(submission)]
         try:
             ends = await self._producer.deliver(self._topic, messages)
         except BrokerError as error:
@@ -131,11 +129,11 @@ class KafkaIntake:
             ) from error
         return format_offsets(ends)
 
-    def _message(self, partition: int, benchmark: str, value: bytes, producer: str | None) -> Message:
+    def _message(self, benchmark: str | None, value: bytes, producer: str | None) -> Message:
+        partition, key = (0, None) if benchmark is None else (owner(benchmark, self._partitions), benchmark.encode())
         if producer is None or self.key is None:
-            return Message(partition, benchmark.encode(), value)
-        signed = self.key.sign_producer(producer, partition, value)
-        return Message(partition, benchmark.encode(), value, [(PRODUCER_HEADER, signed)])
+            return Message(partition, key, value)
+        return Message(partition, key, value, [(PRODUCER_HEADER, self.key.sign_producer(producer, partition, value))])
 
 
 def _by_benchmark(events: Sequence[EventFields]) -> dict[str, list[EventFields]]:
@@ -154,12 +152,15 @@ def _packed(
     declarations: Sequence[dict[str, Any]] = (),
     ended: Sequence[Ended] = (),
     producer: str | None = None,
+    rejects: Sequence[Reject] = (),
 ) -> bytes:
     """Return a packed record: the declarations hold before the events, the ends of runs after them."""
     record: dict[str, Any] = {} if producer is None else {"producer": producer}  # first: there it is looked for
     record |= {"declare": declarations, **by_kind(events)}
     if ended:
         record["ended"] = [each.model_dump(mode="json", exclude_none=True) for each in ended]
+    if rejects:
+        record["rejected"] = rejects
     return msgspec.json.encode(record)
 
 
@@ -167,8 +168,8 @@ def _marked(record: bytes, submission: Submission) -> bytes:
     return mark_imported(record) if submission.imported else record
 
 
-def _messages(submission: Submission) -> Iterator[tuple[str, bytes]]:
-    """Return messages of one benchmark each, with its name."""
+def _messages(submission: Submission) -> Iterator[tuple[str | None, bytes]]:
+    """Return messages of one benchmark each, with its name; None for rejects that name none."""
     for declaration in _declared(submission):
         yield declaration["declare"], msgspec.json.encode(declaration)
     for name, events in _by_benchmark(submission.events).items():
@@ -181,6 +182,12 @@ def _messages(submission: Submission) -> Iterator[tuple[str, bytes]]:
             yield ended.ended, ended.model_dump_json(exclude_none=True).encode()
     if submission.board is not None:
         yield submission.board.benchmark, encode_board_change(submission.board)
+    rejects: dict[str | None, list[Reject]] = {}
+    for reject in submission.rejects:
+        rejects.setdefault(reject.get("benchmark"), []).append(reject)
+    for about, some in rejects.items():
+        for start in range(0, len(some), _MESSAGE_REJECTS):
+            yield about, _packed((), rejects=some[start : start + _MESSAGE_REJECTS])
 
 
 def _split(events: Sequence[EventFields]) -> Iterator[bytes]:

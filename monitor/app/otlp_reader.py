@@ -3,9 +3,12 @@
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from monitor.ingest.files.paths import show
+from monitor.ingest.files.segments import RAW_LENGTH
 from monitor.ingest.formats.choices import ChoiceError, Choices
 from monitor.ingest.formats.log_file import LogFile, Notices, RunRegistry
 from monitor.ingest.formats.map_table import read_mappings
@@ -15,8 +18,10 @@ from monitor.ingest.formats.results import Result
 from monitor.notices import Notices as LogNotices
 from monitor.serve.api.intake import Submission
 from monitor.serve.api.otlp_routes import OtlpResults
-from schemas.decode import Decoded, Fault, check_object
+from schemas.decode import Fault, check_object
 from schemas.events import EventFields
+from schemas.names import name_fault
+from schemas.packed import Reject
 from schemas.text import shorten
 
 _NO_FILE: Final = Path("otlp")
@@ -65,31 +70,47 @@ class OtlpReader:
         ValueError
             If the body is no export.
         """
-        submission, faults = Submission.empty(), dict[int, Fault]()
+        submission, faults, rejects = Submission.empty(), dict[int, Fault](), list[Reject]()
         for place, attributes in evaluations(decode_export(body, signal, protobuf=protobuf)):
             entries = list(read_evaluation(self._mappings, attributes, self._log))
             if not entries:
                 name = shorten(attributes.get(NAME))
                 self._notices.log("warning", "OpenTelemetry results without a mapping are omitted", evaluation=name)
             for entry in entries:
-                event = _checked(entry) if isinstance(entry, Result) else entry
+                given = _fields(entry) if isinstance(entry, Result) else attributes
+                event = check_object(given) if isinstance(entry, Result) else entry
                 if isinstance(event, EventFields):
                     submission.events.append(event)
                     submission.event_lines.append(place)
                 elif isinstance(event, Fault):
                     faults.setdefault(place, event)
+                    rejects.append(_reject(event, signal, place, given))
         if faults:
             fault = next(iter(faults.values()))
             self._notices.log(
                 "warning", "OpenTelemetry results were rejected", records=len(faults), reason=fault.reason
             )
-        return OtlpResults(submission, faults)
+        return OtlpResults(submission._replace(rejects=tuple(rejects)), faults)
 
 
-def _checked(result: Result) -> Decoded | Fault:
-    """Check a result as an event of any other source."""
+def _fields(result: Result) -> dict[str, Any]:
+    """Return a result as an event of any other source, to be checked."""
     score = result.values.get("score")
     if isinstance(score, float) and isnan(score):
         score = None
     event = {"benchmark": result.benchmark, "item_id": result.item, "model": result.model, "score": score}
-    return check_object({**event, "repeat": result.repeat, "epoch": result.epoch, **result.tags})
+    return {**event, "repeat": result.repeat, "epoch": result.epoch, **result.tags}
+
+
+def _reject(fault: Fault, signal: Signal, place: int, given: dict[str, Any]) -> Reject:
+    """Return what the log keeps of a result that cannot be used: the event, or the attributes of one that makes none."""
+    known = fault.benchmark if fault.benchmark is not None and name_fault(fault.benchmark) is None else None
+    return {
+        "source": f"OTLP {signal}",
+        "line": place,
+        "field": fault.field,
+        "found": fault.found,
+        "reason": fault.reason,
+        "benchmark": known,
+        "raw": msgspec.json.encode(given).decode()[:RAW_LENGTH],
+    }

@@ -1,13 +1,16 @@
-"""Dead letters of a service: what a closed board refused counts after it is restored and its records are sent again."""
+"""Dead letters of a service: what a closed board refused, sent again, and results of OpenTelemetry that cannot be used."""
 
 import asyncio
 import json
+import urllib.request
 
 import pytest
 
 from tests.commands import get, rankwatch, until
+from tests.integration.test_otlp import MAPPING, export
 from tests.kafka.run_worker import Workers
 from tests.redis_server import RedisServer
+from tests.unit.ingest.test_ingest_open_telemetry import case, logs, result
 
 pytestmark = [pytest.mark.kafka, pytest.mark.full]
 
@@ -18,10 +21,9 @@ def test_records_of_an_archived_board_are_listed_and_sent_again(kafka, topic, tm
     files["early"].write_text("".join(json.dumps(each) + "\n" for each in scores[:10]))
     files["late"].write_text("".join(json.dumps(each) + "\n" for each in scores[10:]))
     asyncio.run(kafka.create_topic(topic, 2))
-    with (
-        RedisServer(tmp_path) as redis,
-        Workers(kafka.url(topic), redis.url, tmp_path, RANKWATCH_GROUP=topic) as workers,
-    ):
+    (tmp_path / "otel.toml").write_text(MAPPING)
+    env = {"RANKWATCH_GROUP": topic, "RANKWATCH_OTEL_MAP": str(tmp_path / "otel.toml")}
+    with RedisServer(tmp_path) as redis, Workers(kafka.url(topic), redis.url, tmp_path, **env) as workers:
         worker = workers.start()
         places = "--broker", kafka.url(topic), "--topic", topic
 
@@ -56,3 +58,30 @@ def test_records_of_an_archived_board_are_listed_and_sent_again(kafka, topic, tm
         assert (
             rankwatch("dead-letters", "list", "--since", "2099-01-01T00:00:00Z", *places).stdout == "0 dead letters\n"
         )
+        results_of_opentelemetry(worker.url(), places)
+
+
+def results_of_opentelemetry(url, places):
+    """The copies of the results in logs and in traces count once; a result without an item, and one out of range, become dead letters."""
+    assert [export(url, signal) for signal in ("logs", "traces")] == [200, 200]
+    body = json.dumps(logs(result(), result(7.0) + case("q9"), result() + case("q9"))).encode()
+    request = urllib.request.Request(f"{url}/v1/logs", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as response:
+        assert json.load(response)["partialSuccess"]["rejectedLogRecords"] == "2"
+
+    def counted():
+        status, text = get(f"{url}/api/v1/benchmarks/bot")
+        (report,) = json.loads(text)["benchmarks"] if status == 200 else [{}]
+        return [report.get(name) for name in ("events", "duplicates", "rejected")]
+
+    until(lambda: counted() == [21, 10, 2], "the results to be folded")
+    shown = rankwatch("dead-letters", "show", "--benchmark", "bot", *places).stdout
+    assert "item_id" in shown
+    assert "OTLP logs" in shown
+    (event,) = (
+        json.loads(line)
+        for line in rankwatch(
+            "dead-letters", "show", "--records", "--benchmark", "bot", "--reason", "score", *places
+        ).stdout.splitlines()
+    )
+    assert (event["item_id"], event["score"]) == ("q9", 7)

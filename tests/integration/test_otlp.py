@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.commands import Watch, get, rankwatch, until
 
+MAPPING = '[[map]]\nevaluation = "*"\nitem_id = "test.case.id"\nbenchmark = { value = "bot" }\n'
 BODIES = Path(__file__).parents[1] / "unit/serve/otlp"
 
 
@@ -20,7 +21,7 @@ def export(url, signal_name):
 
 def test_results_survive_a_kill_and_count_once(tmp_path):
     file = tmp_path / "otel.toml"
-    file.write_text('[[map]]\nevaluation = "*"\nitem_id = "test.case.id"\nbenchmark = { value = "bot" }\n')
+    file.write_text(MAPPING)
     options = {"RANKWATCH_OTEL_MAP": str(file)}
     with Watch(tmp_path / "data", "--items", "5", **options) as watch:
         assert export(watch.url, "logs") == 200

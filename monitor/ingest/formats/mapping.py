@@ -181,10 +181,10 @@ def _entries(mapping: FileMap, nodes: Iterable[Node], log: LogFile, first: int) 
         repeat, epoch = read_index(data.get("repeat")), read_index(data.get("epoch"))
         if wrong is not None or not isinstance(repeat, int) or not isinstance(epoch, int):
             wrong = wrong or ("epoch" if isinstance(repeat, int) else "repeat")
-            yield _missing(mapping, wrong, data.get(wrong))
+            yield _missing(mapping, wrong, data.get(wrong), benchmark)
             continue
         if mapping.evaluation is not None and data.get("score") is None and node[0].get(ERROR) is None:
-            yield _missing(mapping, "score", None)
+            yield _missing(mapping, "score", None, benchmark)
             continue
         tags = {"cluster": data["cluster"]} if data.get("cluster") is not None else {}
         values = {"score": _score(mapping, data.get("score"))}
@@ -193,7 +193,7 @@ def _entries(mapping: FileMap, nodes: Iterable[Node], log: LogFile, first: int) 
         )  # fmt: skip
 
 
-def _missing(mapping: FileMap, name: str, value: object) -> Fault:
+def _missing(mapping: FileMap, name: str, value: object, benchmark: object) -> Fault:
     source = mapping.sources.get(name)
     if source is None:
         return Fault(name, "nothing", f"the mapping has no {name}; add it to {mapping.where}, or use --benchmark NAME")
@@ -204,7 +204,9 @@ def _missing(mapping: FileMap, name: str, value: object) -> Fault:
         if mapping.evaluation is not None
         else f"there is no text or whole number at {source.name}"
     )
-    return Fault(name, "nothing" if value is None else shorten(value), f"{what}; correct {name} in {mapping.where}")
+    found = "nothing" if value is None else shorten(value)
+    about = benchmark if isinstance(benchmark, str) else None
+    return Fault(name, found, f"{what}; correct {name} in {mapping.where}", about)
 
 
 def _score(mapping: FileMap, value: object) -> object:

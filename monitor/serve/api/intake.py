@@ -4,6 +4,7 @@ from typing import NamedTuple, Protocol, Self
 
 from schemas.events import Declaration, Ended, EventFields
 from schemas.operations import BoardChange
+from schemas.packed import Reject
 
 
 class Submission(NamedTuple):
@@ -22,6 +23,8 @@ class Submission(NamedTuple):
         What to do with a board; a request holds either this or records.
     imported : bool
         Whether the results existed already, so that nobody is notified of what they decide.
+    rejects : tuple of Reject
+        Records that cannot be read, to keep as dead letters.
     """
 
     events: list[EventFields]
@@ -33,6 +36,7 @@ class Submission(NamedTuple):
     producer: str | None = None
     board: BoardChange | None = None
     imported: bool = False
+    rejects: tuple[Reject, ...] = ()
 
     @classmethod
     def empty(cls) -> Self:
@@ -41,7 +45,7 @@ class Submission(NamedTuple):
 
     def __bool__(self) -> bool:
         """Return whether there is anything to append."""
-        return bool(self.events or self.declarations or self.ended or self.board)
+        return bool(self.events or self.declarations or self.ended or self.board or self.rejects)
 
 
 class IntakeError(Exception):

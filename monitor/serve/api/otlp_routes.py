@@ -14,8 +14,8 @@ from monitor.background import in_background
 from monitor.serve.access.rules import require_any
 from monitor.serve.api.intake import Intake, Submission
 from monitor.serve.api.problems import ProblemError, fault_detail
-from monitor.serve.api.refusals import refuse
-from monitor.serve.api.write_routes import LARGE_BYTES, append_to_log, require_media_type, require_submission, until
+from monitor.serve.api.refusals import refused_events
+from monitor.serve.api.write_routes import LARGE_BYTES, append_to_log, require_media_type, require_submission
 from monitor.serve.api.writing import WriteRules
 from monitor.serve.report_cache import ReportCache
 from schemas.decode import Fault
@@ -30,7 +30,7 @@ Signal = Literal["logs", "traces"]
 
 
 class OtlpResults(NamedTuple):
-    """The results in an export: events, and the faults of log records or spans by their place in it."""
+    """The results in an export: events and rejects, and the faults of log records or spans by their place in it."""
 
     submission: Submission
     faults: dict[int, Fault]
@@ -75,9 +75,9 @@ def otlp_routes(reports: ReportCache, intake: Intake, rules: WriteRules, read: R
             submission, faults = results
             writing.count_all(submission)
             require_submission(submission)
-            submission, refused = await refuse(reports, intake, submission, until)
-            for each in refused:
-                faults.setdefault(each.line or 0, Fault(each.field, each.found, each.reason))
+            # Exporters ignore what an answer lists: what the state refuses is appended too, and the fold keeps it as a dead letter.
+            for place, fault in (await refused_events(reports, intake, submission)).items():
+                faults.setdefault(place, fault)
             writing.rejected = len(faults)
             if submission:
                 imported = request.headers.get(IMPORTED_HEADER, "").lower() == "true"

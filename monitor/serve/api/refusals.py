@@ -43,7 +43,7 @@ async def refuse(
         The 409, if a benchmark would hold both battles and scores.
     """
     _require_one_kind(reports, submission)
-    refused = await _refused_events(reports, intake, submission)
+    refused = await refused_events(reports, intake, submission)
     if refused:
         kept = [k for k, line in enumerate(submission.event_lines) if line not in refused]
         submission = submission._replace(
@@ -79,8 +79,8 @@ def _require_one_kind(reports: ReportCache, submission: Submission) -> None:
             raise ProblemError(409, f"{name!r} holds {held}, so it takes no {sent}. {_OTHER_NAME}")
 
 
-async def _refused_events(reports: ReportCache, intake: Intake, submission: Submission) -> dict[int, Fault]:
-    """Return the fault of each event that the fold would refuse, by line."""
+async def refused_events(reports: ReportCache, intake: Intake, submission: Submission) -> dict[int, Fault]:
+    """Return the fault of each event that the fold would refuse, as far as it can be known here, by line."""
     admissions = await _admissions(reports, intake, submission)
     refused: dict[int, Fault] = {}
     if not admissions:

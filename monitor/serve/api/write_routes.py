@@ -131,6 +131,7 @@ def require_submission(submission: Submission) -> None:
     """Raise the 403 unless the caller may write and declare all that a request holds."""
     require("declare", {declaration.declare for declaration in submission.declarations})
     require("write", {event.benchmark for event in submission.events} | {end.ended for end in submission.ended})
+    require("write", {name for reject in submission.rejects if (name := reject.get("benchmark")) is not None})
 
 
 def require_media_type(request: Request, supported: Sequence[str]) -> str:

@@ -41,8 +41,8 @@ class Writing:
         self.counts.setdefault(action, Counter())[benchmark] += records
 
     def count_all(self, submission: Submission) -> None:
-        """Count what a request holds; its events come off the account of its client."""
-        self._rules.limits.spend(self.client, events=len(submission.events))
+        """Count what a request holds; its events and rejects come off the account of its client."""
+        self._rules.limits.spend(self.client, events=len(submission.events) + len(submission.rejects))
         for event in submission.events:
             self.count("write", event.benchmark)
         for declaration in submission.declarations:

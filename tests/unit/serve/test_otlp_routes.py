@@ -20,7 +20,7 @@ from monitor.serve.api.intake import ReadOnlyIntake
 from tests.served import Served
 from tests.unit.ingest.test_ingest_open_telemetry import case, logs, result, traces
 
-MAP = '[[map]]\nevaluation = "Correctness"\nitem_id = "test.case.id"\n'
+MAP = "".join(f'[[map]]\nevaluation = "{name}"\nitem_id = "test.case.id"\n' for name in ("Correctness", "arena"))
 JSON = {"content_type": "application/json"}
 PROTOBUF = "application/x-protobuf"
 
@@ -56,6 +56,12 @@ def post(server, path, body, **headers):
         return error
 
 
+def kept(server):
+    """What the log keeps of records that are rejected: where, in which field, of which benchmark, and how they begin."""
+    rejects = [each for record in server.log.records for each in json.loads(record).get("rejected", ())]
+    return [(each["source"], each["line"], each["field"], each["benchmark"], each["raw"]) for each in rejects]
+
+
 def counters(server):
     (partition,) = server.partitions
     return {name: (b.counters["events"], b.counters["duplicates"]) for name, b in partition.benchmarks.items()}
@@ -87,6 +93,13 @@ def test_a_record_that_cannot_be_used_is_rejected_and_the_others_are_stored(otel
     assert "log record 2: item_id" in partial["errorMessage"]
     assert "/" not in partial["errorMessage"]  # no path of the server
     assert counters(otel) == {"Correctness": (1, 0)}
+    without_item, out_of_range, long = kept(otel)
+    assert without_item[:4] == ("OTLP logs", 2, "item_id", "Correctness")
+    assert json.loads(without_item[4])["gen_ai.evaluation.name"] == "Correctness"
+    assert out_of_range[:4] == ("OTLP logs", 3, "score", "Correctness")
+    assert json.loads(out_of_range[4])["score"] == 7  # the event, to be corrected and sent
+    assert long[2] == "item_id"
+    assert otel.partitions[0].benchmarks["Correctness"].counters["rejected"] == 3
     assert (
         export(otel, "traces", traces((case("q1"), [result()]), ([], [result()]))).json["partialSuccess"][
             "rejectedSpans"
@@ -100,6 +113,18 @@ def test_what_the_state_refuses_is_rejected(otel):
     otel.request("POST", "/api/v1/benchmarks/Correctness/ended", b"{}", **JSON)
     answer = export(otel, "logs", logs(result() + case("q2"), result() + case("q1")))
     assert answer.json["partialSuccess"]["rejectedLogRecords"] == "1"
+    correct = otel.partitions[0].benchmarks["Correctness"].counters
+    assert (correct["events"], correct["duplicates"], correct["rejected"]) == (2, 1, 1)
+
+
+def test_results_for_a_board_of_battles_are_rejected_and_the_others_are_stored(otel):
+    battle = {"benchmark": "arena", "item_id": "1", "model_a": "a", "model_b": "b", "winner": "a"}
+    assert otel.post([battle]).status == 200
+    for name in ("1", "2"):
+        line = logs(result(name="arena") + case(name), result() + case(name))
+        assert export(otel, "logs", line).status == 200
+    assert counters(otel)["Correctness"] == (2, 0)
+    assert otel.partitions[0].benchmarks["arena"].counters["rejected"] == 2
 
 
 def test_protobuf_gets_answers_in_protobuf(otel):
@@ -152,18 +177,22 @@ def test_a_reader_takes_none(mapping):
 
 
 def test_tokens_scopes_and_limits_hold(mapping, tmp_path):
-    now, scopes = datetime.now(UTC), {"reader": "read:*", "ci": "write:Correct*", "other": "write:mmlu"}
+    now, scopes = (
+        datetime.now(UTC),
+        {"reader": "read:*", "ci": "write:Correct*", "other": "write:mmlu", "third": "write:arc"},
+    )
     made = [new_token(name, [scope], now, None) for name, scope in scopes.items()]
     with AccessFile(tmp_path / "access.json").edit() as tokens:
         tokens += [token for _, token in made]
-    reader, secret, other = (secret for secret, _ in made)
+    reader, secret, other, third = (secret for secret, _ in made)
     limits = ClientLimits(events=0.1)
     line = logs(result() + case("q1"), result() + case("q2"))
     rules = {"access_file": tmp_path / "access.json"}
     with Served(read_otlp=OtlpReader(mapping).read, rules=rules, limits=limits) as server:
         assert export(server, "logs", line).status == 401
-        for token in (reader, other):
-            assert export(server, "logs", line, authorization=f"Bearer {token}").status == 403
+        without_item = logs(result())  # it would be a dead letter of the benchmark
+        for token, sent in ((reader, line), (other, line), (third, without_item)):
+            assert export(server, "logs", sent, authorization=f"Bearer {token}").status == 403
         assert export(server, "logs", line, authorization=f"Bearer {secret}").status == 200
         answer = export(server, "logs", line, authorization=f"Bearer {secret}")
         assert (answer.status, int(answer.headers["retry-after"]) > 0) == (429, True)

@@ -55,6 +55,7 @@ class BenchmarkSummary(_Answer):
         description="what an operator has done with the board; null while it is as it began"
     )
     members: list[str] | None = Field(description="of a suite, its benchmarks; null for a benchmark")
+    battles: bool = Field(description="whether it has battles, and not scores of items")
 
 
 class BoardSummary(_Answer):

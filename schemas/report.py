@@ -350,6 +350,7 @@ class BenchmarkReport(StrictModel):
 
     benchmark: str
     items: int
+    declared_items: int | None = Field(description="item count of the complete benchmark; null where none is declared")
     events: int
     duplicates: int
     conflicts: int

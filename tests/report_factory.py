@@ -93,6 +93,7 @@ def benchmark(pairs=None, models=None, **fields):
     values = {
         "benchmark": "mmlu-pro",
         "items": 12032,
+        "declared_items": None,
         "events": 24064,
         "duplicates": 0,
         "conflicts": 0,

@@ -79,7 +79,10 @@ def counts(benchmark: BenchmarkReport) -> str:
     b = benchmark
     if b.battles is not None:
         return f"{counted(len(b.models), 'model')}, {battles.counts(b.battles)}"
-    return f"{counted(b.items, 'item')}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}"
+    items = counted(b.items, "item")
+    if b.declared_items is not None and b.items < b.declared_items:
+        items = f"{b.items:,} of {counted(b.declared_items, 'item')}"
+    return f"{items}, {counted(len(b.models), 'model')}, {counted(b.events, 'event')}"
 
 
 def conflicts(benchmark: BenchmarkReport) -> str | None:

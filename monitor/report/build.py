@@ -106,6 +106,7 @@ def table_view(table: PairTable, pairs: Which) -> ReportView:
     report = BenchmarkReport(
         benchmark=benchmark.name,
         items=benchmark.items,
+        declared_items=benchmark.spec.items if benchmark.committed is None else benchmark.committed.size,
         **benchmark.counters,
         conflicts_by_model=conflicts,
         duplicates_by_model=duplicates,

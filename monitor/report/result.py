@@ -1,12 +1,15 @@
 """The result of a benchmark in three lines, one for each question: settled, decided, resolved."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from monitor.report.pair_table import PairTable
 from monitor.report.ratings import ratings_of
 from monitor.report.sentences import counted, more_items
 from schemas.report import ResultLine, ResultReport
 from stats.settled import TIE
+
+Index = NDArray[np.int64]
 
 _NAMED = 2
 """Models that are named; of more, the number."""
@@ -41,17 +44,19 @@ def _settled(table: PairTable) -> ResultLine:
         if not level.size:
             return ResultLine(yes=True, text=f"{best} leads on the {items}.")
         return ResultLine(yes=True, text=f"{best} and {_models(names, level)} have the same score on the {items}.")
+    return ResultLine(yes=False, text=f"{best} {_unsettled(table, names, rivals, others.size, items)}.")
+
+
+def _unsettled(table: PairTable, names: list[str], rivals: Index, others: int, items: str) -> str:
+    """Return what is known of the leader while its lead is open."""
     if table.missing is None:
-        return ResultLine(yes=False, text=f"{best} has the best score so far; the number of items is not declared.")
-    if rivals.size <= _NAMED:
-        return ResultLine(
-            yes=False,
-            text=f"{best} leads on the items scored; only {_models(names, rivals)} may still pass it on all {items}.",
-        )
-    return ResultLine(
-        yes=False,
-        text=f"{best} leads on the items scored; {rivals.size:,} of {counted(others.size, 'model')} may still pass it on all {items}.",
-    )
+        return "has the best score so far; the number of items is not declared"
+    benchmark = table.benchmark
+    if benchmark.spec.order.policy == "none" and benchmark.suite is None and not table.asserted:
+        return "has the best score so far; without an order policy nothing is settled"
+    who = _models(names, rivals) if rivals.size <= _NAMED else f"{rivals.size:,} of {counted(others, 'model')}"
+    only = "only " if rivals.size <= _NAMED else ""
+    return f"leads on the items scored; {only}{who} may still pass it on all {items}"
 
 
 def _rated(table: PairTable) -> ResultLine:
@@ -73,7 +78,7 @@ def _rated(table: PairTable) -> ResultLine:
     return ResultLine(yes=False, text=f"{text}. Battles have no last item: nothing is settled.")
 
 
-def _models(names: list[str], models: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
+def _models(names: list[str], models: Index) -> str:
     if models.size > _NAMED:
         return counted(models.size, "model")
     return " and ".join(names[k] for k in models.tolist())

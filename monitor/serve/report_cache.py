@@ -277,8 +277,17 @@ class ReportCache:
     def board(self, name: str, low_coverage: float) -> tuple[BenchmarkReport, TieBands] | None:
         """Return the report of a benchmark with its neighbours, and its ties, or None if there is no such benchmark."""
         benchmark = self.find(name)
-        if benchmark is None:
-            return None
+        return None if benchmark is None else self._board(benchmark, low_coverage)
+
+    def boards(self, low_coverage: float) -> list[tuple[BenchmarkReport, TieBands]]:
+        """Return what `board` returns of each suite and benchmark, suites first, then by name; that of a large one may be slightly old."""
+        boards = (
+            self._listed(name, f"board {low_coverage}", lambda benchmark: self._board(benchmark, low_coverage))
+            for name in self.names()
+        )
+        return [board for board in boards if board is not None]
+
+    def _board(self, benchmark: Benchmark, low_coverage: float) -> tuple[BenchmarkReport, TieBands]:
         view = self._view(benchmark, "adjacent")
         return view.report, tie_bands(view.table, low_coverage)
 
@@ -452,6 +461,7 @@ def _summary(benchmark: Benchmark) -> BenchmarkSummary:
         partial=partial(benchmark),
         board=board_report(benchmark),
         members=list(benchmark.suite.members) if benchmark.suite is not None else None,
+        battles=benchmark.battles is not None,
     )
 
 

@@ -23,7 +23,7 @@ HYPOTHESES = 6
 
 # The contract of the report, in words of its own.
 BENCHMARK = (
-    "benchmark items events duplicates conflicts rejected conflicts_by_model duplicates_by_model "
+    "benchmark items declared_items events duplicates conflicts rejected conflicts_by_model duplicates_by_model "
     "epochs unranked incomplete partial board order alpha power mixture family family_outside family_assumption "
     "models shared_items clusters weights suite result goal battles summary pairs"
 )

@@ -94,11 +94,8 @@ export function resolution(pair, procedure) {
 export const sign = ([glyph, tone, words]) =>
   h("span", { class: `sign ${tone}` }, h("span", { "aria-hidden": "true" }, glyph), h("span", { class: "sr" }, words));
 
-/** Return the item count of a benchmark: as declared, or estimated from the coverage of a model. */
-export function size(benchmark) {
-  const model = benchmark.models.find((m) => m.coverage > 0 && m.coverage < 1);
-  return Math.max(benchmark.items, model ? Math.round(model.items / model.coverage) : 0);
-}
+/** Return the item count of a benchmark: as declared, or those that have arrived. */
+export const size = (benchmark) => Math.max(benchmark.items, benchmark.declared_items ?? 0);
 
 /** Return how many items a pair may still get; null without a declared item count. */
 export function itemsLeft(pair, benchmark) {

@@ -67,6 +67,8 @@ def test_a_benchmark_without_an_order_is_held():
     yes, text = result["decided"]
     assert not yes
     assert "No further verdict: " in text or text.startswith("No verdict: ")
+    counted = lines(packed(three(), ["a", "b", "c"]), items=100, order={"policy": "none"})
+    assert counted["settled"] == (False, "a has the best score so far; without an order policy nothing is settled.")
 
 
 def test_the_best_mean_may_trail_on_the_shared_items():

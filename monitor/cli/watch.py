@@ -355,6 +355,7 @@ async def _show(
 
     from monitor.cli.shared.live import EventRate, IfComplete
     from monitor.cli.shared.prices import priced_report
+    from schemas.report import Report
 
     async def end_runs() -> None:
         await _end_runs(files, monitor, tailer)
@@ -365,15 +366,15 @@ async def _show(
 
     async def show() -> None:
         while True:
-            report = await reports.read(reports.report) if view.shows_reports else None
-            if report is not None and prices is not None:
-                priced = [priced_report(each, prices) for each in report.benchmarks]
-                report = report.model_copy(update={"benchmarks": priced})
+            boards = (
+                await reports.read(lambda: reports.boards(monitor.settings.low_coverage)) if view.shows_reports else []
+            )
+            report = Report(benchmarks=[priced_report(each, prices) for each, _ in boards])
             status = _status(monitor, tailer, rate)
             if status.caught_up:
                 sentence = await reports.read(lambda: if_complete.sentence(reports.benchmarks()))
                 status = replace(status, note="; ".join(filter(None, (status.note, sentence))) or None)
-            view.update(report, status)
+            view.update(report, status, ties={each.benchmark: ties for each, ties in boards})
             await asyncio.sleep(_REFRESH_SECONDS)
 
     tasks = [asyncio.create_task(each) for each in (following, monitor.failed(), stopping.wait(), show())]

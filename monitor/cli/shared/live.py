@@ -13,6 +13,7 @@ from monitor.render.terminal.plain import LiveStatus, PlainView
 from monitor.render.terminal.tables import Extra
 from monitor.report.build import benchmark_report
 from monitor.report.sentences import counted
+from monitor.report.tie_bands import TieBands
 from schemas.changes import VerdictChange
 from schemas.report import Report
 
@@ -28,8 +29,14 @@ class View(Protocol):
 
     def __enter__(self) -> Self: ...
     def __exit__(self, *_: object) -> None: ...
-    def update(self, report: Report | None, status: LiveStatus, extra: Extra | None = None) -> None:
-        """Show a report and a status."""
+    def update(
+        self,
+        report: Report | None,
+        status: LiveStatus,
+        extra: Extra | None = None,
+        ties: Mapping[str, TieBands] | None = None,
+    ) -> None:
+        """Show a report and a status; `ties` are by benchmark."""
 
     def change(self, change: VerdictChange) -> None:
         """Show a verdict change."""

@@ -138,6 +138,19 @@ def first_that_fits(
     return layouts[-1]
 
 
+def wrap(line: Text, console: Console, indent: int = 0) -> list[Text]:
+    """Wrap a line to the width of the console; all lines but the first are indented."""
+    width = console.width
+    if line.cell_len <= width:
+        return [line]
+    first, *rest = line.wrap(console, width)
+    if not rest or width <= 3 * indent:
+        return [first, *rest]
+    remaining = line[len(first.plain.rstrip()) :]
+    remaining = remaining[len(remaining.plain) - len(remaining.plain.lstrip()) :]
+    return [first, *(Text(" " * indent).append_text(part) for part in remaining.wrap(console, width - indent))]
+
+
 def ellipsis_of(*, ascii_only: bool) -> str:
     """Return the sign for omitted characters."""
     return ".." if ascii_only else "…"

@@ -1,7 +1,6 @@
-"""A live screen: pairs, ranking, the latest verdict changes and the progress of reading."""
+"""A live screen: the result, the ranking with its ties, the latest verdict changes and the progress of reading."""
 
-from collections.abc import Callable, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Final, Self
 
@@ -12,23 +11,25 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from monitor.render import header as facts
 from monitor.render.flags import named_flags
 from monitor.render.numbers import safe
 from monitor.render.signs import DECIDED, HELD, UNDECIDED, Glyphs, in_name_order
-from monitor.render.terminal.layout import glyphs_for
+from monitor.render.terminal.layout import glyphs_for, wrap
 from monitor.render.terminal.plain import LiveStatus, Progress, status_sentence
-from monitor.render.terminal.report import assumptions, result, title
-from monitor.render.terminal.tables import Extra, models_table, pairs_table
+from monitor.render.terminal.ranking import Ranking
+from monitor.render.terminal.report import result, title
+from monitor.render.terminal.tables import Extra, pairs_table
+from monitor.report.tie_bands import TieBands
 from schemas.changes import VerdictChange
-from schemas.report import BenchmarkReport, PairReport, Report
+from schemas.report import BenchmarkReport, Report
 
 REFRESH_PER_SECOND: Final = 4
 _FEED: Final = 50
-_BOTTOM_ROOM: Final = 4
-_BENCHMARK_ROOM: Final = 9  # lines below which a further benchmark is omitted
-_FEED_ROOM: Final = 40  # columns below which the feed comes under the ranking, not next to it
-_RANKING_ROOM: Final = 28
-_BETWEEN: Final = 3
+_FEED_ROOM: Final = 4  # lines of the verdict changes at least, with the blank line above
+_TITLE_LINES: Final = 3  # of the pairs: two lines of titles, and a rule
+_WRAPPED_ROOM: Final = 28  # lines from which long lines of the result are wrapped
+_BENCHMARK_ROOM: Final = 12  # lines below which a further benchmark is omitted
 _BAR_WIDTH: Final = 40
 
 _Lines = list[list[Segment]]
@@ -55,6 +56,7 @@ class LiveView:
         self._report: Report | None = None
         self._status = LiveStatus()
         self._extra: Extra | None = None
+        self._ties: Mapping[str, TieBands] = {}
         self._feed: tuple[VerdictChange, ...] = ()
         self._live = Live(
             console=console, screen=True, refresh_per_second=REFRESH_PER_SECOND, get_renderable=lambda: self
@@ -69,12 +71,18 @@ class LiveView:
 
     # A separate thread draws the screen: `update` and `change` replace values, and never modify them.
 
-    def update(self, report: Report | None, status: LiveStatus, extra: Extra | None = None) -> None:
-        """Show this report and status at the next refresh."""
+    def update(
+        self,
+        report: Report | None,
+        status: LiveStatus,
+        extra: Extra | None = None,
+        ties: Mapping[str, TieBands] | None = None,
+    ) -> None:
+        """Show this report and status at the next refresh; `ties` are by benchmark, and without them none is drawn."""
         self._progress.see(status)
         if report is not None:
             report = Report(benchmarks=[named_flags(benchmark) for benchmark in report.benchmarks])
-        self._report, self._status, self._extra = report, status, extra
+        self._report, self._status, self._extra, self._ties = report, status, extra, ties or {}
 
     def change(self, change: VerdictChange) -> None:
         """Add a verdict change to the feed."""
@@ -110,42 +118,40 @@ class LiveView:
         return [*body[:room], *[[] for _ in range(room - len(body))], *status]
 
     def _benchmark(self, console: Console, options: ConsoleOptions, benchmark: BenchmarkReport, room: int) -> _Lines:
-        width = options.max_width
-        pairs = _displayed_pairs(benchmark, self._extra)
-        order = assumptions(benchmark)[0]
-        order.stylize(UNDECIDED)
-        head = [*title(benchmark), *result(benchmark, glyphs_for(console)), order]
+        """Draw the result, the pairs of the extra column, the ranking with its ties, and the latest verdict changes."""
+        lines = _lines(console, options, *self._head(console, benchmark, room), Text())
+        covered = [pair for pair in benchmark.pairs if self._extra and in_name_order(pair) in self._extra.cells]
+        if covered:
+            shown = max(1, min(len(covered), room - len(lines) - _FEED_ROOM - _TITLE_LINES))
+            table, _ = pairs_table(benchmark, covered[:shown], console, options.max_width, self._extra)
+            lines += _lines(console, options, table, *_more(len(covered) - shown, "pairs"), Text())
+        rest = room - len(lines) - _FEED_ROOM
+        if not covered or rest > len(benchmark.models):
+            lines += _lines(console, options, *self._ranking(console, benchmark, rest), Text())
+        changes = [change for change in self._feed if change.benchmark == benchmark.benchmark]
+        return [*lines, *_lines(console, options, *_feed(changes[:room], glyphs_for(console)))][:room]
+
+    def _ranking(self, console: Console, benchmark: BenchmarkReport, room: int) -> list[Text]:
+        """Return the ranking; rules and the explanation of the ties, where they have room."""
+        every = len(benchmark.models)
+        shown = every if every < room else max(1, room - 2)
+        ranking = Ranking(benchmark, console, self._ties.get(benchmark.benchmark), shown, self._low_coverage)
+        spare = room - 1 - shown
+        rules = ranking.rules if len(ranking.rules) <= spare else ()
+        lines = [*ranking.table(rules), *_more(every - shown, "models")]
+        key = ranking.key(with_rules=bool(rules)) if every == shown else []
+        return [*lines, *(key if len(lines) + len(key) <= room else [])]
+
+    def _head(self, console: Console, benchmark: BenchmarkReport, room: int) -> list[Text]:
+        """Return the name, the result and the assumption: each on one line where room is scarce."""
+        assumed = facts.assumed(benchmark)
+        head = [*title(benchmark), *result(benchmark, glyphs_for(console))]
+        head += [Text(safe(assumed), UNDECIDED)] if assumed else []
+        if room >= _WRAPPED_ROOM:
+            return [part for line in head for part in wrap(line, console, 2)]
         for line in head:
             line.no_wrap, line.overflow = True, "ellipsis"
-        top = [*_lines(console, options, *head), []]
-        # The ranking and the feed keep a quarter of the lines; the pairs take what they need of the rest.
-        pair_rows = max(1, min(len(pairs), room - len(top) - 4 - max(_BOTTOM_ROOM, room // 4)))
-        table, _ = pairs_table(benchmark, pairs[:pair_rows], console, width, self._extra)
-        top += _lines(console, options, table)
-        if len(pairs) > pair_rows:
-            top += _lines(console, options, Text(f"... {len(pairs) - pair_rows:,} more pairs", style=UNDECIDED))
-        rest = room - len(top) - 1
-        if rest < 3:
-            return top[:room]
-        return [*top, [], *self._bottom(console, options, benchmark, rest)]
-
-    def _bottom(self, console: Console, options: ConsoleOptions, benchmark: BenchmarkReport, room: int) -> _Lines:
-        """Draw the ranking, and the feed next to it or, on a narrow terminal, below it."""
-        width, ascii_only = options.max_width, options.ascii_only
-        models = benchmark.models[: max(1, room - 2)]
-        changes = [change for change in self._feed if change.benchmark == benchmark.benchmark][:room]
-        feed = _feed(changes, glyphs_for(console))
-        ranking_room = width - max(_FEED_ROOM, width * 9 // 20) - _BETWEEN
-        wide = width if ranking_room < _RANKING_ROOM else ranking_room
-        table = models_table(models, wide, ascii_only=ascii_only, low_coverage=self._low_coverage)
-        ranking = _lines(console, options, table)
-        if ranking_room < _RANKING_ROOM:
-            return [*ranking, [], *_lines(console, options, *feed)][:room]
-        taken = max(Segment.get_line_length(line) for line in ranking) + _BETWEEN
-        right = _lines(console, options.update(width=width - taken), *feed)
-        empty: list[Segment] = []
-        both = zip_longest(ranking[:room], right[:room], fillvalue=empty)
-        return [[*Segment.adjust_line_length(left, taken), *other] for left, other in both]
+        return head
 
     def _status_lines(self, console: Console, options: ConsoleOptions) -> _Lines:
         status = self._status
@@ -168,10 +174,8 @@ class LiveView:
         return [*_lines(console, options, bar)[:1], *lines]
 
 
-def _displayed_pairs(benchmark: BenchmarkReport, extra: Extra | None) -> Sequence[PairReport]:
-    """Return the pairs that the extra column covers, else the neighbours in rank."""
-    covered = [pair for pair in benchmark.pairs if extra and in_name_order(pair) in extra.cells]
-    return covered or [pair for pair in benchmark.pairs if pair.adjacent] or benchmark.pairs
+def _more(count: int, what: str) -> list[Text]:
+    return [Text(f"... {count:,} more {what}", style=UNDECIDED)] if count > 0 else []
 
 
 def _feed(changes: Sequence[VerdictChange], glyphs: Glyphs) -> list[Text]:

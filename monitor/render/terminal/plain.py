@@ -144,7 +144,7 @@ class PlainView:
     def __exit__(self, *_: object) -> None:
         """Do nothing: there is no screen to restore."""
 
-    def update(self, report: Report | None, status: LiveStatus, extra: object = None) -> None:  # noqa: ARG002 - the interface of LiveView
+    def update(self, report: Report | None, status: LiveStatus, extra: object = None, ties: object = None) -> None:  # noqa: ARG002 - the interface of LiveView
         """Write a status line if one is due and the status has changed."""
         self._progress.see(status)
         now = self._clock()

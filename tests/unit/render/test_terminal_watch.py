@@ -1,4 +1,6 @@
 import io
+import re
+from itertools import pairwise
 
 import pytest
 from rich.cells import cell_len
@@ -8,6 +10,7 @@ from rich.text import Text
 from monitor.render.terminal.live import LiveView
 from monitor.render.terminal.plain import LiveStatus, PlainView, Progress
 from monitor.render.terminal.tables import Extra
+from monitor.report.tie_bands import TieBand, TieBands
 from schemas.changes import Evidence, VerdictChange
 from schemas.report import Report
 from tests.report_factory import benchmark, model, pair, report
@@ -43,9 +46,9 @@ def screen(view, width, height):
     return console.file.getvalue().rstrip("\n").split("\n")
 
 
-def live(shown=None, status=None, changes=(), extra=None, clock=lambda: 0.0):
+def live(shown=None, status=None, changes=(), extra=None, ties=None, clock=lambda: 0.0):
     view = LiveView(Console(file=io.StringIO(), force_terminal=True), clock=clock)
-    view.update(shown, status or LiveStatus(), extra)
+    view.update(shown, status or LiveStatus(), extra, ties)
     for entry in changes:
         view.change(entry)
     return view
@@ -70,7 +73,7 @@ def test_the_screen_fits_any_terminal(shown, width, height):
     assert max(cell_len(line) for line in lines) <= width
 
 
-def test_the_screen_shows_pairs_ranking_feed_and_status():
+def test_the_screen_shows_the_ranking_the_feed_and_the_status():
     status = LiveStatus(
         events=1234,
         events_per_second=567.8,
@@ -79,8 +82,11 @@ def test_the_screen_shows_pairs_ranking_feed_and_status():
         url="http://127.0.0.1:1/metrics",
         note="simulated",
     )
-    text = "\n".join(screen(live(report(), status, [change()]), 140, 30))
-    assert "alpha ~ beta" in text
+    ties = {"mmlu-pro": TieBands((TieBand((0, 1), 0),), 1, (), {})}
+    text = "\n".join(screen(live(report(), status, [change()], ties=ties), 140, 30))
+    assert re.search(r"╻ +1–2 .* alpha +73\.03 ", text)
+    assert re.search(r"╹ +1–2 .* beta +73\.03", text)
+    assert "models on one line are tied" in text
     assert "verdict changes" in text
     assert "● family       500  alpha > beta" in text
     assert "1,234 events, 568 events/s, 2 rejected, caught up, http://127.0.0.1:1/metrics, simulated" in text
@@ -102,15 +108,26 @@ def test_the_feed_is_that_of_the_benchmark_shown():
 
 def test_benchmarks_without_room_are_counted():
     lines = screen(live(BIG), 120, 30)
-    assert any("19 more benchmarks" in line for line in lines)
+    assert any("20 more benchmarks" in line for line in lines)
     assert any(line.startswith("mmlu-pro") for line in lines)
+
+
+def test_ten_models_with_their_ties_fit_24_lines():
+    names = [f"m{k}" for k in range(10)]
+    ties = {"mmlu-pro": TieBands((TieBand(tuple(range(9)), 0), TieBand((9,), 0)), 1, (8,), {})}
+    shown = report(benchmark([pair(*two) for two in pairwise(names)], [model(m, k + 1) for k, m in enumerate(names)]))
+    lines = screen(live(shown, changes=[change()], ties=ties), 80, 24)
+    assert len(lines) == 24
+    assert sum(" m" in line and "73.03" in line for line in lines) == 10
+    assert sum(line.startswith("───") for line in lines) == 1
+    assert any("alpha > beta" in line for line in lines)
+    assert any("... 3 more models" in line for line in screen(live(shown, ties=ties), 80, 20))
 
 
 def test_a_further_column_chooses_the_pairs_it_speaks_of():
     shown = report(benchmark([pair("a", "b"), pair("a", "c", adjacent=False)]))
     alone = "\n".join(screen(live(shown), 120, 30))
-    assert "a ~ b" in alone
-    assert "a ~ c" not in alone
+    assert "a ~ " not in alone
     with_extra = "\n".join(screen(live(shown, extra=Extra("naive", {("a", "c"): Text("none, 3")})), 120, 30))
     assert "a ~ c" in with_extra
     assert "none, 3" in with_extra

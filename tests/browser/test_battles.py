@@ -43,6 +43,7 @@ def test_the_board_shows_ratings_and_what_to_check(page, monitor):
     page.get_by_text("1 model without a finite rating").click()
     assert "it won every battle" in page.get_by_role("table", name="Models without a finite rating").inner_text()
     assert not page.evaluate("window.pwned")
+    assert page.locator(".tabs a").all_inner_texts() == ["Board", "Neighbours", "All pairs", "Time", "Changes", "Data"]
 
 
 def test_the_win_matrix_reads_its_cells_to_the_keyboard_and_the_pointer(page, monitor):
@@ -55,7 +56,7 @@ def test_the_win_matrix_reads_its_cells_to_the_keyboard_and_the_pointer(page, mo
     assert expected in page.locator("#readout").inner_text()
     open_view(page, monitor, "islands", "matrix")
     box = page.locator("#matrix").bounding_box()
-    page.mouse.move(box["x"] + box["width"] - 5, box["y"] + 5)
+    page.mouse.move(box["x"] + box["width"] - 5, box["y"] + 23)
     until(lambda: "they never met" in page.locator("#readout").inner_text(), "the reading of the cell")
 
 

@@ -219,7 +219,7 @@ def test_the_matrix_is_that_of_the_api_and_has_a_table(page, monitor):
     assert any(wins)
     # A click on the cell of the first row and the last column opens that pair.
     width = page.locator("#matrix").bounding_box()["width"]
-    page.locator("#matrix").click(position={"x": width - 2, "y": 2})
+    page.locator("#matrix").click(position={"x": width - 2, "y": 20})
     page.wait_for_selector("h1.versus")
     assert page.locator("h1").inner_text() == f"{matrix['models'][0]} v. {matrix['models'][-1]}"
 
@@ -249,6 +249,10 @@ def test_of_200_models_the_rows_in_view_are_drawn(page, monitor):
     assert page.locator(".overview").count() == 1
     page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
     page.wait_for_selector(".board tr[data-rank='200']")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator(".board tbody tr[data-rank]").count() == 200
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator(".board tbody tr[data-rank]").count() < 150
     page.get_by_label("Find a model").fill("model-19")
     until(lambda: len(names(page)) == 10, "the models found")
     open_view(page, monitor, "large", "pairs")

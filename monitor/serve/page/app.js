@@ -29,11 +29,13 @@ const VIEWS = [
   ["changes", changes, "Changes"],
   ["data", data, "Data"],
 ];
+const OF_ITEMS = new Set(["items", "categories"]); // views that a benchmark of battles does not have
 const PAUSE_MS = 700;
 
 const at = (id) => document.getElementById(id);
 const main = at("main");
 const lastData = new Map(); // by address, to show a view at once on return
+let withBattles = new Set(); // names of benchmarks
 let route = null;
 let stopFollowing = () => {};
 let leaving = new AbortController(); // aborted when the view is left
@@ -62,7 +64,8 @@ function parse(hash) {
 
 function tabs() {
   if (!route.benchmark) return null;
-  return h("nav", { class: "tabs", "aria-label": "Views", "data-key": "tabs" }, VIEWS.map(([key, , label]) =>
+  const battles = withBattles.has(route.benchmark);
+  return h("nav", { class: "tabs", "aria-label": "Views", "data-key": "tabs" }, VIEWS.filter(([key]) => !battles || !OF_ITEMS.has(key)).map(([key, , label]) =>
     h("a", { href: link.benchmark(route.benchmark, key), "aria-current": route.key === key && "page" }, label)));
 }
 
@@ -144,7 +147,10 @@ async function navigate(first) {
     scrollTo(0, 0);
     main.querySelector("h1")?.focus({ preventScroll: true });
   }
-  if (route.benchmark) offerBenchmarks(await summaries().catch(() => []));
+  if (!route.benchmark) return;
+  const known = withBattles.has(route.benchmark);
+  offerBenchmarks(await summaries().catch(() => []));
+  if (current === route && known !== withBattles.has(route.benchmark)) redraw();
 }
 
 /** Show the current view with the choices in its address; load what these need besides. */
@@ -166,8 +172,15 @@ function scrolled() {
   if (route?.view.scrolled?.()) redraw();
 }
 
+/** Draw every row for the printer, and only those in view afterwards. */
+function printing(on) {
+  document.documentElement.classList.toggle("printing", on);
+  redraw();
+}
+
 /** Fill the benchmark menu at the top; a single benchmark opens directly. */
 function offerBenchmarks(benchmarks) {
+  withBattles = new Set(benchmarks.filter((b) => b.battles).map((b) => b.benchmark));
   if (route.view === home && benchmarks.length === 1) {
     location.replace(link.benchmark(benchmarks[0].benchmark));
     return;
@@ -257,6 +270,8 @@ function wire() {
     repaint();
     scrolled();
   });
+  addEventListener("beforeprint", () => printing(true));
+  addEventListener("afterprint", () => printing(false));
   addEventListener("scroll", () => requestAnimationFrame(scrolled), { passive: true });
   document.addEventListener("keydown", (event) => keys.pressed(event, route));
   onOptions(optionsChanged);

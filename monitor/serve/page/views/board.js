@@ -231,7 +231,7 @@ const rowHeight = () => (innerWidth < 600 ? 43 : 25);
 
 /** Return which rows to draw. */
 function windowOf(length) {
-  if (length <= WINDOWED) return { from: 0, to: length };
+  if (length <= WINDOWED || document.documentElement.classList.contains("printing")) return { from: 0, to: length };
   const body = document.querySelector(".board tbody");
   const above = body ? Math.max(0, -body.getBoundingClientRect().top) : 0;
   const step = BEYOND / 2; // the window moves in steps, so that not every movement draws again

@@ -17,7 +17,10 @@ const TONES = [
   ["against", "decided against the current rank"],
 ];
 const SHOW_NAMES_FROM = 13; // pixels of a cell
-const NAME_ROOM = 150;
+const NAME_ROOM = 165;
+const HEAD = 18; // pixels above the cells, and left of them where names have no room: ranks
+const NUMBER_ROOM = 30;
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 const SHARES_FROM = 22;
 
 export function render(m, route) {
@@ -36,6 +39,7 @@ export function render(m, route) {
       heading: `All pairs, ${route.benchmark}`, caption: about,
     })),
     h("div", { class: "grid" },
+      h("p", { class: "readout", id: "readout", "aria-live": "polite", "data-keep": true }, POINT),
       h("canvas", {
         id: "matrix", tabindex: "0", role: "application", "aria-label": `Matrix of ${size} by ${size} models`, "aria-describedby": "readout matrix-help",
         paint: (canvas) => view.paint(canvas),
@@ -44,7 +48,6 @@ export function render(m, route) {
         onclick: (event) => view.click(event),
         onkeydown: (event) => view.key(event),
       }),
-      h("p", { class: "readout", id: "readout", "aria-live": "polite", "data-keep": true }, "Point at a cell to see its pair."),
       h("p", { class: "sr", id: "matrix-help" }, "Arrow keys move from cell to cell; Enter opens the pair. The table below has the same data.")),
     compare(m.models, open),
     h("details", { class: "legend" }, h("summary", {}, "The matrix as a table"), summary(m, route.benchmark)),
@@ -61,6 +64,8 @@ function results(m) {
     ...pairs.map(([i, j]) => [m.models[i], m.models[j], m.prompts[i][j], m.wins[i][j], m.wins[j][i], m.prompts[i][j] - m.wins[i][j] - m.wins[j][i], m.decided[i][j]])];
 }
 
+const POINT = "Point at a cell to see its pair.";
+
 /** Draws the matrix. A live update makes a new one on the same canvas, which keeps the chosen cell. */
 class Grid {
   constructor(matrix, open) {
@@ -71,20 +76,24 @@ class Grid {
     this.canvas = canvas;
     const room = canvas.parentElement.clientWidth;
     const named = room / this.size >= SHOW_NAMES_FROM && room > 480;
-    this.margin = named ? Math.min(NAME_ROOM, room / 4) : 0;
+    this.margin = named ? Math.min(NAME_ROOM, room / 4) : NUMBER_ROOM;
     this.cell = Math.min(28, (Math.min(room, 860) - this.margin) / this.size);
-    const side = this.margin + this.cell * this.size;
+    const [width, height] = [this.margin + this.cell * this.size, HEAD + this.cell * this.size];
     const scale = devicePixelRatio || 1;
-    canvas.width = Math.round(side * scale);
-    canvas.height = Math.round((side - this.margin) * scale);
-    canvas.style.width = `${side}px`;
-    canvas.style.height = `${side - this.margin}px`;
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
     const context = canvas.getContext("2d");
     context.scale(scale, scale);
+    context.save();
+    context.translate(this.margin, HEAD);
     this.#cells(context);
     if (this.wins && this.cell >= SHARES_FROM) this.#shares(context);
+    this.#ranks(context, named);
     if (named) this.#names(context);
     this.#cursor(context);
+    context.restore();
   }
 
   #cells(context) {
@@ -96,7 +105,7 @@ class Grid {
       for (let column = 0; column < this.size; column += 1) {
         if (row === column) continue;
         context.fillStyle = colour[this.#tone(row, column)];
-        context.fillRect(this.margin + column * this.cell, row * this.cell, side, side);
+        context.fillRect(column * this.cell, row * this.cell, side, side);
       }
     }
   }
@@ -113,7 +122,7 @@ class Grid {
         const share = row === column ? null : winShare(this, row, column);
         if (share === null) continue;
         context.fillStyle = colour[this.#tone(row, column)];
-        context.fillText(fixed(share, 0), this.margin + (column + 0.5) * this.cell, (row + 0.5) * this.cell);
+        context.fillText(fixed(share, 0), (column + 0.5) * this.cell, (row + 0.5) * this.cell);
       }
     }
   }
@@ -125,13 +134,30 @@ class Grid {
     return side > 0 ? "row" : "column";
   }
 
+  /** Write the ranks above the columns, as many as have room, and left of the rows where these have no names. */
+  #ranks(context, named) {
+    const step = STEPS.find((each) => each * this.cell >= 22) ?? this.size;
+    this.#ink(context, 11);
+    for (let rank = 1; rank <= this.size; rank += rank === 1 && step > 1 ? step - 1 : step) {
+      const at = (rank - 0.5) * this.cell;
+      context.textAlign = "center";
+      context.fillText(count(rank), at, 8 - HEAD);
+      context.textAlign = "right";
+      if (!named) context.fillText(count(rank), -6, Math.max(at, 6));
+    }
+  }
+
   #names(context) {
+    this.#ink(context, Math.min(12, this.cell - 2));
+    context.textAlign = "right";
+    this.models.forEach((model, row) => context.fillText(`${shorten(context, model, this.margin - 40)} ${row + 1}`, -8, (row + 0.5) * this.cell));
+  }
+
+  #ink(context, size) {
     const style = getComputedStyle(this.canvas);
     context.fillStyle = style.color;
-    context.font = `${Math.min(12, this.cell - 2)}px ${style.fontFamily}`;
+    context.font = `${size}px ${style.fontFamily}`;
     context.textBaseline = "middle";
-    context.textAlign = "right";
-    this.models.forEach((model, row) => context.fillText(shorten(context, model, this.margin - 8), this.margin - 8, (row + 0.5) * this.cell));
   }
 
   #cursor(context) {
@@ -139,7 +165,7 @@ class Grid {
     if (row < 0 || row >= this.size || column >= this.size) return;
     context.strokeStyle = getComputedStyle(this.canvas).color;
     context.lineWidth = 2;
-    context.strokeRect(this.margin + column * this.cell, row * this.cell, Math.max(this.cell, 3), Math.max(this.cell, 3));
+    context.strokeRect(column * this.cell, row * this.cell, Math.max(this.cell, 3), Math.max(this.cell, 3));
   }
 
   get chosen() {
@@ -155,7 +181,7 @@ class Grid {
 
   words(row, column) {
     const place = (k) => [`${k + 1}. `, name(this.models[k])];
-    if (row < 0 || column < 0) return ["Point at a cell to see its pair."];
+    if (row < 0 || column < 0) return [POINT];
     if (row === column) return place(row);
     const side = this.decided[row][column];
     const status = this.statuses[this.status[row][column]];
@@ -171,7 +197,7 @@ class Grid {
 
   #at(event) {
     const box = this.canvas.getBoundingClientRect();
-    const row = Math.floor((event.clientY - box.top) / this.cell);
+    const row = Math.floor((event.clientY - box.top - HEAD) / this.cell);
     const column = Math.floor((event.clientX - box.left - this.margin) / this.cell);
     const inside = (k) => k >= 0 && k < this.size;
     return inside(row) && inside(column) ? [row, column] : null;

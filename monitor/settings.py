@@ -224,6 +224,13 @@ class Settings(BaseSettings):
     notify_per_minute: Annotated[int, Field(ge=1)] = Field(
         3, description="notifications that a target gets in a minute at most; beyond it, one digest"
     )
+    notify_held_seconds: Annotated[float, Field(ge=0)] = Field(
+        900.0, description="how long verdicts are held while results arrive, before a notification; 0: no notification"
+    )
+    notify_stalled_seconds: Annotated[float, Field(ge=0)] = Field(
+        1_800.0,
+        description="how long an incomplete benchmark gets no result, before a notification; 0: no notification",
+    )
     private_addresses: str | None = Field(
         None,
         description="private addresses that webhooks and notifications may reach: host names, addresses or networks, separated by commas; "

@@ -5,7 +5,7 @@ import contextlib
 import gc
 from abc import abstractmethod
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from time import monotonic
@@ -14,13 +14,15 @@ from typing import Any, Final, Self
 from monitor.app import systemd
 from monitor.app.folded_partition import FoldedPartition
 from monitor.app.partition_worker import PartitionWorker
+from monitor.app.state_notices import StateNotices
 from monitor.ingest.reject_limit import TooManyRejected
 from monitor.logs.errors import LogError
 from monitor.logs.faust_app import FaustApp
 from monitor.notices import Notices
 from monitor.notify.notification import Wording
 from monitor.notify.notifier import NotificationPublisher, Notifier
-from monitor.notify.settings import PUBLISHERS, targets
+from monitor.notify.settings import ALERTMANAGER, PUBLISHERS, targets
+from monitor.notify.states import StateWatch
 from monitor.outbound import Allowed
 from monitor.publish.relay import Publisher
 from monitor.publish.webhook import Webhook
@@ -242,7 +244,16 @@ class MonitorProcess(ServedProcess):
             )
             self._notifiers.append(notifier)
             self._cleanup.push_async_callback(notifier.close)
-        return await super().__aenter__()
+        await super().__aenter__()
+        self._tasks += [asyncio.create_task(each.run()) for each in self._state_notices(wording)]
+        return self
+
+    def _state_notices(self, wording: Wording) -> Iterator[StateNotices]:
+        """Yield what notifies each target of states; for Alertmanager the rules of Prometheus do."""
+        held, stalled = self.settings.notify_held_seconds, self.settings.notify_stalled_seconds
+        for notifier in self._notifiers:
+            if (held or stalled) and notifier.target.name != ALERTMANAGER:
+                yield StateNotices(notifier, StateWatch(wording, held, stalled), self.store, self._folded)
 
     def _folded(self) -> Sequence[PartitionWorker]:
         return list(self.partitions.values())

@@ -1,11 +1,11 @@
-"""The notifications for verdict changes: one for each benchmark and kind, with winner, gap, epoch and link in the text."""
+"""The notifications for verdict changes and lasting states: one for each benchmark and kind, with the answer and a link in the text."""
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 from urllib.parse import quote
 
-from monitor.report.news import BoardNews, PairNames
+from monitor.report.news import BoardNews, BoardState, PairNames
 from monitor.report.sentences import counted
 from schemas.changes import Kind, VerdictChange
 from schemas.text import shorten
@@ -33,9 +33,11 @@ SUPERSEDED: Final = _Alert("RankwatchDecisionsSuperseded", "info", "decisions-su
 TIES_BROKEN: Final = _Alert("RankwatchRankingDecided", "info", "ranking-decided")
 SETTLED: Final = _Alert("RankwatchRankingSettled", "info", "ranking-settled")
 GOAL_MET: Final = _Alert("RankwatchGoalMet", "info", "goal-met")
+HELD: Final = _Alert("RankwatchHeld", "warning", "held")
+STALLED: Final = _Alert("RankwatchIngestStalled", "warning", "ingest-stalled")
 DIGEST: Final = _Alert("RankwatchDigest", "info", "digest")
 
-ALERTS: Final = (NEW_DECISIONS, REVERSED, WITHDRAWN, SUPERSEDED, TIES_BROKEN, SETTLED, GOAL_MET, DIGEST)
+ALERTS: Final = (NEW_DECISIONS, REVERSED, WITHDRAWN, SUPERSEDED, TIES_BROKEN, SETTLED, GOAL_MET, HELD, STALLED, DIGEST)
 
 
 class Notification(NamedTuple):
@@ -103,7 +105,7 @@ class Wording:
         board = changes[0].benchmark
 
         def note(alert: _Alert, about: Sequence[VerdictChange], title: str, lines: Iterable[str] = ()) -> Notification:
-            return self._notification(alert, origin, about, board, title, tuple(lines))
+            return self._notification(alert, [f"{origin}/{change.id}" for change in about], board, title, tuple(lines))
 
         family = [change for change in changes if change.procedure == "anytime_family"]
         found = self._good_news(note, board, changes, news)
@@ -146,6 +148,22 @@ class Wording:
         lines = [text for kind, text in others if kind is not NEW_DECISIONS]
         return [note(alert, decided or settled or changes, title, [*lines, *_lines(decided, news)])]
 
+    def held(self, origin: str, board: BoardState) -> Notification:
+        """Return the notification for a benchmark whose verdicts are held while results arrive, the same for each declaration."""
+        ids = [f"{origin}/{board.key}/{board.version}"]
+        title = f"Results of {_short(board.benchmark)} arrive, and its verdicts are held"
+        return self._notification(HELD, ids, board.benchmark, title, (f"The reason: {board.held}.",))
+
+    def stalled(self, origin: str, board: BoardState, seconds: float) -> Notification:
+        """Return the notification for a benchmark that lacks results, none of which has come for a while; the same until one comes."""
+        ids = [f"{origin}/{board.key}/{board.offset}"]
+        title = f"No event of {_short(board.benchmark)} for {_duration(seconds)}, and it is incomplete"
+        lines = (
+            "The evaluation, or the delivery of its results, has stopped.",
+            f"The model with the fewest has {board.fewest:,} of {counted(board.items, 'item')}.",
+        )
+        return self._notification(STALLED, ids, board.benchmark, title, lines)
+
     def digest(self, notifications: Sequence[Notification]) -> Notification:
         """Return one notification in place of several, with the title of each."""
         boards = {each.benchmark for each in notifications if each.benchmark is not None}
@@ -183,15 +201,14 @@ class Wording:
     def _notification(
         self,
         alert: _Alert,
-        origin: str,
-        changes: Sequence[VerdictChange],
+        ids: Iterable[str],
         board: str,
         title: str,
         lines: tuple[str, ...],
     ) -> Notification:
         page = self._page()
         return Notification(
-            id=_digest_of([alert.name, *(f"{origin}/{change.id}" for change in changes)]),
+            id=_digest_of([alert.name, *ids]),
             alert=alert.name,
             severity=alert.severity,
             benchmark=board,
@@ -257,6 +274,17 @@ def _line(change: VerdictChange, news: BoardNews | None) -> str:
     of = f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} and {epochs[1]}"
     items = counted(change.evidence.n, "shared item")
     return f"{ranked(leader)} {verb} {ranked(trailer)} by {abs(points):.1f} points on {items}, {of}."
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in words.
+
+    Examples
+    --------
+    >>> _duration(1_830), _duration(9)
+    ('30 minutes', '9 seconds')
+    """
+    return counted(int(seconds // 60), "minute") if seconds >= 60 else counted(int(seconds), "second")
 
 
 def _short(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Collect verdict changes for a moment, and send them to one target as few notifications."""
+"""Collect verdict changes and states for a moment, and send them to one target as few notifications."""
 
 import asyncio
 from collections import deque
@@ -26,11 +26,12 @@ ReadNews = Callable[[str, "frozenset[PairNames]"], Awaitable[BoardNews | None]]
 
 
 class _Waiting(NamedTuple):
-    """Changes of a partition that wait to be sent, and who waits for them."""
+    """Changes of a partition, or notifications, that wait to be sent, and who waits for them."""
 
     origin: str
     changes: Sequence[VerdictChange]
     done: "asyncio.Future[None]"
+    notifications: Sequence[Notification] = ()
 
 
 class Notifier:
@@ -72,7 +73,13 @@ class Notifier:
 
     async def send(self, origin: str, changes: Sequence[VerdictChange]) -> None:
         """Send what changes are news for; return once the target has accepted it."""
-        entry = _Waiting(origin, changes, asyncio.get_running_loop().create_future())
+        await self._enter(_Waiting(origin, changes, asyncio.get_running_loop().create_future()))
+
+    async def announce(self, notifications: Sequence[Notification]) -> None:
+        """Send notifications of states; return once the target has accepted them."""
+        await self._enter(_Waiting("", (), asyncio.get_running_loop().create_future(), notifications))
+
+    async def _enter(self, entry: _Waiting) -> None:
         self._waiting.append(entry)
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
@@ -114,7 +121,7 @@ class Notifier:
         for (benchmark, origin), changes in by_board.items():
             news = await self._news(benchmark, frozenset(pairs_of(changes)))
             notifications += self._wording.of_benchmark(origin, changes, news)
-        return notifications
+        return notifications + [each for entry in batch for each in entry.notifications]
 
     async def _send(self, notifications: Sequence[Notification]) -> None:
         if len(notifications) > self._allowance():

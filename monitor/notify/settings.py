@@ -11,6 +11,9 @@ from monitor.settings import Settings
 PUBLISHERS: Final = tuple(f"notify-{kind}" for kind in get_args(Kind))
 """The names of the publishers of notifications."""
 
+ALERTMANAGER: Final = "notify-alertmanager"
+"""The publisher that gets no states: Prometheus has rules for them."""
+
 
 def targets(settings: Settings) -> list[Target]:
     """Return the targets that are set.

@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import Index
 from monitor.report.goal import GoalView, unscored_models
 from monitor.report.pair_table import PairTable
+from monitor.report.sentences import hold_reason
 from monitor.report.standings import decisions_by_rank
 from schemas.goals import parse_goal
 from schemas.report import GoalReport
@@ -37,6 +39,68 @@ class BoardNews(NamedTuple):
     ranking_decided: bool
     ranking_settled: bool
     goal_met: GoalReport | None
+
+
+class BoardState(NamedTuple):
+    """What of a board lasts, and may need a person.
+
+    Attributes
+    ----------
+    benchmark, key : str
+        Its name, and the digest under which it is stored.
+    version : int
+        Of its declaration.
+    models : int
+    held : str or None
+        Why no further anytime verdict is given.
+    fewest : int
+        Items of the model with the fewest, of those whose runs may go on; 0 if all have ended.
+    items : int
+        Declared items; without a declaration, those that some model has.
+    complete : bool
+        Whether no result is to come.
+    last_event : float
+        Commit of the last event, in seconds since 1970.
+    offset : int
+        Offset of the log after it.
+    """
+
+    benchmark: str
+    key: str
+    version: int
+    models: int
+    held: str | None
+    fewest: int
+    items: int
+    complete: bool
+    last_event: float
+    offset: int
+
+
+def board_state(benchmark: Benchmark, last_event: float) -> BoardState:
+    """Describe a board for those who watch states.
+
+    Parameters
+    ----------
+    benchmark : Benchmark
+    last_event : float
+        Commit of its last event, in seconds since 1970.
+    """
+    current = [k for k, old in enumerate(benchmark.superseded) if not old]
+    fewest = min((int(benchmark.scored[k]) for k in current if k not in benchmark.ended), default=None)
+    items = benchmark.spec.items or benchmark.items
+    return BoardState(
+        benchmark=benchmark.name,
+        key=benchmark.key,
+        version=benchmark.spec.version,
+        models=len(current),
+        held=hold_reason(benchmark),
+        fewest=fewest or 0,
+        items=items,
+        complete=fewest is None or fewest >= items,
+        last_event=last_event,
+        offset=benchmark.off,
+    )
 
 
 def board_news(table: PairTable, pairs: Collection[PairNames]) -> BoardNews:

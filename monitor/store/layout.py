@@ -38,6 +38,7 @@ benchmark's name (`monitor.engine.state.keys.benchmark_key`): names are untruste
 ``:times:<b>``             HASH    up to state version 8: the same fields -> wall clock of the commit of that change
 ``:outbox``                STREAM  id = the change's id, field change (JSON)
 ``:relays``                HASH    publisher -> id of the last change it has relayed
+``:notes:<publisher>``     HASH    <state>:<b> -> what the target of notifications was last notified of (`monitor.notify.states`)
 =========================  ======  =====================================================================================
 
 ``{<topic>:origins}:key`` is a STRING that all partitions share: the key of `monitor.engine.origins`, which no export contains.
@@ -126,6 +127,10 @@ class Keys:
     def score(self, benchmark: str, contestant: int) -> str:
         """Return the key of a contestant's scores."""
         return f"{self.tag}:scores:{benchmark}:{contestant}"
+
+    def notes(self, publisher: str) -> str:
+        """Return the key of what a target of notifications was notified of."""
+        return f"{self.tag}:notes:{check_publisher(publisher)}"
 
 
 def origin_secret_key(topic: str) -> str:

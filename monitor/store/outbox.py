@@ -1,6 +1,8 @@
-"""Read the verdict changes that wait for publishers, and trim those that all publishers have relayed."""
+"""Read the verdict changes that wait for publishers, and trim those that all have relayed; note what people were notified of."""
 
 import re
+from collections.abc import Mapping
+from itertools import chain
 from typing import Final
 
 from monitor.store.layout import Keys, check_publisher, check_topic
@@ -66,6 +68,16 @@ class StoredOutbox:
     async def forget_publisher(self, partition: int, publisher: str) -> None:
         """Stop keeping changes for a publisher that is no longer configured."""
         await self._update_relays(partition, "HDEL", check_publisher(publisher))
+
+    async def notes(self, partition: int, publisher: str) -> dict[str, str]:
+        """Return what is noted of the notifications of a publisher, by field."""
+        (noted,) = await self._connection.fetch([("HGETALL", self._keys(partition).notes(publisher))])
+        return {field.decode(): value.decode() for field, value in noted.items()}
+
+    async def note(self, partition: int, publisher: str, values: Mapping[str, str]) -> None:
+        """Note values by field."""
+        key = self._keys(partition).notes(publisher)
+        await self._connection.fetch([("HSET", key, *chain.from_iterable(values.items()))])
 
     async def _update_relays(self, partition: int, command: str, *arguments: str) -> None:
         keys = self._keys(partition)

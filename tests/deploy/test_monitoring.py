@@ -7,12 +7,13 @@ import random
 import re
 import shutil
 import urllib.request
+from collections import Counter
 
 import pytest
 
 from monitor.serve.metrics.catalogue import CATALOGUE
 from tests.commands import Watch, events, get, until, write
-from tests.deploy.monitoring import DEPLOY, Receiver, free_port, running
+from tests.deploy.monitoring import DEPLOY, STALLED_SECONDS, Receiver, free_port, running
 
 pytestmark = [
     pytest.mark.deploy,
@@ -98,7 +99,11 @@ def test_from_the_first_event_to_the_last_alert(tmp_path):
         "RANKWATCH_WEBHOOK_URL": f"{receiver.url}/verdicts",
         "RANKWATCH_WEBHOOK_SECRET": SECRET,
         "RANKWATCH_NOTIFY_ALERTMANAGER_URL": f"http://127.0.0.1:{alerts_port}",
+        "RANKWATCH_NOTIFY_WEBHOOK_URL": f"{receiver.url}/notices",
         "RANKWATCH_NOTIFY_WAIT_SECONDS": "0.2",
+        "RANKWATCH_NOTIFY_PER_MINUTE": "100",
+        "RANKWATCH_NOTIFY_HELD_SECONDS": "2",
+        "RANKWATCH_NOTIFY_STALLED_SECONDS": str(STALLED_SECONDS),
         "RANKWATCH_PRIVATE_ADDRESSES": "127.0.0.1",
         "RANKWATCH_PORT": str(free_port()),
     }
@@ -125,6 +130,7 @@ def test_from_the_first_event_to_the_last_alert(tmp_path):
         assert event == ("RankwatchGoalMet", "bench", "Goal met on bench (best): alpha is the best of 3 models.")
 
         write(results / "turning.jsonl", turning())
+        post(f"{watch.url}/api/v1/events", b"\n".join(json.dumps(each).encode() for each in board("loose", 3, 5)))
         until(lambda: ("RankwatchDecisionsReversed", "turning") in receiver.alerts("firing"), "the reversal")
 
         (report,) = (
@@ -142,6 +148,7 @@ def test_from_the_first_event_to_the_last_alert(tmp_path):
 
         until(lambda: ("RankwatchIngestStalled", "bench") in receiver.alerts("firing"), "the stalled alert")
         assert prometheus.firing() == {"RankwatchIngestStalled"}
+        without_prometheus(receiver)
         webhook_got_each_change_once(receiver, tmp_path / "data/verdicts.jsonl")
         assert watch.stop() == 0
         assert SECRET not in "".join([*watch.lines, *watch.errors])
@@ -185,6 +192,24 @@ def test_a_storm_is_a_digest_and_a_handover_is_no_news(tmp_path):
                 until(lambda: len(receiver.events()) > len(before), "the last decision")
                 assert {benchmark for _, benchmark, _ in receiver.events()[len(before) :]} == {"last"}
     receiver.close()
+
+
+def without_prometheus(receiver):
+    """A target of notifications gets changes and states from rankwatch itself, each once."""
+    until(lambda: ("RankwatchIngestStalled", "bench") in notices(receiver), "the stalled notification")
+    until(lambda: ("RankwatchHeld", "loose") in notices(receiver), "the held notification")
+    sent = notices(receiver)
+    assert set(sent.values()) == {1}, sent
+    assert {name for name, _ in sent} >= {"RankwatchGoalMet", "RankwatchDecisionsReversed"}
+    assert {benchmark for name, benchmark in sent if name == "RankwatchHeld"} == {"loose"}
+    assert "old" not in {benchmark for _, benchmark in sent}
+
+
+def notices(receiver):
+    """How often each notification was posted, by alert and benchmark; those of a benchmark that stalls again are others."""
+    posts = [json.loads(body) for path, _, body in list(receiver.posts) if path == "/notices"]
+    ids = Counter(each["id"] for each in posts)
+    return {(each["alert"], each["benchmark"]): ids[each["id"]] for each in posts}
 
 
 def same_numbers(prometheus, report):

@@ -1,10 +1,11 @@
-"""`rankwatch export`: write a site of files, or the scores as one file."""
+"""`rankwatch export`: write a folder of files in some shape, or the scores as one file."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from monitor.cli.shared.exports import ShapeOptions
 from monitor.cli.shared.options import (
     DeclareOptions,
     EpochOption,
@@ -28,28 +29,34 @@ def export(
     paths: Paths,
     declared: DeclareOptions,
     logs: LogOptions,
+    shape: ShapeOptions,
     pairs: PairsOption = None,
     epoch: EpochOption = None,
     inherit: InheritOption = False,
     max_rejected: MaxRejectedOption = 0.1,
 ) -> None:
-    """Write a site of files: reports, tables with ties, badges, and what to quote; or the scores as one file.
+    """Write a site of files: reports, tables with ties, badges, and what to quote; or another shape; or the scores as one file.
 
-    It needs no server and no script. Each benchmark has a folder with its report (index.html), the ranking with its ties (ties.csv,
+    A site needs no server and no script. Each benchmark has a folder with its report (index.html), the ranking with its ties (ties.csv,
     ties.json, ties.md, table.tex for LaTeX, embed.html for a frame) and SVG badges of each model. Takes the items in the files as the
     whole benchmark, as report does.
+
+    --as writes the scores of models, with their intervals and ties, in the shape of Every Eval Ever (every-eval-ever) or of Hugging Face
+    (hf-eval-results for .eval_results in a repository, hf-model-index for the README), or as an exporter that is installed.
 
     A file (.jsonl, .parquet, .arrow) gets every score that counts, as events, from results of any harness.
 
     Example: rankwatch export site/ results/
     """
-    from monitor.cli.shared.boards import boards_of, write_site
+    from monitor.cli.shared.boards import boards_of, write_files
     from monitor.cli.shared.epochs import parse_epoch
     from monitor.cli.shared.errors import USAGE, note, stop
+    from monitor.cli.shared.exports import check_folder
     from monitor.cli.shared.files import read_results
     from monitor.cli.shared.options import Pairs
     from monitor.cli.shared.scores import SUFFIXES, check_scores_file, write_scores
     from monitor.ingest.files.paths import show
+    from monitor.render.board.exporters import ExportError, export_files
     from monitor.report.score_lines import all_score_lines
     from monitor.report.sentences import counted
 
@@ -63,23 +70,25 @@ def export(
             )
         if pairs is not None:
             stop("--pairs is about reports, and a file of scores has none; omit it, or give a folder", USAGE)
-    earlier = [] if is_file else _check(site)
+        if shape.given:
+            stop(f"{shape.given[0]} is about folders, and {show(str(site))} is a file of scores; omit it", USAGE)
+    else:
+        exporter, context = shape.choose()
+    earlier = [] if is_file else check_folder(site)
     partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
     if is_file:
         write_scores(all_score_lines(partition.benchmarks.values()), site)
         return
-    count = write_site(site, earlier, boards_of([partition], pairs or Pairs.adjacent))
-    note(f"{counted(count, 'file')} written; open {site / 'index.html'}")
-
-
-def _check(site: Path) -> list[str]:
-    """Return the files of an earlier export; end the command if the folder holds anything else."""
-    from monitor.cli.shared.boards import earlier_files
-    from monitor.cli.shared.errors import USAGE, stop
-
-    if site.exists() and not site.is_dir():
-        stop(f"{site}: this is no folder; give a new or an empty one", USAGE)
-    files = earlier_files(site)
-    if files is None:
-        stop(f"{site}: the folder holds files that no export wrote; give a new or an empty one", USAGE)
-    return files
+    unknown = sorted(context.datasets.keys() - partition.benchmarks.keys())
+    if unknown:
+        stop(
+            f"--dataset {unknown[0]}: the results have no benchmark of this name; they have {', '.join(partition.benchmarks)}",
+            USAGE,
+        )
+    try:
+        files = export_files(exporter, boards_of([partition], pairs or Pairs.adjacent), context)
+    except ExportError as error:
+        stop(str(error))
+    count = write_files(site, earlier, files)
+    index = f"; open {site / 'index.html'}" if "index.html" in files else ""
+    note(f"{counted(count, 'file')} written{index}")

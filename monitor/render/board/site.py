@@ -1,21 +1,17 @@
 """A site of files: the report, the tables and the badges of every benchmark, read without a server and without scripts."""
 
 import hashlib
-import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from html import escape
-from typing import Final, NamedTuple
+from typing import Final
 
 from monitor.render import header
 from monitor.render.board import badges, tables
-from monitor.render.board.standings import Standing
-from monitor.render.document import ReportDocument
+from monitor.render.board.exporters import MANIFEST, Context, Exporter, File
+from monitor.render.board.standings import Board, Standing
 from monitor.render.html import render_html
 from monitor.render.numbers import safe
-
-MANIFEST: Final = "export.json"
-"""The list of the files of an export, which the next one replaces."""
 
 _TABLES: Final = {
     "ties.csv": tables.as_csv,
@@ -27,13 +23,6 @@ _TABLES: Final = {
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST: Final = 80
 _TAKEN: Final = ("index.html", MANIFEST)
-
-
-class Board(NamedTuple):
-    """A benchmark: its report, and the places of its models."""
-
-    document: ReportDocument
-    standings: Sequence[Standing]
 
 
 def file_name(name: str) -> str:
@@ -52,25 +41,22 @@ def file_name(name: str) -> str:
     )
 
 
-def site(boards: Iterable[Board]) -> dict[str, str]:
-    """Return the text of each file by its path."""
-    files: dict[str, str] = {}
+def site(boards: Iterable[Board], _: Context) -> Iterator[File]:
+    """Return the files of a site."""
     entries = []
     for board in boards:
         report = board.document.report
         folder = file_name(report.benchmark)
-        files[f"{folder}/index.html"] = render_html([board.document])
+        yield f"{folder}/index.html", render_html([board.document])
         for name, write in _TABLES.items():
-            files[f"{folder}/{name}"] = write(report, board.standings)
-        files[f"{folder}/badges/board.svg"] = badges.board_badge(report)
+            yield f"{folder}/{name}", write(report, board.standings)
+        yield f"{folder}/badges/board.svg", badges.board_badge(report)
         for each in board.standings:
             model = file_name(each.model.model)
-            files[f"{folder}/badges/{model}.rank.svg"] = badges.rank_badge(report, each)
-            files[f"{folder}/badges/{model}.ties.svg"] = badges.tie_badge(report, each)
+            yield f"{folder}/badges/{model}.rank.svg", badges.rank_badge(report, each)
+            yield f"{folder}/badges/{model}.ties.svg", badges.tie_badge(report, each)
         entries.append(_entry(board, folder))
-    files["index.html"] = tables.page("Which ranks are real", "<h1>Which ranks are real</h1>" + "".join(entries))
-    files[MANIFEST] = json.dumps({"files": sorted(files)}, indent=1) + "\n"
-    return files
+    yield "index.html", tables.page("Which ranks are real", "<h1>Which ranks are real</h1>" + "".join(entries))
 
 
 def _entry(board: Board, folder: str) -> str:
@@ -92,3 +78,6 @@ def _image(folder: str, ranked: Standing, kind: str) -> str:
     path = f"{folder}/badges/{file_name(ranked.model.model)}.{kind}.svg"
     text = ranked.place if kind == "rank" else ranked.tie
     return f'<a href="{path}"><img src="{path}" alt="{escape(safe(ranked.model.model))}: {text}" height="22"></a>'
+
+
+SITE: Final = Exporter("site", site)

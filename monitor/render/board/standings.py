@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from monitor.render import header
+from monitor.render.document import ReportDocument
+from monitor.render.flags import named_flags
 from monitor.render.numbers import percent, safe
+from monitor.report.build import ReportView
+from monitor.report.evidence_path import chart_data
 from monitor.report.sentences import counted
-from monitor.report.tie_bands import TieBands
+from monitor.report.tie_bands import TieBands, tie_bands, tied_with
 from schemas.report import BenchmarkReport, ModelReport
 
 _NAMED = 3
@@ -49,6 +54,20 @@ class Standing:
         """How many models it is tied with: "ties with 2 others"."""
         count = len(self.ties)
         return "tied with none" if not count else "ties with 1 other" if count == 1 else f"ties with {count} others"
+
+
+class Board(NamedTuple):
+    """A benchmark: its report, and the places of its models."""
+
+    document: ReportDocument
+    standings: Sequence[Standing]
+
+
+def board_of(view: ReportView, low_coverage: float) -> Board:
+    """Return a board; `low_coverage` is the share of the items below which a model is marked."""
+    report = named_flags(view.report)
+    places = standings(report, tied_with(view.table), tie_bands(view.table, low_coverage))
+    return Board(ReportDocument(report, chart_data(view.table), low_coverage), places)
 
 
 def standings(report: BenchmarkReport, tied: Sequence[Sequence[int]], bands: TieBands) -> list[Standing]:

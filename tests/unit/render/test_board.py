@@ -11,12 +11,10 @@ import pytest
 
 from monitor.render.board import tables
 from monitor.render.board.badges import badge, board_badge, rank_badge, tie_badge
-from monitor.render.board.site import MANIFEST, Board, file_name, site
-from monitor.render.board.standings import standings
-from monitor.render.document import ReportDocument
-from monitor.render.flags import named_flags
+from monitor.render.board.exporters import Context
+from monitor.render.board.site import file_name, site
+from monitor.render.board.standings import board_of, standings
 from monitor.report.build import report_view
-from monitor.report.evidence_path import chart_data
 from monitor.report.tie_bands import tie_bands, tied_with
 from tests.fold_log import FoldLog, packed
 from tests.html_tree import read_html
@@ -45,10 +43,7 @@ def board(names, *, right=None, benchmark="bench", **spec):
     for k, share in enumerate(right or [0.95, *np.linspace(0.5, 0.45, len(names) - 1)]):
         scores[: int(200 * share), k] = 1
     log.send(packed(np.random.default_rng(0).permuted(scores, axis=0), names, benchmark=benchmark))
-    view = report_view(log[benchmark], assert_complete=not spec)
-    report = named_flags(view.report)
-    places = standings(report, tied_with(view.table), tie_bands(view.table, 0.9))
-    return Board(ReportDocument(report, chart_data(view.table), 0.9), places)
+    return board_of(report_view(log[benchmark], assert_complete=not spec), 0.9)
 
 
 def of(shown):
@@ -185,13 +180,12 @@ def test_two_names_never_share_a_file_and_none_leaves_its_folder():
     files = [file_name(name) for name in names]
     assert len({name.lower() for name in files}) == len(names)
     assert all(re.fullmatch(r"[a-z0-9_][a-z0-9._-]*", name) and len(name) < 120 for name in files)
-    assert not {"index.html", MANIFEST} & set(files)
+    assert not {"index.html", "export.json"} & set(files)
 
 
 def test_a_site_lists_its_files_and_links_only_to_them():
     boards = [board(PRINTABLE, benchmark="<b>"), board(["best", "x", "y"])]
-    files = site(boards)
-    assert sorted(json.loads(files[MANIFEST])["files"]) == sorted(files.keys() - {MANIFEST})
+    files = dict(site(boards, Context()))
     first = files["index.html"]
     assert set(re.findall(r'(?:href|src)="([^"]+)"', first)) <= files.keys()
     assert "<script" not in "".join(text for name, text in files.items() if name.endswith(".html"))

@@ -198,8 +198,9 @@ class Settings(BaseSettings):
         None, description="retention of the topics that the service creates; by default, that of the brokers"
     )
     webhook_url: SecretStr | None = Field(None, description="web address to post every verdict change to")
-    webhook_format: Literal["json", "cloudevents", "cloudevents-batch"] = Field(
-        "json", description="format of the posts: plain JSON, or CloudEvents (one a post, or batches)"
+    webhook_format: Literal["json", "cloudevents", "cloudevents-batch", "cloudevents-binary"] = Field(
+        "json",
+        description="format of the posts: plain JSON, or CloudEvents (one a post, batches, or one a post in binary mode)",
     )
     webhook_secret: SecretStr | None = Field(
         None, description="key that signs the posts to `webhook_url` and `notify_webhook_url` (HMAC-SHA256)"

@@ -3,12 +3,15 @@
 import json
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import quote
 
 from schemas.changes import VerdictChange
 
 TYPE_PREFIX: Final = "io.rankwatch.verdict."
 EVENT_TYPE: Final = "application/cloudevents+json"
 BATCH_TYPE: Final = "application/cloudevents-batch+json"
+
+_PLAIN: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
 
 
 def attributes(change: VerdictChange, origin: str) -> dict[str, str]:
@@ -28,17 +31,34 @@ def attributes(change: VerdictChange, origin: str) -> dict[str, str]:
     }
 
 
+def headers(origin: str, changes: Sequence[VerdictChange]) -> dict[str, str]:
+    """Return the attributes of one change as the headers of binary mode; the body is the change.
+
+    See the HTTP protocol binding 1.0.2, section 3.1.3: what is not printable ASCII, and quotation marks and percent signs, are
+    percent-encoded.
+    """
+    (change,) = changes
+    values = {**attributes(change, origin), "subject": change.benchmark}
+    return {f"ce-{name}": quote(value, safe=_PLAIN) for name, value in values.items()}
+
+
+def data_body(_: str, changes: Sequence[VerdictChange]) -> bytes:
+    """Return one change, the data of an event in binary mode."""
+    (change,) = changes
+    return change.model_dump_json().encode()
+
+
 def _structured(change: VerdictChange, origin: str) -> dict[str, object]:
     fields = {"datacontenttype": "application/json", "data": change.model_dump(mode="json")}
     return {**attributes(change, origin), "subject": change.benchmark, **fields}
 
 
-def event_body(origin: str, changes: Sequence[VerdictChange], now: float) -> bytes:  # noqa: ARG001 - the same bytes on every attempt
+def event_body(origin: str, changes: Sequence[VerdictChange]) -> bytes:
     """Return one change as an event in structured mode."""
     (change,) = changes
     return json.dumps(_structured(change, origin), separators=(",", ":")).encode()
 
 
-def batch_body(origin: str, changes: Sequence[VerdictChange], now: float) -> bytes:  # noqa: ARG001 - the same bytes on every attempt
+def batch_body(origin: str, changes: Sequence[VerdictChange]) -> bytes:
     """Return changes as a batch of events."""
     return json.dumps([_structured(change, origin) for change in changes], separators=(",", ":")).encode()

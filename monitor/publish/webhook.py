@@ -11,13 +11,14 @@ from typing import Final, Literal, NamedTuple
 import structlog
 
 from monitor.outbound import Allowed, NotAcceptedError, check_url, post
-from monitor.publish.cloud_events import BATCH_TYPE, EVENT_TYPE, batch_body, event_body
+from monitor.publish.cloud_events import BATCH_TYPE, EVENT_TYPE, batch_body, data_body, event_body
+from monitor.publish.cloud_events import headers as event_headers
 from monitor.retries import RetryPolicy
 from schemas.changes import VerdictChange
 
 log = structlog.get_logger()
 
-Format = Literal["json", "cloudevents", "cloudevents-batch"]
+Format = Literal["json", "cloudevents", "cloudevents-batch", "cloudevents-binary"]
 
 SIGNATURE: Final = "Rankwatch-Signature"
 """``t=<seconds since 1970>,v1=<hex of HMAC-SHA256(secret, "<t>." + body)>``; an old `t` is a replay."""
@@ -25,24 +26,26 @@ SIGNATURE: Final = "Rankwatch-Signature"
 _BATCH: Final = 100
 
 
-def json_body(origin: str, changes: Sequence[VerdictChange], now: float) -> bytes:  # noqa: ARG001 - the same bytes on every attempt
+def json_body(origin: str, changes: Sequence[VerdictChange]) -> bytes:
     """Return ``{"changes": [...]}``: each change as in the feed, its id made unique over all partitions by the origin."""
     entries = [change.model_dump() | {"id": f"{origin}/{change.id}"} for change in changes]
     return json.dumps({"changes": entries}, separators=(",", ":")).encode()
 
 
 class _Post(NamedTuple):
-    """How verdict changes are posted: the body, its type, and how many changes a request has at most."""
+    """How verdict changes are posted: the body, which is the same on every attempt, its type, how many it has at most, other headers."""
 
-    body: Callable[[str, Sequence[VerdictChange], float], bytes]
+    body: Callable[[str, Sequence[VerdictChange]], bytes]
     content_type: str = "application/json"
     changes: int = _BATCH
+    headers: Callable[[str, Sequence[VerdictChange]], dict[str, str]] = lambda *_: {}
 
 
 _POSTS: Final[dict[Format, _Post]] = {
     "json": _Post(json_body),
     "cloudevents": _Post(event_body, EVENT_TYPE, 1),
     "cloudevents-batch": _Post(batch_body, BATCH_TYPE),
+    "cloudevents-binary": _Post(data_body, changes=1, headers=event_headers),
 }
 _ANSWER_SECONDS: Final = 5.0
 _RETRIES: Final = RetryPolicy(timeout=None, first_wait=1.0, longest_wait=60.0)
@@ -58,8 +61,8 @@ class Webhook:
     ----------
     url : str
         May hold a secret, so it never appears in a log line or an error.
-    form : "json", "cloudevents" or "cloudevents-batch"
-        CloudEvents are posted in structured mode, one a request, or as batches.
+    form : "json", "cloudevents", "cloudevents-batch" or "cloudevents-binary"
+        CloudEvents are posted in structured mode, one a request, or as batches, or in binary mode.
     secret : str or None
         Signs each request.
     origin : str
@@ -99,29 +102,28 @@ class Webhook:
         new = [change for change in changes if change.id not in self._accepted]
         for start in range(0, len(new), self._post_as.changes):
             batch = new[start : start + self._post_as.changes]
-            body = self._post_as.body(self._origin, batch, time.time())
+            body = self._post_as.body(self._origin, batch)
+            headers = {"Content-Type": self._post_as.content_type, **self._post_as.headers(self._origin, batch)}
 
-            async def post(body: bytes = body) -> None:
-                await self._post(body)
+            async def post(body: bytes = body, headers: dict[str, str] = headers) -> None:
+                await self._post(body, headers)
 
             await self._retries.run(post, lambda error: isinstance(error, NotAcceptedError))
             self._accepted |= {change.id for change in batch}
         # The next call may repeat changes of this one, and none from before it.
         self._accepted = {change.id for change in changes}
 
-    async def _post(self, body: bytes) -> None:
+    async def _post(self, body: bytes, headers: dict[str, str]) -> None:
         try:
-            await asyncio.to_thread(self._request, body)
+            await asyncio.to_thread(self._request, body, headers)
         except NotAcceptedError as error:
             self._count_failure()
             log.warning("the webhook did not accept verdict changes; retrying", reason=str(error))
             raise
 
-    def _request(self, body: bytes) -> None:
-        headers = {"Content-Type": self._post_as.content_type}
-        if self._secret is not None:
-            headers[SIGNATURE] = signature(self._secret, body, int(time.time()))
-        post(self._url, body, headers, self._allowed, _ANSWER_SECONDS)
+    def _request(self, body: bytes, headers: dict[str, str]) -> None:
+        signed = {} if self._secret is None else {SIGNATURE: signature(self._secret, body, int(time.time()))}
+        post(self._url, body, {**headers, **signed}, self._allowed, _ANSWER_SECONDS)
 
 
 def signature(secret: str, body: bytes, at: int) -> str:

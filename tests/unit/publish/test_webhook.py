@@ -144,6 +144,25 @@ async def test_cloud_events_have_the_attributes_of_the_topic(server, form, posts
         assert (event["datacontenttype"], event["data"]) == ("application/json", json.loads(change.model_dump_json()))
 
 
+async def test_cloud_events_in_binary_mode_are_the_change_and_headers(server):
+    made, _ = webhook(server.url, form="cloudevents-binary", secret="s")
+    change = CHANGES[0].model_copy(update={"benchmark": 'Größe "50 %" 模型'})
+    server.answers = [503]
+    await made.publish([change, CHANGES[1]])
+    (_, tried, first), (_, accepted, again), (_, last, _) = server.posts
+    assert first == again == change.model_dump_json().encode()
+    attributes = {name: value for name, value in accepted.items() if name.startswith("ce-")}
+    assert attributes == {name: value for name, value in tried.items() if name.startswith("ce-")}
+    topic = {
+        name.replace("_", "-"): value.decode() for name, value in cloud_event(change, "evals", 3) if name[:3] == "ce_"
+    }
+    # The example of the specification: Euro sign, percent, quotation mark and space are encoded, and nothing else.
+    assert attributes == {**topic, "ce-subject": "Gr%C3%B6%C3%9Fe%20%2250%20%25%22%20%E6%A8%A1%E5%9E%8B"}
+    assert accepted["Content-Type"] == "application/json"
+    assert "Rankwatch-Signature" in accepted
+    assert last["ce-id"] == "evals/3/10-2"
+
+
 def test_an_address_that_is_none_is_refused_without_repeating_it():
     for url in ("hidden", "file:///hidden", "http://"):
         with pytest.raises(ValueError, match="webhook_url") as refused:

@@ -20,8 +20,8 @@ def files(boards: Iterable[Board], context: Context) -> Iterator[File]:
             {
                 "model": each.name,
                 "score": context.scaled(each.mean),
-                "ranks": [each.standing.model.rank_low, each.standing.model.rank_high],
-                "tied_with": list(each.standing.ties),
+                "ranks": [each.ranked.model.rank_low, each.ranked.model.rank_high],
+                "tied_with": list(each.ranked.ties),
             }
             for each in scored_models(board)
         ]

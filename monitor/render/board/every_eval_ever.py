@@ -94,12 +94,12 @@ def _result(each: Scored, context: Context) -> dict[str, Any]:
         "score_details": {
             "score": context.scaled(each.mean),
             "details": {
-                "rank": str(each.standing.model.rank),
-                "rank_low": str(each.standing.model.rank_low),
-                "rank_high": str(each.standing.model.rank_high),
-                "models": str(each.standing.models),
-                "tied_with": json.dumps([safe(name) for name in each.standing.ties], ensure_ascii=False),
-                "sentence": each.standing.sentence,
+                "rank": str(each.ranked.model.rank),
+                "rank_low": str(each.ranked.model.rank_low),
+                "rank_high": str(each.ranked.model.rank_high),
+                "models": str(each.ranked.models),
+                "tied_with": json.dumps([safe(name) for name in each.ranked.ties], ensure_ascii=False),
+                "sentence": each.ranked.sentence,
             },
             "uncertainty": _uncertainty(each, context),
         },
@@ -118,7 +118,7 @@ def _uncertainty(each: Scored, context: Context) -> dict[str, Any]:
                 "method": method(each.report),
             }
         }
-    return {**interval, "num_samples": each.standing.model.items}
+    return {**interval, "num_samples": each.ranked.model.items}
 
 
 EXPORTER: Final = Exporter("every-eval-ever", files, frozenset({"datasets", "organization", "source", "percent"}))

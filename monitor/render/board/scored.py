@@ -14,7 +14,7 @@ class Scored(NamedTuple):
     """A model with its score from 0 to 1, and the interval of it where there is one."""
 
     report: BenchmarkReport
-    standing: Standing
+    ranked: Standing
     mean: float
     interval: tuple[float, float] | None
 
@@ -26,7 +26,7 @@ class Scored(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the model, printable."""
-        return safe(self.standing.model.model)
+        return safe(self.ranked.model.model)
 
     @property
     def metric(self) -> str:
@@ -58,7 +58,7 @@ def summary(each: Scored, context: Context) -> str:
     """Return the interval and the ties in a line, for shapes that have no field for them."""
     level = f"{100 * confidence(each.report):g} % interval"
     interval = "" if each.interval is None else "{} {:g} to {:g}; ".format(level, *map(context.scaled, each.interval))
-    return f"{interval}{counted(each.standing.model.items, 'item')}; {each.standing.place}; {each.standing.tie}"
+    return f"{interval}{counted(each.ranked.model.items, 'item')}; {each.ranked.place}; {each.ranked.tie}"
 
 
 def confidence(report: BenchmarkReport) -> float:

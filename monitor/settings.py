@@ -17,7 +17,11 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from schemas.suites import FORM, parse_suites, split_suites
+from schemas.prices import FORM as PRICE_FORM
+from schemas.prices import parse_price, split_prices
+from schemas.suites import FORM as SUITE_FORM
+from schemas.suites import parse_suites, split_suites
+from schemas.text import shorten
 
 LOW_COVERAGE = 0.9
 LOG_NAME = "log.jsonl"
@@ -79,6 +83,25 @@ def _split_suites(value: Any) -> Any:  # noqa: ANN401 - any input
 def _is_table(value: Any) -> bool:  # noqa: ANN401 - any input
     lists = value.values() if isinstance(value, dict) else (None,)
     return all(isinstance(each, list) and all(isinstance(text, str) for text in each) for each in lists)
+
+
+def _read_prices(value: Any) -> Any:  # noqa: ANN401 - any input
+    """Read prices in one line, as a variable has them, or a table."""
+    if isinstance(value, str):
+        entries = split_prices(each for each in map(str.strip, value.split(";")) if each)
+    elif isinstance(value, dict):
+        entries = [(name, str(price)) for name, price in value.items()]
+    else:
+        raise ValueError("prices: use a table with a price for each model")  # noqa: TRY004 - pydantic reports it
+    prices: dict[str, float] = {}
+    for name, text in entries:
+        try:
+            price = parse_price(text)
+        except ValueError:
+            raise ValueError(f"{shorten(name)}={shorten(text)}: give a price of 0 or more, as {PRICE_FORM}") from None
+        if prices.setdefault(name, price) != price:
+            raise ValueError(f"{shorten(name) or 'all models'}: two prices, {prices[name]:g} and {price:g}; give one")
+    return prices
 
 
 class ConfigFileError(Exception):
@@ -246,6 +269,11 @@ class Settings(BaseSettings):
         {},
         description='benchmarks that `watch` and `serve` report together as one; in the file a table: overall = ["gsm8k", "arc:2~0.25"]',
     )
+    prices: Annotated[dict[str, float], NoDecode, BeforeValidator(_read_prices)] = Field(
+        {},
+        description="price of an item by model: a goal has what was run and saved in money; in the file a table: gpt = 0.004; "
+        'the price of all others is that of ""',
+    )
     metrics_series: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
         80_000,
         description="series of the metrics about boards, at most: aggregates of every board, then models and pairs while they fit",
@@ -307,7 +335,8 @@ def allowed_values(name: str) -> str:
     if NoneType in get_args(kind):
         kind = get_args(kind)[0]
     if get_origin(kind) is dict:
-        return f"{FORM}, several separated by semicolons, or a table of lists"
+        form, table = (PRICE_FORM, "prices") if name == "prices" else (SUITE_FORM, "lists")
+        return f"{form}, several separated by semicolons, or a table of {table}"
     if get_origin(kind) is Literal:
         *others, last = get_args(kind)
         return f"{', '.join(others)} or {last}"

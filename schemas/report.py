@@ -305,8 +305,19 @@ class GoalRun(StrictModel):
     items_full: int | None = Field(description="items of a full run; null unless the item count is known")
     saved_ratio: float | None = Field(description="share of `items_full` that was not run, from 0 to 1")
     left: bool = Field(description="whether no further result of the model can change the answer")
-    cost_run: float | None = Field(description="price of `items_run`; null without prices")
-    cost_saved: float | None = Field(description="price of the items not run; null without prices or item count")
+    cost_run: float | None = Field(description="price of `items_run`; null without a price of the model")
+    cost_saved: float | None = Field(description="price of the items not run; null without a price or item count")
+
+
+class CommittedRace(StrictModel):
+    """What races over the same scores take, each along a random order of the items. A comparison, and no verdict."""
+
+    shuffles: int = Field(description="orders; their number depends on the size of the board")
+    met: int = Field(description="races that met the goal; in the others no item was left that could decide it")
+    items: float = Field(description="median over the orders of the items of the model that ran most")
+    scores: float = Field(description="median over the orders of the scores of all models")
+    items_shared: int = Field(description="items that all models have: the races are over these")
+    text: str
 
 
 class GoalReport(StrictModel):
@@ -331,7 +342,11 @@ class GoalReport(StrictModel):
     )
     cost_run: float | None = Field(default=None, description="price of `items_run`; null without a price of each model")
     cost_saved: float | None = Field(
-        default=None, description="price of the items not run; null without prices or item count"
+        default=None, description="price of the items not run; null without a price of each model, or item count"
+    )
+    committed: CommittedRace | None = Field(
+        default=None,
+        description="what a committed order would have taken; in reports on files, where the scores follow none",
     )
 
 

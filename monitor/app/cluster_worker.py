@@ -38,6 +38,9 @@ log = structlog.get_logger()
 _WATCH_SECONDS = 1.0
 _COMPARE_SECONDS = 5.0
 
+_OF_GOAL = {"goal", "state", "reason", "items_run", "items_full", "saved_ratio", "cost_run", "cost_saved"}
+"""What the log has of a goal at the stop."""
+
 READY_LAG = 20_000
 """Records that may wait to be folded while a worker reports that it is ready."""
 
@@ -144,9 +147,22 @@ class ClusterWorker(MonitorProcess):
             log.warning("the current chunk was not finished in time; the next owner of the partition folds it again")
         await self._faust.stop()
         await end_tasks(self._tasks)
+        self._log_goals(0.1 * self.settings.drain_seconds)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.2 * self.settings.drain_seconds):
                 await self._release()
+
+    def _log_goals(self, seconds: float) -> None:
+        """Log the goal of each benchmark: whether it is met, and what was run and saved; what takes longer is omitted."""
+        end = monotonic() + seconds
+        with_goal = [name for name, each in sorted(self.reports.benchmarks().items()) if each.spec.goal is not None]
+        for position, name in enumerate(with_goal):
+            if monotonic() > end:
+                log.info("goals omitted: the stop has no more time", goals=len(with_goal) - position)
+                return
+            report = self.reports.goal(name)
+            if report is not None:
+                log.info("goal", benchmark=name, **report.model_dump(include=_OF_GOAL, exclude_none=True))
 
     async def _take(self, partitions: set[TP]) -> None:
         """Keep the partitions that stay, drop those that have gone, and load those that have come."""

@@ -89,6 +89,7 @@ class ServedProcess:
             lambda: {folded.number: folded.committed for folded in self._folded()},
             shown,
             suites,
+            settings.prices,
         )
         self.web: WebServer | None = None
         self.process_metrics = ProcessMetrics()

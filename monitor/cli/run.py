@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from monitor.cli.shared.options import HostOption, PortOption, TopicOption, option
+from monitor.cli.shared.options import HostOption, PortOption, PriceOption, PricesOption, TopicOption, option
 from monitor.cli.shared.service import BrokerOption, RedisOption, run_service
 
 if TYPE_CHECKING:
@@ -23,13 +23,15 @@ def run(
             "continue where records were deleted before they were folded; benchmarks that may lack some are reported as partial",
         ),
     ] = None,
+    price: PriceOption = None,
+    prices: PricesOption = None,
     host: HostOption = None,
     port: PortOption = None,
 ) -> None:
     """Run one worker: events from Kafka, state in Redis, verdicts to a topic.
 
     Any number of workers share the partitions of the topic; each benchmark lives in one partition. Every setting is also an environment
-    variable RANKWATCH_*; `rankwatch config` lists them.
+    variable RANKWATCH_*; `rankwatch config` lists them. At its stop it logs each goal: whether it is met, and what was run and saved.
 
     Example: rankwatch run --broker kafka://localhost:9092 --redis-url redis://localhost:6379
     """
@@ -39,6 +41,8 @@ def run(
 
         return ClusterWorker(settings, kafka)
 
+    from monitor.cli.shared.prices import parse_prices
+
     run_service(
         make,
         broker_url=broker,
@@ -46,6 +50,7 @@ def run(
         topic=topic,
         group=group,
         accept_gap=accept_gap,
+        prices=parse_prices(price or (), prices, of_all=True),
         host=host,
         port=port,
     )

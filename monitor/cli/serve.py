@@ -2,7 +2,15 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from monitor.cli.shared.options import HostOption, PortOption, SuiteOption, TopicOption, option
+from monitor.cli.shared.options import (
+    HostOption,
+    PortOption,
+    PriceOption,
+    PricesOption,
+    SuiteOption,
+    TopicOption,
+    option,
+)
 from monitor.cli.shared.service import BrokerOption, RedisOption, run_service
 
 if TYPE_CHECKING:
@@ -19,6 +27,8 @@ def serve(
         str | None, option("--benchmarks", "show only benchmarks whose names match, as in 'mmlu*'", metavar="GLOB")
     ] = None,
     suite: SuiteOption = None,
+    price: PriceOption = None,
+    prices: PricesOption = None,
     host: HostOption = None,
     port: PortOption = None,
 ) -> None:
@@ -35,8 +45,16 @@ def serve(
 
         return Reader(settings, kafka, benchmarks)
 
+    from monitor.cli.shared.prices import parse_prices
     from monitor.cli.shared.suites import suites_flag
 
     run_service(
-        make, broker_url=broker, redis_url=redis_url, topic=topic, suites=suites_flag(suite), host=host, port=port
+        make,
+        broker_url=broker,
+        redis_url=redis_url,
+        topic=topic,
+        suites=suites_flag(suite),
+        prices=parse_prices(price or (), prices, of_all=True),
+        host=host,
+        port=port,
     )

@@ -1,6 +1,6 @@
 """`rankwatch watch`: follow files through the embedded monitor."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
@@ -107,7 +107,12 @@ def watch(
     output = choose_output(form, out, pairs, verbose=verbose, top=top, prices=given)
     check_conflicts_file(conflicts)
     settings = read_settings(
-        data_dir=data_dir, host=host, port=port, max_rejected=max_rejected, suites=None if once else suites_flag(suite)
+        data_dir=data_dir,
+        host=host,
+        port=port,
+        max_rejected=max_rejected,
+        suites=None if once else suites_flag(suite),
+        prices=None if once else given,
     )
     directory = [] if data_dir is None else ["--data-dir", str(data_dir)]
     command = shlex.join(["rankwatch", "watch", *map(show_argument, paths or []), *directory])
@@ -120,7 +125,7 @@ def watch(
         run_to_end(_read_once(files, settings, output, conflicts, suite))
     else:
         try:
-            run_to_end(_follow(files, settings, output.prices, conflicts))
+            run_to_end(_follow(files, settings, conflicts))
         except BrokenPipeError:  # it follows no longer, and nobody asked it to end
             raise SystemExit(FAULT) from None
 
@@ -201,9 +206,7 @@ async def _read_once(
         raise SystemExit(FAULT)
 
 
-async def _follow(
-    files: _Files, settings: "Settings", prices: Mapping[str, float] | None, conflicts: Path | None
-) -> None:
+async def _follow(files: _Files, settings: "Settings", conflicts: Path | None) -> None:
     """Follow the files and serve until a signal or an error."""
     from contextlib import AsyncExitStack
 
@@ -226,18 +229,20 @@ async def _follow(
         await stopping.unless_requested(start())
         if not stopping.requested:
             try:
-                await _show(files, monitor, view, stopping, prices)
+                await _show(files, monitor, view, stopping)
             finally:
-                _print_summary(monitor, prices)
+                _print_summary(monitor)
             save_conflicts(monitor.reports.partitions, conflicts)
 
 
-def _print_summary(monitor: "EmbeddedMonitor", prices: Mapping[str, float] | None) -> None:
+def _print_summary(monitor: "EmbeddedMonitor") -> None:
     """Print the report as of now: what was on the screen goes with it."""
-    from monitor.cli.shared.prices import priced_report, prices_fault
+    from monitor.cli.shared.prices import prices_fault
     from monitor.cli.shared.table import print_table
     from monitor.report.build import ReportView, report_views
+    from monitor.report.goal import priced_report
 
+    prices = monitor.settings.prices
     small = [
         partition
         for partition in monitor.reports.partitions
@@ -246,7 +251,7 @@ def _print_summary(monitor: "EmbeddedMonitor", prices: Mapping[str, float] | Non
     if any(partition.benchmarks for partition in small):
         views = list(report_views(small, pairs="adjacent", assert_complete=False, suites=monitor.reports.suites))
         print_table(ReportView(priced_report(view.report, prices), view.table) for view in views)
-        fault = None if prices is None else prices_fault([view.report for view in views], prices)
+        fault = prices_fault([view.report for view in views], prices) if prices else None
         if fault is not None:
             note(fault)
 
@@ -341,20 +346,13 @@ def _make_tailer(files: _Files, monitor: "EmbeddedMonitor") -> "Tailer":
     )
 
 
-async def _show(
-    files: _Files,
-    monitor: "EmbeddedMonitor",
-    view: "View",
-    stopping: "Stopping",
-    prices: Mapping[str, float] | None,
-) -> None:
+async def _show(files: _Files, monitor: "EmbeddedMonitor", view: "View", stopping: "Stopping") -> None:
     """Follow the files and show the state until a signal, an error or too many rejects."""
     import asyncio
     from contextlib import suppress
     from dataclasses import replace
 
     from monitor.cli.shared.live import EventRate, IfComplete
-    from monitor.cli.shared.prices import priced_report
     from schemas.report import Report
 
     async def end_runs() -> None:
@@ -369,7 +367,7 @@ async def _show(
             boards = (
                 await reports.read(lambda: reports.boards(monitor.settings.low_coverage)) if view.shows_reports else []
             )
-            report = Report(benchmarks=[priced_report(each, prices) for each, _ in boards])
+            report = Report(benchmarks=[each for each, _ in boards])
             status = _status(monitor, tailer, rate)
             if status.caught_up:
                 sentence = await reports.read(lambda: if_complete.sentence(reports.benchmarks()))

@@ -7,7 +7,7 @@ from typing import Final
 from monitor.render import battles
 from monitor.render import numbers as form
 from monitor.report.sentences import counted
-from schemas.report import ASSERTED, FILES_COMPLETE, BenchmarkReport, GoalReport, ResultLine, SuiteMember
+from schemas.report import ASSERTED, FILES_COMPLETE, BenchmarkReport, GoalReport, GoalRun, ResultLine, SuiteMember
 from schemas.sentences import ASSUMPTIONS, BATTLES
 
 NO_RESULTS: Final = "No results: no score was read."
@@ -47,31 +47,46 @@ def _goal(g: GoalReport) -> ResultLine:
 
 
 def _spent(g: GoalReport) -> str:
-    """Return how many scores were run, of how many."""
-    cost = "" if g.cost_run is None else f" Cost: {form.money(g.cost_run)}"
-    if cost:
-        cost += "." if g.cost_saved is None else f", {form.money(g.cost_saved)} saved."
+    """Return how many scores were run, of how many, and what they cost."""
+    cost = f" {text}" if (text := cost_sentence(g)) else ""
     if g.items_full is None or g.saved_ratio is None:
         return f"Run so far: {counted(g.items_run, 'score')}.{cost}"
     return f"Run so far: {g.items_run:,} of {counted(g.items_full, 'score')}, {100 * g.saved_ratio:.1f} % saved.{cost}"
 
 
-GOAL_COLUMNS: Final = ("model", "run", "of a full run", "saved %", "can change the answer")
-"""The columns of `goal_rows`."""
+def cost_sentence(g: GoalReport) -> str:
+    """Return what was run and saved in money; nothing without prices."""
+    lacking = [run.model for run in g.by_model if run.cost_run is None]
+    if len(lacking) == len(g.by_model):
+        return ""
+    if g.cost_run is None:
+        rest = f" and {counted(len(lacking) - 1, 'more model')}" if len(lacking) > 1 else ""
+        return f"Cost: not known, since {lacking[0]}{rest} {'have' if rest else 'has'} no price."
+    saved = "" if g.cost_saved is None else f", {form.money(g.cost_saved)} saved"
+    return f"Cost: {form.money(g.cost_run)}{saved}."
 
 
-def goal_rows(goal: GoalReport) -> list[tuple[str, ...]]:
-    """Return what each model ran for a goal, by rank."""
-    return [
-        (
-            run.model,
-            f"{run.items_run:,}",
-            form.MISSING if run.items_full is None else f"{run.items_full:,}",
-            form.MISSING if run.saved_ratio is None else f"{100 * run.saved_ratio:.1f}",
-            "no" if run.left else "yes",
-        )
-        for run in goal.by_model
-    ]
+_GOAL_COLUMNS: Final = ("model", "run", "of a full run", "saved %")
+_COST_COLUMNS: Final = ("cost", "cost saved")
+
+
+def goal_table(goal: GoalReport) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the columns and rows of what each model ran for a goal, by rank; the first and the last column are text."""
+    priced = any(run.cost_run is not None for run in goal.by_model)
+    columns = (*_GOAL_COLUMNS, *(_COST_COLUMNS if priced else ()), "can change the answer")
+    return columns, [_goal_row(run, priced=priced) for run in goal.by_model]
+
+
+def _goal_row(run: GoalRun, *, priced: bool) -> tuple[str, ...]:
+    money = [form.MISSING if cost is None else form.money(cost) for cost in (run.cost_run, run.cost_saved)]
+    return (
+        run.model,
+        f"{run.items_run:,}",
+        form.MISSING if run.items_full is None else f"{run.items_full:,}",
+        form.MISSING if run.saved_ratio is None else f"{100 * run.saved_ratio:.1f}",
+        *(money if priced else ()),
+        "no" if run.left else "yes",
+    )
 
 
 def counts(benchmark: BenchmarkReport) -> str:

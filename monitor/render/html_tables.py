@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from monitor.render import battles, charts
 from monitor.render import numbers as form
 from monitor.render.document import ReportDocument, summary_rows
-from monitor.render.header import GOAL_COLUMNS, goal_rows
+from monitor.render.header import goal_table
 from monitor.render.numbers import needed, needed_range
 from monitor.render.signs import (
     DECIDED,
@@ -52,15 +52,17 @@ def _body(rows: Sequence[str]) -> str:
 
 def goal_runs(goal: GoalReport) -> str:
     """Write what each model ran for a goal."""
-    numbers = (1, 2, 3)
-    kinds = [' class="num"' if k in numbers else "" for k in range(len(GOAL_COLUMNS))]
+    columns, lines = goal_table(goal)
+    numbers = range(1, len(columns) - 1)
+    kinds = [' class="num"' if k in numbers else "" for k in range(len(columns))]
     rows = [
         f"<tr>{''.join(f'<td{kind}>{text(cell)}</td>' for kind, cell in zip(kinds, row, strict=True))}</tr>"
-        for row in goal_rows(goal)
+        for row in lines
     ]
-    head = _head([title.capitalize() for title in GOAL_COLUMNS], numbers=numbers)
+    head = _head([title.capitalize() for title in columns], numbers=numbers)
     title = "Scores and skips that each model ran, and the share of a full run that was not needed so far."
-    return f"<h3>Run for the goal</h3>{_table(title, head, _body(rows))}"
+    race = "" if goal.committed is None else f"<p>{text(goal.committed.text)}</p>"
+    return f"<h3>Run for the goal</h3>{_table(title, head, _body(rows))}{race}"
 
 
 # --- ranking ----------------------------------------------------------------------------------------------------------------------------

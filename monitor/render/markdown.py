@@ -74,8 +74,10 @@ def _benchmark(document: ReportDocument) -> list[str]:
         parts.append("\n".join(f"> - {escape(note)}" for note in warnings))
     goal = document.report.goal
     if goal is not None:
-        rows = ([escape(cell) for cell in row] for row in header.goal_rows(goal))
-        parts += ["### Run for the goal", _table(header.GOAL_COLUMNS, rows, right=(1, 2, 3))]
+        columns, rows = header.goal_table(goal)
+        cells = ([escape(cell) for cell in row] for row in rows)
+        parts += ["### Run for the goal", _table(columns, cells, right=range(1, len(columns) - 1))]
+        parts += [] if goal.committed is None else [escape(goal.committed.text)]
     parts += ["### Ranking", _ranking(document)]
     pairs = document.neighbours
     if not pairs:

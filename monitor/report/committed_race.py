@@ -1,8 +1,7 @@
 """What a committed order would have taken for a goal, on scores that came without one."""
 
 from statistics import median
-from time import process_time
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -11,66 +10,41 @@ from monitor.report.goal import GoalView, unscored_models
 from monitor.report.pair_table import PairTable
 from monitor.report.sentences import counted
 from schemas.goals import parse_goal
+from schemas.report import BenchmarkReport, CommittedRace
 from stats.mixtures import parse_mixture
-from stats.racing import RaceRules, race_goal, run_race
+from stats.racing import RaceResult, RaceRules, race_goal, run_race
 
 _SHUFFLES: Final = 500
-_SECONDS: Final = 2.0
-"""Processor time after which no further shuffle begins."""
+_LOOKS: Final = 2_000
+"""Looks of two models after which no further shuffle begins: about a second. It is no time, so that a report can be made again."""
+
+_PAIRS_A_LOOK: Final = 4_000
+"""A look at so many ordered pairs takes twice as long as one at two models."""
 
 _MOST_MODELS: Final = 100
 _MOST_CELLS: Final = 2_000_000
 """Models and scores up to which one race takes a small part of the time."""
 
 
-class CommittedRace(NamedTuple):
-    """Races over the scores of a report, each along a random order of the items.
-
-    Attributes
-    ----------
-    shuffles : int
-        Orders.
-    met : int
-        Races that met the goal; the others ended because no item was left that could decide it.
-    items : float
-        Median items of the longest run.
-    scores : float
-        Median scores of all models.
-    models : int
-    shared : int
-        Items that all models have: the races are over these.
-    """
-
-    shuffles: int
-    met: int
-    items: float
-    scores: float
-    models: int
-    shared: int
-
-    @property
-    def sentence(self) -> str:
-        """What the races took."""
-        full = self.models * self.shared
-        ends = "meets the goal" if self.met == self.shuffles else f"meets the goal in {self.met:,} shuffles, and ends"
-        return (
-            f"On the {counted(self.shared, 'item')} that all models have, a race along a committed order {ends} at a median of item "
-            f"{self.items:,.0f}, after {self.scores:,.0f} of {counted(full, 'score')} ({100 * self.scores / full:.1f} %), over "
-            f"{counted(self.shuffles, 'shuffle')} of these items. This is no verdict: no order was committed for these scores."
-        )
+def with_committed_race(report: BenchmarkReport, table: PairTable) -> BenchmarkReport:
+    """Return a report whose goal has what a committed order would have taken, where that is a comparison."""
+    race = None if report.goal is None else committed_race(table)
+    if report.goal is None or race is None:
+        return report
+    return report.model_copy(update={"goal": report.goal.model_copy(update={"committed": race})})
 
 
-def committed_race(table: PairTable, *, seconds: float = _SECONDS) -> CommittedRace | None:
+def committed_race(table: PairTable, *, looks: int = _LOOKS) -> CommittedRace | None:
     """Race for the declared goal over the scores of a benchmark; None where that is no comparison.
 
     It needs scores 0 and 1, models that all have a score, a mixture that a race can use, and verdicts that do not follow a committed order
-    already. The number of shuffles depends on the processor time that they take.
+    already.
 
     Parameters
     ----------
     table : PairTable
-    seconds : float
-        Processor time after which no further shuffle begins.
+    looks : int
+        After so many looks at two models, or fewer at more of them, no further shuffle begins.
     """
     benchmark, spec = table.benchmark, table.benchmark.spec
     without = benchmark.committed is not None or benchmark.battles is not None or table.weighted is not None
@@ -88,10 +62,31 @@ def committed_race(table: PairTable, *, seconds: float = _SECONDS) -> CommittedR
         return None
     goal_rule = race_goal(goal.kind, goal.size, [names.index(name) for name in view.named])
     rules = RaceRules(goal_rule, False, spec.alpha, spec.mixture, goal.margin)
-    rng, end = np.random.default_rng(0), process_time() + seconds
-    races: list[tuple[bool, int, int]] = []
-    while len(races) < _SHUFFLES and (not races or process_time() < end):
-        race = run_race(scores[rng.permutation(len(scores))], rules)
-        races.append((race.met, int(race.items_run.max()), int(race.items_run.sum())))
-    met, items, run = zip(*races, strict=True)
-    return CommittedRace(len(races), sum(met), median(items), median(run), len(names), len(scores))
+    races: list[RaceResult] = []
+    rng, left = np.random.default_rng(0), float(looks)
+    while len(races) < _SHUFFLES and (not races or left > 0):
+        races.append(run_race(scores[rng.permutation(len(scores))], rules))
+        left -= races[-1].looks * (1 + len(names) ** 2 / _PAIRS_A_LOOK)
+    met = sum(race.met for race in races)
+    items = median(int(race.items_run.max()) for race in races)
+    run = median(int(race.items_run.sum()) for race in races)
+    return CommittedRace(
+        shuffles=len(races),
+        met=met,
+        items=items,
+        scores=run,
+        items_shared=len(scores),
+        text=_sentence(len(races), met, items, run, len(names), len(scores)),
+    )
+
+
+def _sentence(shuffles: int, met: int, items: float, scores: float, models: int, shared: int) -> str:
+    """Return what the races took."""
+    full, pairs = models * shared, models * (models - 1) // 2
+    ends = "meets the goal" if met == shuffles else f"meets the goal in {met:,} shuffles, and ends"
+    alpha = f", with alpha shared equally by all {counted(pairs, 'pair')}," if pairs > 1 else ""
+    return (
+        f"On the {counted(shared, 'item')} that all models have, a race along a committed order{alpha} {ends} at a median of item "
+        f"{items:,.0f}, after {scores:,.0f} of {counted(full, 'score')} ({100 * scores / full:.1f} %), over "
+        f"{counted(shuffles, 'shuffle')} of these items. This is no verdict: no order was committed for these scores."
+    )

@@ -14,7 +14,8 @@ from monitor.report.pair_table import PairTable
 from monitor.report.sentences import counted
 from monitor.report.standings import decisions_by_rank
 from schemas.goals import Goal, parse_goal
-from schemas.report import GoalReport, GoalRun
+from schemas.prices import Prices
+from schemas.report import BenchmarkReport, GoalReport, GoalRun
 from stats.goals import GoalState, goal_state
 from stats.racing import Counts, may_be_decided
 
@@ -250,29 +251,37 @@ def goal_report(table: PairTable, goal: Goal | None = None) -> GoalReport | None
     return None if goal is None or not table.ranking.size else GoalView(table, goal, unscored_models(table)).report()
 
 
-def priced(goal: GoalReport, prices: Sequence[float]) -> GoalReport:
-    """Return a goal with what was run and saved in money.
+def priced(goal: GoalReport, prices: Prices) -> GoalReport:
+    """Return a goal with what was run and saved in money: in all, if each model has a price."""
 
-    Parameters
-    ----------
-    goal : GoalReport
-    prices : sequence of float
-        The price of an item for each model of `by_model`.
-    """
-
-    def cost(run: GoalRun, price: float) -> GoalRun:
+    def cost(run: GoalRun) -> GoalRun:
+        price = prices.get(run.model, prices.get(""))
+        if price is None:
+            return run
         left = None if run.items_full is None else price * max(0, run.items_full - run.items_run)
         return run.model_copy(update={"cost_run": price * run.items_run, "cost_saved": left})
 
-    runs = [cost(run, price) for run, price in zip(goal.by_model, prices, strict=True)]
-    saved = [run.cost_saved for run in runs if run.cost_saved is not None]
+    runs = [cost(run) for run in goal.by_model]
     return goal.model_copy(
         update={
             "by_model": runs,
-            "cost_run": sum(run.cost_run or 0.0 for run in runs),
-            "cost_saved": sum(saved) if len(saved) == len(runs) else None,
+            "cost_run": _sum([run.cost_run for run in runs]),
+            "cost_saved": _sum([run.cost_saved for run in runs]),
         }
     )
+
+
+def _sum(costs: Sequence[float | None]) -> float | None:
+    """Return the sum; None if one is not known."""
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
+
+
+def priced_report(report: BenchmarkReport, prices: Prices) -> BenchmarkReport:
+    """Return a report with the costs of its goal, if it has one."""
+    if not prices or report.goal is None:
+        return report
+    return report.model_copy(update={"goal": priced(report.goal, prices)})
 
 
 def unscored_models(table: PairTable, expected: Sequence[str] = ()) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from copy import copy
 from operator import is_
 from threading import Lock
 from time import monotonic
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -16,6 +17,7 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.pairs import pair_count, pair_members
 from monitor.report.build import ReportView, Which, board_report, order_report, suite_view, table_view
+from monitor.report.goal import goal_report, priced, priced_report
 from monitor.report.live_pairs import LivePairs
 from monitor.report.metrics_view import PAIR_CAP, MetricsView, metrics_view
 from monitor.report.news import BoardNews, PairNames, board_news
@@ -26,7 +28,8 @@ from monitor.serve.log_position import accepts, note_older, note_position
 from monitor.state_lock import StateLock
 from monitor.store.commit_times import CommitTimes
 from schemas.api import BenchmarkSummary
-from schemas.report import BenchmarkReport, Report
+from schemas.prices import Prices
+from schemas.report import BenchmarkReport, GoalReport, Report
 from schemas.suites import Suite
 
 _Result = TypeVar("_Result")
@@ -106,6 +109,8 @@ class ReportCache:
         Returns whether a benchmark is shown, by name; default: all are.
     suites : sequence of Suite, optional
         Reported from the state of their members, where these are; each is shown in place of a benchmark of its name.
+    prices : mapping of str to float, optional
+        The price of an item by model, for the costs of goals.
     """
 
     def __init__(
@@ -116,10 +121,12 @@ class ReportCache:
         committed: Callable[[], Mapping[int, int]] = dict,
         shown: Callable[[str], bool] | None = None,
         suites: Sequence[Suite] = (),
+        prices: Prices = MappingProxyType({}),
     ) -> None:
         self._partitions, self._commit_times = partitions, commit_times
         self._committed, self._shown = committed, shown
         self._suites = {suite.name: suite for suite in suites}
+        self.prices = prices
         self._state = state or StateLock()
         self._bookkeeping = Lock()
         """Held while the results below are looked up or dropped: a thread and the event loop may do so at once."""
@@ -266,13 +273,20 @@ class ReportCache:
     def _view(self, benchmark: Benchmark, pairs: Which) -> ReportView:
         table = self._live_pairs(benchmark).table
         if benchmark.suite is None:
-            return table_view(table, pairs)
+            view = table_view(table, pairs)
+            return ReportView(priced_report(view.report, self.prices), view.table)
         return suite_view(benchmark.suite, self._every_benchmark(), table, pairs)
 
     def benchmark_report(self, name: str, pairs: Which = "adjacent") -> BenchmarkReport | None:
         """Return the report of a benchmark, or None if there is no such benchmark."""
         benchmark = self.find(name)
         return None if benchmark is None else self._view(benchmark, pairs).report
+
+    def goal(self, name: str) -> GoalReport | None:
+        """Return the declared goal of a benchmark with its costs, or None without one."""
+        benchmark = self.benchmarks().get(name)
+        goal = None if benchmark is None else goal_report(self._live_pairs(benchmark).table)
+        return None if goal is None else priced(goal, self.prices)
 
     def board(self, name: str, low_coverage: float) -> tuple[BenchmarkReport, TieBands] | None:
         """Return the report of a benchmark with its neighbours, and its ties, or None if there is no such benchmark."""

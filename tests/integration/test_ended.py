@@ -169,15 +169,17 @@ def test_send_ends_runs_through_a_topic(kafka, topic, tmp_path, packed):
     asyncio.run(kafka.create_topic(topic, 2))
     path = write(tmp_path / "a.jsonl", board(items=30))
     flags = ["--to", kafka.url(topic), "--ended", "--data-dir", tmp_path / "positions", *packed]
-    done = rankwatch("send", path, *flags, "--items", ITEMS, "--missing", "ignorable").stdout
+    done = rankwatch("send", path, *flags, "--items", ITEMS, "--missing", "ignorable", "--goal", "best").stdout
     assert "60 events of 1 benchmark sent" in done
     assert "; 2 runs ended" in done
     env = {
         "RANKWATCH_GROUP": topic,
         "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts",
+        "RANKWATCH_PRICES": "0.5",
     }
     with RedisServer(tmp_path) as redis, Workers(kafka.url(topic), redis.url, tmp_path, **env) as workers:
-        url = workers.start().url()
+        worker = workers.start()
+        url = worker.url()
 
         def state():
             return runs(get(f"{url}/api/v1/benchmarks?pairs=all")[1])
@@ -192,6 +194,8 @@ def test_send_ends_runs_through_a_topic(kafka, topic, tmp_path, packed):
         found = until(lambda: len(dead()) == 10 and dead(), workers.logs())
         assert {dict(record.headers)["reason"].decode() for record in found} == {REFUSED}
         workers.stop()
+        (goal,) = [line for line in map(json.loads, worker.log_text.splitlines()) if line.get("event") == "goal"]
+        assert (goal["goal"], goal["state"], goal["items_run"], goal["cost_run"]) == ("best", "met", 60, 30.0)
 
 
 @pytest.mark.kafka

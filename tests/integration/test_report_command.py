@@ -31,7 +31,9 @@ MODEL = (
     "model aliases epoch items coverage mean mean_low mean_high shared_mean shared_rank unweighted_mean unweighted_rank "
     "rank rank_low rank_high tie_group repeats run_ended"
 )
-GOAL = "goal state reason models open_pairs needed items_run items_full saved_ratio by_model cost_run cost_saved"
+GOAL = (
+    "goal state reason models open_pairs needed items_run items_full saved_ratio by_model cost_run cost_saved committed"
+)
 GOAL_RUN = "model items_run items_full saved_ratio left cost_run cost_saved"
 PAIR = (
     "model_a model_b epoch_a epoch_b adjacent n b c gap p_a p_b rho sd p_chi2 p_exact p_mid p_clustered required_n resolution_ratio mde "
@@ -121,6 +123,22 @@ def test_a_goal_has_its_price(tmp_path):
     )
     table = ["report", tmp_path / "r.jsonl", *call[2:6], "--prices", tmp_path / "prices.csv", "--format", "json"]
     assert json.loads(rankwatch(*table).stdout)["benchmarks"][0]["goal"] == goal
+
+
+def test_a_report_has_what_a_committed_order_would_have_taken(tmp_path):
+    rng, skills = random.Random(3), {"good": 0.9, "fair": 0.5, "bad": 0.1}
+    records = [
+        {"benchmark": "b", "item_id": str(i), "model": model, "score": int(rng.random() < skill)}
+        for i in range(60)
+        for model, skill in skills.items()
+    ]
+    call = ["report", write(tmp_path / "r.jsonl", records), "--goal", "best"]
+    race = json.loads(rankwatch(*call, "--format", "json").stdout)["benchmarks"][0]["goal"]["committed"]
+    assert list(race) == ["shuffles", "met", "items", "scores", "items_shared", "text"]
+    assert race["met"] == race["shuffles"] > 1
+    assert race["items"] < race["items_shared"] == 60
+    for flags in (["--format", "markdown"], ["--format", "html"], ["--verbose"]):
+        assert race["text"] in " ".join(rankwatch(*call, *flags).stdout.split())
 
 
 @pytest.mark.parametrize(

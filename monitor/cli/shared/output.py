@@ -16,6 +16,7 @@ from monitor.engine.partition import Partition
 from monitor.ingest.files.paths import show
 from monitor.render.flags import named_flags, with_flags
 from monitor.report.build import ReportView, report_views
+from monitor.report.committed_race import with_committed_race
 from schemas.report import FILES_COMPLETE, Report
 from schemas.suites import Suite
 from schemas.text import shorten
@@ -31,6 +32,10 @@ _SUFFIXES: Final = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
+
+
+_DOCUMENTS: Final = frozenset({ReportFormat.json, ReportFormat.markdown, ReportFormat.html})
+"""Formats that have all of a report."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +134,19 @@ def _check_binary(form: ReportFormat, path: Path | None) -> None:
 def print_report(partitions: Iterable[Partition], output: Output, suites: Sequence[Suite] = ()) -> None:
     """Print a report that takes undeclared benchmarks as complete; suites come first."""
     listed = output.form.pairs(output.pairs)
-    views = report_views(partitions, pairs=listed.value, assert_complete=True, suites=suites)
+    views: Iterable[ReportView] = report_views(partitions, pairs=listed.value, assert_complete=True, suites=suites)
     if output.prices is not None:
         views = _priced(list(views), output.prices)
+    if output.verbose or output.form in _DOCUMENTS:
+        views = (ReportView(with_committed_race(view.report, view.table), view.table) for view in views)
     with output.opened():
         _print(views, output)
 
 
 def _priced(views: list[ReportView], prices: Mapping[str, float]) -> Iterator[ReportView]:
     """Price the goals of reports; prices that do not fit the models end the command."""
-    from monitor.cli.shared.prices import priced_report, prices_fault
+    from monitor.cli.shared.prices import prices_fault
+    from monitor.report.goal import priced_report
 
     fault = prices_fault([view.report for view in views], prices)
     if fault is not None:
@@ -146,7 +154,7 @@ def _priced(views: list[ReportView], prices: Mapping[str, float]) -> Iterator[Re
     return (ReportView(priced_report(view.report, prices), view.table) for view in views)
 
 
-def _print(views: Iterator[ReportView], output: Output) -> None:
+def _print(views: Iterable[ReportView], output: Output) -> None:
     form, second_opinions = output.form, output.second_opinions
     if isinstance(sys.stdout, TextIOWrapper) and form is not ReportFormat.table:
         # A document is UTF-8 everywhere; a table uses the encoding of its terminal.
@@ -189,7 +197,7 @@ def _print_pairs(report: Report, form: ReportFormat) -> None:
     write_pairs(report, sys.stdout.buffer, "parquet" if form is ReportFormat.parquet else "arrow")
 
 
-def _document(views: Iterator[ReportView], form: ReportFormat, *, second_opinions: bool) -> str:
+def _document(views: Iterable[ReportView], form: ReportFormat, *, second_opinions: bool) -> str:
     from monitor.render.document import ReportDocument
     from monitor.render.html import render_html
     from monitor.render.markdown import render_markdown

@@ -1,13 +1,12 @@
 """Prices of models from the command line."""
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
-from math import isfinite
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from monitor.cli.shared.errors import USAGE, file_error, stop
 from monitor.ingest.files.paths import show
-from monitor.report.goal import priced
+from schemas.prices import FORM, Prices, parse_price, split_prices
 from schemas.report import BenchmarkReport
 from schemas.text import shorten
 
@@ -18,24 +17,23 @@ def parse_prices(entries: Sequence[str], file: Path | None, *, of_all: bool = Fa
     With `of_all`, PRICE without a model is that of all other models; its name is empty. In a table with a column `tokens`, a price is that
     of one token, and each item takes so many.
     """
-    rows = [("--price", *entry.rpartition("=")[::2], "1") for entry in entries]
+    given = [("--price", name, price, "1") for name, price in split_prices(entries)]
     prices: dict[str, float] = {}
-    for where, name, value, tokens in [*rows, *([] if file is None else _price_rows(file))]:
+    for where, name, text, tokens in [*given, *([] if file is None else _price_rows(file))]:
         try:
-            each, count = float(value), float(tokens)
+            price = parse_price(text, tokens)
         except ValueError:
-            each = count = -1.0
-        price = each * count if min(each, count) >= 0 else -1.0
-        if not (name or (of_all and where == "--price")) or not (isfinite(price) and price >= 0):
-            form = "MODEL=PRICE, or PRICE for all models" if of_all else "MODEL=PRICE"
-            stop(f"{where} {shorten(name)}={shorten(value)}: give a model and a price of 0 or more, as {form}", USAGE)
+            price = -1.0
+        if price < 0 or not (name or (of_all and where == "--price")):
+            form = FORM if of_all else "MODEL=PRICE"
+            stop(f"{where} {shorten(name)}={shorten(text)}: give a model and a price of 0 or more, as {form}", USAGE)
         if prices.setdefault(name, price) != price:
             whose = shorten(name) or "all"
             stop(f"{where}: {whose} has two prices, {prices[name]:g} and {price:g}; give one", USAGE)
     return prices or None
 
 
-def prices_of(models: Sequence[str], prices: Mapping[str, float]) -> list[float]:
+def prices_of(models: Sequence[str], prices: Prices) -> list[float]:
     """Return the price of each model; one without a price, and a price without a model, end the command."""
     fault = _fault(models, prices)
     if fault is not None:
@@ -43,7 +41,7 @@ def prices_of(models: Sequence[str], prices: Mapping[str, float]) -> list[float]
     return [prices.get(model, prices.get("", 0.0)) for model in models]
 
 
-def _fault(models: Sequence[str], prices: Mapping[str, float]) -> str | None:
+def _fault(models: Sequence[str], prices: Prices) -> str | None:
     """Return what is wrong with prices for some models; None if nothing is."""
     lacking = [model for model in models if model not in prices and "" not in prices]
     if lacking:
@@ -54,22 +52,12 @@ def _fault(models: Sequence[str], prices: Mapping[str, float]) -> str | None:
     return None
 
 
-def prices_fault(reports: Iterable[BenchmarkReport], prices: Mapping[str, float]) -> str | None:
+def prices_fault(reports: Iterable[BenchmarkReport], prices: Prices) -> str | None:
     """Return what is wrong with prices for the goals of reports; None if nothing is."""
     goals = [report.goal for report in reports if report.goal is not None]
     if not goals:
         return "--price: no benchmark has a goal, so there is nothing to price; give --goal best, or another goal"
     return _fault(sorted({run.model for goal in goals for run in goal.by_model}), prices)
-
-
-def priced_report(report: BenchmarkReport, prices: Mapping[str, float] | None) -> BenchmarkReport:
-    """Return a report whose goal has costs, if it has a goal and each of its models has a price."""
-    goal = report.goal
-    if prices is None or goal is None:
-        return report
-    each = [prices.get(run.model, prices.get("")) for run in goal.by_model]
-    known = [price for price in each if price is not None]
-    return report.model_copy(update={"goal": priced(goal, known)}) if len(known) == len(each) else report
 
 
 def _price_rows(file: Path) -> list[tuple[str, str, str, str]]:

@@ -8,7 +8,6 @@ from monitor.render.flags import named_flags
 from monitor.render.terminal.layout import output_console
 from monitor.render.terminal.report import ROW_LIMIT, render_report
 from monitor.report.build import ReportView
-from monitor.report.committed_race import committed_race
 from monitor.report.tie_bands import tie_bands
 from schemas.report import Report
 
@@ -19,7 +18,6 @@ def print_table(
     """Print reports as tables for the terminal; `pairs` that were asked for are listed."""
     low_coverage = read_settings().low_coverage
     shown = list(views)
-    races = {view.report.benchmark: committed_race(view.table) for view in shown} if verbose else {}
     render_report(
         Report(benchmarks=[named_flags(view.report) for view in shown]),
         output_console(),
@@ -28,5 +26,4 @@ def print_table(
         ties={view.report.benchmark: tie_bands(view.table, low_coverage) for view in shown},
         with_pairs=pairs is not None,
         verbose=verbose,
-        committed={name: race.sentence for name, race in races.items() if race is not None},
     )

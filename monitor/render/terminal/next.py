@@ -2,6 +2,7 @@
 
 from rich.text import Text
 
+from monitor.render.header import cost_sentence
 from monitor.render.numbers import safe
 from monitor.render.terminal.layout import Column, output_console, shorten, table
 from schemas.api import Next, NextRun
@@ -26,6 +27,8 @@ def print_next(answer: Next) -> None:
     if goal.items_full:
         saved = f"; {100 * (goal.saved_ratio or 0):.1f} % saved" if answer.over else ""
         console.print(Text(f"{goal.items_run:,} of {goal.items_full:,} scores run{saved}"))
+    if cost := cost_sentence(goal):
+        console.print(Text(safe(cost)))
 
 
 def _first_items(run: NextRun) -> str:

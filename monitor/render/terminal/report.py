@@ -33,7 +33,6 @@ def render_report(
     ties: Mapping[str, TieBands] | None = None,
     with_pairs: bool = False,
     verbose: bool = False,
-    committed: Mapping[str, str] | None = None,
 ) -> None:
     """Print a report: the overview of each benchmark, and details on demand.
 
@@ -55,8 +54,6 @@ def render_report(
         Whether the pairs of the report are listed.
     verbose : bool
         Whether the pairs are listed with every reason, procedure and assumption.
-    committed : mapping of str to str, optional
-        By benchmark, what a committed order would have taken for its goal, as a sentence for `verbose`.
     """
     if not report.benchmarks:
         console.print(Text(facts.NO_RESULTS))
@@ -68,8 +65,7 @@ def render_report(
         for line in overview(benchmark, console, drawn, head=head, limit=limit, low_coverage=low_coverage):
             console.print(line, highlight=False)
         if with_pairs or verbose or extra:
-            race = (committed or {}).get(benchmark.benchmark)
-            details = _details(benchmark, console, extra, limit, low_coverage, race, verbose=verbose)
+            details = _details(benchmark, console, extra, limit, low_coverage, verbose=verbose)
             console.print(details, highlight=False)
     if len(report.benchmarks) > limit:
         console.print()
@@ -146,7 +142,6 @@ def _details(
     extra: Extra | None,
     limit: int,
     low_coverage: float,
-    race: str | None,
     *,
     verbose: bool,
 ) -> Group:
@@ -161,7 +156,8 @@ def _details(
         parts.append(Text())
         if benchmark.goal is not None:
             parts += [goal_table(benchmark.goal, limit, ascii_only=ascii_only), Text()]
-            parts += [] if race is None else [Text(race), Text()]
+            race = benchmark.goal.committed
+            parts += [] if race is None else [Text(race.text), Text()]
     pairs = benchmark.pairs[:limit]
     if not pairs:
         return Group(*parts, Text("No pair shares an item yet."))

@@ -7,8 +7,9 @@ from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.text import Text
 
+from monitor.render import header
 from monitor.render import numbers as form
-from monitor.render.header import GOAL_COLUMNS, goal_rows, log_thresholds, tests_at_n
+from monitor.render.header import log_thresholds, tests_at_n
 from monitor.render.signs import (
     DECIDED,
     HELD,
@@ -112,12 +113,13 @@ def models_table(
 
 def goal_table(goal: GoalReport, limit: int, *, ascii_only: bool = False) -> Group:
     """Build the table of what each model ran for a goal, up to `limit` models."""
-    names, *others = zip(*goal_rows(goal)[:limit], strict=True)
+    titles, rows = header.goal_table(goal)
+    names, *others = zip(*rows[:limit], strict=True)
     ellipsis = ellipsis_of(ascii_only=ascii_only)
-    columns = [Column(GOAL_COLUMNS[0], [Text(shorten(name, _NAME_ROOM, ellipsis)) for name in names])]
+    columns = [Column(titles[0], [Text(shorten(name, _NAME_ROOM, ellipsis)) for name in names])]
     columns += [
-        Column(title, [Text(cell) for cell in cells], right=title != GOAL_COLUMNS[-1])
-        for title, cells in zip(GOAL_COLUMNS[1:], others, strict=True)
+        Column(title, [Text(cell) for cell in cells], right=title != titles[-1])
+        for title, cells in zip(titles[1:], others, strict=True)
     ]
     return table(columns, ascii_only=ascii_only)
 

@@ -8,6 +8,7 @@ import numpy as np
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import PlainTextResponse
 
+from monitor.report.goal import priced
 from monitor.report.live_pairs import LivePairs
 from monitor.report.race import NoRaceError, Race
 from monitor.report.sentences import counted
@@ -144,9 +145,10 @@ def _next(reports: ReportCache, benchmark: str, goal: str | None, expected: list
     except ValueError as error:
         raise ProblemError(422, f"goal: {error}.") from error
     try:
-        return Race.of(live_pairs(reports, benchmark).table, asked, expected, block).report()
+        answer = Race.of(live_pairs(reports, benchmark).table, asked, expected, block).report()
     except NoRaceError as error:
         raise ProblemError(409, f"Benchmark {error}.") from error
+    return answer.model_copy(update={"goal": priced(answer.goal, reports.prices)})
 
 
 def _opponent(row: PairReport, model: str) -> str:

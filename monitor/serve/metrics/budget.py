@@ -14,7 +14,16 @@ MODEL_CAP: Final = 500
 ALWAYS: Final = (catalogue.ADJACENT_UNDECIDED, "anytime_family")
 """The one procedure of a metric of details that every board has."""
 
-_OF_GOAL: Final = (catalogue.GOAL_MET, catalogue.GOAL_OPEN_PAIRS, catalogue.GOAL_MODELS_NEEDED, catalogue.SAVED_RATIO)
+_OF_GOAL: Final = (
+    catalogue.GOAL_MET,
+    catalogue.GOAL_OPEN_PAIRS,
+    catalogue.GOAL_MODELS_NEEDED,
+    catalogue.SAVED_RATIO,
+    catalogue.RUN_COST,
+    catalogue.SAVED_COST,
+)
+_OF_GOAL_MODEL: Final = (catalogue.MODEL_SCORES_RUN, catalogue.MODEL_SAVED_RATIO)
+"""Metrics of boards with a goal."""
 
 
 def _series_each(labels: tuple[str, ...], *, detail: bool = False) -> int:
@@ -26,7 +35,7 @@ def _series_each(labels: tuple[str, ...], *, detail: bool = False) -> int:
         if metric.labels[: len(labels)] == labels
         and others.isdisjoint(metric.labels)
         and metric.detail == detail
-        and metric not in _OF_GOAL
+        and metric not in (*_OF_GOAL, *_OF_GOAL_MODEL)
     )
 
 
@@ -79,10 +88,11 @@ def allot(boards: Sequence[Size], budget: int, first: Callable[[str], bool]) -> 
         members = sorted(board for board in boards if first(board.name) == group)
         for level in range(3):
             for board in members:
+                each = _MODEL + len(_OF_GOAL_MODEL) * board.goal
                 near = min(PAIR_CAP, max(0, board.models - 1) + board.declared_pairs)
                 most = max(near, min(PAIR_CAP, board.models * (board.models - 1) // 2))
                 cost, grown, needed = (
-                    (_DETAILS + _MODEL * min(MODEL_CAP, board.models), Shown(models=True), Shown()),
+                    (_DETAILS + each * min(MODEL_CAP, board.models), Shown(models=True), Shown()),
                     (_PAIR * near, Shown(models=True, pairs=near), Shown(models=True)),
                     (_PAIR * (most - near), Shown(models=True, pairs=most), Shown(models=True, pairs=near)),
                 )[level]

@@ -159,6 +159,16 @@ SAVED_RATIO = _gauge(
     BENCHMARK,
     "Share of the scores of all models on all items that was not run; exported with a declared goal and item count.",
 )
+RUN_COST = _gauge(
+    "rankwatch_scores_run_cost",
+    BENCHMARK,
+    "Price of the scores run, in the currency of the prices; exported with a declared goal and a price of each model.",
+)
+SAVED_COST = _gauge(
+    "rankwatch_scores_saved_cost",
+    BENCHMARK,
+    "Price of the scores not run of a full run; exported with a declared goal, a price of each model and an item count.",
+)
 VERDICTS = _counter(
     "rankwatch_verdict_changes",
     (*BENCHMARK, "procedure", "kind"),
@@ -175,6 +185,16 @@ MODEL_MEAN = _gauge("rankwatch_model_mean_ratio", MODEL, "Mean score.")
 MODEL_MEAN_LOW = _gauge("rankwatch_model_mean_low_ratio", MODEL, "Lower end of the interval for the mean score.")
 MODEL_MEAN_HIGH = _gauge("rankwatch_model_mean_high_ratio", MODEL, "Upper end of the interval for the mean score.")
 MODEL_ITEMS = _gauge("rankwatch_model_items", MODEL, "Items with a score.")
+MODEL_SCORES_RUN = _gauge(
+    "rankwatch_model_scores_run",
+    MODEL,
+    "Items of the newest epoch that the model ran, skips included; exported with a declared goal.",
+)
+MODEL_SAVED_RATIO = _gauge(
+    "rankwatch_model_scores_saved_ratio",
+    MODEL,
+    "Share of all items that the model did not run; exported with a declared goal and item count.",
+)
 MODEL_ITEMS_LEAST = _gauge(
     "rankwatch_model_items_least", BENCHMARK, "Items of the model with the fewest; absent without models."
 )

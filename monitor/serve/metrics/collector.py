@@ -15,6 +15,7 @@ from monitor.engine.latch.base import STATISTICS_VERSION
 from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import STATE_VERSION
+from monitor.report.goal import priced
 from monitor.report.metrics_view import PAIR_CAP, MetricsView
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.budget import ALWAYS, MODEL_CAP, Allotment, Shown, allot, size_of
@@ -23,7 +24,8 @@ from monitor.serve.metrics.pair_series import add_pairs
 from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import CommitTimes
 from schemas.changes import PROCEDURES
-from schemas.report import BenchmarkReport, ModelReport, SuiteMemberState
+from schemas.prices import Prices
+from schemas.report import BenchmarkReport, GoalReport, ModelReport, SuiteMemberState
 
 Collect = Literal["all", "process"]
 """Whether a scrape gets the boards too, or what the process exports of itself and its partitions."""
@@ -86,7 +88,8 @@ class MetricsCollector:
             shown = self._allot(benchmarks, exposition).shown
             for name, benchmark in sorted(benchmarks.items()):
                 view = self._reports.metrics_view(benchmark, shown[name].pairs)
-                _add_benchmark(benchmark, view, self._reports.commit_times(name), shown[name], exposition)
+                times, prices = self._reports.commit_times(name), self._reports.prices
+                _add_benchmark(benchmark, view, times, shown[name], prices, exposition)
         for name in sorted(benchmarks):
             if worker.mode != "serve":
                 exposition.add(catalogue.OWNED, 1, name)
@@ -128,20 +131,39 @@ def _add_partition(partition: Partition, end: int | None, exposition: Exposition
 
 
 def _add_benchmark(
-    benchmark: Benchmark, view: MetricsView, times: CommitTimes, shown: Shown, exposition: Exposition
+    benchmark: Benchmark,
+    view: MetricsView,
+    times: CommitTimes,
+    shown: Shown,
+    prices: Prices,
+    exposition: Exposition,
 ) -> None:
     _add_state(benchmark, view, times, exposition)
     name = benchmark.name
     _add_counts(name, view, shown, exposition)
     if view.goal is not None:
-        exposition.add(catalogue.GOAL_MET, view.goal.state == "met", name, view.goal.goal)
-        exposition.add(catalogue.GOAL_OPEN_PAIRS, view.goal.open_pairs, name)
-        exposition.add(catalogue.GOAL_MODELS_NEEDED, len(view.goal.needed), name)
-        if view.goal.saved_ratio is not None:
-            exposition.add(catalogue.SAVED_RATIO, view.goal.saved_ratio, name)
+        _add_goal(name, priced(view.goal, prices), MODEL_CAP if shown.models else 0, exposition)
     _add_models(name, view.models, MODEL_CAP if shown.models else 0, exposition)
     exposition.add(catalogue.PAIR_SERIES_OMITTED, view.omitted, name)
     add_pairs(benchmark, view, times, exposition)
+
+
+def _add_goal(name: str, goal: GoalReport, cap: int, exposition: Exposition) -> None:
+    exposition.add(catalogue.GOAL_MET, goal.state == "met", name, goal.goal)
+    exposition.add(catalogue.GOAL_OPEN_PAIRS, goal.open_pairs, name)
+    exposition.add(catalogue.GOAL_MODELS_NEEDED, len(goal.needed), name)
+    for metric, value in (
+        (catalogue.SAVED_RATIO, goal.saved_ratio),
+        (catalogue.RUN_COST, goal.cost_run),
+        (catalogue.SAVED_COST, goal.cost_saved),
+    ):
+        if value is not None:
+            exposition.add(metric, value, name)
+    runs = goal.by_model[:cap]
+    series = [f"{label('benchmark', name)},{label('model', run.model)}" for run in runs]
+    exposition.add_column(catalogue.MODEL_SCORES_RUN, series, (float(run.items_run) for run in runs))
+    known = [(each, run.saved_ratio) for each, run in zip(series, runs, strict=True) if run.saved_ratio is not None]
+    exposition.add_column(catalogue.MODEL_SAVED_RATIO, [each for each, _ in known], (ratio for _, ratio in known))
 
 
 def _add_state(benchmark: Benchmark, view: MetricsView, times: CommitTimes, exposition: Exposition) -> None:

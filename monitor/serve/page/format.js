@@ -11,6 +11,12 @@ export function fixed(x, digits) {
   return x < 0 && Number(text) !== 0 ? `−${text}` : text;
 }
 
+/** Format an amount in the currency of the prices. */
+export function money(amount) {
+  if (amount >= 1 || !amount) return amount.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+  return String(Number(amount.toPrecision(3)));
+}
+
 /** Format a difference of scores in points, with its sign. */
 export function points(gap, digits = 2) {
   if (gap === null || gap === undefined) return MISSING;

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from monitor.report.committed_race import committed_race
+from monitor.report.committed_race import _sentence, committed_race
 from monitor.report.pair_table import PairTable
 from stats.racing import RaceRules, race_goal, run_race
 from tests.fold_log import FoldLog, packed
@@ -19,7 +19,7 @@ def board(items=300):
 def race_of(scores, **spec):
     log = FoldLog({"declare": "bench", "goal": "best", **({"items": len(scores)} | spec)})
     log.send(packed(scores, MODELS))
-    return committed_race(PairTable(log.bench), seconds=0.2)
+    return committed_race(PairTable(log.bench), looks=300)
 
 
 @pytest.mark.parametrize("spec", [{}, {"order": {"policy": "trusted"}}])
@@ -28,19 +28,20 @@ def test_it_is_the_median_of_races_over_the_same_scores(spec):
     race = race_of(scores, **spec)
     rng, rules = np.random.default_rng(0), RaceRules(race_goal("top", 1))
     runs = [run_race(scores[rng.permutation(300)], rules) for _ in range(race.shuffles)]
-    assert 1 <= race.shuffles <= 500
+    assert 1 < race.shuffles < 500
+    assert race_of(scores, **spec) == race
     assert race.met == race.shuffles == sum(run.met for run in runs)
     assert race.items == np.median([run.items_run.max() for run in runs])
     assert race.scores == np.median([run.items_run.sum() for run in runs]) < 300
 
 
-def test_the_sentence_has_the_number_of_shuffles():
-    race = race_of(board())._replace(shuffles=500, met=500, items=86.0, scores=180.0)
-    assert race.sentence == (
-        "On the 300 items that all models have, a race along a committed order meets the goal at a median of item 86, after 180 of 900 "
-        "scores (20.0 %), over 500 shuffles of these items. This is no verdict: no order was committed for these scores."
+def test_the_sentence_has_the_assumption_and_the_number_of_shuffles():
+    assert _sentence(500, 500, 86.0, 180.0, 3, 300) == (
+        "On the 300 items that all models have, a race along a committed order, with alpha shared equally by all 3 pairs, meets the goal "
+        "at a median of item 86, after 180 of 900 scores (20.0 %), over 500 shuffles of these items. This is no verdict: no order was "
+        "committed for these scores."
     )
-    assert "meets the goal in 3 shuffles, and ends at a median" in race._replace(met=3).sentence
+    assert "committed order meets the goal in 3 shuffles, and ends at" in _sentence(9, 3, 86.0, 180.0, 2, 300)
 
 
 def test_models_that_are_equal_meet_no_goal():
@@ -52,7 +53,7 @@ def test_models_that_are_equal_meet_no_goal():
 def test_only_items_of_all_models_are_raced():
     scores = board()
     scores[:40, 2] = np.nan
-    assert race_of(scores).shared == 260
+    assert race_of(scores).items_shared == 260
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_graded_scores_are_not_raced():
     assert race_of(board() / 2 + 0.25) is None
 
 
-def test_the_time_is_bounded():
+def test_the_work_is_bounded():
     log = FoldLog({"declare": "bench", "goal": "best", "items": 300})
     log.send(packed(board(), MODELS))
-    assert committed_race(PairTable(log.bench), seconds=0).shuffles == 1
+    assert committed_race(PairTable(log.bench), looks=0).shuffles == 1

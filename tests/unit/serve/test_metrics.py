@@ -170,6 +170,23 @@ def test_declared_pairs_are_followed_and_a_full_family_is_counted():
     assert value(full, "pairs_beyond_family_capacity", benchmark="bench") == 1
 
 
+def test_a_goal_has_what_each_model_ran_and_its_price():
+    made = partition(scored({"a": 0.9, "b": 0.5}, 10), items=40, goal="best")
+    for prices, cost in (({"a": 0.5, "": 0.1}, {"run": 6.0, "saved": 18.0}), ({"a": 0.5}, {})):
+        text, _ = metrics(made, ReportCache(lambda: [made], prices=prices)).scrape(OPENMETRICS)
+        values = by_name_and_labels(text_string_to_metric_families(text.decode()))
+        of_board = {name: value for (name, labels), value in values.items() if dict(labels) == {"benchmark": "bench"}}
+        for model in "ab":
+            labels = frozenset({"benchmark": "bench", "model": model}.items())
+            assert values["rankwatch_model_scores_run", labels] == 10
+            assert (
+                values["rankwatch_model_scores_saved_ratio", labels] == of_board["rankwatch_scores_saved_ratio"] == 0.75
+            )
+        assert {
+            name: of_board[key] for name in ("run", "saved") if (key := f"rankwatch_scores_{name}_cost") in of_board
+        } == cost
+
+
 def test_a_pair_that_shares_everything_and_is_undecided_is_exhausted():
     values = samples(partition(scored({"a": 0.5, "b": 0.5}, 20), items=20))
     assert value(values, "pairs_exhausted_undecided", benchmark="bench") == 1

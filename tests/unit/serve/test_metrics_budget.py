@@ -38,6 +38,12 @@ def test_a_board_that_does_not_fit_does_not_keep_out_smaller_ones():
     assert shown == {"a": Shown(), "b": Shown(True)}
 
 
+def test_a_goal_is_counted_with_its_series():
+    need = BOARD + 6 + DETAILS + 4 * (MODEL + 2)
+    assert allot([Size("a", 4, goal=True)], need, nobody).shown["a"].models
+    assert not allot([Size("a", 4, goal=True)], need - 1, nobody).shown["a"].models
+
+
 def test_caps_bound_a_board_and_empty_ones_cost_their_aggregates():
     shown, omitted = allot([Size("a", 5_000, 10_000), Size("b", 0), Size("c", 1)], 10**6, nobody)
     assert shown == {"a": Shown(True, 300), "b": Shown(True), "c": Shown(True)}

@@ -6,6 +6,7 @@ import { h, s } from "../dom.js";
 import { downloads } from "../downloads.js";
 import { count, fixed, isolated, percent, plural, points, ranks } from "../format.js";
 import { QUESTIONS, glyph, signs, states, ticks } from "../glyph.js";
+import { goal } from "../goal.js";
 import { members } from "../members.js";
 import { choose } from "../options.js";
 import { LOW_COVERAGE, aliases, assumption, axis, boardName, boardNote, coverage, isHeld, link, lowCoverage, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, waits, weighted, whisker } from "../parts.js";
@@ -31,7 +32,6 @@ const SORTS = {
 
 /** Rows from which only those in view are drawn. */
 const WINDOWED = 150;
-const MOST_RUNS = 100; // rows of the models that ran for a goal
 const BEYOND = 40; // rows drawn above and below the window
 
 export function render(data, route) {
@@ -84,34 +84,6 @@ function result(b) {
       h("dd", { class: "drawn", "aria-hidden": "true" }, ticks(values)));
   };
   return h("dl", { class: "result" }, QUESTIONS.map(line), goal(b.goal, names));
-}
-
-/** Show the goal: whether it is met, and what was run for it. */
-function goal(g, names) {
-  if (!g) return null;
-  const saved = g.saved_ratio === null ? "" : `, ${(100 * g.saved_ratio).toFixed(1)} % saved`;
-  const spent = g.items_full === null ? `Run so far: ${count(g.items_run)} scores.` : `Run so far: ${count(g.items_run)} of ${count(g.items_full)} scores${saved}.`;
-  const state = g.state === "impossible" ? "out of reach" : g.state;
-  return h("div", { class: "line" }, h("dt", {}, glyph("decided", g.state === "met" ? "yes" : "no"), " Goal"), h("dd", {}, sentence(`${g.goal}: ${state}. ${g.reason} ${spent}`, names), runs(g)));
-}
-
-/** Show what each model ran for the goal, on request. */
-function runs(g) {
-  const titles = ["Run", "Of a full run", "Saved, %"];
-  const row = (run) => h("tr", { "data-key": run.model },
-    h("th", { scope: "row" }, name(run.model)),
-    h("td", { class: "number" }, count(run.items_run)),
-    h("td", { class: "number" }, run.items_full === null ? "-" : count(run.items_full)),
-    h("td", { class: "number" }, run.saved_ratio === null ? "-" : (100 * run.saved_ratio).toFixed(1)),
-    h("td", {}, run.left ? "no" : "yes"));
-  const more = g.by_model.length - MOST_RUNS;
-  return h("details", { class: "legend", "data-key": "goal-runs" }, h("summary", {}, "Scores by model"),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Scores by model" },
-      h("table", { class: "data small" },
-        h("caption", { class: "sr" }, "Scores that each model ran for the goal"),
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Model"), titles.map((t) => h("th", { scope: "col", class: "number" }, t)), h("th", { scope: "col" }, "Can change the answer"))),
-        h("tbody", {}, g.by_model.slice(0, MOST_RUNS).map(row)))),
-    more > 0 && h("p", { class: "about" }, `${plural(more, "more model")}: see the report as JSON.`));
 }
 
 // --- what is on display ------------------------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from typing import Any
 
 import structlog
 from aiokafka.errors import KafkaError
+from fastapi import FastAPI
 from faust.types import TP
 
-from monitor.app.intake import KafkaIntake
 from monitor.app.kafka_failure import linger
 from monitor.app.partition_worker import PartitionWorker
 from monitor.app.process import MonitorProcess, end_tasks, freeze_heap
@@ -29,8 +29,9 @@ from monitor.publish.kafka_producer import KafkaProducer
 from monitor.publish.republisher import Republisher
 from monitor.publish.verdict_topic import VerdictTopic
 from monitor.retries import RetryPolicy
+from monitor.serve.application import Scrape, make_worker_application
 from monitor.serve.metrics.catalogue import Mode
-from monitor.settings import Settings
+from monitor.settings import LOOPBACK, Settings
 from monitor.store.redis_store import RedisStore
 
 log = structlog.get_logger()
@@ -255,14 +256,17 @@ class ClusterWorker(MonitorProcess):
     async def _offsets(self, partitions: set[TP]) -> Mapping[TP, int]:
         return {tp: self.partitions[tp.partition].partition.off for tp in partitions if tp.partition in self.partitions}
 
-    def _intake(self) -> KafkaIntake:
-        return KafkaIntake(
-            self._producer, self.settings.topic, self._source.partitions, self._is_folded, self._origin_key
+    def _application(self, scrape: Scrape) -> FastAPI:
+        """Return what it serves: probes and its own metrics; readers have the rest."""
+        return make_worker_application(
+            self.reports,
+            scrape,
+            self._waiting_for,
+            access=self._access,
+            audit=self._audit(),
+            loopback=self.settings.host in LOOPBACK,
+            holds=self._holds,
         )
-
-    def _is_folded(self, partition: int) -> bool:
-        end = self._log_ends().get(partition)
-        return end is not None and self.partitions[partition].partition.off >= end
 
     def _log_partitions(self) -> int:
         return self._source.partitions

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from fastapi import FastAPI
 from faust.types import TP
 
 from monitor.app.intake import FileIntake
@@ -24,6 +25,7 @@ from monitor.logs.faust_app import FaustApp, make_app
 from monitor.logs.file_log import FileLog
 from monitor.publish.feed_file import FeedFile
 from monitor.retries import RetryPolicy
+from monitor.serve.application import Scrape
 from monitor.serve.metrics.catalogue import Mode
 from monitor.settings import LOG_NAME, Settings
 from monitor.store.errors import StoreError
@@ -200,10 +202,11 @@ class EmbeddedMonitor(MonitorProcess):
         """Dead letters that this process has written."""
         return self.partitions[PARTITION].dead_letters_kept
 
-    def _intake(self) -> FileIntake:
-        return FileIntake(
+    def _application(self, scrape: Scrape) -> FastAPI:
+        intake = FileIntake(
             self.log, lambda name: name in self.partition.benchmarks, lambda: self.partition.off, self._declare
         )
+        return self._read_side(scrape, intake)
 
     async def _record(self, partition: int, offset: int) -> bytes | None:  # noqa: ARG002 - the log has one
         chunk = self.log.read(offset, 1)

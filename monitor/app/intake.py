@@ -1,4 +1,4 @@
-"""Append the requests of the web server to the log: the file log of `watch`, or the topic of `run`."""
+"""Append the requests of the web server to the log: the file log of `watch`, or the topic of `serve`."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -96,7 +96,7 @@ class KafkaIntake:
     partitions : int
         Its partition count.
     folded : callable
-        Returns whether a partition belongs to this worker and is folded to its end, as far as the worker knows.
+        Returns whether a partition is folded to its end, as far as is known.
     key : OriginKey, optional
         Signs who sent a request; without it no record names a producer.
     """
@@ -113,7 +113,7 @@ class KafkaIntake:
         self._producer, self._topic, self._partitions, self._folded = producer, topic, partitions, folded
 
     def is_folded(self, benchmark: str) -> bool:
-        """Return whether this worker owns the benchmark and has folded all that it has seen of its partition."""
+        """Return whether all that has been seen of the partition of a benchmark is folded."""
         return self._folded(owner(benchmark, self._partitions))
 
     async def append(self, submission: Submission) -> str:

@@ -11,6 +11,8 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final, Self
 
+from fastapi import FastAPI
+
 from monitor.app import systemd
 from monitor.app.folded_partition import FoldedPartition
 from monitor.app.partition_worker import PartitionWorker
@@ -32,7 +34,7 @@ from monitor.serve.access.limits import ClientLimits
 from monitor.serve.access.rules import AccessRules
 from monitor.serve.api.intake import Intake
 from monitor.serve.api.otlp_routes import ReadOtlp
-from monitor.serve.application import make_application
+from monitor.serve.application import Scrape, make_application
 from monitor.serve.log_position import FoldedLog, WholeLog
 from monitor.serve.metrics.catalogue import Mode
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
@@ -142,10 +144,6 @@ class ServedProcess:
         """Return the end of the log of each current partition."""
 
     @abstractmethod
-    def _intake(self) -> Intake:
-        """Return the intake of events posted over HTTP."""
-
-    @abstractmethod
     def _log_partitions(self) -> int:
         """Return the partition count of the log."""
 
@@ -176,25 +174,37 @@ class ServedProcess:
             series=settings.metrics_series,
             first=lambda name: any(fnmatchcase(name, each.strip()) for each in settings.metrics_first.split(",")),
         )
-        web = make_application(
+        scrape = MetricsCollector(self.reports, worker, self.process_metrics.registry).scrape
+        self.web = WebServer(self._application(scrape), settings.host, settings.port)
+        self._cleanup.push_async_callback(self.web.stop)
+        await self.web.start()
+
+    @abstractmethod
+    def _application(self, scrape: Scrape) -> FastAPI:
+        """Return what it serves."""
+
+    def _read_side(self, scrape: Scrape, intake: Intake) -> FastAPI:
+        """Return page, API, metrics and probes; what is posted goes to the intake."""
+        settings = self.settings
+        return make_application(
             self.reports,
-            MetricsCollector(self.reports, worker, self.process_metrics.registry).scrape,
+            scrape,
             self._waiting_for,
             self._folded_log(),
             access=self._access,
             loopback=settings.host in LOOPBACK,
             low_coverage=settings.low_coverage,
             cache_seconds=settings.cache_seconds,
-            intake=self._intake(),
+            intake=intake,
             read_otlp=_otlp_reader(settings),
             body_bytes=settings.max_body_bytes,
             limits=self._limits,
-            audit=Audit(settings.audit_file, settings.audit_bytes),
+            audit=self._audit(),
             holds=self._holds,
         )
-        self.web = WebServer(web, settings.host, settings.port)
-        self._cleanup.push_async_callback(self.web.stop)
-        await self.web.start()
+
+    def _audit(self) -> Audit:
+        return Audit(self.settings.audit_file, self.settings.audit_bytes)
 
     def _watchers(self) -> list[asyncio.Task[Any]]:
         """Return tasks that watch other parts; a task ends only by raising."""

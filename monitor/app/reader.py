@@ -8,6 +8,7 @@ from typing import Final
 
 import structlog
 from aiokafka.errors import KafkaError
+from fastapi import FastAPI
 
 from monitor.app.folded_partition import FoldCrashed
 from monitor.app.freshness import Freshness
@@ -23,6 +24,7 @@ from monitor.logs.kafka_follower import KafkaFollower
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.publish.kafka_producer import KafkaProducer
 from monitor.retries import RetryPolicy
+from monitor.serve.application import Scrape
 from monitor.serve.metrics.catalogue import Mode
 from monitor.settings import Settings
 from monitor.store.errors import StoreUnavailable
@@ -280,9 +282,9 @@ class Reader(ServedProcess):
     def _log_partitions(self) -> int:
         return self._source.partitions
 
-    def _intake(self) -> KafkaIntake:
+    def _application(self, scrape: Scrape) -> FastAPI:
         self._writes = KafkaIntake(self._producer, self.settings.topic, self._source.partitions, self._is_folded)
-        return self._writes
+        return self._read_side(scrape, self._writes)
 
     def _is_folded(self, partition: int) -> bool:
         end = self._log_ends().get(partition)

@@ -34,8 +34,14 @@ from monitor.serve.metrics.collector import Collect, program_version
 from monitor.serve.page_files import page_routes
 from monitor.serve.report_cache import ReportCache
 
+Scrape = Callable[[str, Collect], tuple[bytes, str]]
+"""Takes an Accept header, and what to collect; returns the metrics and their content type."""
+
 _GZIP_LEVEL: Final = 1
 """Metrics repeat themselves: a higher level takes more time and saves little."""
+
+_AT_READERS: Final = "A worker has no page, no API and accepts no events: use `rankwatch serve`."
+"""What a worker answers on any path but the probes and its metrics."""
 
 BODY_BYTES: Final = 16_000_000
 """Default limit of a request body."""
@@ -57,7 +63,7 @@ class _Application(FastAPI):
 
 def make_application(
     reports: ReportCache,
-    scrape: Callable[[str, Collect], tuple[bytes, str]],
+    scrape: Scrape,
     waiting_for: Callable[[], str | None],
     log: FoldedLog | None = None,
     *,
@@ -105,22 +111,13 @@ def make_application(
         Gets a line for each request that writes or is refused.
     """
     limits, audit = limits or ClientLimits(), audit or Audit()
-    web = _Application(
-        title="rankwatch",
-        version=program_version(),
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
-        redirect_slashes=False,
-    )
-    web.access, web.loopback, web.audit = access, loopback, audit
-    web.cache_seconds = cache_seconds
-    web.log = log or WholeLog(lambda: {partition.number: partition.off for partition in reports.partitions})
-    watcher = web.state.watcher = StateWatcher(reports)
+    web = _make(reports, access, audit, log, loopback=loopback, cache_seconds=cache_seconds)
+    watcher = web.state.watcher
     readable = reports.readable_by(may_read)
     add_problems(web)
     add_openapi(web)
-    _add_probes(web, reports, scrape, waiting_for, holds)
+    _add_probes(web, waiting_for, holds)
+    _add_metrics(web, reports, scrape)
     web.include_router(caller_routes(access))
     web.include_router(page_routes(low_coverage))
     answers = KeptAnswers(readable)
@@ -135,13 +132,53 @@ def make_application(
     return web
 
 
-def _add_probes(
-    web: FastAPI,
+def make_worker_application(
     reports: ReportCache,
-    scrape: Callable[[str, Collect], tuple[bytes, str]],
+    scrape: Scrape,
     waiting_for: Callable[[], str | None],
+    *,
+    access: AccessRules,
+    audit: Audit,
+    loopback: bool,
     holds: Callable[[], str],
-) -> None:
+) -> FastAPI:
+    """Make the application of a worker: probes, and metrics of the process. Any other path is a 404 that names `rankwatch serve`.
+
+    The parameters are those of `make_application`.
+    """
+    web = _make(reports, access, audit, None, loopback=loopback)
+    add_problems(web, no_route=_AT_READERS)
+    _add_probes(web, waiting_for, holds)
+    _add_metrics(web, reports, scrape, default="process")
+    return web
+
+
+def _make(
+    reports: ReportCache,
+    access: AccessRules,
+    audit: Audit,
+    log: FoldedLog | None,
+    *,
+    loopback: bool,
+    cache_seconds: int = 0,
+) -> _Application:
+    """Make an application without routes."""
+    web = _Application(
+        title="rankwatch",
+        version=program_version(),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+    )
+    web.access, web.loopback, web.audit = access, loopback, audit
+    web.cache_seconds = cache_seconds
+    web.log = log or WholeLog(lambda: {partition.number: partition.off for partition in reports.partitions})
+    web.state.watcher = StateWatcher(reports)
+    return web
+
+
+def _add_probes(web: FastAPI, waiting_for: Callable[[], str | None], holds: Callable[[], str]) -> None:
     @web.get("/healthz", include_in_schema=False)
     async def healthz() -> Response:
         return Response("ok\n", media_type="text/plain")
@@ -151,8 +188,15 @@ def _add_probes(
         waiting = waiting_for()
         return Response(f"{waiting or holds()}\n", 503 if waiting else 200, media_type="text/plain")
 
+
+def _add_metrics(
+    web: FastAPI,
+    reports: ReportCache,
+    scrape: Scrape,
+    default: Collect = "all",
+) -> None:
     @web.get("/metrics", include_in_schema=False)
-    async def metrics(request: Request, collect: Collect = "all") -> Response:
+    async def metrics(request: Request, collect: Collect = default) -> Response:
         require_all("read", "the metrics, which are of every benchmark")
         accept = request.headers.get("accept", "")
         names: list[str] | None = None if collect == "all" else []

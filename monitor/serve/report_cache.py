@@ -93,7 +93,7 @@ class Origin(NamedTuple):
 
 
 class ReportCache:
-    """Reports of the benchmarks of this worker.
+    """Reports of the benchmarks of a process.
 
     Parameters
     ----------
@@ -197,11 +197,11 @@ class ReportCache:
             self._unions.clear()
 
     def owns(self, name: str) -> bool:
-        """Return whether a benchmark belongs to this worker, if it exists."""
+        """Return whether a benchmark belongs to a partition of this process, if it exists."""
         return self.partition_of(name) is not None
 
     def partition_of(self, name: str) -> Partition | None:
-        """Return the partition of this worker to which a benchmark belongs, or None."""
+        """Return the current partition to which a benchmark belongs, or None."""
         return next((partition for partition in self._partitions() if partition.is_ours(name)), None)
 
     @property

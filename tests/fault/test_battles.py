@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.commands import rankwatch, until
-from tests.kafka.run_worker import RunReader, Workers, get
+from tests.kafka.run_worker import Workers, get
 from tests.redis_server import RedisServer
 from tests.unit.engine.test_battles import stream
 
@@ -32,37 +32,30 @@ def test_a_killed_worker_loses_no_vote_and_counts_none_twice(kafka, topic, tmp_p
     asyncio.run(kafka.create_topic(topic, 1))
     env = {"RANKWATCH_GROUP": topic}
     with RedisServer(tmp_path) as redis, Workers(kafka.url(topic), redis.url, tmp_path, **env) as workers:
-        reader = RunReader(kafka.url(topic), redis.url, tmp_path / "reader.log", **env)
-        try:
-            worker = workers.start()
+        worker = workers.start()
+        reader = workers.read()
 
-            def send(path):
-                rankwatch("send", path, "--to", kafka.url(topic), "--data-dir", tmp_path / "sent", "--again")
+        def send(path):
+            rankwatch("send", path, "--to", kafka.url(topic), "--data-dir", tmp_path / "sent", "--again")
 
-            def served(by=reader):
-                status, _, body = get(f"{by.url()}/api/v1/benchmarks/bench")
-                return (
-                    json.loads(body)["benchmarks"][0] if status == 200 else {"events": 0, "rejected": 0, "models": []}
-                )
+        def served(by=reader):
+            status, _, body = get(f"{by.url()}/api/v1/benchmarks/bench")
+            return json.loads(body)["benchmarks"][0] if status == 200 else {"events": 0, "rejected": 0, "models": []}
 
-            def ended(report):
-                return report["rejected"] == 1 and all(m["run_ended"] for m in report["models"])
+        def ended(report):
+            return report["rejected"] == 1 and all(m["run_ended"] for m in report["models"])
 
-            send(parts[0])
-            until(lambda: served(worker)["events"] > 0, "the first votes")
-            workers.kill(worker)
-            send(parts[1])
-            send(lines(tmp_path / "score.jsonl", [score]))
-            second = workers.start()
-            # A reader folds the topic on its own, so each has to be waited for.
-            for each in (second, reader):
-                until(lambda each=each: ended(served(each)), f"the ends of the runs: {workers.logs()}")
-            stored = served(second)
-            found = served()
-            workers.stop()
-        finally:
-            reader.process.kill()
-            reader.process.wait()
+        send(parts[0])
+        until(lambda: served()["events"] > 0, "the first votes")
+        workers.kill(worker)
+        send(parts[1])
+        send(lines(tmp_path / "score.jsonl", [score]))
+        workers.start()
+        until(lambda: ended(served()), f"the ends of the runs: {workers.logs()}")
+        found = served()
+        until(lambda: "rankwatch-unconfirmed" not in reader.get("/api/v1/summaries")[1], "the worker to store all")
+        workers.stop()
+        stored = served(workers.read())  # a second reader loads what the worker stored
     expected = json.loads(rankwatch("report", whole, "--format", "json", "--pairs", "adjacent").stdout)["benchmarks"][0]
     assert found["battles"] == stored["battles"] == expected["battles"]
     again = sum(first in records[1_000:1_500] for first in records[:1_500])

@@ -49,7 +49,7 @@ def test_a_board_is_archived_deleted_and_begun_again_over_the_topic(kafka, topic
         assert board("export", "physics").stdout.splitlines()[1:] == [
             json.dumps(each, separators=(",", ":")) for each in SCORES
         ]
-        report = json.loads(get(f"{worker.url()}/api/v1/benchmarks/physics")[1])["benchmarks"][0]
+        report = json.loads(get(f"{workers.read().url()}/api/v1/benchmarks/physics")[1])["benchmarks"][0]
         assert report["board"]["state"] == "archived"
         board("delete", "physics", "--yes")
         assert stored()["state"] == "deleted"

@@ -24,7 +24,8 @@ def test_records_of_an_archived_board_are_listed_and_sent_again(kafka, topic, tm
     (tmp_path / "otel.toml").write_text(MAPPING)
     env = {"RANKWATCH_GROUP": topic, "RANKWATCH_OTEL_MAP": str(tmp_path / "otel.toml")}
     with RedisServer(tmp_path) as redis, Workers(kafka.url(topic), redis.url, tmp_path, **env) as workers:
-        worker = workers.start()
+        workers.start()
+        reader = workers.read()
         places = "--broker", kafka.url(topic), "--topic", topic
 
         def stored():
@@ -51,14 +52,14 @@ def test_records_of_an_archived_board_are_listed_and_sent_again(kafka, topic, tm
             rankwatch("dead-letters", "replay", "--reason", "archived", *places)
 
         def counted():
-            (report,) = json.loads(get(f"{worker.url()}/api/v1/benchmarks/physics")[1])["benchmarks"]
+            (report,) = json.loads(get(f"{reader.url()}/api/v1/benchmarks/physics")[1])["benchmarks"]
             return report["events"], report["duplicates"]
 
         until(lambda: counted() == (70, 30), "the second replay to be folded")
         assert (
             rankwatch("dead-letters", "list", "--since", "2099-01-01T00:00:00Z", *places).stdout == "0 dead letters\n"
         )
-        results_of_opentelemetry(worker.url(), places)
+        results_of_opentelemetry(reader.url(), places)
 
 
 def results_of_opentelemetry(url, places):

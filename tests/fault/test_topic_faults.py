@@ -10,7 +10,7 @@ from aiokafka.admin import NewPartitions, RecordsToDelete
 
 from monitor.engine.ownership import owner
 from tests.commands import PATIENCE, get, rankwatch, until
-from tests.kafka.run_worker import worker_starter
+from tests.kafka.run_worker import RunReader, worker_starter
 
 pytestmark = pytest.mark.kafka
 
@@ -47,8 +47,12 @@ def folded(service, topic, end, partition=0):
     until(lambda: offset(service, topic, partition) == end, f"partition {partition} to be folded to {end}")
 
 
-def reports(worker):
-    return {each["benchmark"]: each for each in json.loads(get(f"{worker.url()}/api/v1/benchmarks")[1])["benchmarks"]}
+def read(service):
+    """The reports and the metrics of a reader of the topic."""
+    reader = service(command=RunReader)
+    until(reader.ready, f"the reader to be ready: {reader.log_text}")
+    reports = {each["benchmark"]: each for each in json.loads(reader.get("/api/v1/benchmarks")[2])["benchmarks"]}
+    return reports, reader.get("/metrics")[2]
 
 
 def ended(worker):
@@ -73,7 +77,7 @@ async def test_a_forged_origin_hides_no_misrouted_event(kafka, topic, service):
     worker = service()
     folded(service, topic, 22, home)
     folded(service, topic, 20, away)
-    board = reports(worker)["bench"]
+    board = read(service)[0]["bench"]
     assert (board["items"], board["events"], board["duplicates"]) == (22, 22, 0)
     assert f'rankwatch_republished_total{{partition="{home}"}} 20.0' in get(f"{worker.url()}/metrics")[1]
 
@@ -96,10 +100,11 @@ async def test_records_that_were_deleted_before_they_were_folded_are_never_misse
     assert offset(service, topic) == 0
     worker = service(accept_gap="true")
     folded(service, topic, 100)
-    assert reports(worker)["bench"]["partial"] == (
+    reports, metrics = read(service)
+    assert reports["bench"]["partial"] == (
         "records 0 to 59 of partition 0 of the log were deleted before they were folded, so scores or declarations may be missing"
     )
-    assert 'rankwatch_partial{benchmark="bench"} 1.0' in get(f"{worker.url()}/metrics")[1]
+    assert 'rankwatch_partial{benchmark="bench"} 1.0' in metrics
     stop(worker)
 
     await send(kafka, topic, [event(k, "later") for k in range(100)])
@@ -110,7 +115,7 @@ async def test_records_that_were_deleted_before_they_were_folded_are_never_misse
     stop(worker)
     worker = service()
     ready(worker)
-    boards = reports(worker)
+    boards, _ = read(service)
     assert boards["bench"]["events"] == 40
     assert boards["later"]["events"] == 50
     for board in boards.values():

@@ -179,7 +179,7 @@ def test_send_ends_runs_through_a_topic(kafka, topic, tmp_path, packed):
     }
     with RedisServer(tmp_path) as redis, Workers(kafka.url(topic), redis.url, tmp_path, **env) as workers:
         worker = workers.start()
-        url = worker.url()
+        url = workers.read().url()
 
         def state():
             return runs(get(f"{url}/api/v1/benchmarks?pairs=all")[1])
@@ -199,36 +199,29 @@ def test_send_ends_runs_through_a_topic(kafka, topic, tmp_path, packed):
 
 
 @pytest.mark.kafka
-def test_the_owner_of_a_benchmark_lists_what_it_refuses_and_another_worker_cannot(kafka, topic, tmp_path):
+def test_a_reader_lists_what_it_refuses_and_a_worker_names_the_reader(kafka, topic, tmp_path):
     def post(url, *records):
         body = b"".join(json.dumps(record).encode() + b"\n" for record in records)
         request = urllib.request.Request(f"{url}/api/v1/events", body, {"Content-Type": "application/x-ndjson"})
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)
 
-    def dead():
-        return [dict(record.headers)["reason"].decode() for record in asyncio.run(read_all(kafka, f"{topic}.dlq"))]
-
     asyncio.run(kafka.create_topic(topic, 2))
     late, unknown = board("a")[30:], {"ended": "bench", "model": "x"}
     env = {"RANKWATCH_GROUP": topic, "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts"}
     with RedisServer(tmp_path) as redis, Workers(kafka.url(topic), redis.url, tmp_path, **env) as workers:
-        both = [workers.start(), workers.start()]
-        until(lambda: [len(share) for share in workers.shares()] == [1, 1], workers.logs())
-        owner, other = sorted(both, key=lambda worker: workers.shares(worker) != [{partition("bench")}])
-        assert post(owner.url(), *board(items=30), {"ended": "bench", "model": "a"})["ended"] == 1
-        until(
-            lambda: runs(get(f"{owner.url()}/api/v1/benchmarks?pairs=all")[1])[0] == {"a": True, "b": False}, "the end"
-        )
-        answer = post(owner.url(), *late, unknown)
+        worker = workers.start()
+        url = workers.read().url()
+        assert post(url, *board(items=30), {"ended": "bench", "model": "a"})["ended"] == 1
+        until(lambda: runs(get(f"{url}/api/v1/benchmarks?pairs=all")[1])[0] == {"a": True, "b": False}, "the end")
+        answer = post(url, *late, unknown)
         assert (answer["accepted"], answer["ended"], len(answer["rejected"])) == (0, 0, 11)
-        answer = post(other.url(), *late, unknown)
-        assert (answer["accepted"], answer["ended"], answer["rejected"]) == (10, 1, [])
-        until(lambda: len(dead()) == 11, workers.logs())
-        assert set(dead()) == {
-            REFUSED,
-            "x has no scores in epoch 0, so no run of it can end; correct the name or the epoch",
-        }
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            post(worker.url(), *late)
+        with refused.value as answer:
+            assert (answer.code, "use `rankwatch serve`" in json.load(answer)["detail"]) == (404, True)
+        assert get(f"{worker.url()}/")[0] == 404
+        assert "rankwatch_pairs" not in get(f"{worker.url()}/metrics")[1]
         workers.stop()
 
 

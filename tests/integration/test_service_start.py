@@ -18,7 +18,7 @@ from monitor.publish.topics import Topics
 from monitor.settings import Settings
 from tests.commands import PATIENCE, get, until
 from tests.kafka.records import options
-from tests.kafka.run_worker import worker_starter
+from tests.kafka.run_worker import RunReader, worker_starter
 
 pytestmark = pytest.mark.kafka
 
@@ -85,12 +85,16 @@ async def test_settings_are_read_again_at_sighup(kafka, topic, start, tmp_path):
     file.write_text("linger_seconds = 1\n")
     await kafka.create_topic(topic, 1)
     worker = start(config=str(file))
-    url = f"{worker.url()}/api/v1/events"
+    reader = start(config=str(file), command=RunReader)
+    until(reader.ready, "the reader to be ready")
+    url = f"{reader.url()}/api/v1/events"
     events = "\n".join(json.dumps({"benchmark": "b", "item_id": str(i), "model": "m", "score": 1}) for i in range(100))
     assert [post(url, events) for _ in range(2)] == [200, 200]
 
     file.write_text("linger_seconds = 2\nclient_events_per_second = 1\npoll_seconds = 3\n")
     worker.signal(signal.SIGHUP)
+    reader.signal(signal.SIGHUP)
+    until(lambda: reader.lines("settings reloaded"), "the reader to read the settings")
     (line,) = until(lambda: worker.lines("settings reloaded"), "the settings to be read")
     assert line["changed"] == {"linger_seconds": 2.0, "client_events_per_second": 1.0}
     assert line["need_a_restart"] == ["poll_seconds"]

@@ -106,7 +106,7 @@ def test_a_file_has_to_be_named():
 
 @pytest.mark.kafka
 def test_the_service_names_who_sent_a_conflict(kafka, topic, tmp_path, file):
-    """Through a real topic: a name that the worker signed, and one that another writer of the topic made up."""
+    """Through a real topic: a name that the reader signed, and one that another writer of the topic made up."""
     asyncio.run(kafka.create_topic(topic, 1))
     secret = token(file, "create", "second", "--scope", "write").stdout.strip()
     env = {
@@ -118,11 +118,12 @@ def test_the_service_names_who_sent_a_conflict(kafka, topic, tmp_path, file):
     score = {"benchmark": "b", "item_id": "1", "model": "m", "score": 1}
     with RedisServer(tmp_path) as redis, Workers(kafka.url(topic), redis.url, tmp_path, **env) as workers:
         worker = workers.start()
+        reader = workers.read()
         until(lambda: workers.shares() == [{0}], "the partition")
 
         def post(key, **changed):
             headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/x-ndjson"}
-            request = Request(f"{worker.url()}/api/v1/events", json.dumps(score | changed).encode(), headers)
+            request = Request(f"{reader.url()}/api/v1/events", json.dumps(score | changed).encode(), headers)
             with urlopen(request, timeout=60) as answer:
                 assert json.load(answer)["accepted"] == 1
 

@@ -94,7 +94,8 @@ def test_a_worker_takes_the_mean_of_all_repeats_of_a_topic(kafka, topic, boards,
     rankwatch("send", sent, "--to", kafka.url(topic), "--data-dir", tmp_path / "positions")
     env = {"RANKWATCH_GROUP": topic, "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts"}
     with RedisServer(tmp_path) as redis, Workers(kafka.url(topic), redis.url, tmp_path, **env) as workers:
-        url = workers.start().url()
+        workers.start()
+        url = workers.read().url()
 
         def held():
             benchmarks = json.loads(get(f"{url}/api/v1/benchmarks?pairs=all&limit=1000")[1])["benchmarks"]

@@ -222,7 +222,8 @@ def test_a_worker_takes_the_next_version_from_a_topic(kafka, topic, board, tmp_p
     rankwatch(*send)
     env = {"RANKWATCH_GROUP": topic, "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts"}
     with RedisServer(tmp_path) as redis, Workers(kafka.url(topic), redis.url, tmp_path, **env) as workers:
-        url = workers.start().url()
+        workers.start()
+        url = workers.read().url()
 
         def benchmark():
             found = json.loads(get(f"{url}/api/v1/benchmarks?pairs=all")[1])["benchmarks"]
@@ -234,7 +235,8 @@ def test_a_worker_takes_the_next_version_from_a_topic(kafka, topic, board, tmp_p
         until(lambda: benchmark()["models"][0]["coverage"] == 1, workers.logs())
         last = benchmark()
         workers.stop()
-        url = workers.start().url()
+        workers.start()
+        url = workers.read().url()
         assert until(benchmark, workers.logs()) == last
         workers.stop()
     fresh = only(watch_once(tmp_path / "fresh", path, "--items", 120))

@@ -90,15 +90,18 @@ def get(url, timeout=30):
 
 @contextlib.contextmanager
 def worker_starter(kafka, topic, folder, **settings):
-    """A function that starts a worker on a topic, the given one by default, over one server (its `redis`); settings are in lower case."""
+    """A function that starts a worker on a topic, the given one by default, over one server (its `redis`); settings are in lower case.
+
+    `command=RunReader` starts a reader.
+    """
     with RedisServer(folder) as redis:
         workers = []
 
-        def start(*, topic=topic, fresh=False, **env):
+        def start(*, topic=topic, fresh=False, command=RunWorker, **env):
             env = {"group": topic, "verdict_topic": f"{topic}.verdicts"} | settings | env
             env = {f"RANKWATCH_{name.upper()}": value for name, value in env.items()}
             path = folder / f"{len(workers)}.log"
-            workers.append(RunWorker(kafka.url(topic), redis.url, path, fresh=fresh, **env))
+            workers.append(command(kafka.url(topic), redis.url, path, fresh=fresh, **env))
             return workers[-1]
 
         start.redis = redis
@@ -122,7 +125,15 @@ class Workers:
 
     def __init__(self, broker_url, redis_url, folder, **env):
         self._urls, self._folder, self._env = (broker_url, redis_url), folder, env
-        self.all = []
+        self.all, self._readers = [], []
+
+    def read(self):
+        """Start a reader, and return it once it shows the state."""
+        path = self._folder / f"reader {len(self._readers)}.log"
+        reader = RunReader(*self._urls, path, len(self._readers), **self._env)
+        self._readers.append(reader)
+        until(reader.ready, f"the reader: {reader.log_text}")
+        return reader
 
     def start(self, **env):
         """Start one more, with more settings."""
@@ -161,5 +172,5 @@ class Workers:
         return self
 
     def __exit__(self, *_):
-        for worker in self.running:
+        for worker in (*self.running, *(reader for reader in self._readers if reader.code is None)):
             self.kill(worker)

@@ -67,7 +67,7 @@ class Intake(Protocol):
         """
 
     def is_folded(self, benchmark: str) -> bool:
-        """Return whether the state holds all that the log has of a benchmark; false for a benchmark of another worker."""
+        """Return whether the state holds all that the log has of a benchmark."""
 
 
 class ReadOnlyIntake:
@@ -76,7 +76,7 @@ class ReadOnlyIntake:
     async def append(self, submission: Submission) -> str:  # noqa: ARG002 - the protocol's
         """Refuse."""
         raise IntakeError(
-            "This server is read-only. Send events to a server that runs `rankwatch watch` or `rankwatch run`."
+            "This server is read-only. Send events to a server that runs `rankwatch watch` or `rankwatch serve`."
         )
 
     def is_folded(self, benchmark: str) -> bool:  # noqa: ARG002 - the protocol's

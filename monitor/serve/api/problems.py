@@ -80,14 +80,15 @@ def _record_error(error: Mapping[str, Any], fields: Iterable[str]) -> RecordErro
 
 
 def unknown_benchmark(name: str) -> ProblemError:
-    """Return the problem for a benchmark that this worker does not hold."""
+    """Return the problem for a benchmark that this server does not show."""
     return ProblemError(
-        404, f"Benchmark {name!r} has no events here. GET /api/v1/summaries lists the benchmarks of this worker."
+        404, f"Benchmark {name!r} has no events here. GET /api/v1/summaries lists the benchmarks of this server."
     )
 
 
-def add_problems(web: FastAPI) -> None:
-    """Make an application report every error as a problem."""
+def add_problems(web: FastAPI, no_route: str | None = None) -> None:
+    """Make an application report every error as a problem; `no_route` is the detail where it does not have the route, or the method."""
+    hints = _HINTS if no_route is None else dict.fromkeys(_HINTS, no_route)
 
     @web.exception_handler(ProblemError)
     async def problem(_: Request, error: ProblemError) -> Response:
@@ -99,7 +100,7 @@ def add_problems(web: FastAPI) -> None:
 
     @web.exception_handler(HTTPException)
     async def http(_: Request, error: HTTPException) -> Response:
-        detail = _HINTS.get(error.status_code, str(error.detail))
+        detail = hints.get(error.status_code, str(error.detail))
         return ProblemError(error.status_code, detail, headers=dict(error.headers or {})).response()
 
     @web.exception_handler(Exception)

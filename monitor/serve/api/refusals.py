@@ -1,7 +1,7 @@
 """Find the records of a request that can be read, and that the state refuses: the answer lists them, and they are not stored.
 
-The state is that of this worker. Where it cannot judge a record, because the benchmark belongs to another worker or the log is not folded
-to its end, the record is appended; if the fold refuses it, it is kept as a dead letter.
+Where the state cannot judge a record, because the log is not folded to its end, the record is appended; if the fold refuses it, it is
+kept as a dead letter.
 """
 
 import asyncio

@@ -12,6 +12,7 @@ PAIR_PROCEDURE: Final = (*PAIR, "procedure")
 MODEL: Final = ("benchmark", "model")
 PARTITION: Final = ("partition",)
 SUITE: Final = ("suite",)
+READ_SIDE: Final[tuple[Mode, ...]] = ("watch", "serve")
 SUITE_MODEL: Final = ("suite", "model")
 _COUNTED_BY: Final = {
     PAIR: "followed pairs",
@@ -37,8 +38,8 @@ class Metric(NamedTuple):
     buckets: tuple[float, ...] = ()
     of_process: bool = False
     """Whether it is a metric of the process, not computed from the state."""
-    modes: tuple[Mode, ...] = get_args(Mode)
-    """The commands that export it."""
+    only: tuple[Mode, ...] | None = None
+    """The commands that export it, where these are others than for its labels."""
     detail: bool = False
     """Whether only boards whose models have series have it; `monitor.serve.metrics.budget.ALWAYS` is the exception."""
 
@@ -46,6 +47,11 @@ class Metric(NamedTuple):
     def exposed(self) -> str:
         """The name in queries."""
         return self.name + {"counter": "_total", "info": "_info"}.get(self.kind, "")
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The commands that export it: workers export no boards."""
+        return self.only or (READ_SIDE if self.labels[:1] in {BENCHMARK, SUITE} else get_args(Mode))
 
     @property
     def series(self) -> str:
@@ -77,7 +83,10 @@ CONFLICTS_BY_PRODUCER = _counter(
     of_process=True,
 )
 REJECTED = _counter(
-    "rankwatch_rejected", BENCHMARK, "Records that were rejected; the label is empty if the benchmark is unknown."
+    "rankwatch_rejected",
+    BENCHMARK,
+    "Records that were rejected; the label is empty if the benchmark is unknown, which is all that `run` exports.",
+    only=get_args(Mode),
 )
 LAST_EVENT = _gauge("rankwatch_last_event_timestamp_seconds", BENCHMARK, "Commit time of the last chunk with an event.")
 
@@ -91,7 +100,7 @@ OWNED = _gauge(
     "rankwatch_benchmark_owned",
     BENCHMARK,
     "1 for a benchmark of this worker; the sum over all workers is 1.",
-    modes=("watch", "run"),
+    only=("watch", "run"),
 )
 ITEMS = _gauge("rankwatch_items", BENCHMARK, "Items seen.")
 EFFECTIVE_CLUSTERS = _gauge(
@@ -208,29 +217,20 @@ SUITE_MEMBERS = _gauge(
     (*SUITE, "state"),
     "Members of the suite: counts, archived, absent or battles; with one of the last two no model is ranked.",
     per_label=4,
-    modes=("watch", "serve"),
 )
-SUITE_MODELS = _gauge(
-    "rankwatch_suite_models", SUITE, "Models with a score in every member, which are ranked.", modes=("watch", "serve")
-)
-SUITE_MODELS_LACKING = _gauge(
-    "rankwatch_suite_models_unranked", SUITE, "Models that lack a score in some member.", modes=("watch", "serve")
-)
+SUITE_MODELS = _gauge("rankwatch_suite_models", SUITE, "Models with a score in every member, which are ranked.")
+SUITE_MODELS_LACKING = _gauge("rankwatch_suite_models_unranked", SUITE, "Models that lack a score in some member.")
 SUITE_UNDECIDED = _gauge(
     "rankwatch_suite_adjacent_pairs_undecided",
     (*SUITE, "procedure"),
     "Adjacent pairs that a test at a planned n does not decide.",
     per_label=6,
-    modes=("watch", "serve"),
 )
-SUITE_MODEL_RANK = _gauge(
-    "rankwatch_suite_model_rank", SUITE_MODEL, "Rank by the mean over the members.", modes=("watch", "serve")
-)
+SUITE_MODEL_RANK = _gauge("rankwatch_suite_model_rank", SUITE_MODEL, "Rank by the mean over the members.")
 SUITE_MODEL_MEAN = _gauge(
     "rankwatch_suite_model_mean_ratio",
     SUITE_MODEL,
     "Mean over the members; below 0 where a score is below its baseline.",
-    modes=("watch", "serve"),
 )
 
 # Followed pairs.
@@ -273,11 +273,14 @@ PAIR_SERIES_OMITTED = _gauge(
 )
 
 # The budget.
-SERIES_BUDGET = _gauge("rankwatch_series_budget", (), "Setting metrics_series: series about boards, at most.")
+SERIES_BUDGET = _gauge(
+    "rankwatch_series_budget", (), "Setting metrics_series: series about boards, at most.", only=READ_SIDE
+)
 SERIES_OMITTED = _gauge(
     "rankwatch_series_omitted",
     (),
     "Series of models and pairs that the budget omits, counted with the most they can be.",
+    only=READ_SIDE,
 )
 
 # The log.
@@ -297,7 +300,7 @@ QUARANTINED = _gauge(
     of_process=True,
 )
 PARTITION_OWNED = _gauge(
-    "rankwatch_partition_owned", PARTITION, "1 for a partition of this worker.", modes=("watch", "run")
+    "rankwatch_partition_owned", PARTITION, "1 for a partition of this worker.", only=("watch", "run")
 )
 PARTITIONS = _gauge("rankwatch_partitions", (), "Partitions of the log.")
 RECORDS = _counter("rankwatch_records", PARTITION, "Records of the log folded.")
@@ -322,24 +325,24 @@ STALE_COMMITS = _counter(
 READY = _gauge("rankwatch_ready", (), "1 if /readyz reports ready.")
 STORE_UP = _gauge("rankwatch_store_up", (), "1 if Redis or Valkey answered the last check.", of_process=True)
 BROKER_UP = _gauge(
-    "rankwatch_broker_up", (), "1 if the brokers answered the last check.", of_process=True, modes=("run", "serve")
+    "rankwatch_broker_up", (), "1 if the brokers answered the last check.", of_process=True, only=("run", "serve")
 )
 STALENESS = _gauge(
     "rankwatch_staleness_seconds",
     (),
     "Age of the state shown: time since the end of the log was seen that it has reached.",
     of_process=True,
-    modes=("serve",),
+    only=("serve",),
 )
 UNCONFIRMED = _gauge(
-    "rankwatch_unconfirmed_records", PARTITION, "Offsets that are folded and not stored yet.", modes=("serve",)
+    "rankwatch_unconfirmed_records", PARTITION, "Offsets that are folded and not stored yet.", only=("serve",)
 )
 RELOADS = _counter(
     "rankwatch_reloads",
     (),
     "Partitions that a reader loaded again: its records had left the log, or differed from those of the store.",
     of_process=True,
-    modes=("serve",),
+    only=("serve",),
 )
 OUTBOX = _gauge("rankwatch_outbox_entries", PARTITION, "Verdict changes that wait for a publisher.", of_process=True)
 RELAYED = _counter(
@@ -357,7 +360,7 @@ NOTIFICATIONS_OMITTED = _counter(
     ("publisher",),
     "Verdict changes without a notification, because their results were imported.",
     of_process=True,
-    modes=("watch", "run"),
+    only=("watch", "run"),
 )
 BUILD = _info(
     "rankwatch_build", ("version", "statistics_version", "state_version"), "Versions of program, statistics and state."

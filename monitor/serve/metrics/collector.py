@@ -82,7 +82,7 @@ class MetricsCollector:
         exposition.add(catalogue.PARTITIONS, worker.partitions())
         exposition.add(catalogue.READY, worker.ready())
         benchmarks = self._reports.benchmarks()
-        if collect == "all":
+        if collect == "all" and worker.mode in catalogue.READ_SIDE:
             for suite in self._reports.suites:
                 _add_suite(self._reports.benchmark_report(suite.name), exposition)
             shown = self._allot(benchmarks, exposition).shown

@@ -44,7 +44,7 @@ def scored(skills, items, seed=1):
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
-def metrics(made, kept=None, mode="run"):
+def metrics(made, kept=None, mode="watch"):
     worker = WorkerInfo(mode, "evals", "group", False, lambda: 8, lambda: {4: made.off + 7}, lambda: True)
     process_metrics = ProcessMetrics()
     process_metrics.add_broker()
@@ -109,7 +109,13 @@ def test_the_worker_the_log_and_the_declaration_have_metrics():
     assert value(values, "benchmark_info", **labels) == 1
     assert (
         value(
-            values, "configuration_info", mode="run", topic="evals", group="group", pair_series_cap="300", webhook="no"
+            values,
+            "configuration_info",
+            mode="watch",
+            topic="evals",
+            group="group",
+            pair_series_cap="300",
+            webhook="no",
         )
         == 1
     )
@@ -193,7 +199,7 @@ def test_a_pair_that_shares_everything_and_is_undecided_is_exhausted():
     assert value(values, "pair_status", benchmark="bench", model_a="a", model_b="b", status="exhausted") == 1
 
 
-@pytest.mark.parametrize("mode", ["run", "serve"])
+@pytest.mark.parametrize("mode", ["watch", "run", "serve"])
 def test_both_formats_have_the_same_value_of_every_metric_of_the_catalogue(mode):
     made = partition(scored(SKILLS, 40), items=60)
     read = {}
@@ -291,11 +297,13 @@ def test_what_takes_long_is_kept_a_while_and_the_counters_are_not(monkeypatch):
 
 def test_a_scrape_of_the_process_has_no_board_and_is_compressed_where_that_is_asked_for():
     made = partition(scored(SKILLS, 10), items=60)
-    text = metrics(made).scrape("", "process")[0].decode()
-    assert "rankwatch_log_position{" in text
-    assert 'rankwatch_benchmark_owned{benchmark="bench"} 1.0' in text
-    assert "rankwatch_model_rank{" not in text
-    assert "rankwatch_pair_items{" not in text
+    for text in (
+        metrics(made).scrape("", "process")[0].decode(),
+        metrics(made, mode="run").scrape("", "all")[0].decode(),
+    ):
+        assert "rankwatch_log_position{" in text
+        assert 'rankwatch_benchmark_owned{benchmark="bench"} 1.0' in text
+        assert text.count('{benchmark="bench"') == 1
 
 
 def test_the_budget_leaves_out_models_and_pairs_and_reports_it():

@@ -19,7 +19,7 @@ from monitor.report.clusters import (
 )
 from monitor.report.goal import goal_report
 from monitor.report.intervals import evidence_columns
-from monitor.report.pair_counts import Flags, Floats
+from monitor.report.pair_counts import Floats
 from monitor.report.pair_rows import STATUSES, status_codes
 from monitor.report.pair_table import PairTable, Sides, resolution_ratio
 from monitor.report.standings import count_undecided, count_unresolved, model_reports
@@ -30,6 +30,7 @@ PAIR_CAP: Final = 300
 """Pairs of a benchmark that have series of their own, at most."""
 
 
+_EXHAUSTED: Final = STATUSES.index("exhausted")
 _ENDS: Final[tuple[Kind, ...]] = ("invalidated", "superseded")
 _KINDS_OF: Final[dict[Claim, tuple[Kind, ...]]] = {
     "anytime": ("decided", "reversed", *_ENDS),
@@ -40,15 +41,14 @@ _KINDS_OF: Final[dict[Claim, tuple[Kind, ...]]] = {
 
 
 @dataclass(frozen=True)
-class MetricsView:
-    """A benchmark as the metrics show it; "displayed" pairs have series of their own.
+class BoardCounts:
+    """What the metrics show of every benchmark: counts over all pairs of its current models.
 
     Attributes
     ----------
-    cap : int
-        Pairs that may be displayed, at most.
-    models : list of ModelReport
-        By rank.
+    model_count : int
+    items_least : int or None
+        Items of the model with the fewest; None without models.
     pairs : int
         Pairs of current models.
     decided : dict of str to int
@@ -61,10 +61,40 @@ class MetricsView:
         Pairs with status exhausted that share items.
     beyond_capacity : int
         Pairs that came after the declared family was full.
+    neighbours_undecided : int or None
+        Adjacent pairs without a family-wise decision; None without pairs.
+    followed : int
+        Pairs that qualify for series of their own.
+    clusters : ClustersReport or None
+        The clusters of the items; None where no item carries one.
+    goal : GoalReport or None
+        None where no goal is declared.
+    """
+
+    model_count: int
+    items_least: int | None
+    pairs: int
+    decided: dict[str, int]
+    settled: int
+    changes: dict[tuple[str, str], int]
+    exhausted: int
+    beyond_capacity: int
+    neighbours_undecided: int | None
+    followed: int
+    clusters: ClustersReport | None
+    goal: GoalReport | None
+
+
+@dataclass(frozen=True)
+class MetricsView(BoardCounts):
+    """A benchmark as the metrics show it, with models, procedures and pairs; "displayed" pairs have series of their own.
+
+    Attributes
+    ----------
+    models : list of ModelReport
+        By rank.
     adjacent_undecided, adjacent_unresolved : dict of str to int
         Open adjacent pairs by procedure; a procedure that is not computed is omitted.
-    omitted : int
-        Pairs that qualify for series and exceed the cap.
     pair : array of int64, shape (displayed,)
         Index of each pair in the state.
     names : list of tuple of two str
@@ -82,23 +112,11 @@ class MetricsView:
         Threshold of log e by procedure; infinite for a pair without a place in the family.
     resolution : dict of str to array, shape (displayed,)
         q by procedure; not finite where it is not defined.
-    clusters : ClustersReport or None
-        The clusters of the items; None where no item carries one.
-    goal : GoalReport or None
-        None where no goal is declared.
     """
 
-    cap: int
     models: list[ModelReport]
-    pairs: int
-    decided: dict[str, int]
-    settled: int
-    changes: dict[tuple[str, str], int]
-    exhausted: int
-    beyond_capacity: int
     adjacent_undecided: dict[str, int]
     adjacent_unresolved: dict[str, int]
-    omitted: int
     pair: Index
     names: list[tuple[str, str]]
     n: Index
@@ -108,65 +126,77 @@ class MetricsView:
     latched: dict[str, Sides]
     log_threshold: dict[str, Floats]
     resolution: dict[str, Floats]
-    clusters: ClustersReport | None
-    goal: GoalReport | None
+
+
+def board_counts(table: PairTable) -> BoardCounts:
+    """Return what the metrics show of every benchmark, from its current table."""
+    benchmark = table.described_from
+    decided = {name: table.decided(name) for name in PROCEDURES}
+    exhausted = (status_codes(table, np.arange(table.size)) == _EXHAUSTED) & (table.n > 0)
+    family, capacity = decided["anytime_family"], benchmark.spec.family.capacity
+    open_neighbours = table.adjacent if family is None else table.adjacent & (family == 0)
+    items = table.benchmark.scored[table.ranking]
+    return BoardCounts(
+        model_count=table.ranking.size,
+        items_least=int(items.min()) if items.size else None,
+        pairs=table.size,
+        decided={name: 0 if sides is None else int(np.count_nonzero(sides)) for name, sides in decided.items()},
+        settled=int(np.count_nonzero(table.settled)),
+        changes={
+            (procedure, kind): benchmark.change_counts[procedure, kind]
+            for procedure in CLAIMS
+            for kind in _KINDS_OF[procedure]
+        },
+        exhausted=int(np.count_nonzero(exhausted)),
+        beyond_capacity=0 if capacity is None else int((benchmark.family_index[table.pair] > capacity).sum()),
+        followed=_candidates(table).size,
+        neighbours_undecided=int(np.count_nonzero(open_neighbours)) if table.size else None,
+        clusters=clusters_report(table, np.flatnonzero(table.adjacent)),
+        goal=goal_report(table),
+    )
 
 
 def metrics_view(benchmark: Benchmark, cap: int = PAIR_CAP, table: PairTable | None = None) -> MetricsView:
     """Select the pairs to display, and compute their series and the counts over all pairs; `table` is its current table."""
     table = PairTable(benchmark) if table is None else table
-    latched = {name: benchmark.latched[name][table.pair] for name in PROCEDURES}
-    candidates = _candidates(table, np.logical_or.reduce([latch != 0 for latch in latched.values()]))
+    candidates = _candidates(table)
     displayed = candidates[:cap]
     adjacent = np.flatnonzero(table.adjacent)  # all of them are counted, beyond the cap too
     clusters = cluster_columns(table, candidates[: max(cap, adjacent.size)])
-    codes = status_codes(table, np.arange(table.size))
-    statuses = [STATUSES[code] for code in codes[displayed].tolist()]
+    statuses = [STATUSES[code] for code in status_codes(table, displayed).tolist()]
     n = table.n[displayed]
     columns = evidence_columns(table, displayed)
     columns["items_to_decision"][[status == "decided" for status in statuses]] = np.nan
     columns["gap"] = np.where(n > 0, table.moments[0][displayed], np.nan)
     sides = decisions(table, clusters)
     names = [contestant.model for contestant in benchmark.contestants]
-    capacity = benchmark.spec.family.capacity
     none = np.zeros(table.size, np.int8)
     counted = {name: none if (side := sides[name]) is None else side for name in DECISION_PROCEDURES}
     return MetricsView(
-        cap=cap,
+        **vars(board_counts(table)),
         models=model_reports(table),
-        pairs=table.size,
-        decided={name: int(np.count_nonzero(counted[name])) for name in PROCEDURES},
-        changes={
-            (procedure, kind): benchmark.change_counts[procedure, kind]
-            for procedure in CLAIMS
-            for kind in _KINDS_OF[procedure]
-        },
-        settled=int(np.count_nonzero(table.settled)),
-        exhausted=int(np.count_nonzero((codes == STATUSES.index("exhausted")) & (table.n > 0))),
-        beyond_capacity=0 if capacity is None else int((benchmark.family_index[table.pair] > capacity).sum()),
         adjacent_undecided=count_undecided(table, clusters, adjacent),
         adjacent_unresolved=count_unresolved(table, clusters, adjacent),
-        omitted=max(0, candidates.size - cap),
         pair=table.pair[displayed],
         names=[(names[a], names[b]) for a, b in zip(table.a[displayed], table.b[displayed], strict=True)],
         n=n,
         statuses=statuses,
         columns=columns,
         sides={name: side[displayed] for name, side in counted.items()},
-        latched={name: latch[displayed] for name, latch in latched.items()},
+        latched={name: benchmark.latched[name][table.pair[displayed]] for name in PROCEDURES},
         log_threshold={
             "anytime": np.full(displayed.size, -log(benchmark.spec.alpha)),
             "anytime_family": table.log_family_threshold[displayed],
         },
         resolution=_resolution(table, clusters, displayed),
-        clusters=clusters_report(table, displayed),
-        goal=goal_report(table),
     )
 
 
-def _candidates(table: PairTable, latched: Flags) -> Index:
+def _candidates(table: PairTable) -> Index:
     """Return adjacent pairs, then declared ones, then latched ones; by rank within each."""
-    declared = table.in_family if table.benchmark.spec.family.pairs is not None else np.zeros(table.size, bool)
+    benchmark = table.benchmark
+    declared = table.in_family if benchmark.spec.family.pairs is not None else np.zeros(table.size, bool)
+    latched = np.logical_or.reduce([benchmark.latched[name][table.pair] != 0 for name in PROCEDURES])
     order = np.select([table.adjacent, declared, latched], [0, 1, 2], 3)
     candidates = np.flatnonzero(order < 3)
     return np.asarray(candidates[np.argsort(order[candidates], kind="stable")], np.int64)

@@ -19,8 +19,8 @@ from monitor.engine.state.pairs import pair_count, pair_members
 from monitor.report.build import ReportView, Which, board_report, order_report, suite_view, table_view
 from monitor.report.goal import goal_report, priced, priced_report
 from monitor.report.live_pairs import LivePairs
-from monitor.report.metrics_view import PAIR_CAP, MetricsView, metrics_view
 from monitor.report.news import BoardNews, PairNames, board_news
+from monitor.report.pair_table import PairTable
 from monitor.report.sentences import partial
 from monitor.report.suite import suite_benchmark
 from monitor.report.tie_bands import TieBands, tie_bands
@@ -44,13 +44,10 @@ _MAX_PAIRS: Final = 1_000_000
 """Pairs in memory of two benchmarks."""
 
 QUICK_SECONDS: Final = 0.2
-"""Statistics that take at most this long, those of a few hundred models, are computed for every scrape."""
-
-COOLDOWN: Final = 10
-"""Slower statistics are reused for this many times their excess, so that scrapes cannot take all of the worker's time."""
+"""Reports that take at most this long, those of a few hundred models, are computed for every list."""
 
 _REPORT_COOLDOWN: Final = 1
-"""The same for lists of reports: the fold keeps half of the time."""
+"""Slower ones are reused for this many times their excess: the fold keeps half of the time."""
 
 _QUICK_PAIRS: Final = 2_000
 """Statistics of so many pairs are computed at once; those of more in a thread, so that other requests are served meanwhile."""
@@ -132,7 +129,6 @@ class ReportCache:
         """Held while the results below are looked up or dropped: a thread and the event loop may do so at once."""
         self._reports: dict[object, _Kept] = {}
         self._pairs: dict[object, _Kept] = {}
-        self._metrics: dict[object, _Kept] = {}
         self._summaries: WeakKeyDictionary[Benchmark, tuple[tuple[object, ...], BenchmarkSummary]] = WeakKeyDictionary()
         self._unions: dict[object, _Kept] = {}
         """The members of suites, as one benchmark each."""
@@ -193,7 +189,6 @@ class ReportCache:
         with self._bookkeeping:
             self._reports.clear()
             self._pairs.clear()
-            self._metrics.clear()
             self._unions.clear()
 
     def owns(self, name: str) -> bool:
@@ -329,7 +324,7 @@ class ReportCache:
         sources = self._sources(name)
         if not sources and self.find(name) is None:
             return None
-        return Origin(sources, (self._hides(name), *map(_version, sources)), self._offsets(sources))
+        return Origin(sources, (self._hides(name), *map(state_version, sources)), self._offsets(sources))
 
     def note_offsets(self, offsets: Mapping[int, int]) -> None:
         """Record that the answer to the current request shows partitions as of these offsets."""
@@ -341,18 +336,25 @@ class ReportCache:
         reports = (self._listed(name, pairs, lambda benchmark: self._view(benchmark, pairs).report) for name in chosen)
         return Report(benchmarks=[report for report in reports if report is not None])
 
-    def metrics_view(self, benchmark: Benchmark, cap: int = PAIR_CAP) -> MetricsView:
-        """Return the statistics for the metrics of a benchmark with up to so many pairs; those of a large one may be slightly old."""
-        name = benchmark.name
+    def pair_table(self, benchmark: Benchmark) -> PairTable:
+        """Return the current pairs of a benchmark: those in memory, or new ones that are not kept."""
         with self._bookkeeping:
-            kept = self._metrics.get(name)
-            if kept is not None and kept.result.cap != cap:
-                del self._metrics[name]
+            kept = self._pairs.get((benchmark.name, False))
+        if kept is not None and kept.sources[0] is benchmark and kept.version == (state_version(benchmark),):
+            table: PairTable = kept.result.table
+            return table
+        return PairTable(benchmark)
 
-        def compute() -> MetricsView:
-            return metrics_view(benchmark, cap, self._live_pairs(benchmark).table)
+    def accepts(self, name: str, offset: int) -> bool:
+        """Return whether the current request may be answered with a benchmark as of an offset of its partition."""
+        partition = self.partition_of(name)
+        return partition is None or accepts(partition.number, offset)
 
-        return self._keep(self._metrics, name, (benchmark,), compute, COOLDOWN)
+    def note_older(self, name: str, offset: int) -> None:
+        """Record that the answer to the current request shows a benchmark as of an earlier offset of its partition."""
+        partition = self.partition_of(name)
+        if partition is not None:
+            note_older(partition.number, offset)
 
     def news(self, name: str, pairs: Collection[PairNames]) -> BoardNews | None:
         """Return what a board adds to verdict changes of some pairs, or None if there is no such benchmark."""
@@ -386,7 +388,7 @@ class ReportCache:
         most: int | None = None,
     ) -> _Result:
         """Return a kept result, computed again if the state has changed; drop the results that were requested longest ago beyond `most`."""
-        version, start = tuple(map(_version, sources)), monotonic()
+        version, start = tuple(map(state_version, sources)), monotonic()
         with self._bookkeeping:
             entry = kept.pop(key, None)
         if (
@@ -432,7 +434,7 @@ class ReportCache:
 
     def _own_summary(self, benchmark: Benchmark) -> BenchmarkSummary:
         """Return the summary of a benchmark; kept until it changes, for lists have thousands of them."""
-        version = _version(benchmark)
+        version = state_version(benchmark)
         with self._bookkeeping:
             known = self._summaries.get(benchmark)
         if known is None or known[0] != version:
@@ -456,7 +458,8 @@ def _cost(benchmark: Benchmark) -> int:
     return benchmark.pairs + len(benchmark.rows) * len(benchmark.contestants) // _CELLS_A_PAIR
 
 
-def _version(benchmark: Benchmark) -> tuple[object, ...]:
+def state_version(benchmark: Benchmark) -> tuple[object, ...]:
+    """Return what differs whenever a benchmark has changed since it was loaded."""
     return (benchmark.off, benchmark.revision, *benchmark.counters.values(), benchmark.spec)
 
 

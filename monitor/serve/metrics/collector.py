@@ -16,11 +16,12 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.delta import STATE_VERSION
 from monitor.report.goal import priced
-from monitor.report.metrics_view import PAIR_CAP, MetricsView
+from monitor.report.metrics_view import PAIR_CAP, BoardCounts, MetricsView
 from monitor.serve.metrics import catalogue
-from monitor.serve.metrics.budget import ALWAYS, MODEL_CAP, Allotment, Shown, allot, size_of
+from monitor.serve.metrics.budget import ALWAYS, MODEL_CAP, Allotment, allot, size_of
 from monitor.serve.metrics.exposition import Exposition, label
 from monitor.serve.metrics.pair_series import add_pairs
+from monitor.serve.metrics.statistics import BoardStatistics
 from monitor.serve.report_cache import ReportCache
 from monitor.store.commit_times import CommitTimes
 from schemas.changes import PROCEDURES
@@ -56,6 +57,7 @@ class MetricsCollector:
 
     def __init__(self, reports: ReportCache, worker: WorkerInfo, registry: CollectorRegistry) -> None:
         self._reports, self._worker, self._registry = reports, worker, registry
+        self._statistics = BoardStatistics(reports)
         self._logged = False
 
     def scrape(self, accept: str, collect: Collect = "all") -> tuple[bytes, str]:
@@ -86,10 +88,10 @@ class MetricsCollector:
             for suite in self._reports.suites:
                 _add_suite(self._reports.benchmark_report(suite.name), exposition)
             shown = self._allot(benchmarks, exposition).shown
+            statistics = self._statistics.of(benchmarks, shown)
             for name, benchmark in sorted(benchmarks.items()):
-                view = self._reports.metrics_view(benchmark, shown[name].pairs)
                 times, prices = self._reports.commit_times(name), self._reports.prices
-                _add_benchmark(benchmark, view, times, shown[name], prices, exposition)
+                _add_benchmark(benchmark, statistics[name], times, prices, exposition)
         for name in sorted(benchmarks):
             if worker.mode != "serve":
                 exposition.add(catalogue.OWNED, 1, name)
@@ -131,21 +133,21 @@ def _add_partition(partition: Partition, end: int | None, exposition: Exposition
 
 
 def _add_benchmark(
-    benchmark: Benchmark,
-    view: MetricsView,
-    times: CommitTimes,
-    shown: Shown,
-    prices: Prices,
-    exposition: Exposition,
+    benchmark: Benchmark, counts: BoardCounts, times: CommitTimes, prices: Prices, exposition: Exposition
 ) -> None:
-    _add_state(benchmark, view, times, exposition)
+    _add_state(benchmark, counts, times, exposition)
     name = benchmark.name
-    _add_counts(name, view, shown, exposition)
-    if view.goal is not None:
-        _add_goal(name, priced(view.goal, prices), MODEL_CAP if shown.models else 0, exposition)
-    _add_models(name, view.models, MODEL_CAP if shown.models else 0, exposition)
-    exposition.add(catalogue.PAIR_SERIES_OMITTED, view.omitted, name)
-    add_pairs(benchmark, view, times, exposition)
+    _add_counts(name, counts, exposition)
+    models = displayed = 0
+    if isinstance(counts, MetricsView):
+        _add_procedures(name, counts, exposition)
+        _add_models(name, counts.models[:MODEL_CAP], exposition)
+        add_pairs(benchmark, counts, times, exposition)
+        models, displayed = min(MODEL_CAP, counts.model_count), counts.n.size
+    if counts.goal is not None:
+        _add_goal(name, priced(counts.goal, prices), models, exposition)
+    exposition.add(catalogue.MODELS_OMITTED, counts.model_count - models, name)
+    exposition.add(catalogue.PAIR_SERIES_OMITTED, counts.followed - displayed, name)
 
 
 def _add_goal(name: str, goal: GoalReport, cap: int, exposition: Exposition) -> None:
@@ -166,7 +168,7 @@ def _add_goal(name: str, goal: GoalReport, cap: int, exposition: Exposition) -> 
     exposition.add_column(catalogue.MODEL_SAVED_RATIO, [each for each, _ in known], (ratio for _, ratio in known))
 
 
-def _add_state(benchmark: Benchmark, view: MetricsView, times: CommitTimes, exposition: Exposition) -> None:
+def _add_state(benchmark: Benchmark, counts: BoardCounts, times: CommitTimes, exposition: Exposition) -> None:
     spec, name = benchmark.spec, benchmark.name
     for counter in (catalogue.EVENTS, catalogue.DUPLICATES, catalogue.CONFLICTS, catalogue.REJECTED):
         exposition.add(counter, benchmark.counters[counter.name.removeprefix("rankwatch_")], name)
@@ -176,33 +178,40 @@ def _add_state(benchmark: Benchmark, view: MetricsView, times: CommitTimes, expo
     exposition.add(catalogue.ITEMS, benchmark.items, name)
     if spec.items is not None:
         exposition.add(catalogue.ITEMS_DECLARED, spec.items, name)
-    if view.clusters is not None:
-        exposition.add(catalogue.EFFECTIVE_CLUSTERS, view.clusters.effective_clusters, name)
-        exposition.add(catalogue.ITEMS_WITHOUT_CLUSTER, view.clusters.unlabelled, name)
+    if counts.clusters is not None:
+        exposition.add(catalogue.EFFECTIVE_CLUSTERS, counts.clusters.effective_clusters, name)
+        exposition.add(catalogue.ITEMS_WITHOUT_CLUSTER, counts.clusters.unlabelled, name)
     exposition.add(catalogue.ALPHA, spec.alpha, name)
     exposition.add(catalogue.HELD, not benchmark.can_decide, name)
     exposition.add(catalogue.PARTIAL, bool(benchmark.gaps), name)
 
 
-def _add_counts(name: str, view: MetricsView, shown: Shown, exposition: Exposition) -> None:
-    exposition.add(catalogue.MODELS, len(view.models), name)
-    if view.models:
-        exposition.add(catalogue.MODEL_ITEMS_LEAST, min(model.items for model in view.models), name)
-    exposition.add(catalogue.PAIRS, view.pairs, name)
-    exposition.add(catalogue.PAIRS_SETTLED, view.settled, name)
-    exposition.add(catalogue.PAIRS_EXHAUSTED, view.exhausted, name)
-    exposition.add(catalogue.BEYOND_CAPACITY, view.beyond_capacity, name)
+def _add_counts(name: str, counts: BoardCounts, exposition: Exposition) -> None:
+    exposition.add(catalogue.MODELS, counts.model_count, name)
+    if counts.items_least is not None:
+        exposition.add(catalogue.MODEL_ITEMS_LEAST, counts.items_least, name)
+    exposition.add(catalogue.PAIRS, counts.pairs, name)
+    exposition.add(catalogue.PAIRS_SETTLED, counts.settled, name)
+    exposition.add(catalogue.PAIRS_EXHAUSTED, counts.exhausted, name)
+    exposition.add(catalogue.BEYOND_CAPACITY, counts.beyond_capacity, name)
+    for procedure, count in counts.decided.items():
+        exposition.add(catalogue.PAIRS_DECIDED, count, name, procedure)
+    if counts.neighbours_undecided is not None:
+        metric, procedure = ALWAYS
+        exposition.add(metric, counts.neighbours_undecided, name, procedure)
+    for (procedure, kind), count in counts.changes.items():
+        if procedure != "anytime":
+            exposition.add(catalogue.VERDICTS, count, name, procedure, kind)
+
+
+def _add_procedures(name: str, view: MetricsView, exposition: Exposition) -> None:
     for metric, counts in (
-        (catalogue.PAIRS_DECIDED, view.decided),
         (catalogue.ADJACENT_UNDECIDED, view.adjacent_undecided),
         (catalogue.ADJACENT_UNRESOLVED, view.adjacent_unresolved),
     ):
         for procedure, count in counts.items():
-            if shown.models or not metric.detail or (metric, procedure) == ALWAYS:
+            if (metric, procedure) != ALWAYS:
                 exposition.add(metric, count, name, procedure)
-    for (procedure, kind), count in view.changes.items():
-        if procedure != "anytime":
-            exposition.add(catalogue.VERDICTS, count, name, procedure, kind)
 
 
 def _add_suite(report: BenchmarkReport | None, exposition: Exposition) -> None:
@@ -224,9 +233,8 @@ def _add_suite(report: BenchmarkReport | None, exposition: Exposition) -> None:
     exposition.add_column(catalogue.SUITE_MODEL_MEAN, series, means)
 
 
-def _add_models(benchmark: str, models: list[ModelReport], cap: int, exposition: Exposition) -> None:
-    exposition.add(catalogue.MODELS_OMITTED, max(0, len(models) - cap), benchmark)
-    series = [f"{label('benchmark', benchmark)},{label('model', model.model)}" for model in models[:cap]]
+def _add_models(benchmark: str, models: list[ModelReport], exposition: Exposition) -> None:
+    series = [f"{label('benchmark', benchmark)},{label('model', model.model)}" for model in models]
     for metric, field in (
         (catalogue.MODEL_RANK, "rank"),
         (catalogue.MODEL_RANK_LOW, "rank_low"),
@@ -237,7 +245,7 @@ def _add_models(benchmark: str, models: list[ModelReport], cap: int, exposition:
         (catalogue.MODEL_MEAN_HIGH, "mean_high"),
         (catalogue.MODEL_ITEMS, "items"),
     ):
-        values = (getattr(model, field) for model in models[:cap])
+        values = (getattr(model, field) for model in models)
         exposition.add_column(metric, series, (nan if value is None else float(value) for value in values))
 
 

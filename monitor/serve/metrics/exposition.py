@@ -19,27 +19,34 @@ class Exposition:
     """
 
     def __init__(self, metrics: Iterable[Metric]) -> None:
-        self._families: dict[Metric, list[str]] = {metric: [] for metric in metrics}
+        self._families: dict[str, tuple[Metric, str, list[str]]] = {
+            metric.name: (metric, metric.exposed, []) for metric in metrics
+        }
 
     def add(self, metric: Metric, value: float, *labels: str) -> None:
         """Add one sample; `labels` are the values of the metric's labels."""
-        series = ",".join(label(name, text) for name, text in sorted(zip(metric.labels, labels, strict=True)))
-        self._families[metric].append(f"{metric.exposed}{f'{{{series}}}' if series else ''} {float(value)!r}\n")
+        _, name, samples = self._families[metric.name]
+        if len(labels) > 1:
+            series = ",".join([label(each, text) for each, text in sorted(zip(metric.labels, labels, strict=True))])
+        else:
+            series = label(metric.labels[0], labels[0]) if labels else ""
+        samples.append(f"{name}{{{series}}} {float(value)!r}\n" if series else f"{name} {float(value)!r}\n")
 
     def add_column(
         self, metric: Metric, series: Sequence[str], values: Iterable[float], extra: tuple[str, str] | None = None
     ) -> None:
         """Add one sample for each finite value; `series` are joined labels, and `extra` is one more label of all of them."""
-        name, tail = metric.exposed, "" if extra is None else f",{label(*extra)}"
-        self._families[metric] += [
+        tail = "" if extra is None else f",{label(*extra)}"
+        _, name, samples = self._families[metric.name]
+        samples += [
             f"{name}{{{text}{tail}}} {value!r}\n" for text, value in zip(series, values, strict=True) if isfinite(value)
         ]
 
     def text(self, *, openmetrics: bool) -> bytes:
         """Return the text so far. OpenMetrics names a family without the suffix of its kind."""
         parts: list[str] = []
-        for metric, samples in self._families.items():
-            name = metric.name if openmetrics else metric.exposed
+        for metric, exposed, samples in self._families.values():
+            name = metric.name if openmetrics else exposed
             kind = "gauge" if metric.kind == "info" and not openmetrics else metric.kind
             parts.append(f"# HELP {name} {metric.help}\n# TYPE {name} {kind}\n")
             parts += samples

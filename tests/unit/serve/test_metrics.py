@@ -1,5 +1,6 @@
 """The metrics against the state they are computed from."""
 
+import itertools
 import json
 import random
 from collections import Counter
@@ -15,7 +16,7 @@ from monitor.engine.partition import Partition
 from monitor.engine.state.delta import BenchmarkDelta, Delta
 from monitor.report.build import benchmark_report
 from monitor.report.metrics_view import metrics_view
-from monitor.serve import report_cache
+from monitor.serve.metrics import statistics
 from monitor.serve.metrics.budget import allot, size_of
 from monitor.serve.metrics.catalogue import CATALOGUE
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
@@ -152,7 +153,7 @@ def test_beyond_the_cap_neighbours_come_first_and_the_rest_is_counted():
     decided = {tuple(sorted((c.model_a, c.model_b))) for c in benchmark.changes.values()}
     assert len(decided) > 20
     all_of_them = metrics_view(benchmark)
-    assert all_of_them.omitted == 0
+    assert all_of_them.followed == all_of_them.n.size
     capped = metrics_view(benchmark, cap=12)
     adjacent = {tuple(sorted((p.model_a, p.model_b))) for p in benchmark_report(benchmark).pairs}
     assert len(adjacent) == 9
@@ -160,7 +161,7 @@ def test_beyond_the_cap_neighbours_come_first_and_the_rest_is_counted():
     assert adjacent < followed
     others = followed - adjacent
     assert len(others) == 3 and others <= decided  # noqa: PT018
-    assert capped.omitted == len(decided | adjacent) - 12
+    assert capped.followed == len(decided | adjacent)
     assert capped.decided == all_of_them.decided
 
 
@@ -259,6 +260,11 @@ def test_the_metrics_are_those_of_the_report(state):
     counted = Counter((change.procedure, change.kind) for change in benchmark.changes.values())
     assert {key: count for key, count in view.changes.items() if count} == counted
     assert len(view.changes) == 11
+    assert (view.model_count, view.items_least) == (
+        len(report.models),
+        min((m.items for m in report.models), default=None),
+    )
+    assert view.exhausted == sum(pair.status == "exhausted" and pair.n > 0 for pair in report.pairs)
     for place, names in enumerate(view.names):
         pair = rows[names]
         assert view.statuses[place] == pair.status
@@ -274,25 +280,49 @@ def test_the_metrics_are_those_of_the_report(state):
     adjacent = benchmark_report(benchmark, pairs="adjacent")
     for some in (view, metrics_view(benchmark, cap=1)):  # counts are of all adjacent pairs, whatever the cap
         assert some.adjacent_undecided == adjacent.summary.undecided
+        assert some.neighbours_undecided == adjacent.summary.undecided.get("anytime_family")
         assert some.adjacent_unresolved == adjacent.summary.unresolved
 
 
-def test_what_takes_long_is_kept_a_while_and_the_counters_are_not(monkeypatch):
-    monkeypatch.setattr(report_cache, "QUICK_SECONDS", 0.0)
-    monkeypatch.setattr(report_cache, "COOLDOWN", 1e9)
-    made = partition(scored(SKILLS, 30), items=90)
-    kept = ReportCache(lambda: [made])
-    metrics(made, kept).scrape("")
-    more = [json.dumps(event).encode() for event in scored(SKILLS, 60) if int(event["item_id"][1:]) >= 30]
-    made.fold(Chunk(4, made.off, made.off + len(more), range(made.off, made.off + len(more)), more))
-    after = metrics(made, kept).scrape("")[0].decode()
-    assert 'rankwatch_events_total{benchmark="bench"} 180.0\n' in after
-    assert 'rankwatch_model_items{benchmark="bench",model="worse"} 30.0\n' in after
-    monkeypatch.setattr(report_cache, "COOLDOWN", 0)
-    kept.clear()
-    assert kept.metrics_view(made.benchmarks["bench"]).models[0].items == 60
-    made.fold(Chunk(4, made.off, made.off + 1, range(made.off, made.off + 1), [more[0]]))
-    assert kept.metrics_view(made.benchmarks["bench"]).n[0] == 60
+@pytest.fixture
+def three_boards(monkeypatch):
+    """A function that adds a score to each of three boards, and one that returns the items that a scrape shows of them."""
+    made, names = Partition(4), ["a", "b", "c"]
+    collector = metrics(made)
+    monkeypatch.setattr(statistics, "COOLDOWN", 0)
+
+    def add(item):
+        records = [
+            json.dumps({"benchmark": name, "item_id": str(item), "model": "m", "score": 1}).encode() for name in names
+        ]
+        made.fold(Chunk(4, made.off, made.off + 3, range(made.off, made.off + 3), records))
+
+    def shown():
+        values = by_name_and_labels(families_of_plain_text(collector.scrape("")[0].decode()))
+        assert {value(values, "events_total", benchmark=name) for name in names} == {made.benchmarks["a"].items}
+        return [value(values, "model_items_least", benchmark=name) for name in names]
+
+    add(1)
+    assert shown() == [1, 1, 1]
+    return add, shown
+
+
+def test_a_scrape_renews_the_oldest_statistics_while_it_has_time(three_boards, monkeypatch):
+    add, shown = three_boards
+    monkeypatch.setattr(statistics, "SCRAPE_SECONDS", 2)
+    monkeypatch.setattr(statistics, "thread_time", itertools.count().__next__)  # each look at the clock takes a second
+    add(2)
+    assert shown() == [2, 1, 1]
+    add(3)
+    assert [shown() for _ in range(4)] == [[2, 3, 1], [2, 3, 3], [3, 3, 3], [3, 3, 3]]
+
+
+def test_after_a_long_scrape_the_next_ones_renew_nothing(three_boards, monkeypatch):
+    add, shown = three_boards
+    monkeypatch.setattr(statistics, "COOLDOWN", 1e9)
+    monkeypatch.setattr(statistics, "QUICK_SECONDS", 0)
+    add(2)
+    assert [shown(), add(3), shown()] == [[2, 2, 2], None, [2, 2, 2]]
 
 
 def test_a_scrape_of_the_process_has_no_board_and_is_compressed_where_that_is_asked_for():

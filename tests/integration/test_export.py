@@ -29,12 +29,12 @@ def test_a_site_is_written_and_replaced_without_leaving_old_files(results, tmp_p
     site = tmp_path / "new" / "site"
     done = rankwatch("export", site, results)
     assert done.stdout == ""
-    assert "24 files written" in done.stderr
+    assert "30 files written" in done.stderr
     first = files(site)
     assert {"index.html", "export.json", "first/index.html", "first/ties.csv", "first/badges/best.rank.svg"} <= set(
         first
     )
-    assert len(first) == 24
+    assert len(first) == 30
     (site / "CNAME").write_text("example.org")  # what a host of static pages keeps next to them
     results.write_text("".join(json.dumps(event) + "\n" for event in EVENTS if event["benchmark"] == "first"))
     rankwatch("export", site, results)

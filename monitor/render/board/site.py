@@ -12,6 +12,7 @@ from monitor.render.board.exporters import MANIFEST, Context, Exporter, File
 from monitor.render.board.standings import Board, Standing
 from monitor.render.html import render_html
 from monitor.render.numbers import safe
+from schemas.report import BenchmarkReport, PairReport
 
 _TABLES: Final = {
     "ties.csv": tables.as_csv,
@@ -19,6 +20,11 @@ _TABLES: Final = {
     "ties.md": tables.as_markdown,
     "table.tex": tables.as_latex,
     "embed.html": tables.as_html,
+}
+_OF_BOARD: Final = {
+    "board": badges.board_badge,
+    "settled": badges.settled_badge,
+    "resolved": badges.resolved_badge,
 }
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST: Final = 80
@@ -50,7 +56,10 @@ def site(boards: Iterable[Board], _: Context) -> Iterator[File]:
         yield f"{folder}/index.html", render_html([board.document])
         for name, write in _TABLES.items():
             yield f"{folder}/{name}", write(report, board.standings)
-        yield f"{folder}/badges/board.svg", badges.board_badge(report)
+        for name, draw in _OF_BOARD.items():
+            yield f"{folder}/badges/{name}.svg", draw(report)
+        for pair in _claims(report):
+            yield _claim(folder, pair), badges.claim_badge(report, pair)
         for each in board.standings:
             model = file_name(each.model.model)
             yield f"{folder}/badges/{model}.rank.svg", badges.rank_badge(report, each)
@@ -64,20 +73,37 @@ def _entry(board: Board, folder: str) -> str:
     report = board.document.report
     result = "".join(f"<li><b>{word}</b>: {escape(safe(line.text))}</li>" for word, line in header.result(report))
     links = " · ".join(f'<a href="{folder}/{name}">{name}</a>' for name in ("index.html", *_TABLES))
+    drawn = "".join(f"{_picture(f'{folder}/badges/{name}.svg', name)} " for name in _OF_BOARD)
     rows = "".join(
         f"<tr><td>{_image(folder, each, 'rank')}</td><td>{_image(folder, each, 'ties')}</td><td>{escape(each.sentence)}</td></tr>"
         for each in board.standings
     )
-    return (
-        f'<section><h2><a href="{folder}/index.html">{escape(safe(report.benchmark))}</a></h2><ul>{result}</ul><p>{links}</p>'
-        f"<details><summary>Badges, and what to quote</summary><table><tbody>{rows}</tbody></table></details></section>"
+    claims = "".join(
+        f"<p>{_picture(_claim(folder, pair), f'{safe(pair.model_a)} > {safe(pair.model_b)}')}</p>"
+        for pair in _claims(report)
     )
+    return (
+        f'<section><h2><a href="{folder}/index.html">{escape(safe(report.benchmark))}</a></h2><ul>{result}</ul><p>{drawn}</p><p>{links}</p>'
+        f"<details><summary>Badges, and what to quote</summary><table><tbody>{rows}</tbody></table>{claims}</details></section>"
+    )
+
+
+def _claims(report: BenchmarkReport) -> list[PairReport]:
+    return [pair for pair in report.pairs if pair.status != "superseded"]
+
+
+def _claim(folder: str, pair: PairReport) -> str:
+    return f"{folder}/badges/{file_name(pair.model_a)}.over.{file_name(pair.model_b)}.svg"
 
 
 def _image(folder: str, ranked: Standing, kind: str) -> str:
     path = f"{folder}/badges/{file_name(ranked.model.model)}.{kind}.svg"
     text = ranked.place if kind == "rank" else ranked.tie
-    return f'<a href="{path}"><img src="{path}" alt="{escape(safe(ranked.model.model))}: {text}" height="22"></a>'
+    return _picture(path, f"{safe(ranked.model.model)}: {text}")
+
+
+def _picture(path: str, text: str) -> str:
+    return f'<a href="{path}"><img src="{path}" alt="{escape(text)}" height="22"></a>'
 
 
 SITE: Final = Exporter("site", site)

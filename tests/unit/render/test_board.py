@@ -4,18 +4,27 @@ import csv
 import io
 import json
 import re
+from html import unescape
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
 from monitor.render.board import tables
-from monitor.render.board.badges import badge, board_badge, rank_badge, tie_badge
+from monitor.render.board.badges import (
+    badge,
+    board_badge,
+    claim_badge,
+    rank_badge,
+    resolved_badge,
+    settled_badge,
+    tie_badge,
+)
 from monitor.render.board.exporters import Context
 from monitor.render.board.site import file_name, site
 from monitor.render.board.standings import board_of, standings
 from monitor.report.build import report_view
-from monitor.report.tie_bands import tie_bands, tied_with
+from monitor.report.tie_bands import TieBands, tie_bands, tied_with
 from tests.fold_log import FoldLog, packed
 from tests.html_tree import read_html
 
@@ -44,6 +53,11 @@ def board(names, *, right=None, benchmark="bench", **spec):
         scores[: int(200 * share), k] = 1
     log.send(packed(np.random.default_rng(0).permuted(scores, axis=0), names, benchmark=benchmark))
     return board_of(report_view(log[benchmark], assert_complete=not spec), 0.9)
+
+
+def read(svg):
+    """The class of a badge, and what it says."""
+    return re.search('<rect class="(.*?)"', svg)[1], unescape(re.search("<title>(.*)</title>", svg)[1])
 
 
 def of(shown):
@@ -78,7 +92,7 @@ def test_lines_are_explained_where_a_model_lacks_items():
     assert note in tables.as_html(view.report, places)
     assert note in tables.as_latex(view.report, places)
     assert "No tie crosses" not in tables.as_html(view.report, [])
-    assert rank_badge(view.report, places[2]).count("yes-t") == 3  # in the two styles, and drawn
+    assert rank_badge(view.report, places[2]).count("yes-t") == 4  # in the two styles, and drawn twice
 
 
 def test_many_ties_are_counted_in_the_sentence():
@@ -88,9 +102,9 @@ def test_many_ties_are_counted_in_the_sentence():
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("kind", ["yes", "no", "held"])
-def test_badges_are_xml_that_shows_names_and_runs_nothing(name, kind):
-    tree = ET.fromstring(badge(name, name, kind))
+@pytest.mark.parametrize("state", ["yes", "no", "held", "withdrawn"])
+def test_badges_are_xml_that_shows_names_and_runs_nothing(name, state):
+    tree = ET.fromstring(badge(name, name, state))
     assert {each.tag.rpartition("}")[2] for each in tree.iter()} == {"svg", "title", "style", "rect", "path", "text"}
     assert not [key for each in tree.iter() for key in each.attrib if key.startswith("on") or "href" in key]
     texts = [each.text for each in tree.iter() if each.tag.endswith("text")]
@@ -102,15 +116,48 @@ def test_badges_are_xml_that_shows_names_and_runs_nothing(name, kind):
 
 def test_badges_follow_the_verdict():
     report, places = of(board(["best", "x", "y"]))
-    assert "● rank 1 of 3" in rank_badge(report, places[0])
-    assert "○ ties with 1 other" in tie_badge(report, places[1])
-    assert "● 1 of 2 steps decided" in board_badge(report)
-    live = FoldLog()
-    live.send(packed(np.eye(20)[:, :3], "abc"))
-    held = report_view(live.bench).report
-    assert "! held: no order policy is declared" in board_badge(held)
-    assert "! held" in rank_badge(held, places[0])
-    assert "! held" in tie_badge(held, places[0])
+    assert read(rank_badge(report, places[0])) == ("yes", "bench: rank 1 of 3")
+    assert read(tie_badge(report, places[1])) == ("no", "bench: ties with 1 other")
+    assert read(board_badge(report)) == ("yes", "bench: 1 of 2 steps decided")
+    assert read(settled_badge(report)) == ("yes", "bench: best leads")
+    assert read(resolved_badge(report)) == ("yes", "bench: large enough for 1 of 2 gaps")
+    first, second = (read(claim_badge(report, pair)) for pair in report.pairs)
+    assert first == ("yes", "best > x: decided")
+    assert second == ("no", "x > y: settled, undecided")
+
+
+def test_badges_say_why_there_is_no_answer():
+    scores = np.zeros((400, 3))
+    scores[:380, 0], scores[:180, 1], scores[:170, 2] = 1, 1, 1
+    scores = np.random.default_rng(0).permutation(scores)
+
+    def shown(*records, **spec):
+        log = FoldLog({"declare": "bench", **spec})
+        log.send(packed(scores, "abc"), *records)
+        report = report_view(log.bench).report
+        places = standings(report, [()] * 3, TieBands((), 0, (), {}))
+        drawn = (board_badge(report), rank_badge(report, places[0]), claim_badge(report, report.pairs[0]))
+        return [read(each) for each in drawn], report
+
+    held, report = shown(items=400, order={"policy": "none"})
+    assert held == [("held", f"{who}: held: order not declared") for who in ("bench", "bench", "a > b")]
+    assert read(settled_badge(report)) == ("no", "bench: the lead is open")
+    live, _ = shown(items=440, order={"policy": "completion"})
+    assert live == [
+        ("yes", "bench: 1 of 2 steps, 90 % scored"),
+        ("yes", "bench: rank 1 of 3"),
+        ("yes", "a > b: decided"),
+    ]
+    early, _ = shown(items=4000, order={"policy": "completion"})
+    assert early == [
+        ("no", "bench: live: 10 % scored"),
+        ("no", "bench: rank 1–3 of 3"),
+        ("no", "a > b: undecided"),
+    ]
+    withdrawn, _ = shown(
+        packed(np.ones((9, 3)), "abc", items=range(400, 409)), items=400, order={"policy": "completion"}
+    )
+    assert withdrawn == [("held", f"{who}: withdrawn") for who in ("bench", "bench", "a > b")]
 
 
 def test_csv_has_each_name_and_no_formula():

@@ -68,12 +68,13 @@ def choices() -> str:
         with (runs / "samples_gsm8k_2026-11-20T10-00-00.000000.jsonl").open("w", encoding="utf-8") as out:
             for item in range(20):
                 for name, score in (("strict-match", item % 3 == 0), ("flexible-extract", item % 2 == 0)):
-                    out.write(json.dumps(_sample(item, name, float(score))) + "\n")
+                    out.write(json.dumps(sample(item, name, float(score))) + "\n")
 
     return _console("rankwatch report runs/", prepare, only_messages=True)
 
 
-def _sample(item: int, name: str, score: float) -> dict[str, object]:
+def sample(item: int, name: str, score: float) -> dict[str, object]:
+    """Return a sample as lm-evaluation-harness logs it."""
     digest = f"{item:064x}"
     return {
         "doc_id": item,

@@ -17,7 +17,7 @@ PYTEST := $(BIN)/pytest --dist worksteal -q
 # Without compiled modules, each of the thousand processes of a test run compiles its imports again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install dev demo stack test check full lint types docs format schemas lock pin faults model fuzz soak audit sbom bench kafka dist notes clean
+.PHONY: help install dev demo stack test check quick full lint types docs format schemas lock pin faults model fuzz soak audit sbom bench kafka dist notes clean
 
 ##@ Start
 
@@ -49,7 +49,9 @@ stack: dev  ## run docker-compose.yml without Docker: Kafka, Valkey, workers, re
 ##@ Check
 
 test: dev  ## run lint, types, import contracts and the quick tests (3 min)
-	@$(MAKE) --no-print-directory -j 2 lint types
+	@$(MAKE) --no-print-directory -j 3 lint types quick
+
+quick: dev
 	$(PYTEST) -n $(QUICK_JOBS) -m "not full"
 
 check: test  ## run everything: make test, the docs build and the full tests (13 min)

@@ -1,7 +1,7 @@
 """Write logs of other programs as event lines, and read the rejects among such lines."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -35,6 +35,16 @@ class EventLineWriter:
 
     def __init__(self) -> None:
         self._checker = Checker()
+
+    def plain(self, events: Sequence[EventFields] | None) -> bytes | None:
+        """Write events whose names have a usual length; None without events, and where one needs a closer look."""
+        if events is None:
+            return None
+        try:
+            lines = _encode_lines(events)
+        except UnicodeEncodeError:
+            return None
+        return lines if plain_text(lines) else None
 
     def event(self, event: EventFields, number: int, raw: bytes = b"") -> bytes:
         """Write the event of line (or sample, row) `number` of the log."""
@@ -74,6 +84,7 @@ def _fits(name: str) -> bool:
 
 
 _encode: Final = msgspec.json.Encoder().encode
+_encode_lines: Final = msgspec.json.Encoder().encode_lines
 
 
 def _replace_surrogates(text: str | None) -> str | None:

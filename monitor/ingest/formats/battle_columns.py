@@ -15,6 +15,7 @@ from schemas.battles import BattleFields
 from schemas.decode import Fault, check_object
 from schemas.events import EventFields
 from schemas.lenient import read_index, read_name
+from schemas.names import MAX_NAME_LENGTH
 from schemas.text import shorten
 
 _SIDES: Final = (("model_a", "model_b"), ("model_1", "model_2"), ("left", "right"), ("model_x", "model_y"))
@@ -35,6 +36,10 @@ _TIES_NOTE: Final = "both bad, and a verdict that changed with the order (incons
 
 _GAMES: Final = (("g1_winner", "a"), ("g2_winner", "b"))
 """FastChat's two games of a pair, and the model that was shown first."""
+
+
+_MOST_WINNERS: Final = 1_000_000
+"""Results of which the winner is remembered, each with its two models."""
 
 
 class _Names(NamedTuple):
@@ -70,6 +75,7 @@ class BattleColumns:
         if model is not None:
             raise ColumnError("a file of battles holds two models in each row; omit NAME= in front of the path")
         self._benchmark = choices.benchmark
+        self._winners: dict[tuple[Any, Any, Any], Any] = {}
         self._names = _find(names, choices)
         found = self._names
         if found.benchmark is None and self._benchmark is None:
@@ -111,6 +117,43 @@ class BattleColumns:
     def choices_used(self) -> tuple[str, ...]:
         """The choices on the command line that the table uses."""
         return ("cluster",) if self._names.benchmark is not None else ("cluster", "benchmark")
+
+    def usual(self, rows: Sequence[Mapping[str, Any]]) -> list[BattleFields] | None:
+        """Return the battles of rows as `events` does, column by column; None if a row needs a closer look, or may hold two games."""
+        found = self._names
+        ((column, first), *games) = found.winners
+        if games or found.benchmark is not None or found.repeat is not None or any("." in name for name in self.names):
+            return None
+        items, a, b, values = ([row.get(name) for row in rows] for name in (found.item, found.a, found.b, column))
+        judges = [None] * len(rows) if found.judge is None else [row.get(found.judge) or None for row in rows]
+        shown = [first] * len(rows) if found.position is None else [row.get(found.position) or first for row in rows]
+        benchmark = self._benchmark
+        named = {*a, *b, *items} if all(map(_are_text, (items, a, b, values))) else {""}
+        if (
+            benchmark is None
+            or not all(map(_fits, named | {benchmark}))
+            or not _are_text([each for each in judges if each is not None])
+        ):
+            return None
+        known, winners = self._winners, []
+        for key in zip(values, a, b, strict=True):
+            if (winner := known.get(key)) is None:
+                if len(known) >= _MOST_WINNERS:
+                    known.clear()
+                winner = known[key] = _winner(*key, found)
+            winners.append(winner)
+        if (
+            not {*winners} <= {"a", "b", "tie"}
+            or not {*shown} <= {None, "a", "b"}
+            or not all(map(_fits, {*judges} - {None}))
+        ):
+            return None
+        return [
+            BattleFields(
+                benchmark=benchmark, item_id=item, model_a=x, model_b=y, winner=winner, cluster=judge, position=place
+            )
+            for item, x, y, winner, judge, place in zip(items, a, b, winners, judges, shown, strict=True)
+        ]
 
     def events(self, row: Mapping[str, Any]) -> Iterator[EventFields | Fault]:
         """Return the battles of a row: one, or one for each of two games."""
@@ -161,6 +204,15 @@ def is_battle(names: Collection[str]) -> bool:
     """
     results = "winner" in names or all(game in names for game, _ in _GAMES)
     return results and any(set(sides) <= set(names) for sides in _SIDES) and any(name in names for name in _PROMPTS)
+
+
+def _are_text(values: Collection[object]) -> bool:
+    return {*map(type, values)} <= {str}
+
+
+def _fits(name: str | None) -> bool:
+    """Return whether a name has a length that needs no closer look."""
+    return name is not None and 0 < len(name) <= MAX_NAME_LENGTH
 
 
 def _find(names: Sequence[str], choices: Choices) -> _Names:

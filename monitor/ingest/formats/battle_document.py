@@ -1,7 +1,7 @@
 """JSON arrays of battles, as Chatbot Arena publishes them."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from monitor.ingest.files.event_lines import EventLineWriter, Refusal
 from monitor.ingest.files.streams import Stream
@@ -12,6 +12,9 @@ from monitor.ingest.formats.documents import read_document
 from monitor.ingest.formats.log_file import LogFile
 from schemas.decode import Fault
 
+_BLOCK: Final = 2_000
+"""Rows that are read at once."""
+
 
 def open_log(log: LogFile) -> Stream:
     """Open an array of battles as event lines."""
@@ -20,7 +23,8 @@ def open_log(log: LogFile) -> Stream:
 
 def _read(log: LogFile) -> Iterator[bytes]:
     rows = read_document(log.path, list[dict[str, Any]], "an array of battles")
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    shapes = dict.fromkeys(map(tuple, rows))
+    names = list(dict.fromkeys(name for shape in shapes for name in shape))
     try:
         columns = BattleColumns(names, log.choices, log.model)
     except ColumnError as error:
@@ -28,6 +32,11 @@ def _read(log: LogFile) -> Iterator[bytes]:
     log.notices(columns.description)
     log.note_unused("battles", *columns.choices_used)
     writer = EventLineWriter()
-    for number, row in enumerate(rows, 1):
-        for event in columns.events(flatten(row)):
-            yield writer.reject(event, number) if isinstance(event, Fault) else writer.event(event, number)
+    for start in range(0, len(rows), _BLOCK):
+        some = rows[start : start + _BLOCK]
+        if (lines := writer.plain(columns.usual(some))) is not None:
+            yield lines
+            continue
+        for number, row in enumerate(some, start + 1):
+            for event in columns.events(flatten(row)):
+                yield writer.reject(event, number) if isinstance(event, Fault) else writer.event(event, number)

@@ -7,8 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from monitor.ingest.files.read import read_files
+from monitor.ingest.formats.battle_columns import BattleColumns
 from monitor.ingest.formats.choices import Choices
 from monitor.ingest.importer import Importer
 from schemas.battles import BattleFields
@@ -37,6 +40,38 @@ EXPECTED = [
     ("q2", "y", "z", "tie", "u2", None),
     ("q3", "x", "z", "b", "u1", None),
 ]
+
+
+TEXT = st.sampled_from(["x", "y", "model_a", "tie", "", "zü", "n" * 600, None, 7, {"inner": 1}])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "question_id": TEXT,
+                "model_a": TEXT,
+                "model_b": TEXT,
+                "winner": st.sampled_from(["model_a", "x", " B ", "both_bad", "nobody", None]),
+            },
+            optional={
+                "judge": st.sampled_from(["u1", None, "", ["u2", "v"], []]),
+                "position": st.sampled_from(["a", None, "x"]),
+            },
+        ),
+        max_size=3,
+    ),
+    st.sampled_from(["arena", None]),
+)
+def test_rows_that_are_read_by_column_are_those_that_are_read_one_by_one(rows, benchmark):
+    columns = BattleColumns(
+        ["question_id", "model_a", "model_b", "winner", "judge", "position"],
+        Choices(benchmark=benchmark or "arena"),
+        None,
+    )
+    usual = columns.usual(rows)
+    assert usual is None or usual == [event for row in rows for event in columns.events(row)]
 
 
 @pytest.mark.parametrize("form", ["array", "lines", "table"])

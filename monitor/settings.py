@@ -274,6 +274,10 @@ class Settings(BaseSettings):
         description="price of an item by model: a goal has what was run and saved in money; in the file a table: gpt = 0.004; "
         'the price of all others is that of ""',
     )
+    suite_missing: Literal["unranked", "worst"] = Field(
+        "unranked",
+        description="a model without a score in some member of a suite: unranked (listed), or worst (ranked, by 0 in that member)",
+    )
     metrics_series: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
         80_000,
         description="series of the metrics about boards, at most: aggregates of every board, then models and pairs while they fit",

@@ -205,7 +205,10 @@ class SuiteReport(StrictModel):
 
     members: list[SuiteMember]
     lacking: dict[str, list[str]] = Field(
-        description="by model without a score in some member, these members: it is not ranked"
+        description="by model without a score in some member, these members: it is not ranked, or they count 0 (see missing)"
+    )
+    missing: Literal["unranked", "worst"] = Field(
+        description="unranked: a model without a score in some member is not ranked; worst: it is ranked, and the member counts 0"
     )
     gaps: list[SuiteGap] = Field(description="neighbours in rank that share items of every member")
     hides: bool = Field(description="whether a benchmark of the same name has events; the suite is shown in its place")

@@ -43,6 +43,9 @@ REDECLARED: Final = "the new declaration was not chosen because of the scores"
 BEGUN_AGAIN: Final = "the earlier board of this name was not deleted because of its scores"
 """What a verdict of a board also assumes whose name was deleted and begun again."""
 
+COMPOSED: Final = "the suite, its weights and its baselines were not chosen because of the scores"
+"""What a verdict of a suite also assumes: it is defined by those who report it, at any time."""
+
 DELETED: Final = "the board was deleted"
 
 ORDERED: Final = "their order comes from the committed seed"
@@ -96,6 +99,7 @@ def assumption(
     repeated: bool = False,
     rescored: bool = False,
     ignored: bool = False,
+    composed: bool = False,
 ) -> str | None:
     """Return what verdicts assume under an order policy; None under policy `none`.
 
@@ -118,6 +122,8 @@ def assumption(
         Whether the scores replace those of an older epoch.
     ignored : bool
         Whether missing items are ignored.
+    composed : bool
+        Whether the benchmark is a suite.
 
     Examples
     --------
@@ -138,6 +144,7 @@ def assumption(
         (REPEATED, repeated),
         (RESCORED, rescored),
         (IGNORED, ignored),
+        (COMPOSED, composed),
     )
     return ", and that ".join([of_items, *(text for text, holds in others if holds and text)])
 

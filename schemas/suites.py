@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Final
+from typing import Final, Literal
 
 from schemas.names import name_fault
 from schemas.text import shorten
@@ -15,6 +15,10 @@ MOST_MEMBERS: Final = 1_000
 """As many as a benchmark may have clusters with weights."""
 
 _MOST_WEIGHT: Final = 1e9
+
+
+Missing = Literal["unranked", "worst"]
+"""What a model is that has no score in some member: listed and not ranked, or ranked by 0 in it."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class Suite:
 
     name: str
     members: Mapping[str, Member]
+    missing: Missing = "unranked"
 
     @property
     def gap_weights(self) -> dict[str, float]:
@@ -70,7 +75,9 @@ def split_suites(texts: Sequence[str]) -> dict[str, list[str]]:
     return entries
 
 
-def parse_suites(entries: Mapping[str, Sequence[str]], known: Collection[str] = ()) -> list[Suite]:
+def parse_suites(
+    entries: Mapping[str, Sequence[str]], known: Collection[str] = (), missing: Missing = "unranked"
+) -> list[Suite]:
     """Parse suites: for each name its members, MEMBER, MEMBER:WEIGHT, MEMBER~BASELINE or MEMBER:WEIGHT~BASELINE.
 
     Parameters
@@ -78,6 +85,8 @@ def parse_suites(entries: Mapping[str, Sequence[str]], known: Collection[str] = 
     entries : mapping of str to sequence of str
     known : collection of str, optional
         Benchmarks: one of these names is a member, even where it looks like one with a weight.
+    missing : {"unranked", "worst"}
+        What a model is that has no score in some member.
 
     Raises
     ------
@@ -109,7 +118,7 @@ def parse_suites(entries: Mapping[str, Sequence[str]], known: Collection[str] = 
             raise ValueError(f"{shorten(name)}: a suite has at least 2 benchmarks; give them as {FORM}")
         if len(members) > MOST_MEMBERS:
             raise ValueError(f"{shorten(name)}: {len(members):,} members are too many; give at most {MOST_MEMBERS:,}")
-        suites.append(Suite(name, members))
+        suites.append(Suite(name, members, missing))
     return suites
 
 

@@ -66,7 +66,7 @@ class EmbeddedMonitor(MonitorProcess):
         serve: bool = True,
         declare: Declare | None = None,
     ) -> None:
-        super().__init__(settings, suites=parse_suites(settings.suites))
+        super().__init__(settings, suites=parse_suites(settings.suites, missing=settings.suite_missing))
         self._on_change, self._serve, self._declare = on_change, serve, declare
         self._started = False
         self._valkey: EmbeddedValkey | None = None

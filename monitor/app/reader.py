@@ -60,7 +60,7 @@ class Reader(ServedProcess):
         shown: Callable[[str], bool] | None = None
         if benchmarks is not None:
             shown = lambda name: fnmatchcase(name, benchmarks)  # noqa: E731
-        super().__init__(settings, shown=shown, suites=parse_suites(settings.suites))
+        super().__init__(settings, shown=shown, suites=parse_suites(settings.suites, missing=settings.suite_missing))
         self._reloads = self.process_metrics.add_reader(self._age)
         self._kafka = kafka
         self._broker_up = self.process_metrics.add_broker()

@@ -17,6 +17,7 @@ from monitor.cli.shared.options import (
     Paths,
     PriceOption,
     PricesOption,
+    SuiteMissingOption,
     SuiteOption,
     TopOption,
     VerboseOption,
@@ -44,6 +45,7 @@ def report(
     conflicts: ConflictsOption = None,
     max_rejected: MaxRejectedOption = 0.1,
     suite: SuiteOption = None,
+    suite_missing: SuiteMissingOption = None,
     price: PriceOption = None,
     prices: PricesOption = None,
 ) -> None:
@@ -72,4 +74,8 @@ def report(
     check_conflicts_file(conflicts)
     partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
     save_conflicts([partition], conflicts)
-    print_report([partition], output, suites_of_files(suite, partition.benchmarks))
+    print_report(
+        [partition],
+        output,
+        suites_of_files(suite, partition.benchmarks, None if suite_missing is None else suite_missing.value),
+    )

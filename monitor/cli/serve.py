@@ -7,6 +7,7 @@ from monitor.cli.shared.options import (
     PortOption,
     PriceOption,
     PricesOption,
+    SuiteMissingOption,
     SuiteOption,
     TopicOption,
     option,
@@ -29,6 +30,7 @@ def serve(
     suite: SuiteOption = None,
     price: PriceOption = None,
     prices: PricesOption = None,
+    suite_missing: SuiteMissingOption = None,
     host: HostOption = None,
     port: PortOption = None,
 ) -> None:
@@ -55,6 +57,7 @@ def serve(
         topic=topic,
         suites=suites_flag(suite),
         prices=parse_prices(price or (), prices, of_all=True),
+        suite_missing=None if suite_missing is None else suite_missing.value,
         host=host,
         port=port,
     )

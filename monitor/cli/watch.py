@@ -23,6 +23,7 @@ from monitor.cli.shared.options import (
     PortOption,
     PriceOption,
     PricesOption,
+    SuiteMissingOption,
     SuiteOption,
     TopOption,
     VerboseOption,
@@ -73,6 +74,7 @@ def watch(
     port: PortOption = None,
     max_rejected: MaxRejectedSetting = None,
     suite: SuiteOption = None,
+    suite_missing: SuiteMissingOption = None,
     price: PriceOption = None,
     prices: PricesOption = None,
 ) -> None:
@@ -113,6 +115,7 @@ def watch(
         max_rejected=max_rejected,
         suites=None if once else suites_flag(suite),
         prices=None if once else given,
+        suite_missing=None if suite_missing is None else suite_missing.value,
     )
     directory = [] if data_dir is None else ["--data-dir", str(data_dir)]
     command = shlex.join(["rankwatch", "watch", *map(show_argument, paths or []), *directory])
@@ -193,7 +196,7 @@ async def _read_once(
         partition.assume_ends(incomplete_benchmarks(tailer.incomplete, partition.benchmarks, files.importer.open))
     save_conflicts(partitions, conflicts)
     benchmarks = {name: benchmark for each in partitions for name, benchmark in each.benchmarks.items()}
-    print_report(partitions, output, suites_of_files(suite, benchmarks))
+    print_report(partitions, output, suites_of_files(suite, benchmarks, settings.suite_missing))
     for partition in partitions:
         files.declare.note_models(partition.benchmarks)
         for name, benchmark in sorted(partition.benchmarks.items()):

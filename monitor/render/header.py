@@ -196,9 +196,10 @@ def members(benchmark: BenchmarkReport) -> list[str]:
         texts.append(f"{first} makes the largest part of {of}{parts}.")
     if suite.lacking:
         verb = "lacks" if len(suite.lacking) == 1 else "lack"
+        then = "and so a rank here" if suite.missing == "unranked" else "which counts 0"
         first = ", ".join(f"{model} ({', '.join(lacks)})" for model, lacks in list(suite.lacking.items())[:_NAMED])
         more = f" and {len(suite.lacking) - _NAMED:,} more" if len(suite.lacking) > _NAMED else ""
-        texts.append(f"{counted(len(suite.lacking), 'model')} {verb} a member and so a rank here: {first}{more}.")
+        texts.append(f"{counted(len(suite.lacking), 'model')} {verb} a member {then}: {first}{more}.")
     return texts
 
 

@@ -90,10 +90,11 @@ def _letters(name: str) -> str:
 
 def outside_reason(table: PairTable, q: int, outside: dict[str, str | None]) -> str | None:
     """Return why a pair has no family-wise verdict, or None if it may get one; `outside` is `unlisted` of the benchmark."""
-    live_suite = table.benchmark.suite is not None and not table.asserted  # it has no family, which its status explains
-    if live_suite or not table.n[q] or np.isfinite(table.log_family_threshold[q]):
+    if not table.n[q] or np.isfinite(table.log_family_threshold[q]):
         return None
-    family = table.benchmark.spec.family
+    family, united = table.benchmark.spec.family, table.benchmark.united
+    if united is not None and not table.asserted and (united.no_family or united.hold_reason):
+        return united.no_family or None
     if not table.in_family[q]:
         names = [table.benchmark.contestants[k].model for k in (table.a[q], table.b[q])]
         strangers = [name for name in names if name in outside]

@@ -63,6 +63,10 @@ def gap_bounds(table: PairTable, at: Index, *levels: Floats) -> list[Bounds]:
     """Return the anytime-valid bounds of the gap of some pairs at each level (one alpha a pair); nan where alpha is 0."""
     if table.completes:
         return _completion_bounds(table, at, *levels)
+    if (
+        table.benchmark.suite is not None
+    ):  # along committed orders: the items of a prefix are not in the order of the rows
+        return [(np.full(at.size, np.nan), np.full(at.size, np.nan)) for _ in levels]
     return _binary_bounds(table, at, *levels) if table.benchmark.binary else graded_bounds(table, at, *levels)
 
 

@@ -131,9 +131,9 @@ class PairTable(PairCounts):
 
     @property
     def bets(self) -> bool:
-        """Whether there is an e-process: not for scores that turned out graded under a declaration of 0/1 scores, nor for a live suite."""
+        """Whether there is an e-process: not for scores that turned out graded under a declaration of 0/1 scores, nor for a held suite."""
         if self.benchmark.suite is not None:
-            return self.asserted
+            return self.asserted or self.benchmark.spec.order.policy != "none"
         return self.benchmark.binary or self.benchmark.graded or self.asserted
 
     @property
@@ -295,15 +295,21 @@ class PairTable(PairCounts):
 
     @property
     def decides_at_end(self) -> bool:
-        """Whether decisions rest on all items of complete files, and not on latches: alpha is then divided by the pairs found."""
+        """Whether decisions are computed from the scores, and not latched: of complete files, on all their items, and of suites.
+
+        Of a suite they rest on evidence that never falls: the bound of policy completion, or the largest e along a committed order.
+        """
         benchmark = self.benchmark
+        if benchmark.suite is not None:
+            return self.asserted or benchmark.assumption_holds
         declared = benchmark.complete_files and benchmark.spec.order.policy == "completion"
         return self.asserted or (declared and self.superseded is None and benchmark.assumption_holds)
 
     @property
     def shares_equally(self) -> bool:
-        """Whether all pairs that were found share alpha equally."""
-        return self.decides_at_end and self.benchmark.spec.family.capacity is None
+        """Whether all pairs that were found share alpha equally: those of complete files, unless a family was declared."""
+        live_suite = self.benchmark.suite is not None and not self.asserted
+        return self.decides_at_end and not live_suite and self.benchmark.spec.family.capacity is None
 
     @cached_property
     def family_weights(self) -> NDArray[np.int64]:
@@ -422,14 +428,21 @@ class PairTable(PairCounts):
     @cached_property
     def p_anytime(self) -> Floats:
         """What anytime verdicts rest on: the exact p at worst, or 1 / e; see `PairReport`."""
-        if self.completes:
+        if self.completes or self.decides_at_end:
             assert self.counted_missing is not None
             return np.minimum(1, np.exp(-self._bound(self.counted_missing)[0]))
         peak = np.abs(self.benchmark.claims["anytime_family"].peak[self.pair])
         return np.minimum(1, np.exp(-np.maximum(peak, self.log_e)))
 
     def _bound(self, missing: Index) -> tuple[Floats, Sides]:
-        """Return the evidence of each pair under policy completion with some missing items at their worst, and the side it is for."""
+        """Return the evidence of each pair under policy completion with some missing items at their worst, and the side it is for.
+
+        Of a suite with committed orders: the largest evidence along them.
+        """
+        united = self.benchmark.united
+        if united is not None and united.walked is not None:
+            peak, side = united.walked[0][self.pair], united.walked[1][self.pair]
+            return peak, np.where(self.flip, -side, side).astype(np.int8)
         if self.benchmark.binary:
             for_a, for_b = (-log_p for log_p in curtailed_log_p(self.wins, self.losses, missing))
         else:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from math import floor, log10
-from typing import Final
 
 from monitor.engine.state.benchmark import Benchmark
 from monitor.report.item_means import described, repeats_of
@@ -22,18 +21,12 @@ NO_BATTLE_ORDER = (
 )
 
 
-SUITE: Final = (
-    "a suite of benchmarks that grow has no anytime verdict; its ranking, the tests at a planned n and the settled leads are those of the "
-    "scores so far"
-)
-
-
 def hold_reason(benchmark: Benchmark) -> str | None:
     """Return why no further anytime verdict is given on the benchmark, or None."""
     spec = benchmark.spec
     if spec.order.policy == "none":
         no_order = NO_ORDER if benchmark.battles is None else NO_BATTLE_ORDER
-        no_order = SUITE if benchmark.suite is not None else no_order
+        no_order = no_order if benchmark.united is None else benchmark.united.hold_reason
         return "; ".join(each for each in (incomplete(benchmark), no_order, benchmark.undeclared) if each)
     if benchmark.order_refuted:
         return f"{benchmark.suspicion}, and the order was declared trusted"

@@ -4,33 +4,41 @@ Nothing of a suite is stored: it is computed from the states of its members, wit
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from monitor.engine.state.benchmark import Benchmark
+from monitor.engine.state.benchmark import Benchmark, United
 from monitor.engine.state.codes import ABSENT, NARROW, SCORE_UNIT, SKIPPED, ZERO, ScoreTable
 from monitor.engine.state.delta import Contestant, RowKey, StoredBenchmark
+from monitor.engine.state.graded import WeightedPairs
 from monitor.engine.state.keys import benchmark_key
 from monitor.engine.state.pairs import Index
 from monitor.engine.state.restore import restore_benchmark
 from monitor.report.item_means import described
 from monitor.report.pair_table import PairTable
-from schemas.events import MAX_GRADED_ITEMS, Spec
+from monitor.report.suite_evidence import Terms, register_family, terms_of, walk_committed
+from schemas.events import MAX_GRADED_ITEMS, FamilySpec, OrderSpec, Spec
 from schemas.report import SuiteGap, SuiteMember, SuiteMemberState, SuiteReport
 from schemas.suites import Suite
 from schemas.verdict_changes import VerdictChanges
 
 
 def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert_complete: bool) -> Benchmark:
-    """Return the union of the members of a suite as a benchmark: models with a score in every member, by their newest epochs.
+    """Return the union of the members of a suite as a benchmark: the models that it ranks, by their newest epochs.
 
-    An item is named after its member. A member that does not exist, or holds battles, has no items: then no model is ranked. The size of
-    a member is its declared item count, or the items it has if these are taken as complete; else the sizes are declared
-    for all or unknown, and unknown where their sum is beyond `MAX_GRADED_ITEMS`.
+    These have a score in every member, or in some member where what a model lacks counts at its worst. An item is named after its member.
+    A member that does not exist, or holds battles, has no items: then no model is ranked. The size of a member is its declared item count,
+    or the items it has if these are taken as complete; else the sizes are declared for all or unknown, and unknown where their sum is
+    beyond `MAX_GRADED_ITEMS`.
     """
     members = _scored_members(suite, benchmarks)
-    models = [model for model, lacks in _lacking(suite, members).items() if not lacks]
+    lacking = _lacking(suite, members)
+    if len(members) < len(suite.members):
+        lacking = {}
+    models = [model for model, lacks in lacking.items() if suite.missing == "worst" or not lacks]
     place = {model: k for k, model in enumerate(models)}
+    terms = terms_of(suite, members, len(models))
     table, rows = ScoreTable(), []
     codes = np.full((sum(len(each.item_keys) for each in members.values()), len(models)), ABSENT, np.int64)
     start = 0
@@ -43,12 +51,13 @@ def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert
         codes[start:stop, columns] = known[each.item_codes()[:, newest]]
         rows += [RowKey(f"{name}/{key.item}", 0, name) for key in each.item_keys]
         start = stop
+    rows = _distinct(rows)
     width = 1 if len(table) <= NARROW else 4
     stored = StoredBenchmark(
         key=benchmark_key(suite.name),
         name=suite.name,
         off=0,
-        spec=_spec(suite, members, assert_complete=assert_complete).model_dump_json(),
+        spec=_spec(suite, members, terms, assert_complete=assert_complete).model_dump_json(),
         rows=rows,
         contestants=[Contestant(model, 0) for model in models],
         values=[0, SCORE_UNIT, *table.by_code[ZERO + 2 :].tolist()],
@@ -61,11 +70,18 @@ def suite_benchmark(suite: Suite, benchmarks: Mapping[str, Benchmark], *, assert
             for counter in ("events", "duplicates", "conflicts", "rejected")
         },
         pairs=None,
-        ended=[k for k, model in enumerate(models) if all(map(_has_ended(model), members.values()))],
+        ended=[
+            k for k, model in enumerate(models) if not lacking[model] and all(map(_has_ended(model), members.values()))
+        ],
         gaps=list(dict.fromkeys(gap for each in members.values() for gap in each.gaps)),
     )
     benchmark = restore_benchmark(stored)
-    benchmark.suite = suite
+    rescored = any(each.contestants[k].epoch for each in members.values() for k in _newest(each).tolist())
+    benchmark.united = United(suite, terms.hold_reason, rescored=rescored)
+    benchmark.redeclared = any(each.redeclared for each in members.values())
+    benchmark.generation = max((each.generation for each in members.values()), default=1)
+    if not assert_complete and terms.policy != "none":
+        _decide_live(benchmark, members, terms)
     benchmark.exceeded = any(each.exceeded for each in members.values())
     benchmark.quarantine = next((each.quarantine for each in members.values() if each.quarantine is not None), None)
     benchmark.incomplete = next((each.incomplete for each in members.values() if each.incomplete), "")
@@ -78,7 +94,35 @@ def _scored_members(suite: Suite, benchmarks: Mapping[str, Benchmark]) -> dict[s
     return {name: described(each) for name, each in present.items() if each.battles is None}
 
 
-def _spec(suite: Suite, members: Mapping[str, Benchmark], *, assert_complete: bool) -> Spec:
+def _distinct(rows: list[RowKey]) -> list[RowKey]:
+    """Return rows with distinct names: item b/c of member a, and item c of member a/b, would have one."""
+    seen: set[str] = set()
+    for place, (item, repeat, cluster) in enumerate(rows):
+        name = item
+        while name in seen:
+            name = f"{name} ({cluster})"
+        seen.add(name)
+        rows[place] = RowKey(name, repeat, cluster)
+    return rows
+
+
+def _decide_live(union: Benchmark, members: Mapping[str, Benchmark], terms: Terms) -> None:
+    """Add what live verdicts rest on: places in the family and, along committed orders, evidence."""
+    assert union.united is not None
+    assert union.weighting is not None
+    union.united = replace(union.united, no_family=register_family(union))
+    if terms.policy != "committed":
+        return
+    union.spec = union.spec.model_copy(update={"order": OrderSpec(policy="committed")})
+    if union.pairs:
+        walk = walk_committed(union, union.weighting, members)
+        sums = WeightedPairs(union.weighting)
+        sums.grow(len(union.contestants))
+        sums.capital = walk.capital
+        union.graded_pairs, union.united = sums, replace(union.united, walked=(walk.peak, walk.side))
+
+
+def _spec(suite: Suite, members: Mapping[str, Benchmark], terms: Terms, *, assert_complete: bool) -> Spec:
     declared = [each.spec.items is not None for each in members.values()]
     whole = len(members) == len(suite.members)
     sizes = {name: _size(members.get(name)) for name in suite.members}
@@ -87,7 +131,8 @@ def _spec(suite: Suite, members: Mapping[str, Benchmark], *, assert_complete: bo
     return Spec.model_validate(
         {
             "weights": suite.gap_weights,
-            "order": "none",
+            "order": "completion" if terms.policy == "completion" and not assert_complete else "none",
+            "family": FamilySpec() if assert_complete else terms.family,
             "alpha": min((each.spec.alpha for each in members.values()), default=Spec().alpha),
             "scores": "graded",
             **({"clusters": sizes} if sized else {}),
@@ -142,6 +187,7 @@ def suite_report(
         members=[_member_report(suite, name, benchmarks.get(name), table) for name in suite.members],
         lacking=lacking,
         gaps=gaps,
+        missing=suite.missing,
         hides=hides,
     )
 

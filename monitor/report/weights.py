@@ -92,9 +92,10 @@ class WeightedScores:
 
     @cached_property
     def means(self) -> Floats:
-        """Weighted mean score of each contestant; nan for one without a score in some cluster."""
+        """Weighted mean score of each contestant; nan for one without a score in some cluster, unless such a member of a suite counts 0."""
         n, s1, _ = self.of_models
-        return self.mean(n, s1)
+        suite = self.benchmark.suite
+        return self.mean(np.maximum(n, 1) if suite is not None and suite.missing == "worst" else n, s1)
 
     def mean(self, n: Floats, s1: Floats) -> Floats:
         """Return the weighted mean of scores from their numbers and sums by cluster, on the last axis; nan where a cluster has none."""

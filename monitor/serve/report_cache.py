@@ -212,7 +212,11 @@ class ReportCache:
     def names(self) -> list[str]:
         """Return the names of everything that is reported: suites, then benchmarks, each by name."""
         suites = sorted(suite.name for suite in self.suites)
-        return suites + sorted(name for name in self.benchmarks() if name not in self._suites)
+        return suites + sorted(self.own_benchmarks())
+
+    def own_benchmarks(self) -> dict[str, Benchmark]:
+        """Return the benchmarks that may be read and that no suite of the same name is shown in place of."""
+        return {name: benchmark for name, benchmark in self.benchmarks().items() if name not in self._suites}
 
     def benchmarks(self) -> dict[str, Benchmark]:
         """Return the benchmarks with a state of their own that may be read, by name."""
@@ -423,7 +427,7 @@ class ReportCache:
         """Return a summary of some suites and benchmarks (None: all), suites first, then by name."""
         benchmarks = self.benchmarks()
         found = (
-            self._listed(name, "summary", _summary)
+            self._listed(name, "summary", self._suite_summary)
             if name in self._suites
             else self._own_summary(benchmarks[name])
             if name in benchmarks
@@ -432,13 +436,17 @@ class ReportCache:
         )
         return [summary for summary in found if summary is not None]
 
+    def _suite_summary(self, benchmark: Benchmark) -> BenchmarkSummary:
+        sides = self._live_pairs(benchmark).table.decided("anytime_family")
+        return _summary(benchmark, 0 if sides is None else int(np.count_nonzero(sides)))
+
     def _own_summary(self, benchmark: Benchmark) -> BenchmarkSummary:
         """Return the summary of a benchmark; kept until it changes, for lists have thousands of them."""
         version = state_version(benchmark)
         with self._bookkeeping:
             known = self._summaries.get(benchmark)
         if known is None or known[0] != version:
-            known = version, _summary(benchmark)
+            known = version, _summary(benchmark, _decided_pairs(benchmark))
             with self._bookkeeping:
                 self._summaries[benchmark] = known
         return known[1]
@@ -463,7 +471,7 @@ def state_version(benchmark: Benchmark) -> tuple[object, ...]:
     return (benchmark.off, benchmark.revision, *benchmark.counters.values(), benchmark.spec)
 
 
-def _summary(benchmark: Benchmark) -> BenchmarkSummary:
+def _summary(benchmark: Benchmark, decided: int) -> BenchmarkSummary:
     models = len(benchmark.latest_epoch)
     return BenchmarkSummary(
         benchmark=benchmark.name,
@@ -471,7 +479,7 @@ def _summary(benchmark: Benchmark) -> BenchmarkSummary:
         events=benchmark.counters["events"],
         models=models,
         pairs=pair_count(models),
-        decided=_decided_pairs(benchmark) if benchmark.assumption_holds else 0,
+        decided=decided,
         order=order_report(benchmark),
         rejected=benchmark.counters["rejected"],
         conflicts=benchmark.counters["conflicts"],
@@ -484,6 +492,8 @@ def _summary(benchmark: Benchmark) -> BenchmarkSummary:
 
 def _decided_pairs(benchmark: Benchmark) -> int:
     """Count the pairs of current models with a family-wise verdict."""
+    if not benchmark.assumption_holds:
+        return 0
     latched = np.flatnonzero(benchmark.latched["anytime_family"][: benchmark.pairs])
     i, j = pair_members(latched)
     current = benchmark.current()

@@ -444,3 +444,19 @@ SuiteOption = Annotated[
         metavar="NAME=A,B,C",
     ),
 ]
+
+
+class SuiteMissing(StrEnum):
+    """What a model is that lacks a member of a suite."""
+
+    unranked = "unranked"
+    worst = "worst"
+
+
+SuiteMissingOption = Annotated[
+    SuiteMissing | None,
+    option(
+        "--suite-missing",
+        "a model without a score in some member of a suite: unranked (it is listed), or worst (it is ranked, by 0 in that member)",
+    ),
+]

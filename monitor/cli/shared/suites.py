@@ -6,17 +6,19 @@ from monitor.cli.shared.declarations import similar_first
 from monitor.cli.shared.errors import USAGE, stop
 from monitor.engine.state.benchmark import Benchmark
 from schemas.events import MAX_GRADED_ITEMS
-from schemas.suites import Suite, parse_suites, split_suites
+from schemas.suites import Missing, Suite, parse_suites, split_suites
 from schemas.text import shorten
 
 
-def suites_of_files(entries: Sequence[str] | None, benchmarks: Mapping[str, Benchmark]) -> list[Suite]:
+def suites_of_files(
+    entries: Sequence[str] | None, benchmarks: Mapping[str, Benchmark], missing: Missing | None = None
+) -> list[Suite]:
     """Parse the suites of benchmarks that were read, NAME=MEMBER,... each; a wrong one ends the command.
 
     A benchmark whose own name ends with a colon or a tilde and a number needs no weight.
     """
     try:
-        suites = parse_suites(split_suites(entries or ()), benchmarks)
+        suites = parse_suites(split_suites(entries or ()), benchmarks, missing or "unranked")
     except ValueError as error:
         stop(f"--suite {error}", USAGE)
     for suite in suites:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,30 @@ from stats.order import item_places
 
 _COUNTERS = ("events", "duplicates", "conflicts", "rejected")
 _PAIR_SUMS, _MODEL_SUMS = ("n", "b", "c"), ("scored", "skipped", "total")
+
+
+@dataclass(frozen=True)
+class United:
+    """What the members of a suite add to their union, besides their items.
+
+    Attributes
+    ----------
+    suite : Suite
+    hold_reason : str
+        Why it has no anytime verdict; empty if it has.
+    no_family : str
+        Why it has no family-wise verdict, if it has anytime verdicts; empty if it has.
+    rescored : bool
+        Whether some scores replace those of an older epoch.
+    walked : tuple of two arrays, optional
+        Along the committed orders of the members: the largest ln e of each pair, and the side that it was for.
+    """
+
+    suite: Suite
+    hold_reason: str = ""
+    no_family: str = ""
+    rescored: bool = False
+    walked: tuple[NDArray[np.float64], NDArray[np.int8]] | None = None
 
 
 class Benchmark(PairState):
@@ -64,8 +89,8 @@ class Benchmark(PairState):
         """Those of them whose end is not in the log: a report assumes it."""
         self.complete_files = False
         """Whether this was read from files that are complete, and no family was declared: all pairs found then share alpha."""
-        self.suite: Suite | None = None
-        """The suite of which this is the union of the members; such a benchmark is computed, and never stored."""
+        self.united: United | None = None
+        """What is known of the suite of which this is the union of the members; such a benchmark is computed, and never stored."""
         self.incomplete = ""
         """Which of the files that a report has read breaks off; empty if none does."""
         self.gaps: list[Gap] = []
@@ -130,6 +155,11 @@ class Benchmark(PairState):
         return self.battles.betting(self.spec.repeats, self.ended_flags())
 
     # --- what holds ---
+
+    @property
+    def suite(self) -> Suite | None:
+        """The suite of which this is the union of the members, or None."""
+        return None if self.united is None else self.united.suite
 
     @property
     def binary(self) -> bool:

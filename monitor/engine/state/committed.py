@@ -115,6 +115,11 @@ class Committed:
         """Return the items of the prefix of a pair, in the committed order."""
         return self._item_at[: int(np.minimum(self.reached[one], self.reached[other]))]
 
+    @property
+    def item_at(self) -> Index:
+        """The item at each place of the order; -1 where it has not arrived."""
+        return self._item_at
+
     def ids(self, start: int, stop: int) -> list[str]:
         """Return the ids of the items at some places of the order."""
         return list(islice(self._rank_of, start, stop))

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from monitor.engine.state.codes import SCORE_UNIT, ZERO, Codes, Counts
+from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO, Codes, Counts
 from monitor.engine.state.delta import RowKey
 from monitor.engine.state.pairs import Index, pair_count
 from monitor.engine.state.step_down import grown
@@ -223,14 +223,23 @@ class Weighting:
         self, codes: Codes, values: NDArray[np.int64], i: Index, j: Index
     ) -> tuple[Capital, NDArray[np.int64], Counts]:
         """Return capital, lead, and shared items by cluster of pairs from a whole matrix of items."""
-        capital, lead = capital_of(codes, values, i, j, weigh=self.weigh)
-        shared = np.zeros((i.size, len(self.names)), np.int32)
+        shared, wins, losses = np.zeros((3, i.size, len(self.names)), np.int64)
         contestants, of = np.unique(np.concatenate([i, j]), return_inverse=True)
         a, b = of[: i.size], of[i.size :]
         for k in range(len(self.names)):
-            scored = (codes[np.flatnonzero(self.cluster == k)][:, contestants] > 1).astype(np.float64)
-            shared[:, k] = (scored.T @ scored)[a, b]
-        return capital, lead, shared
+            some = codes[np.flatnonzero(self.cluster == k)][:, contestants]
+            scored, right = (some >= ZERO).astype(np.float64), (some == ONE).astype(np.float64)
+            met, only = scored.T @ scored, right.T @ (scored - right)
+            shared[:, k], wins[:, k], losses[:, k] = met[a, b], only[a, b], only[b, a]
+        if codes.max(initial=0) <= ONE:  # scores of 0 and 1: every item of a cluster adds one of two increments
+            capital = wins @ self._increments(1) + losses @ self._increments(-1)
+            return capital.reshape(-1, 2, len(LAMBDAS)), (wins - losses) @ self.unit, shared.astype(np.int32)
+        capital, lead = capital_of(codes, values, i, j, weigh=self.weigh)
+        return capital, lead, shared.astype(np.int32)
+
+    def _increments(self, side: int) -> NDArray[np.int64]:
+        """Return the log increments of an item on which only the first (1) or the second (-1) model is right, shape (clusters, bets)."""
+        return log_increments(side * self.unit / SCORE_UNIT).reshape(self.unit.size, BETS)
 
 
 class WeightedPairs(GradedPairs):

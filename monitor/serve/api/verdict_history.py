@@ -68,7 +68,7 @@ class VerdictHistory:
 
     def _catch_up(self) -> None:
         """Add the changes since the last call; start again if a benchmark was reloaded or removed."""
-        benchmarks = self._reports.benchmarks()
+        benchmarks = self._reports.own_benchmarks()
         if self._benchmark is not None:
             benchmarks = {name: b for name, b in benchmarks.items() if name == self._benchmark}
         if any(benchmarks.get(name) is not benchmark for name, (benchmark, _) in self._counts.items()):

@@ -79,10 +79,10 @@ function scores(b) {
   ];
 }
 
-function lacking({ lacking: models }) {
+function lacking({ lacking: models, missing }) {
   const all = Object.entries(models);
   if (!all.length) return null;
-  return h("details", {}, h("summary", {}, `${plural(all.length, "model")} without a score in some member: not ranked`),
+  return h("details", {}, h("summary", {}, `${plural(all.length, "model")} without a score in some member: ${missing === "worst" ? "it counts 0" : "not ranked"}`),
     table("Models that lack a member", [{ title: "Model", head: true, class: "wide-cell" }, { title: "No score in", class: "wide-cell" }],
       [{ rows: all.map(([model, lacks]) => ({ key: model, cells: [name(model), lacks.map((each, k) => [k > 0 && ", ", name(each)])] })) }], { class: "data" }));
 }

@@ -188,7 +188,13 @@ const POLICIES = {
 const BATTLES = "Order policy trusted: assumes that which models meet does not depend on the prompt or its category, which answer is shown first is drawn at random, and how many votes a prompt gets is fixed before the first of them";
 
 /** Return what the verdicts of a benchmark assume. */
-export const assumption = (b) => b.suite ? "A suite has no anytime verdict while its members grow: ranking, tests at a planned n and settled leads are those of the scores so far." : `${b.battles && b.order.policy === "trusted" ? BATTLES : POLICIES[b.order.policy]}${b.family_assumption ? `, and that ${b.family_assumption}` : ""}.`;
+const COMPOSED = ", and that the suite, its weights and its baselines were not chosen because of the scores";
+
+export function assumption(b) {
+  if (b.suite && b.order.policy === "none") return "The suite has no anytime verdict: ranking, tests at a planned n and settled leads are those of the scores so far.";
+  const policy = b.battles && b.order.policy === "trusted" ? BATTLES : POLICIES[b.order.policy];
+  return `${policy}${b.suite ? COMPOSED : ""}${b.family_assumption ? `, and that ${b.family_assumption}` : ""}.`;
+}
 
 /** Report which ranks change on the items that all models have, where these have different items. */
 export function sharedItems(b) {

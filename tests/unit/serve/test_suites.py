@@ -4,6 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
+from monitor.serve.api.verdict_history import START, VerdictHistory
 from monitor.serve.metrics.collector import MetricsCollector, WorkerInfo
 from monitor.serve.metrics.process_metrics import ProcessMetrics
 from monitor.serve.report_cache import ReportCache
@@ -109,6 +110,17 @@ def test_a_lead_is_settled_when_every_size_is_declared_and_nothing_missing_can_c
     assert {p.settled for p in boards.suite().pairs} == {"a"}
 
 
+def test_the_summary_of_a_suite_counts_its_verdicts():
+    boards = Boards()
+    for name, log in boards.logs.items():
+        log.send({"declare": name, "items": SIZES[name], "family": {"policy": "capacity", "size": 3}})
+        boards.send(name)
+    decided = [p for p in boards.suite().pairs if p.decided.anytime_family is not None]
+    (summary,) = boards.reports.summaries(["overall"])
+    assert summary.decided == len(decided)
+    assert summary.order.policy == "completion"
+
+
 def test_without_every_size_nothing_is_settled():
     boards = Boards()
     boards.send("easy")
@@ -166,6 +178,13 @@ def test_a_suite_hides_a_benchmark_of_its_name_and_reports_it():
     assert boards.reports.names() == ["overall", "easy", "hard"]
     assert boards.suite().suite.hides
     assert "mallory" not in {m.model for m in boards.suite().models}
+    declared = {"declare": "overall", "order": "trusted"}
+    boards = Boards(names=("easy", "hard", "overall"))
+    boards.logs["overall"].send(
+        declared, *(event(k, m, int(m == "ash"), benchmark="overall") for k in range(30) for m in ("ash", "eve"))
+    )
+    assert len(boards.logs["overall"].partition.benchmarks["overall"].changes)
+    assert VerdictHistory(boards.reports, None).after(START, 10, lambda name: True) == []
 
 
 def test_a_caller_sees_a_suite_if_it_may_read_every_member():

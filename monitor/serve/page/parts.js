@@ -187,9 +187,9 @@ const POLICIES = {
 };
 const BATTLES = "Order policy trusted: assumes that which models meet does not depend on the prompt or its category, which answer is shown first is drawn at random, and how many votes a prompt gets is fixed before the first of them";
 
-/** Return what the verdicts of a benchmark assume. */
 const COMPOSED = ", and that the suite, its weights and its baselines were not chosen because of the scores";
 
+/** Return what the verdicts of a benchmark, or of a suite, assume. */
 export function assumption(b) {
   if (b.suite && b.order.policy === "none") return "The suite has no anytime verdict: ranking, tests at a planned n and settled leads are those of the scores so far.";
   const policy = b.battles && b.order.policy === "trusted" ? BATTLES : POLICIES[b.order.policy];

@@ -1,7 +1,7 @@
 """Fuzz the targets, guided by coverage: ``python -m tests.fuzz [--seconds N] [TARGET...]``. Needs the package atheris.
 
 Each target has a process of its own, begins with the kept corpus, and ends after its time or at the first failure; then the bytes that
-failed stand in ``crash-*`` in the current folder. Mend the fault, and put them into the corpus, where every test run replays them.
+failed are in ``crash-*`` in the current folder. Fix the fault, and put them into the corpus, where every test run replays them.
 """
 
 import argparse
@@ -9,8 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-CORPUS = Path(__file__).with_name("corpus")
 
 
 def fuzz(name):
@@ -30,17 +28,21 @@ def main():
         name = sys.argv[2]
         del sys.argv[1:3]
         fuzz(name)
+    from tests.fuzz.targets import TARGETS, seeds  # later: the process that fuzzes instruments its imports
+
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="default: every folder of the corpus")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="default: all")
     parser.add_argument("--seconds", type=int, default=60, help="for each target (60)")
     options = parser.parse_args()
     failed = []
-    for name in options.targets or sorted(folder.name for folder in CORPUS.iterdir()):
-        with TemporaryDirectory() as grown:
+    for name in options.targets or TARGETS:
+        with TemporaryDirectory() as grown, TemporaryDirectory() as corpus:
+            for number, seed in enumerate(seeds(name)):
+                Path(corpus, str(number)).write_bytes(seed)
             limits = [f"-max_total_time={options.seconds}", "-max_len=4096", "-timeout=20", "-rss_limit_mb=2048"]
             command = [sys.executable, "-m", "tests.fuzz", "--one", name, *limits, "-print_final_stats=1"]
             print(f"--- {name}", flush=True)
-            if subprocess.run([*command, grown, str(CORPUS / name)], check=False).returncode:
+            if subprocess.run([*command, grown, corpus], check=False).returncode:
                 failed.append(name)
     sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
 

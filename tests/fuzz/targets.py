@@ -23,6 +23,9 @@ from monitor.store.transfer.archive import ArchiveDamaged, read_archive
 from schemas.decode import Fault, decode_message
 from schemas.events import Declaration, EventFields
 from schemas.names import name_fault
+from tests.unit.ingest.tool_files import TOOLS
+
+CORPUS = Path(__file__).with_name("corpus")
 
 FIRST = {"benchmark": "bench", "item_id": "first", "model": "good", "score": 1}
 LAST = {"benchmark": "bench", "item_id": "last", "model": "good", "score": 0}
@@ -96,11 +99,13 @@ def body(data):
 # --- files ------------------------------------------------------------------------------------------------------------------------------
 
 
-def read(name, contents, *, within=""):
-    """Read a file of this name through an importer; return the events that it comes to."""
-    with TemporaryDirectory(dir=within or None) as folder:
+def read(name, contents, beside=None):
+    """Read a file of this name, next to others, through an importer; return the events that it comes to."""
+    with TemporaryDirectory() as folder:
         path = Path(folder, name)
-        path.write_bytes(contents)
+        for other, content in {**(beside or {}), name: contents}.items():
+            Path(folder, other).parent.mkdir(parents=True, exist_ok=True)
+            Path(folder, other).write_bytes(content)
         importer = Importer(Choices())
         events = []
         try:
@@ -156,6 +161,14 @@ def archive(data):
         pass
 
 
+def tool(made, data):
+    """Results of a harness, next to the files that it writes with them."""
+    read(made.results, data, made.files)
+
+
+TOOL_TARGETS = {f"tool_{name.lower()}": partial(tool, made) for name, made in TOOLS.items()}
+"""One for each harness; the corpus begins with the results as it writes them."""
+
 TARGETS = {
     "message": message,
     "body": body,
@@ -168,5 +181,13 @@ TARGETS = {
     "gzip": partial(read, "a.jsonl.gz"),
     "parquet": partial(read, "a.parquet"),
     "archive": archive,
+    **TOOL_TARGETS,
 }
-"""By the name of the folder of their corpus."""
+"""By the name of the folder of their corpus, if they have one."""
+
+
+def seeds(name):
+    """Return the kept corpus of a target."""
+    folder = CORPUS / name
+    kept = [file.read_bytes() for file in sorted(folder.iterdir())] if folder.is_dir() else []
+    return kept if name not in TOOL_TARGETS else [TOOL_TARGETS[name].args[0].results_bytes, *kept]

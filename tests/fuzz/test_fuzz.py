@@ -1,17 +1,15 @@
 """The kept corpus, whole and mutated, against every target."""
 
 import os
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.targets import TARGETS
+from tests.fuzz.targets import TARGETS, TOOL_TARGETS, seeds
 
-CORPUS = Path(__file__).with_name("corpus")
-EXAMPLES = 2_000 if os.environ.get("RANKWATCH_SLOW") == "1" else 60
-SEEDS = {name: [file.read_bytes() for file in sorted((CORPUS / name).iterdir())] for name in TARGETS}
+SLOW = os.environ.get("RANKWATCH_SLOW") == "1"
+SEEDS = {name: seeds(name) for name in TARGETS}
 PIECES = [
     b"",
     b"\n", b"\r", b"\x00", b"\xff", b"\xef\xbb\xbf", b'"', b"\\", b"\\ud800", b"{", b"}", b"[" * 200, b"]", b",", b":", b"null", b"NaN",
@@ -44,7 +42,11 @@ def test_the_corpus_does_no_harm(name):
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_like_the_corpus_does_any_harm(name):
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=2_000 if SLOW else 12 if name in TOOL_TARGETS else 60,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(mutants(name))
     def run(data):
         TARGETS[name](data)

@@ -3,8 +3,6 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from monitor.ingest.batches import BatchReader
 from monitor.ingest.formats.choices import ChoiceError, Choices
@@ -108,50 +106,6 @@ def test_an_empty_file_holds_nothing(tmp_path, made):
     path = made.write(tmp_path)
     path.write_bytes(b"")
     assert Read(path).events == []
-
-
-PIECES = [
-    b"",
-    b'"',
-    b"{",
-    b"}",
-    b"[" * 300,
-    b"]",
-    b",",
-    b"null",
-    b"NaN",
-    b"1e999",
-    b"9" * 400,
-    b"-1",
-    b"\\ud800",
-    b"\x00",
-    b"\xff",
-    b'"\x1b[2J"',
-]
-
-
-@every_tool
-def test_a_changed_file_does_no_harm(tmp_path_factory, made):
-    path = made.write(tmp_path_factory.mktemp("fuzz"))
-    data = path.read_bytes()
-
-    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-    @given(
-        st.lists(
-            st.tuples(st.integers(0, len(data)), st.integers(0, 12), st.sampled_from(PIECES)), min_size=1, max_size=4
-        )
-    )
-    def change(edits):
-        changed = data
-        for start, length, piece in edits:
-            changed = changed[:start] + piece + changed[start + length :]
-        path.write_bytes(changed)
-        read = Read(path)
-        assert all(e.score is None or 0 <= e.score <= 1 for e in read.events)
-        assert all(e.item_id.isprintable() and e.model.isprintable() for e in read.events)
-        assert all(reason.isprintable() for *_, reason in read.faults)
-
-    change()
 
 
 DEEP = b"[" * 5_000 + b"]" * 5_000

@@ -15,6 +15,10 @@ class Made(NamedTuple):
     notes: tuple = ()
     lines: bool = False
 
+    @property
+    def results_bytes(self):
+        return self.files[self.results]
+
     def write(self, folder):
         for name, content in self.files.items():
             path = folder / name

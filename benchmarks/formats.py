@@ -77,7 +77,9 @@ def deepeval(k: int) -> object:
 
 def alpaca_eval(k: int) -> object:
     return {
-        "instruction": f"{k} {text(4900)}",
+        "instruction": f"{k} {text(100)}",
+        "output_1": text(2400),
+        "output_2": text(2400),
         "generator_1": "base",
         "generator_2": "a",
         "annotator": "j",

@@ -35,6 +35,7 @@ class EventLineWriter:
 
     def __init__(self) -> None:
         self._checker = Checker()
+        self._pending: list[tuple[EventFields, int, bytes]] = []
 
     def plain(self, events: Sequence[EventFields] | None) -> bytes | None:
         """Write events whose names have a usual length; None without events, and where one needs a closer look."""
@@ -67,6 +68,29 @@ class EventLineWriter:
                 return self.reject(fault, number, raw)
         return msgspec.json.encode(event) + b"\n"
 
+    def add(self, event: EventFields, number: int, raw: bytes = b"") -> None:
+        """Keep the event of line `number` until `flush` writes it with others, which is faster."""
+        self._pending.append((event, number, raw))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough events are kept to write them."""
+        return len(self._pending) >= _TOGETHER
+
+    def flush(self) -> bytes:
+        """Write the events that are kept, in their order."""
+        pending, self._pending = self._pending, []
+        if not pending:
+            return b""
+        try:
+            lines = _encode_lines([event for event, _, _ in pending])
+        except UnicodeEncodeError:  # a lone surrogate
+            lines = b""
+        # No name is longer than its line, and one that is empty is two quotation marks.
+        if lines and plain_text(lines) and b'""' not in lines and max(map(len, lines.split(b"\n"))) <= MAX_NAME_LENGTH:
+            return lines
+        return b"".join([self.event(*each) for each in pending])
+
     def declare(self, benchmark: str, **counts: int) -> bytes:
         """Write the declaration of an item count, or of repeats; a bad name is rejected when the line is read."""
         return msgspec.json.encode({"declare": _replace_surrogates(benchmark), **counts}) + b"\n"
@@ -82,6 +106,8 @@ def _fits(name: str) -> bool:
     """Return whether a name has a length that needs no closer look."""
     return 0 < len(name) <= MAX_NAME_LENGTH
 
+
+_TOGETHER: Final = 512
 
 _encode: Final = msgspec.json.Encoder().encode
 _encode_lines: Final = msgspec.json.Encoder().encode_lines
@@ -102,8 +128,8 @@ def read_reject(line: bytes) -> tuple[Fault, int, bytes]:
 class Translator(Protocol):
     """Translates the lines of a file to event lines, from the first line on."""
 
-    def line(self, line: bytes, number: int) -> bytes:
-        """Translate a line (without its newline) to event lines, each with a newline."""
+    def lines(self, lines: Sequence[bytes], number: int) -> bytes:
+        """Translate lines (without their newlines), the first of which is line `number`, to event lines, each with a newline."""
         ...
 
     def last(self, line: bytes, number: int) -> bytes | None:
@@ -122,20 +148,29 @@ class RecordTranslator(ABC):
         self._writer = EventLineWriter()
         self._refused = False
 
-    def line(self, line: bytes, number: int) -> bytes:
-        """Translate a line."""
-        line = line.removeprefix(BOM).strip(b" \t\r")
-        if self._refused or not line:
-            return b""
-        try:
-            return b"".join(self._write(event, line, number) for event in self.events(line))
-        except Refusal as refusal:
-            self._refused = True
-            return self._writer.reject(refusal.fault, number, line)
+    def lines(self, lines: Sequence[bytes], number: int) -> bytes:
+        """Translate lines."""
+        parts: list[bytes] = []
+        for place, raw in enumerate(lines, number):
+            line = raw.removeprefix(BOM).strip(b" \t\r")
+            if self._refused or not line:
+                continue
+            try:
+                events = list(self.events(line))
+            except Refusal as refusal:
+                self._refused = True
+                events = [refusal.fault]
+            for event in events:
+                if isinstance(event, EventFields):
+                    self._writer.add(event, place, line)
+                else:
+                    parts.append(self._writer.flush())
+                    parts.append(self._writer.reject(event, place, line) if isinstance(event, Fault) else event)
+        return b"".join([*parts, self._writer.flush()])
 
     def last(self, line: bytes, number: int) -> bytes | None:
         """Translate the last line, if it is a whole object."""
-        return self.line(line, number) if is_record(line) else None
+        return self.lines([line], number) if is_record(line) else None
 
     def end(self) -> Fault | None:
         """Return the fault of the file as a whole."""
@@ -144,8 +179,3 @@ class RecordTranslator(ABC):
     @abstractmethod
     def events(self, line: bytes) -> Iterable[EventFields | Fault | bytes]:
         """Return the events of a line that is not blank: events, faults, or lines to copy. Raise `Refusal` to stop reading the file."""
-
-    def _write(self, event: EventFields | Fault | bytes, line: bytes, number: int) -> bytes:
-        if isinstance(event, EventFields):
-            return self._writer.event(event, number, line)
-        return self._writer.reject(event, number, line) if isinstance(event, Fault) else event

@@ -104,14 +104,13 @@ class TranslatedStream(Stream):
             return self._keep(rest)
         lines[0] = bytes(self._rest) + lines[0]
         self._rest = bytearray()
-        translated = []
-        for line in lines:
+        if self._skipping:
+            self._skipping = False
             self._number += 1
-            if self._skipping:
-                self._skipping = False
-            else:
-                translated.append(translator.line(line, self._number))
-        return b"".join(translated) + self._keep(rest)
+            del lines[0]
+        translated = translator.lines(lines, self._number + 1)
+        self._number += len(lines)
+        return translated + self._keep(rest)
 
     def _keep(self, rest: bytes) -> bytes:
         """Keep an unfinished line; reject and skip one that is too long."""

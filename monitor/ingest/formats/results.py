@@ -120,6 +120,8 @@ def open_tool(tool: Tool, log: LogFile, plugin: str | None = None) -> Stream:
         return TranslatedStream(open_stream(log.path), lambda _: translate_lines(tool, log, plugin))
     assert tool.read is not None, "a tool reads files or their lines"
     read = tool.read
+    if plugin is None:
+        return DocumentStream(log.path, lambda: write_results(tool, log, read(log)))
     return DocumentStream(log.path, lambda: write_results(tool, log, _guarded(read(log), plugin)))
 
 
@@ -127,17 +129,15 @@ def translate_lines(tool: Tool, log: LogFile, plugin: str | None = None) -> Tran
     """Return the translator of a file with a record a line."""
     assert tool.lines is not None, "the caller checks"
     read = tool.lines(log)
-    return _LineTranslator(tool, log, lambda record: _guarded(read(record), plugin))
+    return _LineTranslator(tool, log, read if plugin is None else lambda record: _guarded(read(record), plugin))
 
 
-def _guarded(entries: Iterable[Entry], plugin: str | None) -> Iterator[Entry]:
+def _guarded(entries: Iterable[Entry], plugin: str) -> Iterator[Entry]:
     try:
         yield from entries
     except (Refusal, Broken):
         raise
     except Exception as error:
-        if plugin is None:
-            raise
         reason = f"the importer {plugin} failed ({type(error).__name__}); report it to its authors, or use --map"
         raise Refusal("importer", plugin, reason) from error
 
@@ -166,7 +166,10 @@ class _LineTranslator(RecordTranslator):
             yield refusal.fault
         else:
             for entry in self._read(record):
-                yield from self._results.events(entry)
+                if type(entry) is Result and (quick := self._results.quick(entry)) is not None:
+                    yield quick
+                else:
+                    yield from self._results.events(entry)
 
     def _decode(self, line: bytes) -> Any:  # noqa: ANN401 - an instance of the tool's record
         try:
@@ -187,10 +190,16 @@ class _Metric(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is settled of a model on a benchmark after its first result."""
+    """What is settled of a model on a benchmark, or a part of it, after its first result.
+
+    `prefix` is put ahead of the item. `cluster` is the tag that is the cluster, unless `fixed` is it.
+    """
 
     metric: str
     cluster: str | None
+    benchmark: str
+    prefix: str
+    fixed: str | None
 
 
 class _ResultWriter:
@@ -207,28 +216,42 @@ class _ResultWriter:
         self._failures: Counter[str] = Counter()
         self._results = 0
         choices = log.choices
-        self._plain = choices.benchmark is None and log.model is None and not choices.scale and not tool.partial
-        self._known: dict[tuple[str, str], _Known] = {}
+        self._plain = choices.benchmark is None and log.model is None and not choices.scale
+        self._known: dict[tuple[str, str, str | None], _Known] = {}
         log.note_unused(tool.name, "metric", "cluster", "benchmark", "failed")
 
     def document(self, entries: Iterable[Entry]) -> Iterator[bytes]:
-        """Write the event lines of a whole file."""
-        number = 1
-        for entry in entries:
-            if isinstance(entry, Result) and (quick := self._quick(entry)) is not None:
-                yield self._writer.event(quick, entry.number)
-                continue
-            number = entry.number if isinstance(entry, Result) else number
-            for event in self.events(entry):
-                if isinstance(event, EventFields):
-                    yield self._writer.event(event, number)
-                else:
-                    yield event if isinstance(event, bytes) else self._writer.reject(event, number)
+        """Write the event lines of a whole file; those ahead of a break are written too."""
+        try:
+            yield from self._written(entries)
+        except (Refusal, Broken):
+            if lines := self._writer.flush():
+                yield lines
+            raise
+        if lines := self._writer.flush():
+            yield lines
         if not self._results:
             raise Refusal(
                 "file", "no results", f"{self._tool.name} without any result; check that the run wrote results"
             )
         self.finish()
+
+    def _written(self, entries: Iterable[Entry]) -> Iterator[bytes]:
+        number = 1
+        for entry in entries:
+            if type(entry) is Result:
+                number = entry.number
+                if (quick := self.quick(entry)) is not None:
+                    self._writer.add(quick, number)
+                    if self._writer.is_full:
+                        yield self._writer.flush()
+                    continue
+            for event in self.events(entry):
+                if isinstance(event, EventFields):
+                    self._writer.add(event, number)
+                else:
+                    written = event if isinstance(event, bytes) else self._writer.reject(event, number)
+                    yield self._writer.flush() + written
 
     def finish(self) -> None:
         """Note how many results are failures, and what they count as."""
@@ -252,8 +275,6 @@ class _ResultWriter:
             yield entry
         elif isinstance(entry, Run):
             self._given[entry.benchmark, entry.model] = entry
-        elif (quick := self._quick(entry)) is not None:
-            yield quick
         else:
             named = self._named(entry)
             if isinstance(named, Fault):
@@ -266,25 +287,29 @@ class _ResultWriter:
                 self._results += 1
                 yield event
                 if self._plain:
-                    self._remember(named)
+                    self._remember(entry, named)
 
-    def _remember(self, result: Result) -> None:
+    def _remember(self, entry: Result, named: Result) -> None:
         """Remember what the next results of a model need, where nothing is to be converted."""
-        metric, cluster = self._metrics.get(result.benchmark), self._clusters.get(result.benchmark)
-        if metric is not None and metric.largest == 1 and not metric.lower and cluster != _PART:
-            self._known[result.benchmark, result.model] = _Known(metric.name, cluster)
+        metric, cluster = self._metrics.get(named.benchmark), self._clusters.get(named.benchmark)
+        if metric is not None and metric.largest == 1 and not metric.lower:
+            prefix = named.item.removesuffix(entry.item)
+            fixed = entry.part if cluster == _PART else None
+            known = _Known(metric.name, None if fixed else cluster, named.benchmark, prefix, fixed)
+            self._known[entry.benchmark, entry.model, entry.part] = known
 
-    def _quick(self, result: Result) -> EventFields | None:
-        """Return the event of a result like the ones before it; None if it needs a closer look."""
-        known = self._known.get((result.benchmark, result.model))
-        if known is None or result.failure is not None or result.part is not None:
+    def quick(self, result: Result) -> EventFields | None:
+        """Return the event of a result like the ones before it; None if it needs a closer look, which `events` takes."""
+        known = self._known.get((result.benchmark, result.model, result.part))
+        if known is None or result.failure is not None:
             return None
         value = result.values.get(known.metric)
         if value is not True and value is not False and not (isinstance(value, float | int) and 0 <= value <= 1):
             return None
         self._results += 1
-        cluster = None if known.cluster is None else cluster_of(result.tags, known.cluster)
-        return EventFields(result.benchmark, result.item, result.model, value, cluster, result.repeat, result.epoch)
+        cluster = known.fixed if known.cluster is None else cluster_of(result.tags, known.cluster)
+        item = known.prefix + result.item if known.prefix else result.item
+        return EventFields(known.benchmark, item, result.model, value, cluster, result.repeat, result.epoch)
 
     def _named(self, result: Result) -> Result | Fault:
         """Apply the names on the command line, and place the item in its part."""

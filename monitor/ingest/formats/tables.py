@@ -1,6 +1,7 @@
 """Tables of comma- or tab-separated values: a row for each item and model, or a row for each item with a column for each model."""
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -52,8 +53,11 @@ class _TableTranslator:
         self._refused = False
         self._open_row: list[bytes] = []
 
-    def line(self, line: bytes, number: int) -> bytes:
-        """Translate a line; a row has several if a cell holds a newline."""
+    def lines(self, lines: Sequence[bytes], number: int) -> bytes:
+        """Translate lines; a row has several if a cell holds a newline."""
+        return b"".join([self._line(line, place) for place, line in enumerate(lines, number)])
+
+    def _line(self, line: bytes, number: int) -> bytes:
         if self._refused:
             return b""
         if self._header is None:
@@ -68,7 +72,7 @@ class _TableTranslator:
     def last(self, line: bytes, number: int) -> bytes | None:
         """Translate the last line; None if it ends before the last column."""
         whole = line.count(b'"') % 2 == 0 and self._reaches_end(line.decode("utf-8", "replace"))
-        return self.line(line, number) if whole and not self._open_row else None
+        return self._line(line, number) if whole and not self._open_row else None
 
     def end(self) -> Fault | None:
         """Return the fault of a file that ends within a quoted cell, or before the first row of a table that is refused."""

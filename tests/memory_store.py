@@ -60,7 +60,7 @@ class MemoryStore:
         stored.judges = stored.judges + change.judges
         if change.redeclared is not None:
             stored.registered, stored.redeclared = stored.registered[:0], change.redeclared
-        stored.registered = np.concatenate([stored.registered, change.registered])
+        stored.registered = np.concatenate([stored.registered, *change.registered])
         stored.counters = dict(change.counters)
         stored.finding = change.finding or stored.finding
         if change.undeclared is not None:

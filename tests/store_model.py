@@ -136,7 +136,7 @@ class Evaluation:
             delta.columns = np.ascontiguousarray(grown.T)
         elif row.size:
             delta.cells = (row, contestant, code)
-        delta.registered = np.array([rng.randint(0, 2**32 - 1) for _ in range(rng.randint(0, 3))], np.uint32)
+        delta.registered = [np.array([rng.randint(0, 2**32 - 1) for _ in range(rng.randint(0, 3))], np.uint32)]
         if rng.random() < 0.1:
             delta.redeclared = rng.random() < 0.5
         for _ in range(rng.randint(0, 3)):

@@ -179,9 +179,8 @@ def redeclare(old: Benchmark, new: Benchmark, batch: EventBatch, delta: Benchmar
     replace(old, batch, new.spec.version, delta)
     _carry_over(old, new)
     _register(old, new)
-    delta.registering.clear()
-    delta.registered = np.flatnonzero(new.family_index).astype(np.uint32)
-    delta.registered = delta.registered[np.argsort(new.family_index[delta.registered], kind="stable")]
+    registered = np.flatnonzero(new.family_index).astype(np.uint32)
+    delta.registered = [registered[np.argsort(new.family_index[registered], kind="stable")]]
     delta.redeclared = new.redeclared = old.redeclared or may_be_chosen(old.name, old.spec, new.spec)
     if old.undeclared or new.undeclared:
         delta.undeclared = new.undeclared, new.mixed

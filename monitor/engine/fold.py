@@ -505,7 +505,7 @@ def _register(benchmark: Benchmark, new: NewScores, pair: Index, delta: Benchmar
     if pair.size:
         pair = pair[np.lexsort((pair, new.first_shared(*pair_members(pair))))]
         benchmark.register(pair)
-        delta.registering.append(np.asarray(pair, np.uint32))
+        delta.registered.append(np.asarray(pair, np.uint32))
 
 
 def _evidence(spec: Spec) -> Evidence:
@@ -613,8 +613,6 @@ def _at_once(benchmark: Benchmark, place: tuple[int, int], size: int) -> EventBa
 def record_cells(benchmark: Benchmark, delta: BenchmarkDelta, parts: list[Cells], *, widened: bool) -> None:
     """Add new cells to the delta, in the order of the store; or the whole matrix if its codes became wider."""
     delta.width = benchmark.width
-    delta.registered = np.concatenate([delta.registered, *delta.registering])
-    delta.registering.clear()
     if widened:
         delta.columns = np.ascontiguousarray(benchmark.matrix().T, dtype=np.uint32)
     elif parts:

@@ -365,7 +365,7 @@ def _enter(benchmark: Benchmark, piece: EventBatch, units: Units, when: Index, d
         first = when[np.unique(units.pair, return_index=True)[1]]
         eligible = eligible[np.argsort(first[np.searchsorted(touched, eligible)], kind="stable")]
         benchmark.register(eligible)
-        delta.registering.append(np.asarray(eligible, np.uint32))
+        delta.registered.append(np.asarray(eligible, np.uint32))
     if benchmark.can_decide:
         walk = BattleWalk(benchmark, benchmark.graded_pairs, units.pair, when, units.difference)
         announce(benchmark, piece, close_latches(benchmark, walk), delta)

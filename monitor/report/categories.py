@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from monitor.engine.state.codes import ONE
-from monitor.engine.state.pairs import Index, pair_count
+from monitor.engine.state.pairs import Index, pair_count, ranked_pairs
 from monitor.report.clusters import labels
 from monitor.report.pair_counts import Floats
 from monitor.report.pair_table import PairTable, Sides
@@ -141,7 +141,7 @@ def _missing(table: PairTable, scores: CategoryScores, baseline: int, n: Floats)
     """Return the items of each category that a pair may still lack and that count, shape (models, categories)."""
     assert table.missing is not None
     assert table.counted_missing is not None
-    first, second = np.triu_indices(table.ranking.size, 1)
+    first, second = ranked_pairs(table.ranking.size)
     counted = np.zeros(table.ranking.size)
     for place, other in ((first, second), (second, first)):
         at = place == baseline

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from monitor.engine.state.pairs import Index
+from monitor.engine.state.pairs import Index, ranked_pairs
 from monitor.report.intervals import family_alpha, gap_bounds
 from monitor.report.pair_counts import Flags
 from monitor.report.pair_table import PairTable
@@ -93,7 +93,7 @@ class GoalView:
     @cached_property
     def _places(self) -> tuple[Index, Index]:
         """The ranks of each pair of the table, from 0."""
-        return np.triu_indices(self.table.ranking.size, 1)
+        return ranked_pairs(self.table.ranking.size)
 
     def _not_worse(self, margin: float, asked: Flags) -> Flags:
         """Return which models are shown not to be worse than which by more than a margin, among pairs that are asked for.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from monitor.engine.state.battles import Units
 from monitor.engine.state.benchmark import Benchmark
 from monitor.engine.state.codes import ONE, SCORE_UNIT, ZERO
-from monitor.engine.state.pairs import Index, pair_index
+from monitor.engine.state.pairs import Index, pair_index, ranked_pairs
 from monitor.report.item_means import described
 from monitor.report.ratings import ratings_of
 from monitor.report.weights import WeightedScores, weighting_of
@@ -57,7 +57,7 @@ class PairCounts:
             self.a, self.b = self.superseded
             self.adjacent = np.zeros(self.a.size, bool)
             return
-        first, second = np.triu_indices(self.ranking.size, 1)
+        first, second = ranked_pairs(self.ranking.size)
         self.a, self.b = self.ranking[first], self.ranking[second]
         self.adjacent = second == first + 1
 
@@ -271,7 +271,7 @@ class PairCounts:
     def matrix(self, upper: NDArray[Any], lower: NDArray[Any]) -> NDArray[Any]:
         """Arrange values of the pairs by rank, shape (models, models): `upper` at (a, b), `lower` at (b, a), 0 on the diagonal."""
         matrix = np.zeros((self.ranking.size, self.ranking.size), upper.dtype)
-        places = np.triu_indices(self.ranking.size, 1)
+        places = ranked_pairs(self.ranking.size)
         matrix[places], matrix.T[places] = upper, lower
         return matrix
 

@@ -154,7 +154,7 @@ def _add_growing(call: ScriptCall, keys: Keys, delta: BenchmarkDelta, seal: Benc
         "rows": pack_lines(delta.rows),
         "models": pack_lines(delta.contestants),
         "values": np.array(delta.values, "<i8").tobytes(),
-        "family": delta.registered.astype("<u4").tobytes(),
+        "family": b"".join(part.astype("<u4").tobytes() for part in delta.registered),
         "conflicts": b"" if delta.conflicts is None else delta.conflicts.listed.astype("<u4").tobytes(),
         "votes": b"".join(votes.astype("<i4").tobytes() for votes in delta.votes),
         "judges": pack_lines([(name,) for name in delta.judges]),

@@ -102,6 +102,29 @@ async def opened(url):
         pass
 
 
+@pytest.mark.parametrize("kind", ["alone", pytest.param("cluster", marks=needs_cli)])
+async def test_a_large_command_is_sent_in_slices(kind, request, monkeypatch):
+    """A commit of 50 MB holds the event loop for 0.1 s if asyncio copies it in one turn."""
+    target = request.getfixturevalue(kind)
+    sizes, write, write_lines = [], asyncio.StreamWriter.write, asyncio.StreamWriter.writelines
+    monkeypatch.setattr(asyncio.StreamWriter, "write", lambda self, data: sizes.append(len(data)) or write(self, data))
+    monkeypatch.setattr(
+        asyncio.StreamWriter,
+        "writelines",
+        lambda self, data: sizes.append(sum(map(len, data))) or write_lines(self, data),
+    )
+    client = make_clients(getattr(target, "url", target)).state
+    try:
+        value = random.Random(1).randbytes(3 << 20)
+        await client.set("large", value)
+        assert await client.get("large") == value
+        await client.delete("large")
+    finally:
+        await client.aclose()
+    assert sum(sizes) > 3 << 20
+    assert max(sizes) <= 1 << 18
+
+
 async def test_urls():
     async def made(url):
         clients = make_clients(url)

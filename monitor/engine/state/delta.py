@@ -237,10 +237,8 @@ class BenchmarkDelta:
     """Bytes a code takes: 1, or 4 once there are more than 254 codes."""
     columns: NDArray[np.uint32] | None = None
     """The whole score matrix, shape (contestants, rows), when `width` has just changed: it replaces the stored one."""
-    registered: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
-    """Pair indices that joined the family, in the order of joining."""
-    registering: list[NDArray[np.uint32]] = field(default_factory=list)
-    """The same, during the fold."""
+    registered: list[NDArray[np.uint32]] = field(default_factory=list)
+    """Pair indices that joined the family, in the order of joining, in parts: 12 million in one piece hold the event loop."""
     peaks: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
     """Pairs, ascending, whose largest evidence has changed, and that evidence; see `PairState.peak`."""
     changes: VerdictChanges = field(default_factory=VerdictChanges)
@@ -305,7 +303,7 @@ class Delta:
     @property
     def is_large(self) -> bool:
         """Whether encoding it takes long enough for others to wait."""
-        return len(self.benchmarks) > _MANY or sum(b.registered.size for b in self.benchmarks) > _LARGE
+        return len(self.benchmarks) > _MANY or sum(part.size for b in self.benchmarks for part in b.registered) > _LARGE
 
 
 @dataclass

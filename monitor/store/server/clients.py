@@ -1,13 +1,14 @@
 """Make the Redis client for a URL: one server, the primary that Sentinels name, or a Cluster."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
-from redis.asyncio.connection import parse_url
+from redis.asyncio.connection import AbstractConnection, parse_url
 from redis.asyncio.retry import Retry as NoRetry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
@@ -17,10 +18,44 @@ Client = Redis | RedisCluster
 ANSWER_SECONDS: Final = 15.0
 """How long one reply may take before the connection is dropped."""
 
+_SLICE_BYTES: Final = 1 << 18
+"""How much of a large command is sent in one turn of the event loop."""
+
 _URL_RULE: Final = (
     "the Redis URL cannot be read; use redis://host:port/db, rediss://host:port/db (TLS), unix:///path, "
     "redis+sentinel://host:port[,host:port]/service or redis+cluster://host:port[,host:port], as in redis://localhost:6379/0"
 )
+
+
+class _InSlices(AbstractConnection):
+    """Sends large commands in slices: asyncio copies 50 MB three times in one turn of the event loop, and others wait for 0.1 s."""
+
+    async def _send_packed_command(self, command: Iterable[bytes]) -> None:
+        parts = list(command)
+        if sum(map(len, parts)) <= _SLICE_BYTES:
+            await super()._send_packed_command(parts)
+            return
+        assert self._writer is not None
+        for part in parts:
+            view = memoryview(part)
+            for start in range(0, len(view), _SLICE_BYTES):
+                self._writer.write(view[start : start + _SLICE_BYTES])
+                await self._writer.drain()
+                await asyncio.sleep(0)
+
+
+def _in_slices(kind: type[AbstractConnection]) -> type[AbstractConnection]:
+    """Return a kind of connection (TCP, TLS, Unix socket, of Sentinels) that sends in slices."""
+    return type(f"{kind.__name__}InSlices", (_InSlices, kind), {})
+
+
+def _sending_in_slices(client: Client) -> Client:
+    if isinstance(client, RedisCluster):
+        client.connection_kwargs["connection_class"] = _in_slices(client.connection_kwargs["connection_class"])
+    else:
+        pool = client.connection_pool
+        pool.connection_class = _in_slices(pool.connection_class)
+    return client
 
 
 @dataclass(frozen=True)
@@ -36,6 +71,9 @@ class Clients:
     state: Client
     address: str
     sentinels: list[Redis] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        _sending_in_slices(self.state)
 
 
 def make_clients(target: str | Mapping[str, Any]) -> Clients:

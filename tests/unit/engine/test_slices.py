@@ -55,9 +55,13 @@ def record(spec, seed):
 
 
 def plain(delta):
-    """A delta that can be compared: the store sorts the changes of a chunk by their ids."""
+    """A delta that can be compared: the store sorts the changes of a chunk by their ids, and joins the parts of a family."""
     benchmarks = [
-        vars(each) | {"changes": sorted(each.changes.items(), key=lambda entry: change_order(entry[1].id))}
+        vars(each)
+        | {
+            "changes": sorted(each.changes.items(), key=lambda entry: change_order(entry[1].id)),
+            "registered": [pair for part in each.registered for pair in part.tolist()],
+        }
         for each in delta.benchmarks
     ]
     text = json.dumps(

@@ -260,10 +260,17 @@ class PartitionWorker(FoldedPartition):
         """Load the state of before a chunk that crashes the fold; return the smaller chunks to fold instead, the first one last.
 
         A chunk of one record cannot be smaller: its benchmarks are set aside, or, if they were already, the record is rejected.
+
+        Raises
+        ------
+        StaleState
+            If the stored state is no longer where the chunk begins.
         """
         await self._wait_for_commit()
         self._torn = True
         await self.load()
+        if self.partition.off != chunk.start:  # the store has lost writes: the chunk does not follow its state
+            raise StaleState(self.number, chunk.start, self.partition.off, "")
         cause = crash.__cause__
         assert cause is not None
         if len(chunk.records) > 1:

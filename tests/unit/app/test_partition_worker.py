@@ -282,6 +282,20 @@ async def test_a_benchmark_that_crashes_the_fold_is_set_aside_and_the_others_go_
     assert owned.partition.benchmarks["poison"].counters["events"] == 1
 
 
+async def test_a_crash_while_the_store_has_lost_writes_passes_over_nothing(monkeypatch):
+    poisonous(monkeypatch)
+    store = SlowStore()
+    owned = await loaded(store)
+    assert await owned.fold(chunk(0, 20))
+    older = copy.deepcopy(store.state)
+    assert await owned.fold(chunk(20, 20))
+    store.state = older
+    crashing = with_poison(50, 40)._replace(start=40, offsets=range(40, 50))
+    assert not await owned.fold(crashing._replace(records=with_poison(50, 40).records[40:]))
+    assert (owned.partition.off, store.state.off) == (20, 20)  # the log is read again from there
+    assert not owned.partition.quarantine
+
+
 async def test_a_record_that_crashes_whatever_reads_it_is_passed_over(monkeypatch):
     batches = steps.Decoder.batches
 

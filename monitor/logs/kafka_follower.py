@@ -56,6 +56,8 @@ class KafkaFollower:
         self._tps = [TopicPartition(topic, number) for number in range(partitions)]
         self._positions: dict[int, int] = {}
         """Where the next chunk of each partition begins; one without a position is not read."""
+        self._sought: set[int] = set()
+        """Partitions that were sent to another offset since the last fetch."""
 
     async def __aenter__(self) -> Self:
         settings = self._settings
@@ -102,6 +104,7 @@ class KafkaFollower:
     def seek(self, partition: int, offset: int) -> None:
         """Continue a partition at an offset."""
         self._positions[partition] = offset
+        self._sought.add(partition)
         self._kafka.seek(self._tps[partition], offset)
 
     def end(self, partition: int) -> tuple[int, float] | None:
@@ -126,6 +129,7 @@ class KafkaFollower:
         if not tps:
             await asyncio.sleep(_POLL_MS / 1000)
             return []
+        self._sought.clear()
         try:
             fetched = await self._kafka.getmany(*tps, timeout_ms=_POLL_MS, max_records=1)  # slice
         except (FetchedOutOfRange, NoOffsetForPartitionError) as error:
@@ -134,6 +138,8 @@ class KafkaFollower:
             await self._senders.confirm(lambda: True, self._compare_one)
         read: list[Chunk] = []
         for tp, (records,) in fetched.items():
+            if tp.partition in self._sought:
+                continue  # loaded again after the fetch: the records do not follow that state
             start, end = self._positions[tp.partition], await self._kafka.position(tp)
             self._positions[tp.partition] = end
             read += chunks(records, tp.partition, start, end, _CHUNK_BYTES, self._key)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 
 from aiokafka.partitioner import murmur2
 
@@ -14,8 +14,14 @@ KINDS = {
     ("anytime_family", "decided"): 1,
     ("anytime", "reversed"): 2,
     ("anytime_family", "reversed"): 3,
+    ("anytime", "invalidated"): 4,
+    ("anytime_family", "invalidated"): 5,
     ("settled", "settled"): 1 << 36,
+    ("settled", "invalidated"): 1 << 36 | 4,
 }
+ACTIONS = {"archive", "restore", "delete", "reopen", "rename"}
+UNREADABLE = 9
+"""What an unreadable record weighs against a benchmark; a readable event weighs 1 for it."""
 
 
 def home(benchmark, partitions):
@@ -46,8 +52,38 @@ def meaning(data):
     }
 
 
+class Board:
+    """What operators have done with a board."""
+
+    def __init__(self):
+        self.state, self.since, self.generation, self.withdrawn, self.title, self.deleted = "open", 0, 1, 0, "", None
+
+    @property
+    def entry(self):
+        """Everything as a tuple; None for a board as it began."""
+        if (self.state, self.generation, self.title) == ("open", 1, ""):
+            return None
+        return self.state, self.since, self.generation, self.withdrawn, self.title, self.deleted
+
+
+class Suspect:
+    """The unreadable records of a benchmark, and whether it is set aside."""
+
+    def __init__(self):
+        self.weight, self.since, self.records, self.last = 0, None, 0, 0
+
+    @property
+    def entry(self):
+        """Everything as a tuple; None if there is nothing to remember."""
+        known = self.weight or self.since is not None
+        return (self.weight, self.since, self.records, self.last) if known else None
+
+
 class PartitionFold:
     """Folds the records of one partition, one after the other."""
+
+    MOST = 500 * UNREADABLE
+    """Weight beyond which a benchmark is set aside."""
 
     def __init__(self, number, partitions):
         self.number, self.partitions = number, partitions
@@ -59,6 +95,9 @@ class PartitionFold:
         self.letters = set()
         """(offset, index) of everything that could not be read."""
         self.origins = {}
+        self.boards, self.suspects = defaultdict(Board), defaultdict(Suspect)
+        self.gone = {}
+        """Verdict changes of deleted boards, by id: the name, the key and the change, and the models in their order of arrival."""
 
     def record(self, record):
         """Fold a record of the topic."""
@@ -75,20 +114,126 @@ class PartitionFold:
             data = json.loads(value.decode()) if len(value) <= LONGEST else None
         except ValueError:
             data = None
-        if isinstance(data, dict) and "events" in data:
+        self.take(data, record.offset)
+
+    def take(self, data, offset):
+        """Fold the JSON value of a record; None for none."""
+        if not isinstance(data, dict):
+            self.one(data, offset, 0)
+        elif "events" in data:
             for index, event in enumerate(data["events"]):
-                self.one(event, record.offset, index)
+                self.one(event, offset, index)
+        elif data.keys() <= {"quarantine", "board", "benchmark", "title"} and data.keys() & {"quarantine", "board"}:
+            self.operate(data, offset)
+        elif "item_ids" in data and not data.keys() & {"item_id", "declare", "ended"}:
+            self.run(data, offset)
         else:
-            self.one(data, record.offset, 0)
+            self.one(data, offset, 0)
+
+    def run(self, data, offset):
+        """Fold the columns of a run: as its events, or not at all if the columns do not fit together."""
+        columns = {"item_id": data["item_ids"], "score": data.get("scores")}
+        if "clusters" in data:
+            columns["cluster"] = data["clusters"]
+        if not all(
+            isinstance(column, list) and len(column) == len(data["item_ids"]) > 0 for column in columns.values()
+        ):
+            self.unreadable(data.get("benchmark"), offset, 0)
+            return
+        shared = {name: data[name] for name in ("benchmark", "model", "epoch") if name in data}
+        events = [shared | dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        if all(map(is_event, events)) and home(data["benchmark"], self.partitions) != self.number:
+            self.misroute(offset)  # the whole run
+            return
+        for index, event in enumerate(events):
+            self.one(event, offset, index)
+
+    def operate(self, data, offset):
+        """Do what an operator asks for."""
+        name = data["benchmark"]
+        if home(name, self.partitions) != self.number:
+            self.misroute(offset)
+        elif "quarantine" in data:
+            self.suspects.pop(name, None)
+        elif not self.act(data["board"], name, offset, data.get("title")):
+            self.reject(name, offset, 0)
+
+    def act(self, action, name, offset, title):
+        """Change a board; return whether its state allows that."""
+        board, exists = self.boards[name], name in self.benchmarks
+        if action == "reopen" and board.state == "deleted":
+            board.state, board.since, board.generation = "open", offset, board.generation + 1
+        elif action == "archive" and exists and board.state == "open":
+            board.state, board.since = "archived", offset
+        elif action == "restore" and exists and board.state == "archived":
+            board.state, board.since = "open", offset
+        elif action == "rename" and exists:
+            board.title = "" if title in {None, name} else title
+        elif action == "delete" and exists:
+            board.withdrawn += self.withdraw(name, offset)
+            board.state, board.since, board.title, board.deleted = "deleted", offset, "", offset
+            self.suspects.pop(name, None)
+        else:
+            return False
+        return True
+
+    def withdraw(self, name, offset):
+        """End the verdicts of a board and drop it; return how many family-wise decisions held."""
+        verdicts, family_wise = self.benchmarks[name].verdicts, 0
+        for (pair, procedure, kind), (_, *rest) in list(verdicts.items()):
+            ended = {(pair, procedure, "invalidated"), (pair, procedure, "superseded")} & verdicts.keys()
+            if kind in {"decided", "settled"} and not ended:
+                verdicts[pair, procedure, "invalidated"] = ((offset, 0), *rest)
+                family_wise += procedure == "anytime_family"
+        state = self.state(name)
+        for key, latch in state["latches"].items():
+            self.gone[latch[0]] = name, key, latch, state["contestants"]
+        self.declared.pop(name, None)
+        self.rejected.pop(name, None)
+        del self.benchmarks[name]
+        return family_wise
+
+    def misroute(self, offset):
+        """Count a record of another partition."""
+        self.counters["misrouted"] += 1
+
+    def takes(self, name, offset):
+        """Count something readable of a benchmark; return whether it is set aside."""
+        suspect = self.suspects.get(name)
+        if suspect is None:
+            return False
+        if suspect.since is None:
+            suspect.weight = max(0, suspect.weight - 1)
+            return False
+        suspect.records, suspect.last = suspect.records + 1, offset
+        return True
+
+    def unreadable(self, name, offset, index):
+        """Reject what cannot be read; set its benchmark aside if that is too much."""
+        if isinstance(name, str) and name and home(name, self.partitions) == self.number:
+            suspect = self.suspects.get(name)
+            if suspect is not None and suspect.since is not None:
+                self.takes(name, offset)
+                return
+            if self.boards[name].state == "open":
+                suspect = self.suspects[name]
+                suspect.weight += UNREADABLE
+                if suspect.weight > self.MOST:
+                    suspect.since, suspect.last = offset + 1, offset
+        self.reject(name, offset, index)
 
     def one(self, data, offset, index):
         """Fold the record at one place."""
         if isinstance(data, dict) and "declare" in data:
             self.declare(data, offset, index)
         elif not is_event(data):
-            self.reject(data.get("benchmark") if isinstance(data, dict) else None, offset, index)
+            self.unreadable(data.get("benchmark") if isinstance(data, dict) else None, offset, index)
         elif home(data["benchmark"], self.partitions) != self.number:
-            self.counters["misrouted"] += 1
+            self.misroute(offset)
+        elif self.takes(data["benchmark"], offset):
+            pass
+        elif self.boards[data["benchmark"]].state != "open":
+            self.reject(data["benchmark"], offset, index)
         else:
             self.benchmarks.setdefault(data["benchmark"], Oracle()).event(data, (offset, index))
 
@@ -96,7 +241,11 @@ class PartitionFold:
         """Take a declaration, unless scores have come and it is another one."""
         name = data["declare"]
         if home(name, self.partitions) != self.number:
-            self.counters["misrouted"] += 1
+            self.misroute(offset)
+        elif self.takes(name, offset):
+            pass
+        elif self.boards[name].state != "open":
+            self.reject(name, offset, index)
         elif name in self.benchmarks and self.benchmarks[name].events:
             if self.declared.get(name) != meaning(data):
                 self.reject(name, offset, index)
@@ -105,7 +254,7 @@ class PartitionFold:
             self.benchmarks[name] = Oracle(**spec)
 
     def reject(self, benchmark, offset, index):
-        """Count what could not be read, in its benchmark where there is one."""
+        """Count what was refused, in its benchmark where there is one."""
         self.letters.add((offset, index))
         if benchmark in self.benchmarks:
             self.rejected[benchmark] += 1
@@ -117,6 +266,13 @@ class PartitionFold:
         return {
             name: self.counters[name] for name in ("records", "rejected", "skipped_spans", "misrouted", "republished")
         }
+
+    def operated(self):
+        """The boards and the suspects by name, where there is something to remember."""
+        return tuple(
+            {name: each.entry for name, each in entries.items() if each.entry is not None}
+            for entries in (self.boards, self.suspects)
+        )
 
     def state(self, name):
         """Everything of a benchmark, as plain values; see `stored_state`."""
@@ -162,7 +318,8 @@ def stored_state(benchmark):
         flip = named != pair
         evidence = change.evidence
         b, c = (evidence.c, evidence.b) if flip else (evidence.b, evidence.c)
-        side = 0 if change.after == "tie" else 1 if (change.after == "a") != flip else -1
+        towards = change.after or change.before  # a verdict that ends is towards nobody
+        side = 0 if towards == "tie" else 1 if (towards == "a") != flip else -1
         latches[pair, procedure, kind] = (change.id, side, evidence.n, b, c)
     return {
         "counters": benchmark.counters,

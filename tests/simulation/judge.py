@@ -7,7 +7,11 @@ simulated server directly, not with the store's code.
 import json
 import struct
 
-from tests.kafka.topic_oracle import PartitionFold, stored_state
+from tests.kafka.topic_oracle import UNREADABLE, PartitionFold, home, stored_state
+from tests.simulation.operations import CRASHING
+
+MOST = 12 * UNREADABLE
+"""Weight beyond which a benchmark is set aside here: a run has too few messages for the limit of the program."""
 
 
 class Wrong(AssertionError):  # noqa: N818 - a verdict
@@ -20,9 +24,10 @@ class Expected:
     def __init__(self, fold):
         self.counters, self.origins, self.sources = fold.counted(), dict(fold.origins), dict(fold.sources)
         self.letters, self.misrouted = frozenset(fold.letters), frozenset(fold.misrouted)
+        self.boards, self.suspects = fold.operated()
         self.benchmarks = {name: _copy(fold.state(name)) for name in fold.benchmarks}
-        self.latches = {
-            latch[0]: (name, key, latch)
+        self.latches = fold.gone | {
+            latch[0]: (name, key, latch, state["contestants"])
             for name, state in self.benchmarks.items()
             for key, latch in state["latches"].items()
         }
@@ -42,7 +47,9 @@ def _copy(state):
 
 
 class Fold(PartitionFold):
-    """Notes the places of misrouted events, and skips a span of a file that was read before."""
+    """Notes the places of misrouted events, skips spans that were read before, and sets a benchmark aside that crashes the fold."""
+
+    MOST = MOST
 
     def __init__(self, number, partitions):
         super().__init__(number, partitions)
@@ -59,13 +66,20 @@ class Fold(PartitionFold):
             self.sources[path] = tuple(position)
         super().record(record)
 
-    def one(self, data, offset, index):
-        before = self.counters["misrouted"]
-        super().one(data, offset, index)
-        if self.counters["misrouted"] > before:
-            place = self._at[1] + 1 if self._at[0] == offset else 0
-            self._at = offset, place
-            self.misrouted.append(self._at)
+    def take(self, data, offset):
+        if isinstance(data, dict) and data.get("model") == CRASHING:
+            name = data["benchmark"]
+            suspect = self.suspects[name]
+            ours = home(name, self.partitions) == self.number
+            if ours and suspect.since is None and self.boards[name].state == "open":
+                suspect.since = suspect.last = offset
+        super().take(data, offset)
+
+    def misroute(self, offset):
+        super().misroute(offset)
+        place = self._at[1] + 1 if self._at[0] == offset else 0
+        self._at = offset, place
+        self.misrouted.append(self._at)
 
 
 class Judge:
@@ -177,6 +191,11 @@ class Judge:
             "counters": partition.counters,
             "origins": partition.origins,
             "sources": {path: tuple(source) for path, source in partition.sources.items()},
+            "boards": {name: tuple(entry) for name, *entry in partition.boards},
+            "suspects": {
+                each.benchmark: (each.weight, each.since, each.records, each.last)
+                for each in partition.quarantine._suspects.values()
+            },
             "benchmarks": {name: stored_state(benchmark) for name, benchmark in partition.benchmarks.items()},
         }
         _compare(f"partition {worker.number} in memory at {partition.off}", state, expected)
@@ -192,8 +211,7 @@ class Judge:
         if expected is None:
             raise Wrong(f"{identifier} is published, but not among the changes up to {self.stored[partition]}")
         data = json.loads(record.value)
-        name, key, latch = expected
-        order = self.expected(partition, self.stored[partition]).benchmarks[name]["contestants"]
+        name, key, latch, order = expected
         if (data["benchmark"], *_latch(data, order)) != (name, key, latch):
             raise Wrong(f"{identifier} is published as {_latch(data, order)}, but is {key}, {latch}")
         place = tuple(map(int, change.split("-")))
@@ -232,7 +250,7 @@ class Judge:
 
 
 def _compare(what, state, expected):
-    for name in ("counters", "origins", "sources"):
+    for name in ("counters", "origins", "sources", "boards", "suspects"):
         if state[name] != getattr(expected, name):
             raise Wrong(f"{what}: {name} {state[name]}, expected {getattr(expected, name)}")
     if state["benchmarks"].keys() != expected.benchmarks.keys():
@@ -275,7 +293,21 @@ def read(keys, tag):
         }
     origins = {int(k[7:]): tuple(json.loads(v)) for k, v in meta.items() if k.startswith(b"origin:")}
     sources = {path: tuple(s) for path, *s in (json.loads(v) for k, v in meta.items() if k.startswith(b"source:"))}
-    return {"counters": json.loads(meta[b"counters"]), "origins": origins, "sources": sources, "benchmarks": benchmarks}
+    boards = {name: tuple(entry) for name, *entry in _listed(meta, b"board:")}
+    suspects = {name: (weight, since, *counts) for name, weight, since, _, *counts in _listed(meta, b"quarantine:")}
+    return {
+        "counters": json.loads(meta[b"counters"]),
+        "origins": origins,
+        "sources": sources,
+        "boards": boards,
+        "suspects": suspects,
+        "benchmarks": benchmarks,
+    }
+
+
+def _listed(meta, prefix):
+    """The lists in some fields of `:meta:`; an empty field has none."""
+    return [json.loads(value) for field, value in meta.items() if field.startswith(prefix) and value]
 
 
 def _latch(change, order):
@@ -284,7 +316,8 @@ def _latch(change, order):
     pair = tuple(sorted(named, key=order.index))
     flip, evidence = pair != named, change["evidence"]
     b, c = (evidence["c"], evidence["b"]) if flip else (evidence["b"], evidence["c"])
-    side = 0 if change["after"] == "tie" else 1 if (change["after"] == "a") != flip else -1
+    towards = change["after"] or change["before"]  # a verdict that ends is towards nobody
+    side = 0 if towards == "tie" else 1 if (towards == "a") != flip else -1
     return (pair, change["procedure"], change["kind"]), (change["id"], side, evidence["n"], b, c)
 
 

@@ -2,9 +2,11 @@
 
 import itertools
 import json
+from operator import attrgetter
 from typing import NamedTuple
 
 from tests.kafka.topic_oracle import home
+from tests.simulation.operations import operations
 
 SPECS = (
     {"order": "trusted"},
@@ -22,15 +24,15 @@ class Message(NamedTuple):
     """Offsets before it that hold no record."""
 
 
-def traffic(rng, partitions, seconds):
-    """Messages in the order of their times."""
+def traffic(rng, partitions, seconds, operated=None):
+    """Messages in the order of their times; `operated` is another random generator, for what operators and large producers write."""
     names = _names(rng, partitions)
     specs = {name: dict(rng.choice(SPECS)) for name in names}
-    items, declarations, events = rng.randrange(8, 24), [], []
+    items, declared, events = rng.randrange(8, 24), dict.fromkeys(names), []
     for name, spec in specs.items():
         if spec:
-            declared = spec | {"alpha": rng.choice((0.05, 0.3))} | ({"items": items} if "items" in spec else {})
-            declarations.append((home(name, partitions), _dump({"declare": name} | declared)))
+            counted = {"items": items} if "items" in spec else {}
+            declared[name] = {"declare": name} | spec | {"alpha": rng.choice((0.05, 0.3))} | counted
         events += _events(rng, name, items, odd=not spec)
     events = [
         event for _, event in sorted(((k + rng.gauss(0, 30), event) for k, event in enumerate(events)), key=_first)
@@ -39,11 +41,17 @@ def traffic(rng, partitions, seconds):
         at = rng.randrange(len(events))
         changed = {"score": rng.choice((0, 1))} if rng.random() < 0.5 else {}
         events.insert(rng.randrange(at, len(events) + 1), events[at] | changed)
+    declarations = [(home(name, partitions), _dump(each)) for name, each in declared.items() if each]
     bodies = declarations + _packed(rng, events, partitions)
     for _ in range(rng.randrange(6)):
         bodies.insert(rng.randrange(len(bodies) + 1), (rng.randrange(partitions), rng.choice(_POISON)))
     times = sorted(rng.uniform(0, seconds) for _ in bodies)
-    return [Message(time, *body, rng.choice((0, 0, 0, 0, 0, 1, 3))) for time, body in zip(times, bodies, strict=True)]
+    messages = [
+        Message(time, *body, rng.choice((0, 0, 0, 0, 0, 1, 3))) for time, body in zip(times, bodies, strict=True)
+    ]
+    if operated is not None:
+        messages += [Message(*each, 0) for each in operations(operated, declared, items, partitions, seconds)]
+    return sorted(messages, key=attrgetter("time"))
 
 
 def closing(partitions):

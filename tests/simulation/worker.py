@@ -11,10 +11,14 @@ from faust.types import TP
 from monitor.app import cluster_worker, process, source_topic
 from monitor.app.cluster_worker import ClusterWorker
 from monitor.app.process import end_tasks
+from monitor.engine import partition
+from monitor.engine.state import quarantine
 from monitor.logs.errors import OffsetOutOfRange
 from monitor.logs.kafka_records import chunks
 from monitor.logs.topic_identity import TopicIdentity, check_identity
+from tests.simulation.judge import MOST
 from tests.simulation.log import Producer, Topics
+from tests.simulation.operations import CRASHING
 
 log = structlog.get_logger()
 
@@ -66,6 +70,8 @@ def replaced(world):
         return Transport(world, topic)
 
     with (
+        patch.object(quarantine, "MOST", MOST),
+        patch.object(partition, "fold_batch", crashing(partition.fold_batch)),
         patch.object(cluster_worker, "make_app", make_app),
         patch.object(cluster_worker, "KafkaProducer", partial(Producer, world.broker, rng)),
         patch.object(process, "gc", MagicMock()),
@@ -80,6 +86,17 @@ def replaced(world):
     ):
         world.logs = logs
         yield
+
+
+def crashing(fold_batch):
+    """The fold of a batch, with a bug: scores of one model crash it."""
+
+    def fold(benchmark, batch, *rest):
+        if any(event.model == CRASHING for event in batch.events):
+            raise ZeroDivisionError
+        return fold_batch(benchmark, batch, *rest)
+
+    return fold
 
 
 class Transport:

@@ -112,8 +112,9 @@ class World:
 
     topic, verdicts = TOPIC, VERDICTS
 
-    def __init__(self, seed, actions=None):
-        self.seed = seed
+    def __init__(self, seed, actions=None, *, operated=True):
+        """`operated`: with runs, board changes, quarantines and readers; without them a seed is what it was before there were any."""
+        self.seed, self._operated = seed, operated
         rng = self.rng("world")
         self._partitions, self._workers, self._seconds = rng.randrange(1, 4), rng.randrange(1, 4), rng.choice((20, 60))
         chosen = choose(self.rng("faults"), self._seconds, self._workers, self._partitions)
@@ -204,7 +205,8 @@ class World:
         for name in (TOPIC, VERDICTS, f"{TOPIC}.dlq"):
             self.broker.create(name, self._partitions)
         self.group = Group(self.loop, self.rng("group"), self._partitions)
-        for message in traffic(self.rng("traffic"), self._partitions, self._seconds):
+        operated = self.rng("operations") if self._operated else None
+        for message in traffic(self.rng("traffic"), self._partitions, self._seconds, operated):
             self.later(message.time, self.broker.append, TOPIC, message.partition, message.value, (), message.gap)
         for action in self.actions:
             self.later(action.time, self._inject, action)

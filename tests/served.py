@@ -58,6 +58,45 @@ class Answer:
         return json.loads(self.text)
 
 
+class Stream:
+    """Reads server-sent events as they come."""
+
+    def __init__(self, served, path="changes/stream", **headers):
+        host, port = served.url.removeprefix("http://").split(":")
+        self.connection = socket.create_connection((host, int(port)), 60)
+        lines = [f"GET /api/v1/{path} HTTP/1.1", "Host: localhost"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        self.connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        self.file = self.connection.makefile("rb")
+        self.head = b"".join(iter(self.file.readline, b"\r\n")).decode()
+        self.rest = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+        self.connection.close()
+
+    def block(self):
+        """The next event as its fields, or None at the end."""
+        while b"\n\n" not in self.rest:
+            size = int(self.file.readline() or b"0", 16)
+            if not size:
+                return None
+            self.rest += self.file.read(size)
+            self.file.readline()
+        block, _, self.rest = self.rest.partition(b"\n\n")
+        return dict(line.split(": ", 1) for line in block.decode().split("\n"))
+
+    def until(self, kind):
+        """The next event of a kind."""
+        while (block := self.block()) is not None:
+            if block.get("event") == kind:
+                return block
+        return None
+
+
 class Served:
     """A server in a thread; use it as a context manager."""
 

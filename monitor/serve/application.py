@@ -19,6 +19,7 @@ from monitor.serve.api.body_reader import BodyReader
 from monitor.serve.api.change_routes import change_routes
 from monitor.serve.api.intake import Intake, ReadOnlyIntake
 from monitor.serve.api.kept_answers import KeptAnswers
+from monitor.serve.api.next_routes import next_routes
 from monitor.serve.api.openapi import add_openapi
 from monitor.serve.api.otlp_routes import ReadOtlp, otlp_routes
 from monitor.serve.api.problems import add_problems
@@ -123,7 +124,8 @@ def make_application(
     answers = KeptAnswers(readable)
     web.include_router(read_routes(readable, answers))
     web.include_router(view_routes(readable, answers, low_coverage))
-    web.include_router(run_routes(readable, watcher, intake))
+    web.include_router(run_routes(readable))
+    web.include_router(next_routes(readable, watcher, intake))
     web.include_router(change_routes(readable, watcher))
     writes = intake or ReadOnlyIntake(), WriteRules(BodyReader(body_bytes), limits, audit)
     web.include_router(write_routes(reports, *writes))

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 
+from monitor.serve.api.event_stream import HEARTBEAT, HEARTBEAT_SECONDS, STREAM, event_stream, frame
 from monitor.serve.api.problems import ProblemError, unknown_benchmark
 from monitor.serve.api.state_watcher import StateWatcher
 from monitor.serve.api.verdict_history import START, Position, VerdictHistory, parse_change_id
@@ -13,7 +14,6 @@ from monitor.serve.report_cache import ReportCache
 from schemas.api import ChangePage, Update
 from schemas.names import MAX_NAME_LENGTH
 
-HEARTBEAT_SECONDS: Final = 15.0
 _BATCH: Final = 500
 _MAX_HISTORIES: Final = 64
 Name = Annotated[str | None, Query(min_length=1, max_length=MAX_NAME_LENGTH)]
@@ -64,7 +64,7 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
     @routes.get(
         "/stream",
         response_class=StreamingResponse,
-        responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "events"}},
+        responses=STREAM,
     )
     async def stream(
         benchmark: Name = None,
@@ -79,11 +79,7 @@ def change_routes(reports: ReportCache, watcher: StateWatcher) -> APIRouter:
         history = history_of(benchmark)
         known = last_event_id or after
         start = history.end() if known is None else _position(known)
-        return StreamingResponse(
-            _server_sent_events(reports, watcher, history, benchmark, start),
-            media_type="text/event-stream",
-            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-        )
+        return event_stream(_server_sent_events(reports, watcher, history, benchmark, start))
 
     return routes
 
@@ -106,13 +102,13 @@ async def _server_sent_events(
         while not watcher.stopped:
             version = watcher.version
             while batch := await reports.read(lambda: history.after(position, _BATCH, reports.may_read), names):  # noqa: B023 - it runs now
-                yield b"".join(_frame("change", change.model_dump_json(), change.id) for change in batch)
+                yield b"".join(frame("change", change.model_dump_json(), change.id) for change in batch)
                 position = parse_change_id(batch[-1].id)
             updates = _updates(reports, benchmark, seen)
             if updates:
                 yield updates
             if not await watcher.wait(version, HEARTBEAT_SECONDS):
-                yield b": alive\n\n"
+                yield HEARTBEAT
 
 
 def _updates(reports: ReportCache, benchmark: str | None, seen: dict[str, int]) -> bytes:
@@ -120,11 +116,5 @@ def _updates(reports: ReportCache, benchmark: str | None, seen: dict[str, int]) 
     for name, events in reports.events().items():
         if benchmark in {None, name} and seen.get(name) != events:
             seen[name] = events
-            frames.append(_frame("update", Update(benchmark=name, events=events).model_dump_json()))
+            frames.append(frame("update", Update(benchmark=name, events=events).model_dump_json()))
     return b"".join(frames)
-
-
-def _frame(event: str, data: str, id_: str | None = None) -> bytes:
-    """Encode one server-sent event; JSON has no newline, so `data` is one line."""
-    id_line = "" if id_ is None else f"id: {id_}\n"
-    return f"event: {event}\n{id_line}data: {data}\n\n".encode()

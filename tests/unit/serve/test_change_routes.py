@@ -2,7 +2,6 @@
 
 import json
 import random
-import socket
 import threading
 from itertools import pairwise
 
@@ -11,7 +10,7 @@ import pytest
 from monitor.serve.api import change_routes
 from schemas.verdict_changes import VerdictChanges
 from tests.commands import events
-from tests.served import Served, folded
+from tests.served import Served, Stream, folded
 
 SKILLS = {f"m{k}": 0.1 + 0.15 * k for k in range(6)}
 RECORDS = events(random.Random(1), SKILLS, 150)
@@ -77,45 +76,6 @@ def test_a_benchmark_that_is_not_there(served):
     assert served.get("changes?after=x").status == 422
     assert served.get("changes/stream?after=1-").status == 422
     assert served.get("changes/stream", Last_Event_ID="x").status == 422
-
-
-class Stream:
-    """Reads server-sent events as they come."""
-
-    def __init__(self, served, path="changes/stream", **headers):
-        host, port = served.url.removeprefix("http://").split(":")
-        self.connection = socket.create_connection((host, int(port)), 60)
-        lines = [f"GET /api/v1/{path} HTTP/1.1", "Host: localhost"]
-        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
-        self.connection.sendall("\r\n".join([*lines, "", ""]).encode())
-        self.file = self.connection.makefile("rb")
-        self.head = b"".join(iter(self.file.readline, b"\r\n")).decode()
-        self.rest = b""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.file.close()
-        self.connection.close()
-
-    def block(self):
-        """The next event as its fields, or None at the end."""
-        while b"\n\n" not in self.rest:
-            size = int(self.file.readline() or b"0", 16)
-            if not size:
-                return None
-            self.rest += self.file.read(size)
-            self.file.readline()
-        block, _, self.rest = self.rest.partition(b"\n\n")
-        return dict(line.split(": ", 1) for line in block.decode().split("\n"))
-
-    def until(self, kind):
-        """The next event of a kind."""
-        while (block := self.block()) is not None:
-            if block.get("event") == kind:
-                return block
-        return None
 
 
 def test_a_stream_begins_with_what_comes_next(served):

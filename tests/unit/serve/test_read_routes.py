@@ -1,5 +1,6 @@
 """What the API answers about the state, against the report and against plain Python."""
 
+import json
 import random
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote, urlencode
@@ -19,7 +20,7 @@ from stats.graded import LAMBDAS
 from stats.order import committed_order
 from tests.commands import events
 from tests.oracle import log_e
-from tests.served import folded
+from tests.served import Stream, folded
 
 NAME = "a b/ü?&#%2F..\\"
 SKILLS = {f"m {k:02}": 0.2 + 0.2 * (k // 2) for k in range(5)}
@@ -351,6 +352,23 @@ def test_the_next_runs_are_held_back_until_they_change(server):
         server.post([event])
         assert missing[0] not in answer.result().json["models"][0]["items"]
     assert server.get(f"next?{query(wait=31)}").status == 422
+
+
+def test_the_next_runs_are_streamed_until_the_race_is_over(server):
+    server.hold(raced()[1])
+    with Stream(server, f"next/stream?{query(goal='pair:a,b')}") as stream:
+        first = json.loads(stream.until("next")["data"])
+        assert first == server.get(f"next?{query(goal='pair:a,b')}").json
+        events = [
+            {"benchmark": NAME, "item_id": f"item {k}", "model": model, "score": int(model == "a")}
+            for k in range(50)
+            for model in "ab"
+        ]
+        server.post(events)
+        last = json.loads(stream.until("next")["data"])
+        assert (first["over"], last["over"], last["goal"]["models"]) == (False, True, ["a"])
+        assert stream.block() is None
+    assert server.get(f"next/stream?{query(goal='top:none')}").status == 422
 
 
 def test_the_next_runs_include_what_was_written_before(server):

@@ -1,0 +1,27 @@
+"""Server-sent events, as the streams of the API send them."""
+
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+from fastapi.responses import StreamingResponse
+
+HEARTBEAT_SECONDS: Final = 15.0
+HEARTBEAT: Final = b": alive\n\n"
+"""A comment that keeps a silent connection open."""
+
+STREAM: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "events"}
+}
+"""The answer of a stream, for the description of the API."""
+
+
+def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
+    """Answer with events; proxies pass them on at once, and keep none."""
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+def frame(event: str, data: str, id_: str | None = None) -> bytes:
+    """Encode one event; JSON has no newline, so `data` is one line."""
+    id_line = "" if id_ is None else f"id: {id_}\n"
+    return f"event: {event}\n{id_line}data: {data}\n\n".encode()

@@ -225,16 +225,12 @@ def fixed_n_met(scores: Scores, rules: RaceRules, sizes: IntArray) -> BoolArray:
     models = scores.shape[1]
     i, j = np.triu_indices(models, 1)
     weights = place_weights(np.arange(1, i.size + 1), max(i.size, 1))
-    won, right, start = np.zeros((models, models), np.int64), np.zeros(models, np.int64), 0
+    wins, sums = _counts_at(scores, sizes)
+    won, lost = wins[:, i, j], wins[:, j, i]
+    evidence = -curtailed_leader_log_p(won.ravel(), lost.ravel(), 0).reshape(won.shape)
     met = []
-    for size in sizes.tolist():
-        block = scores[start:size].astype(np.float32)
-        start = size
-        right += np.rint(block.sum(axis=0)).astype(np.int64)
-        won += np.rint(block.T @ (1 - block)).astype(np.int64)
-        b, c = won[i, j], won[j, i]
-        evidence = -curtailed_leader_log_p(b, c, 0)
-        decided = step_down(evidence, weights, WHOLE, rules.alpha).pair
+    for size, right, b, c, log_evidence in zip(sizes.tolist(), sums, won, lost, evidence, strict=True):
+        decided = step_down(log_evidence, weights, WHOLE, rules.alpha).pair
         ranking = np.argsort(-right, kind="stable")
         rank = np.empty(models, np.int64)
         rank[ranking] = np.arange(models)
@@ -252,6 +248,14 @@ def fixed_n_met(scores: Scores, rules: RaceRules, sizes: IntArray) -> BoolArray:
             state = rules.goal(transitive_closure(better), matrix, rank)
         met.append(state.met)
     return np.array(met)
+
+
+def _counts_at(scores: Scores, sizes: IntArray) -> tuple[IntArray, IntArray]:
+    """Return at each size how many items a model has right and another one wrong, and how many it has right."""
+    blocks = [block.astype(np.float32) for block in np.split(scores[: sizes[-1]], sizes[:-1])]
+    wins = np.rint(np.stack([block.T @ (1 - block) for block in blocks])).astype(np.int64)
+    right = np.rint(np.stack([block.sum(axis=0) for block in blocks])).astype(np.int64)
+    return wins.cumsum(axis=0), right.cumsum(axis=0)
 
 
 def _first_size(sizes: IntArray, share: FloatArray, power: float) -> int | None:

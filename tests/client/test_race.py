@@ -46,9 +46,10 @@ def test_a_race_with_asyncio(served):
 
 
 def test_the_progress_line_shows_what_is_open_and_what_was_saved(served, capsys):
-    race(SKILLS, ITEMS, score, benchmark="shown", url=served.url, progress=True)
+    race(SKILLS, ITEMS, score, benchmark="shown", goal="ranking", url=served.url, progress=True)
     error = capsys.readouterr().err
-    assert "best: open" in error
+    assert "ranking: open, 1 pair undecided; " in error
+    assert " % saved so far" in error
     assert error.endswith("% saved\n")
 
 
@@ -61,6 +62,11 @@ def test_the_evaluation_goes_on_while_the_monitor_is_away(monkeypatch):
     )
     assert sorted(seen) == sorted((model, item) for model in "ab" for item in ITEMS[:25])
     assert (result.state, result.items_run, result.saved_ratio) == ("open", 50, 0)
+
+
+def test_a_wrong_option_is_an_error():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'gaol'"):
+        race(SKILLS, ITEMS, score, benchmark="wrong", gaol="best")
 
 
 def test_a_race_that_the_monitor_refuses_is_an_error(served):

@@ -10,6 +10,7 @@ from rankwatch_client.client import EarlyStop as EarlyStop
 from rankwatch_client.client import Stats as Stats
 from rankwatch_client.notebook import Report as Report
 from rankwatch_client.notebook import report as report
+from rankwatch_client.races import RaceOptions as RaceOptions
 from rankwatch_client.races import RaceResult as RaceResult
 from rankwatch_client.races import async_race as async_race
 from rankwatch_client.races import race as race

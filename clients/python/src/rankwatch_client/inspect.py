@@ -10,6 +10,7 @@ import math
 import os
 from typing import Any
 
+import anyio.to_thread
 from inspect_ai.hooks import Hooks, SampleEnd, TaskEnd, TaskStart, hooks
 from inspect_ai.log import EvalSpec
 
@@ -20,6 +21,9 @@ __all__ = ["RankwatchHooks", "race"]
 
 CLUSTER_FIELDS = ("cluster", "category", "subject", "topic", "domain")
 """Metadata fields that name the cluster of a sample; the first one present counts."""
+
+FLUSH_SECONDS = 10.0
+"""How long the end of a task waits for the monitor."""
 
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -82,7 +86,7 @@ class RankwatchHooks(Hooks):
         if data.log.status == "success":
             for event in run.unscored:
                 run.client.score(score=None, **event)
-        run.client.flush(10.0)
+        await anyio.to_thread.run_sync(run.client.flush, FLUSH_SECONDS)  # other models run meanwhile
 
 
 def _items(spec: EvalSpec) -> int | None:

@@ -46,6 +46,12 @@ class Answer(NamedTuple):
     runs: dict[str, NextRun]
 
 
+def undecided(goal: dict[str, Any]) -> str:
+    """Return how many pairs of a goal are undecided, in words."""
+    pairs = goal.get("open_pairs", "?")
+    return f"{pairs} {'pair' if pairs == 1 else 'pairs'} undecided"
+
+
 class NextRuns:
     """The answers of a monitor for one race.
 

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rankwatch_client.client import REQUEST_SECONDS, Client
-from rankwatch_client.next_runs import HELD_SECONDS, Answer, NextRuns
+from rankwatch_client.next_runs import HELD_SECONDS, Answer, NextRuns, undecided
 from rankwatch_client.races import AWAY_BLOCK, AWAY_SECONDS
 from rankwatch_client.transport import Transport
 
@@ -94,7 +94,7 @@ class PacedRun:
         if answer is None:
             return {}
         goal = answer.goal
-        open_pairs = "" if answer.over else f", {goal.get('open_pairs', '?')} pairs undecided"
+        open_pairs = "" if answer.over else f", {undecided(goal)}"
         counters = {f"{goal.get('goal', 'goal')}": f"{goal['state']}{open_pairs}"}
         if answer.over and isinstance(goal.get("saved_ratio"), (int, float)):
             counters["saved"] = f"{100 * goal['saved_ratio']:.1f} %"

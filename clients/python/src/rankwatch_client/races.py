@@ -7,10 +7,13 @@ import secrets
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from rankwatch_client.client import Client
-from rankwatch_client.next_runs import Answer, NextRuns, in_committed_order
+from rankwatch_client.next_runs import Answer, NextRuns, in_committed_order, undecided
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 AWAY_SECONDS = 10.0
 """How long a block waits for the monitor before the race goes on without it."""
@@ -47,17 +50,38 @@ class RaceResult(NamedTuple):
         return 1 - self.items_run / self.items_full if self.items_full else 0.0
 
 
+class RaceOptions(TypedDict, total=False):
+    """Options of a race.
+
+    Attributes
+    ----------
+    goal : str
+        As in a declaration: best (the default), top:K, ranking, pair:A,B or model:M.
+    clusters : mapping of str to str
+        The cluster of items, by id.
+    seed : str
+        Seed of the committed order; default: a random one. It is declared before the first score.
+    url, token : str
+        As for `Client`.
+    progress : bool
+        Whether to show a progress line on stderr; default: if it is a terminal.
+    """
+
+    goal: str
+    clusters: Mapping[str, str | None]
+    seed: str | None
+    url: str | None
+    token: str | None
+    progress: bool | None
+
+
 def race(
     models: Iterable[str],
     items: Iterable[str] | Mapping[str, Any],
     evaluate: Callable[[str, Any], Any],
     *,
     benchmark: str,
-    goal: str = "best",
-    seed: str | None = None,
-    url: str | None = None,
-    token: str | None = None,
-    progress: bool | None = None,
+    **options: Unpack[RaceOptions],
 ) -> RaceResult:
     """Evaluate models until the goal is met.
 
@@ -69,20 +93,15 @@ def race(
     evaluate : callable
         ``evaluate(model, item)`` returns the score: 0, 1, True, False, or None for a skipped item. `item` is the value of the mapping, or
         the id. An exception ends the race; scores so far are sent, and the same call goes on from them.
-    benchmark, goal : str
-        The goal as in a declaration: best, top:K, ranking, pair:A,B or model:M.
-    seed : str, optional
-        Seed of the committed order; default: a random one. It is declared before the first score.
-    url, token : str, optional
-        As for `Client`.
-    progress : bool, optional
-        Whether to show a progress line on stderr; default: if it is a terminal.
+    benchmark : str
+    **options
+        ``goal``, ``clusters``, ``seed``, ``url``, ``token`` and ``progress``: see `RaceOptions`.
 
     Notes
     -----
     While the monitor is away, all models go on along the order in blocks of `AWAY_BLOCK` items: no score is lost, and none is saved.
     """
-    with _Race(models, items, benchmark, goal, seed, url, token, progress) as running:
+    with Race(models, items, benchmark, **options) as running:
         while block := running.next_block():
             for model, item in block:
                 running.score(model, item, evaluate(model, running.value(item)))
@@ -95,19 +114,13 @@ def race_blocks(
     evaluate: Callable[[str, list[str]], Mapping[str, Any]],
     *,
     benchmark: str,
-    clusters: Mapping[str, str | None] | None = None,
-    goal: str = "best",
-    seed: str | None = None,
-    url: str | None = None,
-    token: str | None = None,
-    progress: bool | None = None,
+    **options: Unpack[RaceOptions],
 ) -> RaceResult:
     """Evaluate models until the goal is met, one block of a model at a time; see `race`.
 
-    ``evaluate(model, ids)`` returns the score of each id; an id that it omits counts as skipped. `clusters` names the cluster of items.
+    ``evaluate(model, ids)`` returns the score of each id; an id that it omits counts as skipped.
     """
-    with _Race(models, items, benchmark, goal, seed, url, token, progress) as running:
-        running.clusters = clusters or {}
+    with Race(models, items, benchmark, **options) as running:
         while block := running.next_block():
             for model in dict.fromkeys(model for model, _ in block):
                 ids = [item for each, item in block if each == model]
@@ -124,15 +137,11 @@ async def async_race(
     *,
     benchmark: str,
     concurrency: int = 16,
-    goal: str = "best",
-    seed: str | None = None,
-    url: str | None = None,
-    token: str | None = None,
-    progress: bool | None = None,
+    **options: Unpack[RaceOptions],
 ) -> RaceResult:
     """Evaluate models until the goal is met, `concurrency` items of a block at a time; see `race`."""
     limit = asyncio.Semaphore(concurrency)
-    running = await asyncio.to_thread(_Race, models, items, benchmark, goal, seed, url, token, progress)
+    running = await asyncio.to_thread(Race, models, items, benchmark, **options)
 
     async def run(model: str, item: str) -> None:
         async with limit:
@@ -146,7 +155,7 @@ async def async_race(
         await asyncio.to_thread(running.close)
 
 
-class _Race:
+class Race:
     """The state of a race: what was evaluated, and what the monitor last answered."""
 
     def __init__(
@@ -154,19 +163,21 @@ class _Race:
         models: Iterable[str],
         items: Iterable[str] | Mapping[str, Any],
         benchmark: str,
-        goal: str,
-        seed: str | None,
-        url: str | None,
-        token: str | None,
-        progress: bool | None,  # noqa: FBT001 - passed on from a keyword
+        *,
+        goal: str = "best",
+        clusters: Mapping[str, str | None] | None = None,
+        seed: str | None = None,
+        url: str | None = None,
+        token: str | None = None,
+        progress: bool | None = None,
     ) -> None:
         self._models = list(dict.fromkeys(models))
         self._ids = [str(item) for item in items]
-        self._benchmark, self._goal = benchmark, goal
+        self._goal = goal
         self._seed = seed or secrets.token_hex(16)
         self._client = Client(url, token, benchmark)
         self._next = NextRuns(self._client, benchmark, goal, (), self._ids)
-        self.clusters: Mapping[str, str | None] = {}
+        self._clusters = clusters or {}
         self._done: set[tuple[str, str]] = set()
         self._ended: set[str] = set()
         self._last: Answer | None = None
@@ -180,7 +191,7 @@ class _Race:
             goal=goal,
         )
 
-    def __enter__(self) -> _Race:  # noqa: PYI034 - Self is younger than Python 3.9
+    def __enter__(self) -> Race:  # noqa: PYI034 - Self is younger than Python 3.9
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -193,7 +204,7 @@ class _Race:
     def score(self, model: str, item: str, score: Any) -> None:  # noqa: ANN401 - the client checks it
         """Send a score."""
         self._done.add((model, item))
-        self._client.score(item, score, model=model, cluster=self.clusters.get(item))
+        self._client.score(item, score, model=model, cluster=self._clusters.get(item))
 
     def next_block(self) -> list[tuple[str, str]]:
         """Return what to evaluate next; nothing at the end."""
@@ -245,14 +256,24 @@ class _Race:
         if not self._progress:
             return
         goal = self._last.goal if self._last else {}
-        full = len(self._models) * len(self._ids)
-        run = len(self._done)
-        state = f"{goal.get('state', 'open')}, {goal.get('open_pairs', '?')} pairs undecided"
-        saved = "" if going_on else f", {100 * (1 - run / full) if full else 0:.1f} % saved"
+        full, run = len(self._models) * len(self._ids), len(self._done)
+        state = f"{goal.get('state', 'open')}, {undecided(goal)}"
+        left = self._spared() if going_on else full - run
+        saved = (
+            f", {100 * left / full:.1f} % saved{' so far' if going_on else ''}"
+            if full and (left or not going_on)
+            else ""
+        )
         sys.stderr.write(
             f"\r\x1b[K{self._goal}: {state}; {run:,} of {full:,} scores{saved}" + ("" if going_on else "\n")
         )
         sys.stderr.flush()
+
+    def _spared(self) -> int:
+        """Return how many scores the models need no more that have stopped."""
+        runs = self._last.runs if self._last else {}
+        stopped = (runs[model].items_run for model in self._models if model in runs and runs[model].step == "stop")
+        return sum(len(self._ids) - run for run in stopped)
 
     def result(self) -> RaceResult:
         """Return how the race ended."""

@@ -373,6 +373,13 @@ class Accepted(_Answer):
     )
 
 
+class FileAccepted(Accepted):
+    """What a posted file holds and is durable in the log; a result that is rejected is named by its number in the file, from 1."""
+
+    benchmarks: list[str] = Field(description="benchmarks of the results")
+    notes: list[str] = Field(description="what was chosen of the file: its format, metric or filter")
+
+
 class DeclarationTaken(_Answer):
     """A declaration is durable in the log."""
 

@@ -32,6 +32,7 @@ from monitor.report.news import BoardNews, PairNames
 from monitor.serve.access.audit import Audit
 from monitor.serve.access.limits import ClientLimits
 from monitor.serve.access.rules import AccessRules
+from monitor.serve.api.file_routes import FileResults, ReadFile
 from monitor.serve.api.intake import Intake
 from monitor.serve.api.otlp_routes import ReadOtlp
 from monitor.serve.application import Scrape, make_application
@@ -197,6 +198,7 @@ class ServedProcess:
             cache_seconds=settings.cache_seconds,
             intake=intake,
             read_otlp=_otlp_reader(settings),
+            read_file=_file_reader(settings),
             body_bytes=settings.max_body_bytes,
             limits=self._limits,
             audit=self._audit(),
@@ -381,6 +383,17 @@ def _otlp_reader(settings: Settings) -> ReadOtlp | None:
     from monitor.app.otlp_reader import OtlpReader  # noqa: PLC0415 - start-up: few servers read them
 
     return OtlpReader(settings.otel_map).read
+
+
+def _file_reader(settings: Settings) -> ReadFile:
+    """Return what reads posted files; it is loaded with the first of them."""
+
+    def read(name: str, body: bytes, model: str | None) -> FileResults:
+        from monitor.app.file_reader import FileReader  # noqa: PLC0415 - start-up: it loads every format, and few servers get files
+
+        return FileReader(settings.max_body_bytes)(name, body, model)
+
+    return read
 
 
 async def end_tasks(tasks: Iterable[asyncio.Task[Any]]) -> None:

@@ -17,6 +17,7 @@ from monitor.serve.access.rules import AccessRules, require_all
 from monitor.serve.api.board_routes import board_routes
 from monitor.serve.api.body_reader import BodyReader
 from monitor.serve.api.change_routes import change_routes
+from monitor.serve.api.file_routes import ReadFile, file_routes
 from monitor.serve.api.intake import Intake, ReadOnlyIntake
 from monitor.serve.api.kept_answers import KeptAnswers
 from monitor.serve.api.next_routes import next_routes
@@ -74,6 +75,7 @@ def make_application(
     cache_seconds: int = 0,
     intake: Intake | None = None,
     read_otlp: ReadOtlp | None = None,
+    read_file: ReadFile | None = None,
     body_bytes: int = BODY_BYTES,
     limits: ClientLimits | None = None,
     audit: Audit | None = None,
@@ -104,6 +106,8 @@ def make_application(
         Appends posted events; without it they are refused.
     read_otlp : callable, optional
         Reads exports of OpenTelemetry; without it they are refused.
+    read_file : callable, optional
+        Reads posted files; without it they are refused.
     body_bytes : int
         Largest inflated request body.
     limits : ClientLimits, optional
@@ -131,6 +135,7 @@ def make_application(
     web.include_router(write_routes(reports, *writes))
     web.include_router(board_routes(reports, *writes))
     web.include_router(otlp_routes(reports, *writes, read_otlp))
+    web.include_router(file_routes(reports, *writes, read_file))
     return web
 
 

@@ -1,8 +1,10 @@
 """The page keeps itself current, says when it cannot, and asks for a token where one is needed."""
 
+import os
 import random
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.pages import open_view, post
 from tests.commands import Watch, events, until, write
@@ -84,6 +86,38 @@ def test_the_token_is_asked_for_once_and_kept_for_the_tab(page, tmp_path):
         assert page.locator("dialog[open]").count() == 0
         assert "s3cret" not in page.url
         assert page.evaluate("[document.cookie, localStorage.length]") == ["", 0]
+
+
+def test_a_file_is_sent_from_the_page(page, tmp_path):
+    records = [
+        *events(random.Random(6), SKILLS, 10, benchmark="one"),
+        *events(random.Random(7), SKILLS, 10, benchmark="two"),
+    ]
+    good = write(tmp_path / "good.jsonl", records)
+    bad = write(tmp_path / "<b>bad.jsonl", [*records[:2], {**records[2], "score": 1.2}])
+    with Watch(tmp_path / "data") as watch:
+        page.goto(f"{watch.url}/")
+        page.wait_for_selector("h1:text('No results yet')")
+        page.get_by_label("Send results").last.set_input_files([bad])
+        page.wait_for_selector(".outcome li")
+        text = page.locator(".outcome").inner_text()
+        assert "<b>bad.jsonl: nothing was stored; 1 line cannot be read:" in text
+        assert "<b>bad.jsonl:3: score: 1.2 is out of range" in text
+        assert page.locator("h1").inner_text() == "No results yet"
+        page.get_by_label("Send results").last.set_input_files([good])
+        page.wait_for_selector(".outcome .good")
+        assert "good.jsonl: 60 results stored, of one, two." in page.locator(".outcome").inner_text()
+        page.wait_for_selector("h1:text('2 benchmarks')")
+        assert page.locator(".outcome .good").count() == 1  # what was sent stays where it is
+        page.evaluate("""() => {
+            const data = new DataTransfer();
+            data.items.add(new File(['{"benchmark": "three", "item_id": "1", "model": "a", "score": 1}'], "dropped.jsonl"));
+            document.querySelector(".upload").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+        }""")
+        page.wait_for_selector("h1:text('3 benchmarks')")
+        assert Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"] == []
+        if shots := os.environ.get("UPLOAD_SHOT"):
+            page.screenshot(path=shots)
 
 
 def test_who_signs_in_sees_more_and_who_signs_out_sees_less(page, tmp_path):

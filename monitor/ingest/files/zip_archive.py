@@ -56,6 +56,11 @@ class Archive:
         """Return the names of the entries, in the order of the file."""
         return sorted(self._entries, key=lambda name: self._entries[name].header_offset)
 
+    @property
+    def unpacked_bytes(self) -> int:
+        """Bytes of all entries, as the archive declares them: an entry that unpacks to more is not read further."""
+        return sum(info.file_size for info in self._entries.values())
+
     def read(self, name: str) -> bytes:
         """Unpack an entry.
 

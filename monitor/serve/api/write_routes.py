@@ -101,30 +101,43 @@ def _add_events(routes: APIRouter, reports: ReportCache, intake: Intake, rules: 
             submission = await in_background(lambda: parse_body(body, media_type))
         else:
             submission = parse_body(body, media_type)
-        writing.count_all(submission)
-        require_submission(submission)
-        for place, declaration in enumerate(submission.declarations):
-            if place % _CHECKED_AT_ONCE == 0:
-                await asyncio.sleep(0)
-            _check(reports, intake, declaration)
-        submission, rejected = await refuse(reports, intake, submission, until)
-        writing.rejected = len(rejected)
-        if submission:
-            await append_to_log(intake, submission._replace(imported=imported))
-        accepted = Accepted(
-            accepted=len(submission.events),
-            declarations=len(submission.declarations),
-            ended=len(submission.ended),
-            rejected=rejected,
-            converted=sorted(submission.converted),
-        )
+        accepted = await store(reports, intake, writing, submission, imported=imported)
         # A long list costs seconds: FastAPI's own encoding would take them on the event loop.
         text = (
             await in_background(accepted.model_dump_json)
-            if len(rejected) > _CHECKED_AT_ONCE
+            if len(accepted.rejected) > _CHECKED_AT_ONCE
             else accepted.model_dump_json()
         )
         return Response(text, media_type="application/json")
+
+
+async def store(
+    reports: ReportCache, intake: Intake, writing: Writing, submission: Submission, *, imported: bool
+) -> Accepted:
+    """Append what a request holds, but for what the state refuses.
+
+    Raises
+    ------
+    ProblemError
+        403 unless the caller may write and declare all of it, 409 if a declaration contradicts scores, 503 if the log cannot be written.
+    """
+    writing.count_all(submission)
+    require_submission(submission)
+    for place, declaration in enumerate(submission.declarations):
+        if place % _CHECKED_AT_ONCE == 0:
+            await asyncio.sleep(0)
+        _check(reports, intake, declaration)
+    submission, rejected = await refuse(reports, intake, submission, until)
+    writing.rejected = len(rejected)
+    if submission:
+        await append_to_log(intake, submission._replace(imported=imported))
+    return Accepted(
+        accepted=len(submission.events),
+        declarations=len(submission.declarations),
+        ended=len(submission.ended),
+        rejected=rejected,
+        converted=sorted(submission.converted),
+    )
 
 
 def require_submission(submission: Submission) -> None:

@@ -7,9 +7,9 @@ const TOKEN = "rankwatch-token";
 
 /** A failed request. Status 0: no response arrived. */
 export class ApiError extends Error {
-  constructor(status, title, detail) {
+  constructor(status, title, detail, errors = []) {
     super(detail ?? title);
-    Object.assign(this, { status, title });
+    Object.assign(this, { status, title, errors });
   }
 }
 
@@ -55,7 +55,7 @@ async function request(path, options = {}) {
   }
   if (response.ok || response.status === 304) return response;
   const problem = await response.json().catch(() => ({}));
-  throw new ApiError(response.status, problem.title ?? `Error ${response.status}`, problem.detail);
+  throw new ApiError(response.status, problem.title ?? `Error ${response.status}`, problem.detail, problem.errors);
 }
 
 const query = (parameters) =>
@@ -85,6 +85,12 @@ async function getPage(path, parameters, signal) {
 }
 
 export const get = async (path, parameters = {}, signal = null) => (await getPage(path, parameters, signal)).data;
+
+/** Send a file of results, and get what was stored. Of a refusal, `errors` has an entry for each line that cannot be read. */
+export async function sendFile(file, model) {
+  const response = await request(`/files?${query({ name: file.name, model: model || null })}`, { method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: file });
+  return response.json();
+}
 
 /** Get whose token the page uses, and what it may do. */
 export const caller = () => get("/caller");

@@ -4,10 +4,14 @@ import { report } from "../api.js";
 import { h, s } from "../dom.js";
 import { count, fixed, percent, plural } from "../format.js";
 import { aliases, boardNote, coverage, hasRepeats, heading, name, notice, orderTrouble, partial, repeats, size, someEnded, table, weighted } from "../parts.js";
+import { loadUpload, upload } from "../upload.js";
 
 export const title = ({ benchmark }) => `Data, ${benchmark}`;
 
-export const load = ({ benchmark }, signal) => report(benchmark, signal);
+export async function load({ benchmark }, signal) {
+  const [found] = await Promise.all([report(benchmark, signal), loadUpload()]);
+  return found;
+}
 
 const POLICIES = {
   completion: "completion: a pair is decided once the missing items can no longer change the decision; any arrival order is valid",
@@ -28,6 +32,7 @@ export function render(b) {
     h("h3", {}, "Coverage"),
     h("p", { class: "about" }, "The share of the items that a model has a score for, lowest first. A pair is compared on its shared items."),
     models(b),
+    upload(),
   ];
 }
 

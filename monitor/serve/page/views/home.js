@@ -4,10 +4,14 @@ import { summaries } from "../api.js";
 import { h } from "../dom.js";
 import { count, plural } from "../format.js";
 import { boardName, link, name, table } from "../parts.js";
+import { loadUpload, upload } from "../upload.js";
 
 export const title = () => "Benchmarks";
 
-export const load = (_, signal) => summaries(signal);
+export async function load(_, signal) {
+  const [benchmarks] = await Promise.all([summaries(signal), loadUpload()]);
+  return benchmarks;
+}
 
 export function render(benchmarks) {
   if (!benchmarks.length) {
@@ -15,6 +19,7 @@ export function render(benchmarks) {
       h("h1", { tabindex: "-1" }, "No results yet"),
       h("p", { class: "about" }, "The ranking appears here as soon as the first results arrive. You need not reload. To send some:"),
       h("p", {}, h("code", {}, `rankwatch send results.jsonl --to ${location.origin}`)),
+      upload(),
     ];
   }
   const columns = [
@@ -37,6 +42,7 @@ export function render(benchmarks) {
   return [
     h("h1", { tabindex: "-1" }, plural(benchmarks.length, "benchmark")),
     table("Benchmarks", columns, [{ rows }], { class: "data" }),
+    upload(),
   ];
 }
 

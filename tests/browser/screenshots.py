@@ -1,8 +1,9 @@
 """Take pictures of page and terminal, to look at: ``python -m tests.browser.screenshots FOLDER [MODELS...]``.
 
-The page: boards of 10, 29 and 200 models (or the numbers given; 1000 takes minutes to fold), held and empty, and each view of the first,
-at 375, 1280 and 1920 pixels, light and dark; and the board after the monitor has stopped. The terminal: the report of each of these boards
-at 80, 120 and 200 columns. With the folder RANKWATCH_DATA the terminal shows the 29 models of MMLU-Pro too.
+The page: boards of 10, 29 and 200 models (or the numbers given; 1000 takes a minute), held, battles and empty, and each view of the
+first, at 375, 1280 and 1920 pixels, light and dark; the first board in print, and after the monitor has stopped. The terminal: the
+report of each of these boards at 80, 120 and 200 columns, and the live screen of the demo. With the folder RANKWATCH_DATA the terminal
+shows the 29 models of MMLU-Pro too. Pages that are wider than their window, and the time of a picture, are printed.
 """
 
 import io
@@ -13,21 +14,31 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from time import monotonic
 
 from playwright.sync_api import sync_playwright
 from rich.console import Console
 from rich.text import Text
 
-from tests.browser.pages import address, event_count, open_view, overflows, post
+from monitor.render.terminal.live import LiveView
+from monitor.render.terminal.plain import LiveStatus
+from monitor.report.build import report_views
+from monitor.report.tie_bands import tie_bands
+from schemas.report import Report
+from tests.browser.pages import address, event_count, open_view, overflows, post_lines
+from tests.browser.readme_picture import demo_partition
 from tests.commands import PATIENCE, Watch, events, until, write
+from tests.unit.engine.test_battles import stream
 
 WIDTHS = (375, 1280, 1920)
 COLUMNS = (80, 120, 200)
 ITEMS = 200
+TALL = 4_000
+"""Pixels of a page above which its picture shows the window alone: only the rows in view are drawn."""
 
 
 def boards(sizes):
-    """Events of a benchmark for each number of models, and of one without a declared order."""
+    """The declaration and the records of a benchmark for each number of models, of battles, and of one without a declared order."""
     rng = random.Random(5)
     for size in sizes:
         items = ITEMS if size < 1_000 else 26
@@ -35,9 +46,12 @@ def boards(sizes):
         records = events(rng, skills, items, benchmark=f"{size} models")
         named = [{**event, "cluster": f"topic {int(event['item_id'][5:]) % 7}"} for event in records]
         pairs = size * (size - 1) // 2
-        yield named, {"items": items, "family": {"policy": "capacity", "size": pairs}}
+        family = {"policy": "capacity", "size": pairs}
+        yield {"declare": f"{size} models", "items": items, "order": {"policy": "completion"}, "family": family}, named
+    battles = [{**battle, "benchmark": "battles"} for battle in stream(1, 900, models=5, prompts=400)]
+    yield {"declare": "battles", "order": {"policy": "trusted"}, "repeats": "all"}, battles
     held = events(rng, {"alpha": 0.9, "bravo": 0.5, "charlie": 0.4}, 80, benchmark="held")
-    yield held, {"items": 80, "order": {"policy": "none"}}
+    yield {"declare": "held", "items": 80, "order": {"policy": "none"}}, held
 
 
 def terminal(browser, folder, name, file):
@@ -59,6 +73,21 @@ def terminal(browser, folder, name, file):
         tab.close()
 
 
+def live(browser, folder):
+    """Take pictures of the live screen of the demo, 24 lines high."""
+    (view,) = report_views([demo_partition()[0]], pairs="adjacent", assert_complete=False)
+    screen = LiveView(Console(file=io.StringIO(), force_terminal=True))
+    ties = {view.report.benchmark: tie_bands(view.table, 0.9)}
+    screen.update(Report(benchmarks=[view.report]), LiveStatus(events=view.report.events, caught_up=True), ties=ties)
+    for columns in COLUMNS:
+        console = Console(record=True, width=columns, height=24, force_terminal=True, file=io.StringIO())
+        console.print(screen)
+        tab = browser.new_page(viewport={"width": 9 * columns + 60, "height": 400})
+        tab.set_content(console.export_html())
+        tab.screenshot(path=folder / f"terminal-live-{columns}.png", full_page=True)
+        tab.close()
+
+
 def take(folder, sizes):
     """Take every picture, and print those that are wider than their window."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -73,21 +102,25 @@ def take(folder, sizes):
                     open_view(tab, url, *where)
                     if overflows(tab):
                         print(f"{name} {width} {scheme}: wider than the window by {overflows(tab)} pixels")
-                    tab.screenshot(path=folder / f"{name}-{width}-{scheme}.png", full_page=True)
+                    tall = tab.evaluate("document.documentElement.scrollHeight") > TALL
+                    tab.screenshot(path=folder / f"{name}-{width}-{scheme}.png", full_page=not tall)
                     tab.close()
 
         with Watch(Path(base) / "data", write(Path(base) / "none.jsonl", [])) as watch:
             pictures("empty", watch.url)
             total = 0
-            for records, spec in boards(sizes):
-                post(watch.url, records, spec.pop("items"), **spec)
+            for declaration, records in boards(sizes):
+                post_lines(watch.url, [declaration, *records])
                 total += len(records)
                 until(lambda total=total: event_count(watch.url) == total, "all events", 10 * PATIENCE)
-                name = records[0]["benchmark"].replace(" ", "-")
-                pictures(name, watch.url, records[0]["benchmark"])
+                name = declaration["declare"].replace(" ", "-")
+                start = monotonic()
+                pictures(name, watch.url, declaration["declare"])
+                print(f"{name}: {(monotonic() - start) / 6:.1f} s a picture")
                 terminal(browser, folder, name, write(Path(base) / f"{name}.jsonl", records))
             if data := os.environ.get("RANKWATCH_DATA"):
                 terminal(browser, folder, "mmlu-pro", Path(data) / "mmlu_pro" / "events.jsonl.gz")
+            live(browser, folder)
             first = f"{sizes[0]} models"
             pictures("model", watch.url, first, "model", "model-0003")
             pictures("pair", watch.url, first, "pair", "model-0002", "model-0003")
@@ -96,6 +129,7 @@ def take(folder, sizes):
             tab = browser.new_page(viewport={"width": 1280, "height": 900})
             tab.goto(address(watch.url, first))
             tab.wait_for_selector("[data-state=live]")
+            tab.pdf(path=folder / "print.pdf")
             watch.stop()
             tab.wait_for_selector("[data-state=lost]")
             tab.screenshot(path=folder / "error-1280-light.png")

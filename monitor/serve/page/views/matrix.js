@@ -141,7 +141,8 @@ class Grid {
     for (let rank = 1; rank <= this.size; rank += rank === 1 && step > 1 ? step - 1 : step) {
       const at = (rank - 0.5) * this.cell;
       context.textAlign = "center";
-      context.fillText(count(rank), at, 8 - HEAD);
+      const half = context.measureText(count(rank)).width / 2;
+      context.fillText(count(rank), Math.min(at, this.size * this.cell - half), 8 - HEAD);
       context.textAlign = "right";
       if (!named) context.fillText(count(rank), -6, Math.max(at, 6));
     }

@@ -1,46 +1,18 @@
 """`rankwatch board`: list the boards, archive, restore, delete, reopen and rename them, and export their scores."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from monitor.cli.shared.errors import USAGE, file_error, note, stop
-from monitor.cli.shared.options import Group, TableFormat, TableFormatOption, TopicOption, add_command, option
+from monitor.cli.shared.errors import USAGE, note, stop
+from monitor.cli.shared.options import Group, TableFormat, TableFormatOption, add_command, option
+from monitor.cli.shared.places import Place, open_boards
 
 if TYPE_CHECKING:
-    from monitor.app.boards import TopicBoards
-    from monitor.send.boards import ServedBoards
-    from monitor.settings import Settings
     from schemas.operations import BoardAction
 
 NameArgument = Annotated[str, typer.Argument(metavar="BENCHMARK", help="name of the benchmark", show_default=False)]
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the boards are."""
-
-    server: Annotated[
-        str | None,
-        option(
-            "--server", "address of a `rankwatch watch` or `serve` that has the boards", metavar="http\\[s]://HOST:PORT"
-        ),
-    ] = None
-    token_file: Annotated[
-        Path | None, option("--token-file", "file with the bearer token for --server  \\[default: $RANKWATCH_TOKEN]")
-    ] = None
-    broker: Annotated[
-        str | None,
-        option("--broker", "Kafka, without --server  \\[default: the setting broker_url]", metavar="HOST:PORT,..."),
-    ] = None
-    redis_url: Annotated[str | None, option("--redis-url", "server of the state, without --server", metavar="URL")] = (
-        None
-    )
-    topic: TopicOption = None
 
 
 def list_(place: Place, form: TableFormatOption = TableFormat.table) -> None:
@@ -50,7 +22,7 @@ def list_(place: Place, form: TableFormatOption = TableFormat.table) -> None:
     """
     import json
 
-    with _boards(place) as boards:
+    with open_boards(place) as boards:
         rows = boards.rows()
     if form is TableFormat.json:
         print(json.dumps({"boards": rows}, indent=2, ensure_ascii=False))
@@ -69,7 +41,7 @@ def show(benchmark: NameArgument, place: Place, form: TableFormatOption = TableF
 
     from schemas.text import printable
 
-    with _boards(place) as boards:
+    with open_boards(place) as boards:
         row = boards.show(benchmark)
     if form is TableFormat.json:
         print(json.dumps(row, indent=2, ensure_ascii=False))
@@ -106,7 +78,7 @@ def export(
 
     if output is not None:
         check_scores_file(output)
-    with _boards(place) as boards:
+    with open_boards(place) as boards:
         write_scores(boards.scores(benchmark), output)
 
 
@@ -176,48 +148,11 @@ def _change(place: Place, action: "BoardAction", benchmark: str, done: str, titl
     from schemas.operations import BoardChange
     from schemas.text import shorten
 
-    with _boards(place, writes=True) as boards:
+    with open_boards(place, writes=True) as boards:
         in_force = boards.change(BoardChange(action, benchmark, title))
     print(f"{shorten(benchmark)}: {shorten(done, 200)}")
     if not in_force:
         note("no worker has folded it yet; it is in the log, and holds once one has")
-
-
-@contextmanager
-def _boards(place: Place, *, writes: bool = False) -> "Iterator[ServedBoards | TopicBoards]":
-    """Open the boards; what goes wrong with them ends the command."""
-    from monitor.app.boards import BoardError
-    from monitor.cli.shared.settings import read_settings
-    from monitor.publish.kafka_errors import BrokerError
-    from monitor.store.errors import StoreError
-
-    settings = read_settings(redis_url=place.redis_url, topic=place.topic, broker_url=place.broker)
-    try:
-        yield _opened(place, settings, writes=writes)
-    except (BoardError, BrokerError, StoreError, ValueError) as error:
-        stop(str(error))
-    except BrokenPipeError:
-        raise
-    except OSError as error:  # a server that refuses, or a file
-        stop(str(error) if error.strerror is None else file_error(error))
-
-
-def _opened(place: Place, settings: "Settings", *, writes: bool) -> "ServedBoards | TopicBoards":
-    from monitor.app.boards import TopicBoards
-    from monitor.cli.shared.bearer import bearer_token
-    from monitor.cli.shared.kafka import broker_settings, silence_kafka
-    from monitor.send.boards import ServedBoards
-
-    if place.server is not None:
-        return ServedBoards(place.server, bearer_token(settings, place.token_file))
-    url = settings.redis_url
-    if url is None:
-        stop("give --server http://host:port, or --redis-url and --broker of the service", USAGE)
-    kafka = None
-    if writes:
-        silence_kafka()
-        kafka, settings = broker_settings(settings, ", or --server")
-    return TopicBoards(url.get_secret_value(), settings.topic, kafka, settings.start_seconds)
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:

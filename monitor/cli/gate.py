@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -16,10 +16,14 @@ from monitor.cli.shared.options import (
     ScoreOptions,
     option,
 )
+from monitor.cli.shared.places import StoredPlace
 
 if TYPE_CHECKING:
     from monitor.engine.partition import Partition
     from schemas.gate import GateReport
+
+
+GatePaths = Annotated[list[str] | None, *get_args(Paths)[1:]]
 
 
 class GateFormat(StrEnum):
@@ -162,11 +166,12 @@ class RunOptions:
 
 
 def gate(
-    paths: Paths,
     declared: DeclareOptions,
     logs: ScoreOptions,
     question: MarginOptions,
     evaluation: RunOptions,
+    stored: StoredPlace,
+    paths: GatePaths = None,
     pair: Annotated[
         tuple[str, str] | None, option("--pair", "the two models: candidate and baseline", metavar="A B")
     ] = None,
@@ -194,11 +199,15 @@ def gate(
     more than the margin. 4: A is worse. 3: undecided. The verdict is anytime-valid at the declared alpha (default 0.05) and under the
     declared order policy. Without a declaration, the items in the files are taken as the whole benchmark.
 
+    With --server or --redis-url the scores of the baseline come from the board of a service; the paths are results of candidates.
+
     Example: rankwatch gate results/ --pair candidate baseline --margin 0.02
     """
+    from contextlib import ExitStack
+
     from monitor.cli.shared.epochs import parse_epoch
     from monitor.cli.shared.errors import USAGE, stop
-    from monitor.cli.shared.files import read_results
+    from monitor.cli.shared.files import benchmarks_in, find_files, make_importer, read_results
 
     if question.margin is None:
         _check_without_margin(question, pair, benchmark, form)
@@ -212,7 +221,22 @@ def gate(
         or len(question.candidate or ()) > 1
     ):
         stop("--run: evaluates one candidate; give --margin and --pair A B, without prices or --rerun", USAGE)
-    partition = read_results(paths, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit)
+    from_service = stored.server is not None or stored.redis_url is not None
+    if not paths and not (from_service and evaluation.run is not None):
+        stop("missing PATH: give the results of the candidate, and of the baseline unless it is on --server", USAGE)
+    files = [*(paths or ())]
+    with ExitStack() as stack:
+        if from_service:
+            from monitor.cli.shared.baselines import stored_baseline
+
+            importer = make_importer(logs)
+            names = benchmark or (sorted(benchmarks_in(find_files(importer, files), importer)) if files else [])
+            name = pair[1] if pair is not None else question.baseline or ""
+            # Ahead of the others: a benchmark begins with the declaration of its board.
+            files.insert(0, str(stack.enter_context(stored_baseline(stored, name, names))))
+        partition = read_results(
+            files, max_rejected, logs, declared, parse_epoch(epoch, inherit=inherit), inherit=inherit
+        )
     if evaluation.run is not None:
         _run(partition, pair, benchmark or [], form, question, evaluation, logs, declared, max_rejected)
     if question.margin is None:

@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import sys
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import stats
 from tests.commands import events, rankwatch, write
+from tests.served import Served, folded
 
 
 def paired(n, b, c, *, both=0.7, benchmark="bench", models=("new", "old")):
@@ -259,3 +261,32 @@ def test_the_noise_of_repeats_is_split_and_a_flaky_baseline_holds_the_gate(tmp_p
     assert held.startswith("held: ")
     assert "two runs of the baseline (old and broken) differ by more than the noise of repeats" in held
     assert "name another run of the baseline; the files have" in rankwatch("gate", *call, "other", code=2).stderr
+
+
+def test_the_baseline_may_be_on_a_server(tmp_path):
+    rows = paired(400, 8, 8)
+    new = write(tmp_path / "new.jsonl", [row for row in rows if row["model"] == "new"])
+    old = write(tmp_path / "old.jsonl", [row for row in rows if row["model"] == "old"])
+    other = [{**row, "model": "third", "score": 1 - row["score"]} for row in rows if row["model"] == "old"]
+    question = ("--baseline", "old", "--margin", "0.05")
+    with Served(folded([row for row in rows if row["model"] == "old"] + other, items=400)) as served:
+        place = ("--server", served.url)
+        judged = answer(new, *question, *place, code=0)
+        assert judged == answer(old, new, *question, "--items", 400, code=0)  # as the board declares
+        assert [row["candidate"] for row in judged["comparisons"]] == ["new"]  # the other model of the board is none
+        harness = tmp_path / "harness.py"
+        harness.write_text(
+            "import json, pathlib, sys\nfor item in pathlib.Path(sys.argv[1]).read_text().split():\n"
+            "    print(json.dumps({'benchmark': 'bench', 'item_id': item, 'model': 'new', 'score': 1}))\n"
+        )
+        run = ("--run", f"{sys.executable} {harness} {{items}}", "--folder", tmp_path / "folder")
+        (row,) = answer("--pair", "new", "old", "--margin", "0.05", *run, *place, code=0)["comparisons"]
+        assert row["n"] < 400
+        for call, words in [
+            ((new, "--baseline", "gone", "--margin", "0.05", *place), "the baseline gone has no scores on"),
+            ((new, *question, "--benchmark", "x", *place), "no board of x; choose one with --benchmark: bench"),
+            ((*question, *place), "missing PATH: give the results of the candidate"),
+            ((new, "--baseline", "old", "--margin", "0.05", "--server", "ftp://x"), "http"),
+        ]:
+            assert words in rankwatch("gate", *call, code=1 if "ftp" in call[-1] else 2).stderr
+    assert "missing PATH" in rankwatch("gate", *question, code=2).stderr

@@ -18,18 +18,35 @@ _SHORT: Final = 4
 """Shorter secrets are removed where they are a word, not inside of one."""
 
 _LONGEST_FILE: Final = 100_000
+_NAMED: Final = r"(?:password|passwd|pwd|secret|token|signature|api[_-]?key)"
 _FORMS: Final = (
+    (
+        re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]{0,20000}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"),
+        HIDDEN,
+    ),
+    (re.compile(r"(?i)\b((?:set-)?cookie\s{0,5}:\s{0,5})[^\r\n]{1,4000}"), rf"\1{HIDDEN}"),
     (re.compile(r"(?i)\b(bearer|basic)\s{1,5}[\w.~+/=-]{8,}"), rf"\1 {HIDDEN}"),
-    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,20}://)[^\s/@\"']*@"), rf"\1{HIDDEN}@"),
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,20}://)(?:[^\s/@\"':]*:[^\s@\"']{0,200}@)?[^\s/@\"']*@"), rf"\1{HIDDEN}@"),
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]{0,20}://)[^\s/@\"':]*:[^\s@\"']{0,200}@"), rf"\1{HIDDEN}@"),
+    (
+        re.compile(r"(?i)\b(hooks\.slack\.com|discord(?:app)?\.com|\w{1,60}\.webhook\.office\.com)/[^\s\"']{1,500}"),
+        rf"\1/{HIDDEN}",
+    ),
     (
         re.compile(
-            r"(?i)(\b\w{0,40}(?:password|passwd|secret|token|api_?key)\w{0,40}[\"']?\s{0,5}[=:]\s{0,5}[\"']?)[^\s\"',}&]+"
+            rf"(?i)(\b[\w-]{{0,40}}{_NAMED}\w{{0,40}}[\\\"']{{0,4}}\s{{0,5}}[=:]\s{{0,5}}[\\\"']{{0,4}})[^\s\"',}}&\\]+"
         ),
         rf"\1{HIDDEN}",
     ),
+    (re.compile(rf"(?i)(--[\w-]{{0,40}}{_NAMED}\s{{1,5}})[^\s\"']{{1,500}}"), rf"\1{HIDDEN}"),
     (re.compile(PREFIX + r"(?=[a-z0-9_-]{0,43}[A-Z])[A-Za-z0-9_-]{43}"), HIDDEN),
+    (re.compile(r"\beyJ[\w-]{5,200}\.[\w-]{5,4000}\.[\w-]{0,1000}"), HIDDEN),
+    (
+        re.compile(r"\b(?:sk-|gh[oprsu]_|github_pat_|hf_|glpat-|xox[abeoprs]-)[\w-]{16,200}|\bAKIA[0-9A-Z]{12,20}"),
+        HIDDEN,
+    ),
 )
-"""What is a secret by its form: credentials of a request or an address, values that are named so, and tokens of rankwatch.
+"""What is a secret by its form: credentials of a request or an address, values that are named so, keys, and tokens that are common.
 
 Logs may be hostile, so repeats are bounded."""
 

@@ -46,6 +46,17 @@ BY_FORM = (
     'password="planted"',
     '{"api_key": "planted"}',
     "client_secret=planted&x=1",
+    "redis://:planted/12@34@elsewhere:6379",
+    "X-Api-Key: planted1234",
+    "Cookie: session=planted; a=planted",
+    "rankwatch serve --token planted",
+    'said {\\"password\\": \\"planted\\"}',
+    "GET https://bucket.example/x?X-Amz-Signature=planted",
+    "posted to https://hooks.slack.com/services/T0/B0/planted",
+    "posted to https://discord.com/api/webhooks/123/planted",
+    "token of the proxy: eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJwbGFudGVkIn0.planted",
+    "the key sk-planted1234567890abcdef, and AKIAPLANTED123456789",
+    "-----BEGIN RSA PRIVATE KEY----- planted planted -----END RSA PRIVATE KEY-----",
     f"made for ci: {new_token('ci', ['read:*'], datetime.now(UTC), None)[0].replace('rankwatch_', 'rankwatch_Planted')[:53]}",
 )
 """Secrets that no setting names, in a log."""
@@ -149,7 +160,21 @@ def test_a_short_secret_is_removed_as_a_word_and_other_words_stay():
     assert redactor.text("a data row: a") == f"{HIDDEN} data row: {HIDDEN}"
 
 
-@pytest.mark.parametrize("piece", ["a.", "token", "x://", "password=", "Bearer ", "rankwatch_"])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "a.",
+        "token",
+        "x://",
+        "password=",
+        "Bearer ",
+        "rankwatch_",
+        "eyJ-",
+        "--token ",
+        "x://:",
+        "-----BEGIN PRIVATE KEY-----",
+    ],
+)
 def test_a_hostile_log_takes_no_longer_than_another(piece):
     started = time.process_time()
     Redactor(Settings()).text(piece * (500_000 // len(piece)))

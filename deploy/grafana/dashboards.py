@@ -88,10 +88,11 @@ def words(meanings: dict[str, tuple[str, str]]) -> ValueMap:
 
 def number(title: str, description: str, expr: str, unit: str = "short", span: int = 4) -> Any:
     """Make a panel with one number, or with the words for it."""
+    # Over a range, the last value that is not null may be an old one: of a worker that is gone, or of a forecast that is over.
     reduce = ReduceDataOptions().calcs(["lastNotNull"])
     panel = stat.Panel().title(title).description(description).datasource(SOURCE).unit(unit).span(span).height(4)
     panel = panel.mappings([words(WORDS[title])] if title in WORDS else [])
-    return panel.reduce_options(reduce).no_value("none").with_target(query(expr, title))
+    return panel.reduce_options(reduce).no_value("none").with_target(query(expr, title, instant=True))
 
 
 def timeline(title: str, description: str, expr: str, legend: str) -> Any:

@@ -64,11 +64,14 @@ def _ratios(sli: dict[str, Any], labels: dict[str, str]) -> list[dict[str, Any]]
 
 
 def _whole_period(labels: dict[str, str]) -> dict[str, Any]:
-    """Return the ratio over the period, as the mean of the shortest windows: samples of 30 days would be too many."""
+    """Return the ratio over the period, as the mean of the shortest windows, one after the other; those without data count as good.
+
+    Sloth takes the mean of all samples there are, so a service of ten minutes that took one minute to start has spent its budget 20 times.
+    """
     short, period = f"slo:sli_error:ratio_rate5m{_selector(labels)}", f"{DAYS}d"
     return {
         "record": f"slo:sli_error:ratio_rate{period}",
-        "expr": f"sum_over_time({short}[{period}]) / ignoring (sloth_window) count_over_time({short}[{period}])",
+        "expr": f"(sum_over_time({short}[{period}:5m]) or 0 * {short}) / {DAYS * 24 * 12}",
         "labels": labels | {"sloth_window": period},
     }
 

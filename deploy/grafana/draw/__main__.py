@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -38,14 +39,17 @@ def build(folder: Path) -> None:
     subprocess.run([esbuild, "draw.jsx", *options, *PACKAGES, *LOADERS], cwd=folder, check=True)
 
 
-def draw(folder: Path, name: str, prometheus: str, variables: dict[str, str], seconds: int, picture: Path) -> None:
-    """Draw one dashboard as a person sees it who has chosen these variables."""
+def draw(
+    folder: Path, name: str, prometheus: str, variables: dict[str, str], times: tuple[int, int], picture: Path
+) -> None:
+    """Draw one dashboard as a person sees it who has chosen these variables and times (seconds since 1970)."""
     dashboard = json.loads((BOARDS / f"{name}.json").read_text())
     drawing = {
         "dashboard": dashboard,
         "prometheus": prometheus,
         "variables": variables,
-        "seconds": seconds,
+        "start": times[0],
+        "end": times[1],
         "width": WIDTH - 16,
     }
     page = folder / f"{name}.html"
@@ -69,6 +73,7 @@ def main() -> None:
     parser.add_argument("--benchmark", default="live")
     parser.add_argument("--pair", nargs=2, default=("oak", "yew"), metavar="MODEL", help="in the order of their names")
     parser.add_argument("--minutes", type=float, default=5, help="how long back the lines go (default: 5)")
+    parser.add_argument("--ago", type=float, default=0, help="minutes since the time to draw (default: 0, now)")
     parser.add_argument("--to", type=Path, default=PICTURES, help="folder of the pictures")
     chosen = parser.parse_args()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rankwatch" / "grafana-draw"
@@ -76,9 +81,11 @@ def main() -> None:
     model_a, model_b = chosen.pair
     variables = {"benchmark": chosen.benchmark, "model_a": model_a, "model_b": model_b}
     chosen.to.mkdir(parents=True, exist_ok=True)
+    end = round(time.time() - 60 * chosen.ago)
+    times = end - round(60 * chosen.minutes), end
     for board in sorted(BOARDS.glob("*.json")):
         picture = chosen.to / f"dashboard-{board.stem}.png"
-        draw(cache, board.stem, chosen.prometheus, variables, round(60 * chosen.minutes), picture)
+        draw(cache, board.stem, chosen.prometheus, variables, times, picture)
         print(picture)
 
 

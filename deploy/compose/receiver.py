@@ -30,6 +30,7 @@ def lines(body: bytes) -> Iterator[str]:
                     if name in alert["labels"]
                 },
                 "summary": alert.get("annotations", {}).get("summary", ""),
+                "runbook": alert.get("annotations", {}).get("runbook_url", ""),
             },
             ensure_ascii=False,
         )

@@ -15,7 +15,7 @@ from tests.deploy.monitoring import DEPLOY, free_port
 ALERT = {
     "status": "firing",
     "labels": {"alertname": "RankwatchPairDecided", "severity": "info", "benchmark": "a\nb", "instance": "x"},
-    "annotations": {"summary": "x and y are decided on a\nb"},
+    "annotations": {"summary": "x and y are decided on a\nb", "runbook_url": "runbooks.md#new-decisions"},
     "startsAt": "2026-11-23T01:17:27.86Z",
 }
 
@@ -58,6 +58,7 @@ def test_each_alert_is_one_line_whatever_its_texts_hold(receiver):
         "severity": "info",
         "benchmark": "a\nb",
         "summary": "x and y are decided on a\nb",
+        "runbook": "runbooks.md#new-decisions",
     }
     assert second["status"] == "resolved"
 

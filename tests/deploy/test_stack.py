@@ -1,4 +1,4 @@
-"""docker-compose.yml run without Docker: from demo data to an alert at the receiver, and every query of every dashboard.
+"""docker-compose.yml run without Docker: from demo data to an alert at the receiver, every query of every dashboard, and every repair.
 
 The situations are a benchmark that is being evaluated, one without a declaration, and one of 200 models.
 """
@@ -8,10 +8,12 @@ import random
 import re
 import urllib.parse
 import urllib.request
+from math import isnan
 
 import pytest
 
 from tests.commands import get, until
+from tests.deploy.drills import Drills
 from tests.deploy.monitoring import DEPLOY, Prometheus
 from tests.stack import programs
 from tests.stack.compose import services
@@ -144,6 +146,8 @@ def test_every_query_of_every_dashboard_is_answered_with_its_labels(service, ben
             labels = grouping(expr)
             assert answers or title in WITHOUT.get(benchmark, ()), (name, title, expr)
             assert {frozenset(each) for each, _ in answers} <= {frozenset(labels)}, (name, title, expr, answers[:2])
+            if name == "objectives":
+                assert not any(map(isnan, (value for _, value in answers))), (title, expr)
 
 
 def test_the_numbers_on_the_leaderboard_are_those_of_the_reader(service):
@@ -176,6 +180,16 @@ def test_verdict_changes_are_marked_and_variables_have_values(service):
             assert (
                 values >= {"benchmark": set(MODELS), "model_a": {"elm", "fir"}, "model_b": {"fir", "oak", "yew"}}[label]
             )
+
+
+def test_each_fault_leads_to_an_alert_and_its_runbook_to_the_repair(service, tmp_path):
+    drills = Drills(service, tmp_path)
+    drills.evaluate()
+    drills.bad_producer()
+    drills.slow_store()
+    drills.full_disk()
+    drills.killed_worker()
+    drills.killed_readers()
 
 
 def queries(dashboard):

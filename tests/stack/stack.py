@@ -191,7 +191,7 @@ class Stack:
     free_ports
         Take free ports in place of the published ones, so that several stacks run beside each other.
     interval
-        Seconds between scrapes, evaluations and notifications, in place of those of the files.
+        Seconds between scrapes, evaluations and notifications, in place of those of the files; alerts and speeds then take a few of them.
     """
 
     def __init__(self, folder, *, without=(), free_ports=False, interval=None):
@@ -238,6 +238,10 @@ class Stack:
         text = path.read_text()
         if path.name == "prometheus.yml":
             return self._prometheus(text)
+        if path.name == "alerts.yml" and self._interval:
+            return re.sub(r"\bfor: \w+", f"for: {2 * self._interval}s", text)
+        if path.name == "recording.yml" and self._interval:
+            return re.sub(r"(deriv\(\w+)\[5m\]", rf"\1[{10 * self._interval}s]", text)
         if path.name == "alertmanager.yml" and self._interval:
             return re.sub(r"(group_wait|group_interval): \w+", rf"\1: {self._interval}s", text)
         if path.name == "haproxy.cfg":

@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from schemas.changes import VerdictChange
 from schemas.events import Spec
 from schemas.names import Name
-from schemas.operations import BoardAction
+from schemas.operations import AskedAction
 from schemas.report import BenchmarkReport, BoardReport, Conflict, GoalReport, OrderReport, PairReport, Status
 
 
@@ -92,9 +92,15 @@ class BoardPage(_Answer):
 class BoardAsked(_Answer):
     """What to do with a board."""
 
-    board: BoardAction
+    board: AskedAction
     benchmark: Name
-    title: Name | None = Field(None, description="rename: the name to show; null: that of the benchmark")
+    title: Name | None = Field(None, description="rename: the name to show; null: the name itself")
+    producer: Name | None = Field(None, description="undo: whose events are withdrawn, by the name of the token")
+    since: AwareDatetime | None = Field(None, description="undo: from which time on; null: all events of the producer")
+    model: Name | None = Field(
+        None,
+        description="undo: the model whose events are withdrawn; rename: the model that is renamed, in place of the board",
+    )
 
 
 class BoardTaken(_Answer):
@@ -103,6 +109,8 @@ class BoardTaken(_Answer):
     benchmark: str
     place: str = Field(description="position in the log")
     in_force: bool = Field(description="whether the log is folded to it, and the board is as asked")
+    withdrawn: int | None = Field(None, description="undo: the events that are withdrawn")
+    kept: int | None = Field(None, description="undo: the events that stay")
     board: BoardDetail | None
 
 

@@ -1,6 +1,6 @@
 """Records by which an operator acts on a benchmark; workers fold them in the order of the log, as they fold events."""
 
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -8,10 +8,17 @@ from schemas.names import MAX_NAME_LENGTH, name_fault
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
 
-BoardAction = Literal["archive", "restore", "delete", "reopen", "rename"]
-"""What an operator may do with a board."""
+BoardAction = Literal["archive", "restore", "delete", "reopen", "rename", "undo", "undone"]
+"""What an operator may do with a board; `undone` ends the copies that follow an `undo`."""
+
+AskedAction = Literal["archive", "restore", "delete", "reopen", "rename", "undo"]
+"""The same, as a request asks for it."""
 
 BOARD_ACTIONS: Final[tuple[BoardAction, ...]] = get_args(BoardAction)
+
+
+LATEST: Final = 253_402_300_799_000
+"""The end of the year 9999, in milliseconds since 1970."""
 
 
 class Release(msgspec.Struct, forbid_unknown_fields=True):
@@ -22,7 +29,7 @@ class Release(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class BoardChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Archives, restores, deletes, reopens or renames the board of a benchmark.
+    """Archives, restores, deletes, reopens or renames the board of a benchmark, or begins it again without some of its records.
 
     Attributes
     ----------
@@ -30,12 +37,32 @@ class BoardChange(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
         The action.
     benchmark : str
     title : str or None
-        The name to show from a rename on; None or the name of the benchmark: no other.
+        The name to show from a rename on; None or the name itself: no other.
+    producer : str or None
+        Of an undo: whose events are withdrawn.
+    since : int or None
+        Of an undo: from which time on, in milliseconds since 1970; None: all of them.
+    model : str or None
+        Of an undo: the model whose events are withdrawn; of a rename: the model that is renamed, in place of the board.
+    kept : int
+        Of an undo: how many events stay, at least.
     """
 
     board: BoardAction
     benchmark: _Name
     title: _Name | None = None
+    producer: _Name | None = None
+    since: Annotated[int, msgspec.Meta(ge=0, le=LATEST)] | None = None
+    model: _Name | None = None
+    kept: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+
+class Undone(NamedTuple):
+    """An undo that has begun, and how many events it withdraws and keeps; None where it goes on with one that was interrupted."""
+
+    withdrawn: int | None
+    kept: int | None
+    in_force: bool = False
 
 
 _RELEASE = msgspec.json.Decoder(Release)
@@ -81,5 +108,5 @@ def decode_operation(record: bytes) -> Release | BoardChange | None:
         operation = decoder.decode(record)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
-    names = operation.benchmark, getattr(operation, "title", None)
+    names = (getattr(operation, name, None) for name in ("benchmark", "title", "producer", "model"))
     return None if any(name is not None and name_fault(name) for name in names) else operation

@@ -64,6 +64,9 @@ class ModelReport(StrictModel):
     """One model of the ranking; its mean is over its own items."""
 
     model: str
+    title: str | None = Field(
+        None, description="the name to show, if an operator has given one; pairs, verdicts and URLs have `model`"
+    )
     aliases: list[str] = Field(description="other names whose events count as this model's, as declared")
     epoch: int = Field(description="newest epoch, whose scores are ranked")
     items: int
@@ -87,6 +90,11 @@ class ModelReport(StrictModel):
     tie_group: int
     repeats: RepeatsReport | None = Field(description="scored repeats an item; null without a score")
     run_ended: bool = Field(description="nothing more of this run will come")
+
+    @property
+    def shown(self) -> str:
+        """The name to show."""
+        return self.title or self.model
 
 
 class Conflict(StrictModel):

@@ -40,13 +40,15 @@ JOINED: Final = "which models join, and when, does not depend on their scores"
 REDECLARED: Final = "the new declaration was not chosen because of the scores"
 """What a verdict under a later version of the declaration also assumes, unless all it declares is the published size."""
 
-BEGUN_AGAIN: Final = "the earlier board of this name was not deleted because of its scores"
-"""What a verdict of a board also assumes whose name was deleted and begun again."""
+BEGUN_AGAIN: Final = "earlier scores of this board were not removed because of who was ahead"
+"""What a verdict of a board also assumes that was begun again, after a deletion or an undo."""
 
 COMPOSED: Final = "the suite, its weights and its baselines were not chosen because of the scores"
 """What a verdict of a suite also assumes: it is defined by those who report it, at any time."""
 
 DELETED: Final = "the board was deleted"
+
+UNDONE: Final = "some of the scores were withdrawn, and the board is judged again without them"
 
 ORDERED: Final = "their order comes from the committed seed"
 """What it assumes that a pair is settled before that is certain."""
@@ -115,7 +117,7 @@ def assumption(
     redeclared : bool
         Whether the declaration may have been chosen because of the scores.
     begun_again : bool
-        Whether an earlier board of the name was deleted.
+        Whether an earlier generation of the board ended, by a deletion or an undo.
     repeated : bool
         Whether a score is the mean of several repeats.
     rescored : bool

@@ -1,6 +1,7 @@
 """Show text from outside on one line."""
 
 import re
+from datetime import UTC, datetime
 from typing import Final
 
 _SHORT_LENGTH: Final = 80
@@ -29,6 +30,16 @@ def shorten(value: object, length: int = _SHORT_LENGTH) -> str:
     """
     text = value if isinstance(value, str) else repr(value)
     return printable(text if len(text) <= length else f"{text[:length]}... ({len(text):,} characters)")
+
+
+def utc_text(milliseconds: int) -> str:
+    """Return a time as RFC 3339 has it.
+
+    >>> utc_text(1_767_225_600_250)
+    '2026-01-01T00:00:00.250Z'
+    """
+    time = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return time.isoformat(timespec="milliseconds" if milliseconds % 1000 else "seconds").replace("+00:00", "Z")
 
 
 def mask_url(url: str) -> str:

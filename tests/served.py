@@ -27,6 +27,7 @@ class FoldingLog:
 
     def __init__(self, partition):
         self.partition, self.records, self.fault, self.lag = partition, [], None, 0
+        self.first_offset, self.offsets = partition.off, []
 
     @property
     def durable_end(self):
@@ -38,8 +39,16 @@ class FoldingLog:
         for record in records:
             start = self.partition.off
             self.records.append(record)
+            self.offsets.append(start)
             self.partition.fold(Chunk(0, start, start + len(record) + 1, [start], [record]))
         return self.partition.off
+
+    def read(self, offset, *_):
+        """One record, as `FileLog.read` returns it."""
+        if offset == self.partition.off:
+            return None
+        record = self.records[self.offsets.index(offset)]
+        return Chunk(0, offset, offset + len(record) + 1, [offset], [record])
 
 
 class Answer:

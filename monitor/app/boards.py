@@ -4,23 +4,25 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
+from monitor.app.record_logs import TopicRecords
+from monitor.app.source_topic import SourceTopic
+from monitor.app.undo import BoardError, BoardView, Undoing
+from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
 from monitor.engine.partition import Partition
 from monitor.engine.state.boards import Boards
+from monitor.engine.state.delta import BoardEntry, Refusal
 from monitor.logs.kafka_settings import KafkaSettings
 from monitor.publish.kafka_producer import KafkaProducer, Message
 from monitor.report.score_lines import all_score_lines
 from monitor.retries import RetryPolicy
+from monitor.settings import Settings
 from monitor.store.state_reader import StateReader
 from monitor.store.transfer.transfer import StoredBoard, Transfer
 from schemas.events import Spec
-from schemas.operations import BoardChange, encode_board_change
+from schemas.operations import BoardChange, Undone, encode_board_change
 
 _POLL_SECONDS = 0.2
-
-
-class BoardError(Exception):
-    """The state of a board does not allow what is asked for; the message has the reason and what to do."""
 
 
 class TopicBoards:
@@ -28,15 +30,16 @@ class TopicBoards:
 
     Parameters
     ----------
-    redis_url, topic : str
+    settings : Settings
+        Must have a `redis_url`. `start_seconds` is how long to wait for Redis, for the brokers, and for a worker to fold a change.
     kafka : KafkaSettings or None
         Needed to change a board.
-    seconds : float
-        How long to wait for Redis, for the brokers, and for a worker to fold a change.
     """
 
-    def __init__(self, redis_url: str, topic: str, kafka: KafkaSettings | None, seconds: float) -> None:
-        self._redis, self._topic, self._kafka, self._seconds = redis_url, topic, kafka, seconds
+    def __init__(self, settings: Settings, kafka: KafkaSettings | None) -> None:
+        assert settings.redis_url is not None, "the command asks for it"
+        self._redis, self._topic = settings.redis_url.get_secret_value(), settings.topic
+        self._settings, self._kafka, self._seconds = settings, kafka, settings.start_seconds
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a summary of each board, by name."""
@@ -78,13 +81,38 @@ class TopicBoards:
                 return each
         raise BoardError(f"there is no board {benchmark} in topic {self._topic}; `rankwatch board list` lists them")
 
+    def undo(self, change: BoardChange) -> Undone:
+        """Begin a board again without the events that a change withdraws, or go on with that; the copies are in the log on return."""
+        return asyncio.run(self._undo(change))
+
+    async def _undo(self, change: BoardChange) -> Undone:
+        assert self._kafka is not None
+        source = SourceTopic(self._settings, self._kafka)
+        await source.require()
+        async with (
+            await StateReader.open(self._redis, self._topic, retries=RetryPolicy(timeout=self._seconds)) as state,
+            KafkaProducer(self._kafka.client_options(), timeout=self._seconds) as producer,
+        ):
+            secret = await state.find_origin_secret()
+            if secret is None:
+                raise BoardError("no worker has used this Redis for this topic, so it has no boards")
+            partition = owner(change.benchmark, source.partitions)
+            key = OriginKey(secret, source.identity)
+            records = TopicRecords(self._kafka, self._topic, partition, change.benchmark, producer, key)
+            undoing = Undoing(records, lambda: self._view(change.benchmark), change, self._seconds)
+            begun = await undoing.begin()
+            await undoing.copy()
+            return begun._replace(in_force=await undoing.ended())
+
+    async def _view(self, benchmark: str) -> BoardView:
+        stored = next((each for each in await self._stored() if each.entry.benchmark == benchmark), None)
+        entry = BoardEntry(benchmark) if stored is None else stored.entry
+        return BoardView(entry, lambda change: _fault(stored, change), {} if stored is None else stored.counters)
+
     async def _change(self, change: BoardChange) -> bool:
         assert self._kafka is not None
         boards = {each.entry.benchmark: each for each in await self._stored()}
-        stored = boards.get(change.benchmark)
-        entries = [] if stored is None else [stored.entry]
-        exists = stored is not None and stored.entry.state != "deleted"
-        fault = Boards(entries).fault(change, exists=exists)
+        fault = _fault(boards.get(change.benchmark), change)
         if fault is not None:
             raise BoardError(fault.reason)
         async with KafkaProducer(self._kafka.client_options(), timeout=self._seconds) as producer:
@@ -108,6 +136,13 @@ class TopicBoards:
                 return False
 
 
+def _fault(stored: StoredBoard | None, change: BoardChange) -> Refusal | None:
+    """Return why a change of a stored board is refused, or None."""
+    entries = [] if stored is None else [stored.entry]
+    exists = stored is not None and stored.entry.state != "deleted"
+    return Boards(entries).fault(change, stored.names if stored is not None and exists else None)
+
+
 def _row(stored: StoredBoard) -> dict[str, Any]:
     """Return a board as the API shows it."""
     entry = stored.entry
@@ -119,7 +154,7 @@ def _row(stored: StoredBoard) -> dict[str, Any]:
         "generation": entry.generation,
         "note": entry.note,
         "partition": stored.partition,
-        "models": stored.models,
+        "models": len(stored.models),
         "events": stored.counters.get("events", 0),
         "rejected": stored.counters.get("rejected", 0),
     }

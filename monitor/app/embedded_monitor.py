@@ -32,6 +32,7 @@ from monitor.store.errors import StoreError
 from monitor.store.redis_store import RedisStore
 from monitor.store.server.embedded import EmbeddedValkey
 from schemas.changes import VerdictChange
+from schemas.operations import BoardChange
 from schemas.suites import parse_suites
 
 log = structlog.get_logger()
@@ -206,6 +207,11 @@ class EmbeddedMonitor(MonitorProcess):
         intake = FileIntake(
             self.log, lambda name: name in self.partition.benchmarks, lambda: self.partition.off, self._declare
         )
+        self._cleanup.push_async_callback(intake.undoes.stop)
+        for entry in self.partition.boards:
+            if (undo := entry.unfinished) is not None:
+                change = BoardChange("undo", entry.benchmark, None, undo.producer, undo.since, undo.model)
+                intake.go_on(change, lambda: self.partition)
         return self._read_side(scrape, intake)
 
     async def _record(self, partition: int, offset: int) -> bytes | None:  # noqa: ARG002 - the log has one

@@ -1,27 +1,39 @@
 """Append the requests of the web server to the log: the file log of `watch`, or the topic of `serve`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from time import time
 from typing import Any, Final
 
 import msgspec
 import structlog
+from aiokafka.errors import KafkaError
 
+from monitor.app.record_logs import FileRecords, TopicRecords
+from monitor.app.undo import BackgroundUndoes, BoardError, BoardView, Undoing, view_of
 from monitor.engine.origins import OriginKey
 from monitor.engine.ownership import owner
+from monitor.engine.partition import Partition
 from monitor.engine.producers import PRODUCER_HEADER
 from monitor.ingest.declare import Declare, has_graded
 from monitor.logs.errors import LogError
 from monitor.logs.file_log import FileLog
+from monitor.logs.kafka_settings import KafkaSettings
 from monitor.publish.kafka_errors import BrokerError
 from monitor.publish.kafka_producer import KafkaProducer, Message
-from monitor.serve.api.intake import IntakeError, Submission
+from monitor.serve.api.intake import IntakeError, Submission, UndoRefused
 from monitor.serve.log_position import format_offsets
 from schemas.battles import by_kind
 from schemas.events import Ended, EventFields
-from schemas.operations import encode_board_change
+from schemas.operations import BoardChange, encode_board_change
 from schemas.packed import Reject, mark_imported
 
 _log = structlog.get_logger()
+
+Look = Callable[[], Partition | None]
+"""Returns the state of the partition that has a board."""
+
+_FOLD_SECONDS: Final = 10.0
+"""How long an undo waits until its record is folded."""
 
 _MESSAGE_EVENTS: Final = 1_000
 _MESSAGE_REJECTS: Final = 50
@@ -46,6 +58,7 @@ class FileIntake:
         self, log: FileLog, known: Callable[[str], bool], folded: Callable[[], int], declare: Declare | None = None
     ) -> None:
         self._log, self._known, self._folded, self._declare = log, known, folded, declare
+        self.undoes = BackgroundUndoes()
 
     def is_folded(self, benchmark: str) -> bool:  # noqa: ARG002 - one log has every benchmark
         """Return whether the log is folded to its end."""
@@ -57,7 +70,10 @@ class FileIntake:
         if submission.board is not None:
             record = encode_board_change(submission.board)
         else:
-            packed = _packed(submission.events, declarations, submission.ended, submission.producer, submission.rejects)
+            at = round(1_000 * time())
+            packed = _packed(
+                submission.events, declarations, submission.ended, submission.producer, submission.rejects, at
+            )
             record = _marked(packed, submission)
         try:
             end = await self._log.append([record])
@@ -74,6 +90,17 @@ class FileIntake:
                 "then send the request again."
             ) from error
         return format_offsets({0: end})
+
+    async def undo(self, change: BoardChange, partition: Look) -> tuple[int | None, int | None]:
+        """Begin an undo, and copy in the background."""
+        return await _begin(self.undoes, self._undoing(change, partition))
+
+    def go_on(self, change: BoardChange, partition: Look) -> None:
+        """Go on with an undo that has begun."""
+        self.undoes.go_on(self._undoing(change, partition))
+
+    def _undoing(self, change: BoardChange, partition: Look) -> Undoing:
+        return Undoing(FileRecords(self._log), _view(change, partition), change, _FOLD_SECONDS)
 
     def _defaults(self, submission: Submission) -> Iterator[dict[str, Any]]:
         if self._declare is None:
@@ -97,6 +124,8 @@ class KafkaIntake:
         Its partition count.
     folded : callable
         Returns whether a partition is folded to its end, as far as is known.
+    kafka : KafkaSettings
+        How an undo reads the topic.
     key : OriginKey, optional
         Signs who sent a request; without it no record names a producer.
     """
@@ -107,9 +136,11 @@ class KafkaIntake:
         topic: str,
         partitions: int,
         folded: Callable[[int], bool],
+        kafka: KafkaSettings,
         key: OriginKey | None = None,
     ) -> None:
-        self.key = key
+        self.key, self._kafka = key, kafka
+        self.undoes = BackgroundUndoes()
         self._producer, self._topic, self._partitions, self._folded = producer, topic, partitions, folded
 
     def is_folded(self, benchmark: str) -> bool:
@@ -129,11 +160,39 @@ class KafkaIntake:
             ) from error
         return format_offsets(ends)
 
+    async def undo(self, change: BoardChange, partition: Look) -> tuple[int | None, int | None]:
+        """Begin an undo, and copy in the background."""
+        if self.key is None:
+            raise IntakeError("No worker has used this Redis for this topic yet. Retry when one has.")
+        number = owner(change.benchmark, self._partitions)
+        records = TopicRecords(self._kafka, self._topic, number, change.benchmark, self._producer, self.key)
+        return await _begin(self.undoes, Undoing(records, _view(change, partition), change, _FOLD_SECONDS))
+
     def _message(self, benchmark: str | None, value: bytes, producer: str | None) -> Message:
         partition, key = (0, None) if benchmark is None else (owner(benchmark, self._partitions), benchmark.encode())
         if producer is None or self.key is None:
             return Message(partition, key, value)
         return Message(partition, key, value, [(PRODUCER_HEADER, self.key.sign_producer(producer, partition, value))])
+
+
+def _view(change: BoardChange, partition: Look) -> Callable[[], Awaitable[BoardView]]:
+    async def view() -> BoardView:
+        return view_of(partition(), change.benchmark)
+
+    return view
+
+
+async def _begin(undoes: BackgroundUndoes, undoing: Undoing) -> tuple[int | None, int | None]:
+    try:
+        begun = await undoes.begin(undoing)
+    except BoardError as error:
+        raise UndoRefused(str(error)) from error
+    except (OSError, LogError, BrokerError, KafkaError) as error:
+        _log.error("an undo cannot begin", benchmark=undoing.benchmark, reason=str(error))
+        raise IntakeError(
+            "The log cannot be read or written now. Retry; the same undo goes on where it has ended."
+        ) from error
+    return begun.withdrawn, begun.kept
 
 
 def _by_benchmark(events: Sequence[EventFields]) -> dict[str, list[EventFields]]:
@@ -153,9 +212,11 @@ def _packed(
     ended: Sequence[Ended] = (),
     producer: str | None = None,
     rejects: Sequence[Reject] = (),
+    at: int | None = None,
 ) -> bytes:
-    """Return a packed record: the declarations hold before the events, the ends of runs after them."""
-    record: dict[str, Any] = {} if producer is None else {"producer": producer}  # first: there it is looked for
+    """Return a packed record: the declarations hold before the events, the ends of runs after them; `at`: milliseconds since 1970."""
+    # The producer is first: there it is looked for.
+    record: dict[str, Any] = {} if producer is None else {"producer": producer, "at": at}
     record |= {"declare": declarations, **by_kind(events)}
     if ended:
         record["ended"] = [each.model_dump(mode="json", exclude_none=True) for each in ended]

@@ -283,7 +283,9 @@ class Reader(ServedProcess):
         return self._source.partitions
 
     def _application(self, scrape: Scrape) -> FastAPI:
-        self._writes = KafkaIntake(self._producer, self.settings.topic, self._source.partitions, self._is_folded)
+        topic, partitions = self.settings.topic, self._source.partitions
+        self._writes = KafkaIntake(self._producer, topic, partitions, self._is_folded, self._kafka)
+        self._cleanup.push_async_callback(self._writes.undoes.stop)
         return self._read_side(scrape, self._writes)
 
     def _is_folded(self, partition: int) -> bool:

@@ -1,4 +1,4 @@
-"""`rankwatch board`: list the boards, archive, restore, delete, reopen and rename them, and export their scores."""
+"""`rankwatch board`: list the boards, change them, undo what a producer has sent, and export their scores."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,9 +10,16 @@ from monitor.cli.shared.options import Group, TableFormat, TableFormatOption, ad
 from monitor.cli.shared.places import Place, open_boards
 
 if TYPE_CHECKING:
-    from schemas.operations import BoardAction
+    from schemas.operations import BoardAction, BoardChange
 
 NameArgument = Annotated[str, typer.Argument(metavar="BENCHMARK", help="name of the benchmark", show_default=False)]
+
+ModelArgument = Annotated[
+    str, typer.Argument(metavar="MODEL", help="name of the model, as its events have it", show_default=False)
+]
+TitleArgument = Annotated[
+    str | None, typer.Argument(metavar="TITLE", help="omit it to show the name again", show_default=False)
+]
 
 
 def list_(place: Place, form: TableFormatOption = TableFormat.table) -> None:
@@ -133,9 +140,7 @@ def reopen(benchmark: NameArgument, place: Place) -> None:
 def rename(
     benchmark: NameArgument,
     place: Place,
-    title: Annotated[
-        str | None, typer.Argument(metavar="TITLE", help="omit it to show the name again", show_default=False)
-    ] = None,
+    title: TitleArgument = None,
 ) -> None:
     """Show a board under a title. Its name stays in events, URLs, metrics and the log, where it decides the partition.
 
@@ -144,12 +149,112 @@ def rename(
     _change(place, "rename", benchmark, "shown under its name" if title is None else f"shown as {title}", title)
 
 
-def _change(place: Place, action: "BoardAction", benchmark: str, done: str, title: str | None = None) -> None:
+def undo(
+    benchmark: NameArgument,
+    place: Place,
+    producer: Annotated[
+        str | None,
+        option("--producer", "whose events are withdrawn: the name of the token that sent them", metavar="NAME"),
+    ] = None,
+    since: Annotated[
+        str | None,
+        option(
+            "--since", "from which time of RFC 3339 on, such as 2026-11-23T07:00Z  \\[default: all]", metavar="TIME"
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="withdraw them: the verdicts are withdrawn too")] = False,
+) -> None:
+    """Withdraw the events that a producer has sent, since a time: the board is judged again without them, as the next generation.
+
+    Stop the producer first. The records that stay are copied to the end of the log, in their order, so the log must still have those of the
+    board. The verdicts are withdrawn, the report names the generation and what was withdrawn, and later verdicts assume that nobody did it
+    because of the scores. After an interruption the same command goes on. Declarations stay, also those of the producer.
+
+    Example: rankwatch board undo mmlu-pro --producer nightly --since 2026-11-23T07:00Z --yes --server http://localhost:8642
+    """
+    from monitor.cli.shared.times import since_seconds
+    from schemas.operations import BoardChange
+    from schemas.text import shorten
+
+    if producer is None:
+        stop(
+            "give --producer NAME: whose events are withdrawn, as `rankwatch token list` and the audit log name it",
+            USAGE,
+        )
+    if not yes:
+        stop(
+            f"an undo withdraws the verdicts of {shorten(benchmark)}, and begins it again as the next generation without those "
+            "events; give --yes to do it",
+            USAGE,
+        )
+    milliseconds = None if since is None else round(1_000 * since_seconds(since))
+    _undo(place, BoardChange("undo", benchmark, producer=producer, since=milliseconds))
+
+
+def delete_model(
+    benchmark: NameArgument,
+    model: ModelArgument,
+    place: Place,
+    yes: Annotated[bool, typer.Option("--yes", help="delete it: its scores leave the board permanently")] = False,
+) -> None:
+    """Delete a model, with its epochs: the board is judged again without its scores, as the next generation.
+
+    It works as `rankwatch board undo` does. Stop the producers of the model first: a later score of it begins it again.
+
+    Example: rankwatch board delete-model mmlu-pro broken-run --yes --server http://localhost:8642
+    """
+    from schemas.operations import BoardChange
+    from schemas.text import shorten
+
+    if not yes:
+        stop(
+            f"deleting a model withdraws the verdicts of {shorten(benchmark)}, and begins it again as the next generation; "
+            "give --yes to do it",
+            USAGE,
+        )
+    _undo(place, BoardChange("undo", benchmark, model=model))
+
+
+def rename_model(
+    benchmark: NameArgument,
+    model: ModelArgument,
+    place: Place,
+    title: TitleArgument = None,
+) -> None:
+    """Show a model under a title. Its name stays in events, URLs, metrics, verdicts and their ids.
+
+    Example: rankwatch board rename-model mmlu-pro run-17 'Ash 7B' --server http://localhost:8642
+    """
+    shown = "shown under its name" if title is None else f"shown as {title}"
+    _change(place, "rename", benchmark, f"{model} is {shown}", title, model)
+
+
+def _undo(place: Place, change: "BoardChange") -> None:
+    from schemas.text import shorten
+
+    with open_boards(place, writes=True) as boards:
+        begun = boards.undo(change)
+    name = shorten(change.benchmark)
+    if begun.withdrawn is None:
+        print(f"{name}: went on with an undo that was interrupted")
+    else:
+        print(
+            f"{name}: {begun.withdrawn:,} events withdrawn, {begun.kept:,} stay; it is the next generation, which its report names"
+        )
+    if not begun.in_force:
+        note(
+            "the records that stay are still being copied or folded; `rankwatch board show` has a note until that ends"
+        )
+
+
+def _change(
+    place: Place, action: "BoardAction", benchmark: str, done: str, title: str | None = None, model: str | None = None
+) -> None:
     from schemas.operations import BoardChange
     from schemas.text import shorten
 
     with open_boards(place, writes=True) as boards:
-        in_force = boards.change(BoardChange(action, benchmark, title))
+        in_force = boards.change(BoardChange(action, benchmark, title, model=model))
     print(f"{shorten(benchmark)}: {shorten(done, 200)}")
     if not in_force:
         note("no worker has folded it yet; it is in the log, and holds once one has")
@@ -191,7 +296,7 @@ def _short(spec: dict[str, Any]) -> dict[str, Any]:
 board = typer.Typer(
     cls=Group,
     no_args_is_help=True,
-    help="List the boards, archive, restore, delete, reopen and rename them, and export their scores.",
+    help="List the boards, archive, restore, delete, reopen and rename them, undo what a producer has sent, and export scores.",
 )
 for _name, _command in (
     ("list", list_),
@@ -202,5 +307,8 @@ for _name, _command in (
     ("delete", delete),
     ("reopen", reopen),
     ("rename", rename),
+    ("undo", undo),
+    ("delete-model", delete_model),
+    ("rename-model", rename_model),
 ):
     add_command(board, _command, _name)

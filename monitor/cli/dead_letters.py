@@ -175,19 +175,14 @@ def _run(work: "Callable[[], Coroutine[Any, Any, T]]") -> T:
 
 
 def _choice(which: Which) -> "Choice":
-    from datetime import datetime
-
     from monitor.app.dead_letters import Choice
+    from monitor.cli.shared.times import since_seconds
 
     since = None
     if which.since is not None:
         if which.data_dir is not None:
             stop("the file of --data-dir has no times; leave out --since", USAGE)
-        try:
-            time = datetime.fromisoformat(which.since)
-        except ValueError:
-            stop(f"--since {which.since!r} is not a time; use RFC 3339, as 2026-11-23T04:00:00Z", USAGE)
-        since = time.astimezone().timestamp()
+        since = since_seconds(which.since)
     return Choice(which.benchmark, which.producer, which.reason, since)
 
 

@@ -26,6 +26,7 @@ from monitor.engine.state.delta import (
     Delta,
     Gap,
     Misrouted,
+    Refusal,
     Source,
     StoredState,
 )
@@ -48,6 +49,9 @@ from monitor.engine.steps import (
 )
 from schemas.decode import Fault, check_object
 from schemas.events import Declaration, Ended, EventFields
+from schemas.operations import BoardChange
+from schemas.sentences import DELETED, UNDONE
+from schemas.text import shorten
 
 _AT_ONCE: Final = 2_000
 """Records that are decoded and folded at a time: their events are then still in the processor's cache."""
@@ -241,6 +245,14 @@ class Partition:
         self.end_all_runs(incomplete)
         for name, benchmark in self.benchmarks.items():
             benchmark.assumed_ended = benchmark.ended - before[name]
+
+    def board_fault(self, change: BoardChange) -> Fault | None:
+        """Return why a change of a board is refused, or None."""
+        benchmark = self.benchmarks.get(change.benchmark)
+        if change.board == "undo" and self.quarantine.of(change.benchmark) is not None:
+            reason = f"{shorten(change.benchmark)} is set aside; release it first, with `rankwatch quarantine release`"
+            return Refusal("board", change.board, reason, change.benchmark)
+        return self.boards.fault(change, None if benchmark is None else benchmark.model_names())
 
     def limits_beside(self, benchmark: Benchmark) -> Limits:
         """Return the limits of one benchmark, given what the others take of the budgets."""
@@ -447,26 +459,26 @@ class _Folding:
             self.take_letter(dead_letter(fault, step.offset, step.place, raw, self._file(step.offset)))
 
     def _change_board(self, step: BoardChanged) -> Slices[None]:
-        """Archive, restore, delete, reopen or rename a board, or reject the record if its state does not allow that."""
+        """Change a board, or reject the record if the state of the board does not allow that."""
         yield from self.flush()
         change, partition = step.change, self.partition
         benchmark = partition.benchmarks.get(change.benchmark)
-        fault = partition.boards.fault(change, exists=benchmark is not None)
+        fault = partition.board_fault(change)
         if fault is not None:
             self.take_letter(dead_letter(fault, step.offset, 0, step.record))
             return
         decided = 0
-        if change.board == "delete":
-            assert benchmark is not None
-            decided = yield from self._delete(benchmark, step.offset)
+        if change.board in {"delete", "undo"} and benchmark is not None:
+            reason = DELETED if change.board == "delete" else UNDONE
+            decided = yield from self._delete(benchmark, step.offset, reason)
         partition.boards.apply(change, step.offset, decided)
         partition._note_board(change.benchmark)  # noqa: SLF001 - one with its partition
 
-    def _delete(self, benchmark: Benchmark, offset: int) -> Slices[int]:
+    def _delete(self, benchmark: Benchmark, offset: int, reason: str) -> Slices[int]:
         """Withdraw the verdicts of a benchmark and drop it; return the number of family-wise decisions that held."""
         delta, decided = self.touch(benchmark), 0
         batch = EventBatch(benchmark.name, EventList([]), [offset], [0])
-        for so_far in withdraw(benchmark, batch, delta):
+        for so_far in withdraw(benchmark, batch, delta, reason):
             decided = so_far
             yield True
         name, partition = benchmark.name, self.partition

@@ -79,8 +79,8 @@ def _chunk(
     without_gaps = last - first == len(records) - 1
     origins = producers = None
     if key is not None and any(map(_HEADERS, records)):
-        origins = [_origin(record, partition, key) for record in records]
-        producers = [_producer(record, partition, key) for record in records]
+        origins = [origin_of(record, partition, key) for record in records]
+        producers = [producer_of(record, partition, key) for record in records]
     return Chunk(
         partition=partition,
         start=start,
@@ -93,14 +93,16 @@ def _chunk(
     )
 
 
-def _origin(record: Record, partition: int, key: OriginKey) -> Origin | None:
+def origin_of(record: Record, partition: int, key: OriginKey) -> Origin | None:
+    """Return the origin of a republished record, None for any other."""
     for name, value in record.headers:
         if name == ORIGIN_HEADER:
             return key.verify(value or b"", partition, record.value or b"")
     return None
 
 
-def _producer(record: Record, partition: int, key: OriginKey) -> str | None:
+def producer_of(record: Record, partition: int, key: OriginKey) -> str | None:
+    """Return who sent a record, if its header names a producer."""
     for name, value in record.headers:
         if name == PRODUCER_HEADER:
             return key.verify_producer(value or b"", partition, record.value or b"")

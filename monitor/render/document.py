@@ -78,6 +78,7 @@ def facts(document: ReportDocument) -> list[tuple[str, str]]:
         *([("Weights", weights)] if (weights := header.weights(b)) is not None else []),
         *([("Suite", " ".join(members))] if (members := header.members(b)) else []),
         *([("Epochs", epochs)] if (epochs := header.epochs(b)) is not None else []),
+        *([("Titles", titles)] if (titles := header.titles(b)) is not None else []),
         *([("Aliases", aliases)] if (aliases := header.aliases(b)) is not None else []),
     ]
 

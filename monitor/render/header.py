@@ -257,7 +257,9 @@ def short_checks(benchmark: BenchmarkReport) -> list[str]:
     if warning is not None and _SUSPECT not in warning and not _is_in_result(b, warning):
         checks.append(f"{warning[0].upper()}{warning[1:]}.")
     checks += [
-        f"{name}: {text}." for name, text in (("Aliases", aliases(b)), ("Epochs", epochs(b))) if text is not None
+        f"{name}: {text}."
+        for name, text in (("Titles", titles(b)), ("Aliases", aliases(b)), ("Epochs", epochs(b)))
+        if text is not None
     ]
     if b.battles is not None:
         checks += battles.checks(b.battles)
@@ -372,6 +374,12 @@ def registration(benchmark: BenchmarkReport) -> str | None:
 def aliases(benchmark: BenchmarkReport) -> str | None:
     """Return which models include the events of other names; None if none does."""
     named = [f"{model.model} includes {', '.join(model.aliases)}" for model in benchmark.models if model.aliases]
+    return "; ".join(named) or None
+
+
+def titles(benchmark: BenchmarkReport) -> str | None:
+    """Return which models are shown under a title; None if none is."""
+    named = [f"{model.title} is {model.model}" for model in benchmark.models if model.title is not None]
     return "; ".join(named) or None
 
 

@@ -149,7 +149,7 @@ def _model(
     numbers = "".join(f'<td class="num">{cell}</td>' for cell in cells)
     return (
         f'<tr{" class=ruled" if ruled else ""}>{ties}<td class="num">{m.rank}</td><td class="num">{form.ranks(m)}</td>'
-        f'<th scope="row">{text(m.model)}</th>'
+        f'<th scope="row">{text(m.shown)}</th>'
         f'<td class="num">{measure.value}</td><td>{bar}<span class="soft">{measure.interval}</span></td>{numbers}</tr>'
     )
 

@@ -106,7 +106,7 @@ def _ranking(document: ReportDocument) -> str:
         low = " **low**" if document.is_low(model) else ""
         means = [form.percent(model.mean), form.percent_range(model.mean_low, model.mean_high)]
         counts = [f"{model.items:,}", f"{skipped:,}", f"{model.coverage:.1%}{low}"]
-        return [str(model.rank), form.ranks(model), form.rank_list(tied), escape(model.model), *means, *counts, *cells]
+        return [str(model.rank), form.ranks(model), form.rank_list(tied), escape(model.shown), *means, *counts, *cells]
 
     titles = [
         "rank",

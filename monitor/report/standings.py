@@ -114,9 +114,11 @@ def model_reports(table: PairTable, shared: SharedMeans | None = None) -> list[M
         bounds[:, known] = mean_interval(total[known], scored[known], benchmark.spec.alpha)
     mean, mean_low, mean_high = json_numbers(means), json_numbers(bounds[0]), json_numbers(bounds[1])
     items = table.assumed_items or benchmark.spec.items or benchmark.items
+    titles = benchmark.shown_titles()
     return [
         ModelReport(
             model=benchmark.contestants[k].model,
+            title=titles.get(benchmark.contestants[k].model),
             aliases=benchmark.aliases_of(benchmark.contestants[k].model),
             epoch=benchmark.contestants[k].epoch,
             items=int(scored[r]),

@@ -5,8 +5,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import quote
 
+import msgspec
+
 from monitor.send.http import call, checked_url
-from schemas.operations import BoardChange
+from schemas.operations import BoardChange, Undone
+from schemas.text import utc_text
 
 _NEXT: Final = "Rankwatch-Next-Cursor"
 
@@ -48,9 +51,20 @@ class ServedBoards:
 
     def change(self, change: BoardChange) -> bool:
         """Change a board; return whether the change is in force already."""
-        body = {"board": change.board, "benchmark": change.benchmark, "title": change.title}
+        return bool(self._change(change)["in_force"])
+
+    def undo(self, change: BoardChange) -> Undone:
+        """Begin a board again without the events that a change withdraws; the server may still be copying on return."""
+        answer = self._change(change)
+        return Undone(answer["withdrawn"], answer["kept"], answer["in_force"])
+
+    def _change(self, change: BoardChange) -> dict[str, Any]:
+        body = {name: value for name, value in msgspec.structs.asdict(change).items() if name != "kept"}
+        if change.since is not None:
+            body["since"] = utc_text(change.since)
         text, _ = call(self.url, self._token, "POST", "boards", body, what=f"cannot {change.board} the board")
-        return bool(json.loads(text)["in_force"])
+        answer: dict[str, Any] = json.loads(text)
+        return answer
 
     def scores(self, benchmark: str) -> Iterator[bytes]:
         """Yield the scores of a board as JSON lines, in parts."""

@@ -358,7 +358,7 @@ def read_suspects(meta: Mapping[bytes, bytes]) -> list[Suspect]:
 def read_boards(meta: Mapping[bytes, bytes]) -> list[BoardEntry]:
     """Return the boards that are not as they began, from the fields of ``:meta``."""
     entries = sorted((name, value) for name, value in meta.items() if value and name.startswith(b"board:"))
-    return [BoardEntry(*json.loads(value)) for _, value in entries]
+    return [BoardEntry.parse(value) for _, value in entries]
 
 
 def parse_gaps(value: bytes | None) -> list[Gap]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -21,6 +22,7 @@ SCORES = [
 
 def test_a_board_is_archived_deleted_and_begun_again_over_the_topic(kafka, topic, tmp_path):
     env = {"RANKWATCH_GROUP": topic, "RANKWATCH_VERDICT_TOPIC": f"{topic}.verdicts"}
+    env |= {"RANKWATCH_TOKEN": "secret", "RANKWATCH_ANONYMOUS_READ": "*"}
     file, late = tmp_path / "physics.jsonl", tmp_path / "late.jsonl"
     file.write_text("".join(json.dumps(each) + "\n" for each in ({"declare": "physics", "items": 30}, *SCORES)))
     late.write_text(json.dumps(SCORES[0] | {"item_id": "late"}) + "\n")
@@ -62,6 +64,34 @@ def test_a_board_is_archived_deleted_and_begun_again_over_the_topic(kafka, topic
         send(file)
         until(lambda: stored()["events"] == len(SCORES), "the scores of the second generation")
         assert "generation 2" in board("show", "physics").stdout
+        posted = [each | {"model": "cedar"} for each in SCORES if each["model"] == "ash"]
+        body = "".join(json.dumps(each) + "\n" for each in posted).encode()
+        headers = {"Authorization": "Bearer secret", "Content-Type": "application/x-ndjson"}
+        reader = workers.read()
+        urlopen(Request(f"{reader.url()}/api/v1/events", body, headers), timeout=30).close()
+        until(lambda: stored()["events"] == 90, "the scores over HTTP")
+        since = "2026-01-01T00:00Z"
+        assert (
+            "none of the events of producer ci" in board("undo", "physics", "--producer", "ci", "--yes", code=1).stderr
+        )
+        undone = board("undo", "physics", "--producer", "operator", "--since", since, "--yes").stdout
+        assert undone.startswith("physics: 30 events withdrawn, 60 stay")
+        assert (stored()["events"], stored()["models"], stored()["generation"]) == (60, 2, 3)
+        note = "generation 3: the events of producer operator since 2026-01-01T00:00:00Z were withdrawn at offset"
+
+        def report():
+            found = json.loads(get(f"{reader.url()}/api/v1/benchmarks/physics")[1])["benchmarks"][0]
+            return found if found["events"] == 60 and "partial" not in found["board"]["note"] else None
+
+        folded = until(report, "the reader to fold the undo")
+        assert folded["board"]["note"].startswith(note)
+        assert folded["pairs"][0]["decided"]["anytime_family"] is not None
+        assert worker.code is None
+        workers.kill(worker)
+        worker = workers.start()  # it loads what was stored, and goes on
+        send(late)
+        until(lambda: stored()["events"] + stored()["rejected"] == 61, "the next worker to go on")
+        assert note in board("show", "physics").stdout
         assert worker.code is None
         workers.stop()
 

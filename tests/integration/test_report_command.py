@@ -28,7 +28,7 @@ BENCHMARK = (
     "models shared_items clusters weights suite result goal battles summary pairs"
 )
 MODEL = (
-    "model aliases epoch items coverage mean mean_low mean_high shared_mean shared_rank unweighted_mean unweighted_rank "
+    "model title aliases epoch items coverage mean mean_low mean_high shared_mean shared_rank unweighted_mean unweighted_rank "
     "rank rank_low rank_high tie_group repeats run_ended"
 )
 GOAL = (

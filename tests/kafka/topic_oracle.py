@@ -57,13 +57,14 @@ class Board:
 
     def __init__(self):
         self.state, self.since, self.generation, self.withdrawn, self.title, self.deleted = "open", 0, 1, 0, "", None
+        self.begun = 0
 
     @property
     def entry(self):
-        """Everything as a tuple; None for a board as it began."""
+        """Everything as a tuple, without an undo and titles of models; None for a board as it began."""
         if (self.state, self.generation, self.title) == ("open", 1, ""):
             return None
-        return self.state, self.since, self.generation, self.withdrawn, self.title, self.deleted
+        return self.state, self.since, self.generation, self.withdrawn, self.title, self.deleted, self.begun, None, {}
 
 
 class Suspect:
@@ -163,6 +164,7 @@ class PartitionFold:
         board, exists = self.boards[name], name in self.benchmarks
         if action == "reopen" and board.state == "deleted":
             board.state, board.since, board.generation = "open", offset, board.generation + 1
+            board.begun = offset
         elif action == "archive" and exists and board.state == "open":
             board.state, board.since = "archived", offset
         elif action == "restore" and exists and board.state == "archived":
@@ -171,7 +173,7 @@ class PartitionFold:
             board.title = "" if title in {None, name} else title
         elif action == "delete" and exists:
             board.withdrawn += self.withdraw(name, offset)
-            board.state, board.since, board.title, board.deleted = "deleted", offset, "", offset
+            board.state, board.since, board.title, board.deleted, board.begun = "deleted", offset, "", offset, 0
             self.suspects.pop(name, None)
         else:
             return False

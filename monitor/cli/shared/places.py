@@ -47,7 +47,7 @@ class Place(StoredPlace):
 @contextmanager
 def open_boards(place: StoredPlace, *, writes: bool = False) -> "Iterator[ServedBoards | TopicBoards]":
     """Open the boards; what goes wrong with them ends the command."""
-    from monitor.app.boards import BoardError
+    from monitor.app.undo import BoardError
     from monitor.cli.shared.settings import read_settings
     from monitor.publish.kafka_errors import BrokerError
     from monitor.store.errors import StoreError
@@ -72,11 +72,10 @@ def _opened(place: StoredPlace, settings: "Settings", *, writes: bool) -> "Serve
 
     if place.server is not None:
         return ServedBoards(place.server, bearer_token(settings, place.token_file))
-    url = settings.redis_url
-    if url is None:
+    if settings.redis_url is None:
         stop("give --server http://host:port, or --redis-url and --broker of the service", USAGE)
     kafka = None
     if writes:
         silence_kafka()
         kafka, settings = broker_settings(settings, ", or --server")
-    return TopicBoards(url.get_secret_value(), settings.topic, kafka, settings.start_seconds)
+    return TopicBoards(settings, kafka)

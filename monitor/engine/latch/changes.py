@@ -117,13 +117,13 @@ def replace(pairs: PairState, batch: EventBatch, version: int, delta: BenchmarkD
     _end(pairs, batch, 0, holding, ("redeclared", version), delta)
 
 
-def withdraw(pairs: PairState, batch: EventBatch, delta: BenchmarkDelta) -> Iterator[int]:
-    """End every decision of a benchmark, at the record that deletes its board; yield the number of family-wise ones so far."""
+def withdraw(pairs: PairState, batch: EventBatch, delta: BenchmarkDelta, reason: str) -> Iterator[int]:
+    """End every decision of a benchmark, at the record that ends its generation; yield the number of family-wise ones so far."""
     holding = [each for each in pairs.decisions() if _holds(pairs, each)]
     family_wise = 0
     for start in range(0, len(holding), _WITHDRAWN_AT_ONCE):
         some = holding[start : start + _WITHDRAWN_AT_ONCE]
-        _end(pairs, batch, 0, some, ("invalidated", sentences.DELETED), delta)
+        _end(pairs, batch, 0, some, ("invalidated", reason), delta)
         family_wise += sum(each.claim == "anytime_family" for each in some)
         yield family_wise
 

@@ -109,6 +109,13 @@ class Benchmark(PairState):
         self.declare(spec or Spec())
         self.declared = spec is not None
 
+    def shown_titles(self) -> dict[str, str]:
+        """Return the titles of models, without one that a model which came later has as its name."""
+        if self.board is None or not self.board.titles:
+            return {}
+        names = self.model_names()
+        return {model: title for model, title in self.board.titles.items() if title not in names}
+
     def declare(self, spec: Spec) -> None:
         """Apply a declaration; the caller decides whether it is still allowed."""
         self.spec, self.declared = spec, True

@@ -1,12 +1,12 @@
-"""Keep what operators have done with the boards of a partition: archived, deleted, begun again, renamed.
+"""Keep what operators have done with the boards of a partition: archived, deleted, begun again, renamed, freed of some records.
 
 All of it comes from records of the log, so every fold of the log has it at the same place: see docs/decisions/0024-life-of-a-board.md.
 """
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from monitor.engine.state.delta import BoardEntry, Refusal
+from monitor.engine.state.delta import BoardEntry, Refusal, Undo
 from schemas.operations import BoardChange
 from schemas.text import shorten
 
@@ -55,38 +55,15 @@ class Boards:
         reason = f"{name} {ended}, so it takes no records; `rankwatch board {again}"
         return Refusal("benchmark", name, reason, benchmark)
 
-    def fault(self, change: BoardChange, *, exists: bool) -> Refusal | None:
-        """Return why a change is refused, or None; `exists`: whether the partition has this benchmark."""
+    def fault(self, change: BoardChange, models: Collection[str] | None) -> Refusal | None:
+        """Return why a change is refused, or None; `models`: the names of the benchmark's models, None if the partition lacks it."""
         entry = self._entries.get(change.benchmark) or BoardEntry(change.benchmark)
-        name, problem = shorten(change.benchmark), None
-        if change.board == "reopen":
-            if entry.state != "deleted":
-                problem = f"{name} is not deleted; only a deleted board is begun again"
-        elif not exists:
-            problem = f"{name} has no board; `rankwatch board list` lists them"
-        elif change.board == "archive" and entry.state == "archived":
-            problem = f"{name} is archived already, from offset {entry.since:,} on"
-        elif change.board == "restore" and entry.state != "archived":
-            problem = f"{name} is not archived; only an archived board is restored"
+        problem = _problem(change, entry, models)
         return None if problem is None else Refusal("board", change.board, problem, change.benchmark)
 
     def apply(self, change: BoardChange, offset: int, decided: int = 0) -> None:
-        """Apply a change, whose record is at an offset; `decided`: the family-wise decisions that a deletion withdraws."""
-        entry = self._entries.get(change.benchmark) or BoardEntry(change.benchmark)
-        match change.board:
-            case "archive":
-                entry = entry._replace(state="archived", since=offset)
-            case "restore":
-                entry = entry._replace(state="open", since=offset)
-            case "delete":
-                entry = BoardEntry(
-                    entry.benchmark, "deleted", offset, entry.generation, entry.withdrawn + decided, "", offset
-                )
-            case "reopen":
-                entry = entry._replace(state="open", since=offset, generation=entry.generation + 1)
-            case "rename":
-                title = "" if change.title in {None, change.benchmark} else change.title or ""
-                entry = entry._replace(title=title)
+        """Apply a change, whose record is at an offset; `decided`: the family-wise decisions that it withdraws."""
+        entry = _applied(self._entries.get(change.benchmark) or BoardEntry(change.benchmark), change, offset, decided)
         self._changed.add(entry.benchmark)
         if entry.clear:
             self._entries.pop(entry.benchmark, None)
@@ -97,3 +74,80 @@ class Boards:
         """Return the entries that have changed since the last call; one with nothing to remember is `clear`."""
         changed, self._changed = self._changed, set()
         return {name: self._entries.get(name, BoardEntry(name)) for name in changed}
+
+
+def _applied(entry: BoardEntry, change: BoardChange, offset: int, decided: int) -> BoardEntry:
+    """Return the entry after a change."""
+    withdrawn, generation = entry.withdrawn + decided, entry.generation + 1
+    match change.board:
+        case "archive":
+            after = entry._replace(state="archived", since=offset)
+        case "restore":
+            after = entry._replace(state="open", since=offset)
+        case "delete":
+            after = BoardEntry(entry.benchmark, "deleted", offset, entry.generation, withdrawn, "", offset)
+        case "reopen":
+            after = entry._replace(state="open", since=offset, generation=generation, begun=offset)
+        case "rename":
+            after = _renamed(entry, change)
+        case "undo":
+            undo = Undo(change.producer, change.since, change.model, entry.first, change.kept)
+            begun = entry._replace(state="open", since=offset, generation=generation, begun=offset)
+            after = begun._replace(withdrawn=withdrawn, undo=undo)
+        case "undone":
+            after = entry._replace(undo=entry.undo and entry.undo._replace(done=True))
+    return after
+
+
+def _renamed(entry: BoardEntry, change: BoardChange) -> BoardEntry:
+    title, model = change.title or "", change.model
+    if model is None:
+        return entry._replace(title="" if title == change.benchmark else title)
+    others = {name: shown for name, shown in entry.titles.items() if name != model}
+    return entry._replace(titles=others if title in {"", model} else others | {model: title})
+
+
+def _problem(change: BoardChange, entry: BoardEntry, models: Collection[str] | None) -> str | None:
+    """Return what of a board does not allow a change, or None."""
+    name, action, problem = shorten(change.benchmark), change.board, None
+    if action == "reopen" and entry.state != "deleted":
+        problem = f"{name} is not deleted; only a deleted board is begun again"
+    elif action == "undone" and entry.unfinished is None:
+        problem = f"{name} has no undo that is unfinished"
+    elif action in {"reopen", "undone"}:
+        pass
+    elif models is None and (entry.state == "deleted" or entry.unfinished is None):
+        problem = f"{name} has no board; `rankwatch board list` lists them"
+    elif action == "archive" and entry.state == "archived":
+        problem = f"{name} is archived already, from offset {entry.since:,} on"
+    elif action == "restore" and entry.state != "archived":
+        problem = f"{name} is not archived; only an archived board is restored"
+    elif action == "undo":
+        problem = _undo_problem(change, entry, models or ())
+    elif action == "rename" and change.model is not None:
+        problem = _title_problem(change.model, change.title, entry, models or ())
+    return problem
+
+
+def _undo_problem(change: BoardChange, entry: BoardEntry, models: Collection[str]) -> str | None:
+    name = shorten(change.benchmark)
+    if entry.state == "archived":
+        return f"{name} is archived, so it takes no records; restore it first"
+    if entry.unfinished is not None:
+        return f"{name} is still being copied without {entry.unfinished.describe()}; let that end first"
+    if (change.producer is None) == (change.model is None):
+        return "an undo names a producer, or a model"
+    if change.model is not None and change.model not in models:
+        return f"{name} has no model {shorten(change.model)}; use the name that its records have"
+    return None
+
+
+def _title_problem(model: str, title: str | None, entry: BoardEntry, models: Collection[str]) -> str | None:
+    if model not in models:
+        return f"{shorten(entry.benchmark)} has no model {shorten(model)}; use the name that its records have"
+    if title is None or title == model:
+        return None
+    other = next((each for each, shown in entry.titles.items() if shown == title and each != model), None)
+    if title in models:
+        return f"{shorten(title)} is the name of another model of {shorten(entry.benchmark)}; use another title"
+    return None if other is None else f"{shorten(title)} is the title of {shorten(other)}; use another title"

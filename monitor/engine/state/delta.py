@@ -1,5 +1,6 @@
 """The types that the engine and the store share: the changes of a chunk, and a whole stored state."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.decode import Fault
+from schemas.text import shorten, utc_text
 from schemas.verdict_changes import VerdictChanges
 from stats.order import OrderFinding
 
@@ -16,11 +18,11 @@ _LARGE = 500_000
 _MANY = 200
 """Benchmarks that one chunk changed."""
 
-STATE_VERSION = 9
+STATE_VERSION = 10
 """Version of the stored layout."""
 
-EARLIER_STATES = (5, 6, 7, 8)
-"""Versions that this program reads, and rewrites by its next commit: they have verdict changes in place of latches."""
+EARLIER_STATES = (5, 6, 7, 8, 9)
+"""Versions that this program reads, and rewrites by its next commit: those before 9 have verdict changes in place of latches."""
 
 
 class RowKey(NamedTuple):
@@ -125,6 +127,45 @@ class Suspect(NamedTuple):
         )
 
 
+class Undo(NamedTuple):
+    """What the last undo of a board withdraws: the events of a producer since a time, or of a model.
+
+    Attributes
+    ----------
+    producer, model : str or None
+    since : int or None
+        Milliseconds since 1970; None: all events of the producer.
+    former : int
+        Offset from which on the log has the records of the generation before.
+    kept : int
+        How many of its events stay, at least.
+    done : bool
+        Whether all records that stay have been copied.
+    """
+
+    producer: str | None = None
+    since: int | None = None
+    model: str | None = None
+    former: int = 0
+    kept: int = 0
+    done: bool = False
+
+    def same(self, other: "Undo") -> bool:
+        """Return whether another undo withdraws the same."""
+        return self[:3] == other[:3]
+
+    def describe(self) -> str:
+        """Return which events are withdrawn.
+
+        >>> Undo("ci", 1_767_225_600_000).describe(), Undo(model="ash").describe()
+        ('the events of producer ci since 2026-01-01T00:00:00Z', 'the events of model ash')
+        """
+        if self.producer is None:
+            return f"the events of model {shorten(self.model or '')}"
+        time = "" if self.since is None else f" since {utc_text(self.since)}"
+        return f"the events of producer {shorten(self.producer)}{time}"
+
+
 class BoardEntry(NamedTuple):
     """What operators have done with the board of a benchmark.
 
@@ -138,11 +179,17 @@ class BoardEntry(NamedTuple):
     generation : int
         How often the name was begun.
     withdrawn : int
-        Family-wise decisions that held when earlier generations were deleted.
+        Family-wise decisions that held when earlier generations ended.
     title : str
         The name to show; empty for that of the benchmark.
     deleted : int or None
         Offset of the last deletion.
+    begun : int
+        Offset of the record that began this generation; 0 for the first one.
+    undo : Undo or None
+        What the undo has withdrawn that began this generation.
+    titles : dict of str to str
+        The names to show for models, by model.
     """
 
     benchmark: str
@@ -152,11 +199,30 @@ class BoardEntry(NamedTuple):
     withdrawn: int = 0
     title: str = ""
     deleted: int | None = None
+    begun: int = 0
+    undo: Undo | None = None
+    titles: dict[str, str] = {}  # noqa: RUF012 - never changed in place
+
+    @classmethod
+    def parse(cls, stored: bytes | str) -> "BoardEntry":
+        """Return the entry that is stored as JSON."""
+        entry = cls(*json.loads(stored))
+        return entry if entry.undo is None else entry._replace(undo=Undo(*entry.undo))
 
     @property
     def clear(self) -> bool:
         """Whether nothing has to be remembered: the board is as it would be without the records that changed it."""
-        return self.state == "open" and self.generation == 1 and not self.title
+        return self.state == "open" and self.generation == 1 and not self.title and not self.titles
+
+    @property
+    def first(self) -> int:
+        """Offset from which on the log has the records of this generation."""
+        return max(self.begun, self.deleted or 0)
+
+    @property
+    def unfinished(self) -> Undo | None:
+        """The undo whose copies have not ended, or None."""
+        return None if self.undo is None or self.undo.done else self.undo
 
     @property
     def note(self) -> str | None:
@@ -172,9 +238,14 @@ class BoardEntry(NamedTuple):
             notes.append(f"archived: no record from offset {self.since:,} on counts")
         if self.generation > 1:
             count = f"{self.withdrawn:,} family-wise decision{' was' if self.withdrawn == 1 else 's were'} withdrawn"
+            if self.undo is None:
+                ended = f"an earlier board of this name was deleted at offset {self.deleted or 0:,}"
+            else:
+                ended = f"{self.undo.describe()} were withdrawn at offset {self.begun:,}"
+            notes.append(f"generation {self.generation:,}: {ended}, and {count}; its alpha was spent")
+        if self.unfinished is not None:
             notes.append(
-                f"generation {self.generation:,}: an earlier board of this name was deleted at offset {self.deleted or 0:,}, and {count}; "
-                "its alpha was spent"
+                "the records that stay are still being copied, so it is partial; `rankwatch board undo` continues that"
             )
         return "; ".join(notes) or None
 

@@ -108,6 +108,10 @@ class PairState:
         """Return the declared aliases of a model, by name."""
         return sorted(name for name, other in self.spec.aliases.items() if other == model)
 
+    def model_names(self) -> set[str]:
+        """Return the names of the models, and their aliases."""
+        return {each.model for each in self.contestants} | self.spec.aliases.keys()
+
     def is_newer(self, contestant: int) -> bool:
         """Return whether a contestant is a newer epoch of a model that has an older one."""
         return not self.superseded[contestant] and len(self.epochs[self.contestants[contestant].model]) > 1

@@ -225,7 +225,7 @@ class Ranking:
 
     def _name(self, model: ModelReport, room: int) -> Text:
         mark = f" {model.coverage:.0%}" if model.coverage < self.low_coverage else ""
-        return Text(shorten(model.model, room - len(mark), ellipsis_of(ascii_only=self.ascii))).append(mark, HELD)
+        return Text(shorten(model.shown, room - len(mark), ellipsis_of(ascii_only=self.ascii))).append(mark, HELD)
 
     def _gap(self, pair: PairReport | None) -> Text:
         if pair is None or pair.gap is None:

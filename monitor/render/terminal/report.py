@@ -115,6 +115,9 @@ def assumptions(benchmark: BenchmarkReport) -> list[Text]:
     if weights is not None:
         lines.append(Text(f"weights: {safe(weights)}"))
     lines += [Text(safe(text)) for text in facts.members(b)]
+    titles = facts.titles(b)
+    if titles is not None:
+        lines.append(Text(f"titles: {safe(titles)}"))
     aliases = facts.aliases(b)
     if aliases is not None:
         lines.append(Text(f"aliases: {safe(aliases)}"))

@@ -126,7 +126,7 @@ def goal_table(goal: GoalReport, limit: int, *, ascii_only: bool = False) -> Gro
 
 def _model_name(model: ModelReport, room: int, low_coverage: float, *, ascii_only: bool) -> Text:
     mark = f" ({model.coverage:.0%})" if model.coverage < low_coverage else ""
-    return Text(shorten(model.model, room - len(mark), ellipsis_of(ascii_only=ascii_only))).append(mark, HELD)
+    return Text(shorten(model.shown, room - len(mark), ellipsis_of(ascii_only=ascii_only))).append(mark, HELD)
 
 
 def pairs_table(

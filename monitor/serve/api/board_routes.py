@@ -1,4 +1,4 @@
-"""Routes for the life of a board: list, archive, restore, delete, reopen, rename, and export of its scores."""
+"""Routes for the life of a board: list, archive, restore, delete, reopen, rename, undo, and export of its scores."""
 
 from typing import Annotated, Any, Final
 
@@ -10,12 +10,13 @@ from monitor.report.boards import board_detail, board_summaries
 from monitor.report.score_lines import score_lines
 from monitor.serve.access.caller import may_read
 from monitor.serve.access.rules import require
-from monitor.serve.api.intake import Intake, Submission
+from monitor.serve.api.intake import Intake, IntakeError, Submission, UndoRefused
 from monitor.serve.api.openapi import json_body
 from monitor.serve.api.problems import ProblemError, fault_detail, unknown_benchmark, validation_problem
 from monitor.serve.api.read_routes import NEXT_CURSOR, Cursor
 from monitor.serve.api.write_routes import WRITE_ERRORS, append_to_log, require_media_type, until
 from monitor.serve.api.writing import WriteRules
+from monitor.serve.log_position import format_offsets
 from monitor.serve.report_cache import ReportCache
 from schemas.api import BoardAsked, BoardDetail, BoardPage, BoardTaken
 from schemas.operations import BoardChange
@@ -103,11 +104,13 @@ def _add_lists(routes: APIRouter, reports: ReportCache) -> None:
 def _add_changes(routes: APIRouter, reports: ReportCache, intake: Intake, rules: WriteRules) -> None:
     @routes.post("", openapi_extra=json_body(BoardAsked), responses=_ERRORS)
     async def change_board(request: Request) -> BoardTaken:
-        """Archive, restore, delete, reopen or rename a board.
+        """Archive, restore, delete, reopen or rename a board, or undo what a producer has sent.
 
         The change is a record of the log, so every fold of the log makes it at the same place. `archive` keeps the report and refuses later
         records; `restore` ends that. `delete` withdraws the verdicts and removes the board; later records of the name are refused until
-        `reopen` begins it again, without scores, as the next generation. `rename` sets the title that is shown; the name stays.
+        `reopen` begins it again, without scores, as the next generation. `rename` sets the title that is shown, of the board or of a
+        model; the name stays. `undo` withdraws the events of a producer since a time, or of a model: the board begins again as the next
+        generation, and the records that stay are copied to the end of the log. That goes on after the answer if it takes longer.
         """
         with rules.writing(request) as writing:
             require_media_type(request, ("application/json",))
@@ -117,17 +120,42 @@ def _add_changes(routes: APIRouter, reports: ReportCache, intake: Intake, rules:
                 raise validation_problem(error.errors(), BoardAsked.model_fields) from error
             writing.count(asked.board, asked.benchmark)
             require("manage", [asked.benchmark])
-            change = BoardChange(asked.board, asked.benchmark, asked.title)
-            await _check(reports, change)
-            place = await append_to_log(intake, Submission.empty()._replace(board=change))
+            since = None if asked.since is None else round(1_000 * asked.since.timestamp())
+            change = BoardChange(asked.board, asked.benchmark, asked.title, asked.producer, since, asked.model)
+            withdrawn = kept = None
+            if change.board == "undo":
+                place, withdrawn, kept = await _undo(reports, intake, change)
+            else:
+                await _check(reports, change)
+                place = await append_to_log(intake, Submission.empty()._replace(board=change))
             in_force = await until(lambda: _in_force(reports.partition_of(change.benchmark), change))
         partition = reports.partition_of(change.benchmark)
         return BoardTaken(
             benchmark=change.benchmark,
             place=place,
             in_force=in_force,
+            withdrawn=withdrawn,
+            kept=kept,
             board=None if partition is None else board_detail(partition, change.benchmark),
         )
+
+
+async def _undo(reports: ReportCache, intake: Intake, change: BoardChange) -> tuple[str, int | None, int | None]:
+    """Begin an undo; return the offset of its record, and the events that are withdrawn and stay. Raise the 409 or the 503."""
+
+    def partition() -> Partition | None:
+        return reports.partition_of(change.benchmark)
+
+    try:
+        withdrawn, kept = await intake.undo(change, partition)
+    except UndoRefused as error:
+        raise ProblemError(409, f"{error}.") from error
+    except IntakeError as error:
+        raise ProblemError(503, str(error), headers={"Retry-After": "5"}) from error
+    folded = partition()
+    entry = None if folded is None else folded.boards.of(change.benchmark)
+    place = "" if folded is None or entry is None else format_offsets({folded.number: entry.begun})
+    return place, withdrawn, kept
 
 
 async def _check(reports: ReportCache, change: BoardChange) -> None:
@@ -136,11 +164,8 @@ async def _check(reports: ReportCache, change: BoardChange) -> None:
     if partition is None:
         return
 
-    def allowed() -> bool:
-        return partition.boards.fault(change, exists=change.benchmark in partition.benchmarks) is None
-
-    if not await until(allowed):
-        fault = partition.boards.fault(change, exists=change.benchmark in partition.benchmarks)
+    if not await until(lambda: partition.board_fault(change) is None):
+        fault = partition.board_fault(change)
         if fault is not None:
             raise ProblemError(409, fault_detail(fault))
 
@@ -151,6 +176,10 @@ def _in_force(partition: Partition | None, change: BoardChange) -> bool:
         return False
     entry = partition.boards.of(change.benchmark)
     state = "open" if entry is None else entry.state
+    if change.board == "undo":
+        return entry is not None and entry.undo is not None and entry.undo.done
+    if change.model is not None:
+        return entry is not None and entry.titles.get(change.model) == change.title
     if change.board == "rename":
         title = "" if entry is None else entry.title
         return title == ("" if change.title in {None, change.benchmark} else change.title)

@@ -1,7 +1,9 @@
 """What the write routes need of the log: one call that appends a request."""
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol, Self
 
+from monitor.engine.partition import Partition
 from schemas.events import Declaration, Ended, EventFields
 from schemas.operations import BoardChange
 from schemas.packed import Reject
@@ -52,8 +54,28 @@ class IntakeError(Exception):
     """The log cannot be written now; the message gives the reason and what to do."""
 
 
+class UndoRefused(Exception):  # noqa: N818 - what happened
+    """The board or its log does not allow an undo; the message gives the reason and what to do."""
+
+
 class Intake(Protocol):
     """Appends requests to the log."""
+
+    async def undo(
+        self, change: BoardChange, partition: Callable[[], Partition | None]
+    ) -> tuple[int | None, int | None]:
+        """Begin a board again without the events that a change withdraws, and copy those that stay in the background.
+
+        `partition` returns the current state. Return how many events are withdrawn, and stay; None for an undo that goes on after an
+        interruption.
+
+        Raises
+        ------
+        UndoRefused
+            If that is not possible, or nothing would be withdrawn.
+        IntakeError
+            If the log cannot be read or written now.
+        """
 
     async def append(self, submission: Submission) -> str:
         """Append the declarations, then the events and the ends of runs; return the offsets after them once all of it is durable.
@@ -72,6 +94,14 @@ class Intake(Protocol):
 
 class ReadOnlyIntake:
     """The intake of a server that does not write."""
+
+    async def undo(
+        self,
+        change: BoardChange,  # noqa: ARG002 - the protocol's
+        partition: Callable[[], Partition | None],  # noqa: ARG002 - the protocol's
+    ) -> tuple[int | None, int | None]:
+        """Refuse."""
+        raise IntakeError("This server is read-only. Send the undo to a server that runs `rankwatch watch` or `serve`.")
 
     async def append(self, submission: Submission) -> str:  # noqa: ARG002 - the protocol's
         """Refuse."""

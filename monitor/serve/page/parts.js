@@ -148,6 +148,12 @@ export const waits = (model) => model.items === 0 && model.repeats !== null;
 /** Show the scored repeats of an item: their number, or the mean with the least and the most. */
 export const repeats = ({ repeats: r }) => (r && r.min !== r.max ? `${fixed(r.mean, 1)} (${count(r.min)} to ${count(r.max)})` : count(r?.max));
 
+/** Show the title of a model, which an operator has given it, or its name. */
+export const modelTitle = (model) => name(model.title ?? model.model);
+
+/** Show the name of a model below its title; nothing without one. */
+export const titled = (model) => model.title && h("span", { class: "aside" }, name(model.model));
+
 /** Show the aliases of a model below its name; nothing without any. */
 export const aliases = (model) =>
   model.aliases.length > 0 && h("span", { class: "aside" }, "includes ", model.aliases.map((alias, k) => [k > 0 && ", ", name(alias)]));

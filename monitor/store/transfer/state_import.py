@@ -109,9 +109,9 @@ class StateImport:
         """Give the entry of each board to its new partition: what was deleted stays deleted, and a generation keeps its number."""
         for field, value in line.meta.items():
             if field.startswith("board:") and value:
-                entry = BoardEntry(*json.loads(value))
+                entry = BoardEntry.parse(value)
                 number = line.partition if self._partitions is None else owner(entry.benchmark, self._partitions)
-                self._meta[number][field] = dump_json(entry._replace(since=0, deleted=entry.deleted and 0))
+                self._meta[number][field] = dump_json(entry._replace(since=0, deleted=entry.deleted and 0, begun=0))
 
     async def _keep_outbox(self, keys: Keys, line: PartitionLine) -> None:
         calls: list[tuple[str | int, ...]] = []

@@ -31,10 +31,16 @@ class StoredBoard(NamedTuple):
 
     partition: int
     entry: BoardEntry
-    models: int
+    models: frozenset[str]
     counters: dict[str, int]
     spec: str | None
     """The declaration as JSON."""
+
+    @property
+    def names(self) -> set[str]:
+        """The names of the models, and their aliases."""
+        spec = json.loads(self.spec or "{}")
+        return {*self.models, *spec.get("aliases", {})}
 
 
 class Transfer:
@@ -108,12 +114,12 @@ class Transfer:
                         StoredBoard(
                             number,
                             board,
-                            len({each.model for each in contestants}),
+                            frozenset(each.model for each in contestants),
                             json.loads(counters or b"{}"),
                             None if spec is None else spec.decode(),
                         )
                     )
-            found += [StoredBoard(number, entry, 0, {}, None) for entry in entries.values()]
+            found += [StoredBoard(number, entry, frozenset(), {}, None) for entry in entries.values()]
         return found
 
     async def write(self, file: IO[bytes]) -> int:

@@ -100,7 +100,7 @@ def read(*records, partition=3, key=KEY):
 
 async def test_a_header_is_believed_if_a_server_signed_it():
     producer = Taking()
-    await KafkaIntake(producer, "topic", 4, lambda _: True, KEY).append(submission("ci", 1))
+    await KafkaIntake(producer, "topic", 4, lambda _: True, None, KEY).append(submission("ci", 1))
     (message,) = producer.taken
     (header,) = message.headers
     place = message.partition
@@ -130,7 +130,7 @@ def test_a_signed_origin_is_no_producer():
 
 async def test_without_a_token_no_record_names_a_producer():
     producer = Taking()
-    await KafkaIntake(producer, "topic", 4, lambda _: True, KEY).append(submission(None, 1))
+    await KafkaIntake(producer, "topic", 4, lambda _: True, None, KEY).append(submission(None, 1))
     assert list(producer.taken[0].headers) == []
     assert b"producer" not in await appended(submission(None, 1))
 

@@ -69,6 +69,30 @@ def test_the_life_of_a_board(run, tmp_path):
     assert "generation 2" in run("list")
 
 
+def test_what_a_producer_sent_is_withdrawn(run, server):
+    server.post([{"declare": "chemistry", "items": 30}], authorization="Bearer secret")
+    server.post([each | {"benchmark": "chemistry"} for each in SCORES], authorization="Bearer secret")
+    assert "give --producer" in run("undo", "chemistry", code=2)
+    assert "give --yes" in run("undo", "chemistry", "--producer", "operator", code=2)
+    assert "give --yes" in run("delete-model", "chemistry", "ash", code=2)
+    assert "is not a time" in run("undo", "chemistry", "--producer", "operator", "--since", "noon", "--yes", code=2)
+    assert "none of the events of producer ci" in run("undo", "chemistry", "--producer", "ci", "--yes", code=1)
+    done = run("delete-model", "chemistry", "ash", "--yes")
+    assert done.endswith("chemistry: 30 events withdrawn, 30 stay; it is the next generation, which its report names\n")
+    assert rows(run)["chemistry"]["events"] == 30
+    assert run("rename-model", "chemistry", "birch", "Birch 7B") == "chemistry: birch is shown as Birch 7B\n"
+    report = server.get("benchmarks/chemistry", authorization="Bearer secret").json["benchmarks"][0]
+    assert (report["models"][0]["model"], report["models"][0]["title"]) == ("birch", "Birch 7B")
+    assert "generation 2: the events of model ash were withdrawn at offset" in report["board"]["note"]
+    server.post([SCORES[0] | {"benchmark": "chemistry", "model": "cedar"}], authorization="Bearer secret")
+    assert "is the name of another model" in run("rename-model", "chemistry", "cedar", "birch", code=1)
+    assert "is the title of birch" in run("rename-model", "chemistry", "cedar", "Birch 7B", code=1)
+    assert "has no model elm" in run("rename-model", "chemistry", "elm", "x", code=1)
+    done = run("undo", "chemistry", "--producer", "operator", "--since", "2026-01-01T00:00Z", "--yes")
+    assert "chemistry: 31 events withdrawn, 0 stay" in done
+    assert "generation 3: the events of producer operator since 2026-01-01T00:00:00Z were withdrawn" in run("list")
+
+
 def test_what_is_wrong_is_named(run, monkeypatch, tmp_path):
     assert "nobody has no board" in run("delete", "nobody", "--yes", code=1)
     assert "is not the address of a server" in CliRunner().invoke(app, ["board", "list", "--server", "x"]).output

@@ -82,7 +82,7 @@ def test_a_deleted_board_is_on_no_route_until_it_is_begun_again(board):
     (report,) = board.get(f"benchmarks/{NAME}").json["benchmarks"]
     assert report["board"]["generation"] == 2
     assert "its alpha was spent" in report["board"]["note"]
-    assert "was not deleted because of its scores" in report["pairs"][0]["reason"]
+    assert "were not removed because of who was ahead" in report["pairs"][0]["reason"]
     changes = board.get(f"changes?benchmark={NAME}").json["changes"]
     assert {each["kind"] for each in changes} == {"decided", "settled"}, "the feed has those of this generation only"
 

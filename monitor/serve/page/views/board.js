@@ -9,7 +9,7 @@ import { QUESTIONS, glyph, signs, states, ticks } from "../glyph.js";
 import { goal } from "../goal.js";
 import { members } from "../members.js";
 import { choose } from "../options.js";
-import { LOW_COVERAGE, aliases, assumption, axis, boardName, boardNote, coverage, isHeld, link, lowCoverage, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, waits, weighted, whisker } from "../parts.js";
+import { LOW_COVERAGE, aliases, assumption, axis, boardName, boardNote, coverage, isHeld, link, lowCoverage, modelTitle, name, need, notice, orderNote, orderTrouble, partial, scaleOf, sentence, sharedItems, size, someEnded, titled, waits, weighted, whisker } from "../parts.js";
 import { MAX_LANES, arrange, rankX, strip, tieCell, tiedRanks } from "../ties.js";
 
 export const title = ({ benchmark }) => benchmark;
@@ -96,7 +96,7 @@ function displayed({ report: b, ties, open }, options) {
   const tie = b.models.find((m) => m.model === options.get("tie"));
   const withTie = tie && (tied?.get(tie.rank) ?? (open && undecided(open)));
   const kept = b.models.filter((m) =>
-    (!text || [m.model, ...m.aliases].some((word) => word.toLowerCase().includes(text)))
+    (!text || [m.model, m.title ?? "", ...m.aliases].some((word) => word.toLowerCase().includes(text)))
     && (!withTie || m === tie || withTie.has(m.rank) || withTie.has(m.model))
     && (!options.get("full") || !lowCoverage(m))
     && (!chosen.size || options.get("pick") || chosen.has(m.model)));
@@ -259,12 +259,13 @@ function pick(m, options) {
 
 function modelName(m, b, options) {
   const asides = [
+    titled(m),
     aliases(m),
     waits(m) && h("span", { class: "aside" }, "counts when its run ends"),
     lowCoverage(m) && !waits(m) && h("span", { class: "low aside" }, coverage(m), " of items"),
     m.run_ended && someEnded(b) && h("span", { class: "aside" }, "run ended"),
   ];
-  return h("span", { class: "who" }, options.has("pick") && pick(m, options), h("a", { href: link.model(b.benchmark, m.model), title: m.model }, name(m.model)), asides);
+  return h("span", { class: "who" }, options.has("pick") && pick(m, options), h("a", { href: link.model(b.benchmark, m.model), title: m.model }, modelTitle(m)), asides);
 }
 
 function keepOnly(members, b) {

@@ -6,7 +6,7 @@ import { downloads } from "../downloads.js";
 import { count, fixed, percent, plural, points, ranks } from "../format.js";
 import { QUESTIONS, glyph, signs, states } from "../glyph.js";
 import { bars } from "./items.js";
-import { aliases, axis, coverage, crumb, link, lowCoverage, name, need, notice, orderTrouble, scaleOf, size, table, waits, whisker } from "../parts.js";
+import { aliases, axis, coverage, crumb, link, lowCoverage, modelTitle, name, need, notice, orderTrouble, scaleOf, size, table, titled, waits, whisker } from "../parts.js";
 
 const CATEGORIES = 30;
 
@@ -44,11 +44,11 @@ export function render({ b, pairs, profile, surprises }, { model }) {
   const trouble = orderTrouble(b);
   return [
     crumb(b, "models"),
-    h("h1", { tabindex: "-1", class: "with-badge" }, name(model), " ", h("span", { class: "badge" }, `rank ${ranks(own.rank_low, own.rank_high)} of ${count(b.models.length)}`)),
+    h("h1", { tabindex: "-1", class: "with-badge" }, modelTitle(own), " ", h("span", { class: "badge" }, `rank ${ranks(own.rank_low, own.rank_high)} of ${count(b.models.length)}`)),
     h("p", { class: "actions" }, neighbour(own.rank - 1, `‹ rank ${own.rank - 1}`), neighbour(own.rank + 1, `rank ${own.rank + 1} ›`),
       h("a", { class: "button", href: `${link.benchmark(b.benchmark)}?to=${encodeURIComponent(model)}` }, "Compare all with it"),
       rows.length > 0 && files(b, own, rows)),
-    h("p", { class: "about" }, facts(own, b), aliases(own)),
+    h("p", { class: "about" }, facts(own, b), titled(own), aliases(own)),
     trouble && notice(trouble),
     rows.length > 0 && result(own, rows, b),
     rows.length > 0 && [

@@ -203,6 +203,7 @@ class ServedProcess:
             limits=self._limits,
             audit=self._audit(),
             holds=self._holds,
+            count_quota=lambda quota: self.process_metrics.quota_refusals.labels(quota).inc(),
         )
 
     def _audit(self) -> Audit:

@@ -17,7 +17,7 @@ from monitor.engine.chunk import Chunk, EventBatch, Origin
 from monitor.engine.partition import Partition
 from monitor.engine.state.delta import BoardEntry, Source, Undo
 from monitor.engine.steps import BoardChanged, Declared, Decoder, Republished, RunEnded, SpanRead, Step
-from schemas.battles import BattleFields, by_kind
+from schemas.battles import by_kind, models_of
 from schemas.decode import Fault
 from schemas.events import Ended, EventFields
 from schemas.operations import BoardChange, Undone, encode_board_change
@@ -238,7 +238,7 @@ class Withdrawing:
     def _kept_events(self, events: list[EventFields], record: LogRecord) -> list[EventFields]:
         self.counts.by_producer[record.producer or ""] += len(events)
         if self._undo.model is not None:
-            stay = [each for each in events if not any(map(self._has_model, _models(each)))]
+            stay = [each for each in events if not any(map(self._has_model, models_of(each)))]
         else:
             stay = [] if self._is_withdrawn(record) else events
         self.counts.kept += len(stay)
@@ -257,10 +257,6 @@ class Withdrawing:
         """Return whether a name is of the model whose events are withdrawn."""
         withdrawn, aliases = self._undo.model, self._aliases
         return withdrawn is not None and aliases.get(model, model) == aliases.get(withdrawn, withdrawn)
-
-
-def _models(event: EventFields) -> tuple[str, ...]:
-    return (event.model_a, event.model_b) if isinstance(event, BattleFields) else (event.model,)
 
 
 class Undoing:

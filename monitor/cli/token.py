@@ -23,7 +23,8 @@ ScopeOption = Annotated[
     list[str] | None,
     option(
         "--scope",
-        "read, read:GLOB, write:GLOB, declare:GLOB or admin; repeat for several; GLOB is the name of a benchmark, * for any characters",
+        "read, read:GLOB, write:GLOB, declare:GLOB, manage:GLOB, quota:NAME=NUMBER or admin; repeat for several; GLOB is the name of a "
+        "benchmark, * for any characters; NAME is boards, models, items or events",
         metavar="SCOPE",
     ),
 ]
@@ -48,7 +49,7 @@ def create(
 
     Servers that use the file accept the token at once. Without --expires it is valid until it is revoked.
 
-    Example: rankwatch token create ci --scope 'write:mmlu*' --scope 'read:mmlu*' --expires 90d
+    Example: rankwatch token create ci --scope 'write:mmlu*' --scope quota:boards=20 --expires 90d
     """
     from monitor.serve.access.access_file import new_token
 
@@ -167,7 +168,7 @@ def group(
     except ValueError as error:
         stop(str(error), USAGE)
     with _reported(_file(options)) as file, file.edit_groups() as groups:
-        if grants.scopes:
+        if grants:
             groups[name] = grants
         else:
             groups.pop(name, None)

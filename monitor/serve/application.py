@@ -80,6 +80,7 @@ def make_application(
     limits: ClientLimits | None = None,
     audit: Audit | None = None,
     holds: Callable[[], str] = lambda: "ok",
+    count_quota: Callable[[str], None] = lambda _: None,
 ) -> FastAPI:
     """Make the application.
 
@@ -114,6 +115,8 @@ def make_application(
         What each client may send.
     audit : Audit, optional
         Gets a line for each request that writes or is refused.
+    count_quota : callable, optional
+        Called with the name of a quota that a request would exceed.
     """
     limits, audit = limits or ClientLimits(), audit or Audit()
     web = _make(reports, access, audit, log, loopback=loopback, cache_seconds=cache_seconds)
@@ -131,7 +134,7 @@ def make_application(
     web.include_router(run_routes(readable))
     web.include_router(next_routes(readable, watcher, intake))
     web.include_router(change_routes(readable, watcher))
-    writes = intake or ReadOnlyIntake(), WriteRules(BodyReader(body_bytes), limits, audit)
+    writes = intake or ReadOnlyIntake(), WriteRules(BodyReader(body_bytes), limits, audit, count_quota)
     web.include_router(write_routes(reports, *writes))
     web.include_router(board_routes(reports, *writes))
     web.include_router(otlp_routes(reports, *writes, read_otlp))

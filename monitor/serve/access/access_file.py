@@ -79,7 +79,7 @@ def new_token(name: str, scopes: Sequence[str], now: datetime, expires: datetime
     secret = PREFIX + token_urlsafe(_RANDOM_BYTES)
     _check_name(name)
     grants = Grants.of(scopes)
-    if not grants.scopes:
+    if not grants:
         raise ValueError("the token has no scope")
     return secret, Token(name, grants, hash_of(secret.encode()), now, expires)
 

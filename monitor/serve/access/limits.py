@@ -44,6 +44,8 @@ class ClientLimits:
     >>> now[0] = 20.1
     >>> limits.wait("ci")
     0
+    >>> limits.spend("nightly", events=30, quota=1), limits.wait("nightly", quota=1)
+    (None, 20)
     """
 
     def __init__(
@@ -61,26 +63,26 @@ class ClientLimits:
             self._events, self._bytes = events, bytes
             self._accounts.clear()
 
-    def wait(self, client: str) -> int:
-        """Return after how many seconds a client may send; 0 for now."""
-        account = self._account(client)
-        return max(_seconds(account.events, self._events), _seconds(account.bytes, self._bytes))
+    def wait(self, client: str, quota: float | None = None) -> int:
+        """Return after how many seconds a client may send; 0 for now. `quota`: events a second, in place of those of every client."""
+        account = self._account(client, quota)
+        return max(_seconds(account.events, quota or self._events), _seconds(account.bytes, self._bytes))
 
-    def spend(self, client: str, *, events: int = 0, bytes: int = 0) -> None:  # noqa: A002 - the unit
+    def spend(self, client: str, *, events: int = 0, bytes: int = 0, quota: float | None = None) -> None:  # noqa: A002 - the unit
         """Record what a client has sent."""
-        account = self._account(client)
-        if self._events is not None:
+        account = self._account(client, quota)
+        if (quota or self._events) is not None:
             account.events -= events
         if self._bytes is not None:
             account.bytes -= bytes
 
-    def _account(self, client: str) -> _Account:
+    def _account(self, client: str, quota: float | None) -> _Account:
         """Return the account of a client as of now."""
-        now = self._clock()
-        events, size = (self._events or 0) * BURST_SECONDS, (self._bytes or 0) * BURST_SECONDS
+        now, rate = self._clock(), quota or self._events or 0
+        events, size = rate * BURST_SECONDS, (self._bytes or 0) * BURST_SECONDS
         account = self._accounts.pop(client, None) or _Account(events, size, now)
         passed, account.at = now - account.at, now
-        account.events = min(events, account.events + passed * (self._events or 0))
+        account.events = min(events, account.events + passed * rate)
         account.bytes = min(size, account.bytes + passed * (self._bytes or 0))
         self._accounts[client] = account
         if len(self._accounts) > _MAX_CLIENTS:

@@ -10,7 +10,13 @@ ADMIN: Final = "admin"
 VERBS: Final = ("read", "write", "declare", "manage")
 MAX_SCOPES: Final = 1_000
 
-SCOPE_HELP: Final = "read, read:GLOB, write:GLOB, declare:GLOB, manage:GLOB or admin"
+QUOTAS: Final = ("boards", "models", "items", "events")
+"""What a quota bounds: boards that the scopes match, models and items of each, and events a second."""
+
+_QUOTA: Final = "quota"
+_MOST: Final = 1_000_000_000
+
+SCOPE_HELP: Final = "read, read:GLOB, write:GLOB, declare:GLOB, manage:GLOB, quota:NAME=NUMBER or admin"
 
 
 @dataclass(frozen=True)
@@ -80,11 +86,15 @@ class Grants:
     (True, True, False, False)
     >>> grants.reads_all, Grants.of(["read:open-*"]).reads_all, Grants.of(["admin"]).may("declare", "gsm8k")
     (True, False, True)
+    >>> Grants.of(["write", "quota:boards=20", "quota:boards=30"]).quotas
+    {'boards': 30}
     """
 
     scopes: tuple[str, ...]
     globs: dict[str, tuple[Glob, ...]]
     admin: bool
+    quotas: dict[str, int]
+    """The most of each kind; a user of several groups has the largest of theirs."""
 
     @classmethod
     def of(cls, scopes: Iterable[str]) -> "Grants":
@@ -97,14 +107,23 @@ class Grants:
         """
         texts = tuple(dict.fromkeys(scopes))
         globs: dict[str, tuple[Glob, ...]] = {}
+        quotas: dict[str, int] = {}
         for text in texts:
             verb, colon, pattern = text.partition(":")
             if text == ADMIN:
                 continue
+            if verb == _QUOTA:
+                name, most = _quota(text, pattern)
+                quotas[name] = max(most, quotas.get(name, 0))
+                continue
             if verb not in VERBS or (colon and not pattern):
                 raise ValueError(f"{text!r} is not a scope; use {SCOPE_HELP}")
             globs[verb] = (*globs.get(verb, ()), Glob.parse(pattern or "*"))
-        return cls(texts, globs, ADMIN in texts)
+        return cls(texts, globs, ADMIN in texts, quotas)
+
+    def __bool__(self) -> bool:
+        """Return whether anything is allowed."""
+        return self.admin or bool(self.globs)
 
     def may(self, verb: str, benchmark: str) -> bool:
         """Return whether the scopes allow to read, write, declare or manage a benchmark."""
@@ -118,6 +137,14 @@ class Grants:
     def reads_all(self) -> bool:
         """Whether every benchmark may be read."""
         return self.admin or any(not any(glob.parts) and len(glob.parts) > 1 for glob in self.globs.get("read", ()))
+
+
+def _quota(text: str, pattern: str) -> tuple[str, int]:
+    """Return the name and the number of a quota; raise `ValueError` if it is none."""
+    name, _, number = pattern.partition("=")
+    if name not in QUOTAS or not (number.isascii() and number.isdecimal()) or not 0 < int(number) <= _MOST:
+        raise ValueError(f"{text!r} is not a quota; use quota:NAME=NUMBER, where NAME is one of {', '.join(QUOTAS)}")
+    return name, int(number)
 
 
 EVERYTHING: Final = Grants.of([ADMIN])

@@ -14,6 +14,7 @@ from monitor.background import in_background
 from monitor.serve.access.rules import require_any
 from monitor.serve.api.intake import Intake, Submission
 from monitor.serve.api.problems import ProblemError, fault_detail
+from monitor.serve.api.quotas import require_quotas
 from monitor.serve.api.refusals import refused_events
 from monitor.serve.api.write_routes import LARGE_BYTES, append_to_log, require_media_type, require_submission
 from monitor.serve.api.writing import WriteRules
@@ -75,6 +76,7 @@ def otlp_routes(reports: ReportCache, intake: Intake, rules: WriteRules, read: R
             submission, faults = results
             writing.count_all(submission)
             require_submission(submission)
+            require_quotas(reports, submission)
             # Exporters ignore what an answer lists: what the state refuses is appended too, and the fold keeps it as a dead letter.
             for place, fault in (await refused_events(reports, intake, submission)).items():
                 faults.setdefault(place, fault)

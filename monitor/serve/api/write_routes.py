@@ -18,6 +18,7 @@ from monitor.serve.api.body_parser import parse_body
 from monitor.serve.api.intake import Intake, IntakeError, Submission
 from monitor.serve.api.openapi import json_body, request_schema
 from monitor.serve.api.problems import ProblemError, fault_detail, validation_problem
+from monitor.serve.api.quotas import require_quotas
 from monitor.serve.api.read_routes import own_benchmark
 from monitor.serve.api.refusals import refuse
 from monitor.serve.api.writing import WriteRules, Writing
@@ -40,7 +41,7 @@ _EVENT_TYPES: Final = ("application/x-ndjson", "application/json")
 Name = Annotated[CheckedName, Query()]
 
 WRITE_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
-    403: {"description": "The token may not write or declare the benchmark."},
+    403: {"description": "The token may not write or declare the benchmark, or a quota of it is used up."},
     408: {"description": "The body did not arrive in time."},
     409: {
         "description": "Scores exist, and the declaration changes what their verdicts rest on without being the next version, or there are "
@@ -119,10 +120,11 @@ async def store(
     Raises
     ------
     ProblemError
-        403 unless the caller may write and declare all of it, 409 if a declaration contradicts scores, 503 if the log cannot be written.
+        403 unless the caller may write and declare all of it within its quotas, 409 if a declaration contradicts scores, 503 if the log cannot be written.
     """
     writing.count_all(submission)
     require_submission(submission)
+    require_quotas(reports, submission)
     for place, declaration in enumerate(submission.declarations):
         if place % _CHECKED_AT_ONCE == 0:
             await asyncio.sleep(0)
@@ -180,8 +182,10 @@ def _add_declarations(routes: APIRouter, reports: ReportCache, intake: Intake, r
             except ValidationError as error:
                 raise validation_problem(error.errors(), Spec.model_fields) from error
             declaration = Declaration.model_validate(spec.model_dump() | {"declare": benchmark})
+            asked = Submission.empty()._replace(declarations=[declaration])
+            require_quotas(reports, asked)
             _check(reports, intake, declaration)
-            place = await append_to_log(intake, Submission.empty()._replace(declarations=[declaration]))
+            place = await append_to_log(intake, asked)
             in_force = await until(lambda: _in_force(reports, intake, declaration))
         return DeclarationTaken(benchmark=benchmark, place=place, in_force=in_force, spec=spec)
 

@@ -14,6 +14,7 @@ from monitor.serve.api.answers import REPEATED, Answers
 from monitor.serve.api.body_reader import BodyReader
 from monitor.serve.api.intake import Submission
 from monitor.serve.api.problems import ProblemError
+from monitor.serve.api.quotas import QuotaExceeded
 from monitor.serve.connections import client_of
 
 
@@ -35,6 +36,8 @@ class Writing:
         self.rejected = 0
         self.outcome = "accepted"
         self._rules, self._request, self._producer = rules, request, caller.name
+        self.quota = caller.grants.quotas.get("events")
+        """Events a second, in place of the limit of every client."""
 
     def count(self, action: str, benchmark: str, records: int = 1) -> None:
         """Count records for the audit log."""
@@ -42,7 +45,8 @@ class Writing:
 
     def count_all(self, submission: Submission) -> None:
         """Count what a request holds; its events and rejects come off the account of its client."""
-        self._rules.limits.spend(self.client, events=len(submission.events) + len(submission.rejects))
+        events = len(submission.events) + len(submission.rejects)
+        self._rules.limits.spend(self.client, events=events, quota=self.quota)
         for event in submission.events:
             self.count("write", event.benchmark)
         for declaration in submission.declarations:
@@ -53,7 +57,7 @@ class Writing:
     async def body(self) -> bytes:
         """Read the body; it comes off the account of its client."""
         body = await self._rules.bodies.read(self._request)
-        self._rules.limits.spend(self.client, bytes=len(body))
+        self._rules.limits.spend(self.client, bytes=len(body), quota=self.quota)
         return body
 
     async def once(self, body: bytes, work: Callable[[], Awaitable[Response]]) -> Response:
@@ -73,8 +77,11 @@ class Writing:
 class WriteRules:
     """What holds for every request that writes."""
 
-    def __init__(self, bodies: BodyReader, limits: ClientLimits, audit: Audit) -> None:
+    def __init__(
+        self, bodies: BodyReader, limits: ClientLimits, audit: Audit, count_quota: Callable[[str], None]
+    ) -> None:
         self.bodies, self.limits, self.audit = bodies, limits, audit
+        self._count_quota = count_quota
         self.answers = Answers()
 
     @contextmanager
@@ -82,10 +89,12 @@ class WriteRules:
         """Do a request; raise the 429 if its client has sent too much."""
         writing = Writing(self, request)
         try:
-            self._check_limits(writing.client)
+            self._check_limits(writing)
             yield writing
         except ProblemError as problem:
             status = problem.problem.status
+            if isinstance(problem, QuotaExceeded):
+                self._count_quota(problem.quota)
             writing.audit("failed" if status >= 500 else "refused", status)
             raise
         except asyncio.CancelledError:
@@ -97,8 +106,17 @@ class WriteRules:
         else:
             writing.audit(writing.outcome, 200)
 
-    def _check_limits(self, client: str) -> None:
-        seconds = self.limits.wait(client)
+    def _check_limits(self, writing: Writing) -> None:
+        client, quota = writing.client, writing.quota
+        seconds = self.limits.wait(client, quota)
+        if seconds and quota is not None:
+            raise QuotaExceeded(
+                429,
+                "events",
+                f"{client} has sent more than its quota of {quota:,} events a second (quota:events={quota}), or than the limit of bytes. "
+                f"Retry in {seconds:,} s, and send less at a time or less often.",
+                headers={"Retry-After": str(seconds)},
+            )
         if seconds:
             raise ProblemError(
                 429,

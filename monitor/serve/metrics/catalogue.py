@@ -82,6 +82,13 @@ CONFLICTS_BY_PRODUCER = _counter(
     "Conflicts in this process by the token that sent them; empty if unknown, `claimed:` before a name that no server signed.",
     of_process=True,
 )
+QUOTA_REFUSALS = _counter(
+    "rankwatch_quota_refusals",
+    ("quota",),
+    "Requests to this process that were refused because of a quota of their token: boards, models, items or events.",
+    per_label=4,
+    of_process=True,
+)
 REJECTED = _counter(
     "rankwatch_rejected",
     BENCHMARK,

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from monitor.serve.access.scopes import QUOTAS
 from monitor.serve.metrics import catalogue
 from monitor.serve.metrics.catalogue import Metric
 
@@ -30,6 +31,9 @@ class ProcessMetrics:
         self.conflicts = self._make(Counter, catalogue.CONFLICTS_BY_PRODUCER)
         self.conflicts.labels("")  # a series from the start: a rate needs one
         self._producers: set[str] = set()
+        self.quota_refusals = self._make(Counter, catalogue.QUOTA_REFUSALS)
+        for quota in QUOTAS:
+            self.quota_refusals.labels(quota)  # so that it is exported as 0
         self.source_gap = self._make(Gauge, catalogue.SOURCE_GAP)
 
     def add_broker(self) -> Gauge:

@@ -10,6 +10,7 @@ from monitor.logs.errors import LogError
 from monitor.serve.access import limits as limits_module
 from monitor.serve.access.audit import Audit
 from monitor.serve.access.limits import ClientLimits
+from monitor.serve.access.scopes import Grants
 from monitor.serve.api import answers as answers_module
 from tests.served import Served
 from tests.unit.serve.test_tokens import file_of
@@ -53,6 +54,59 @@ def test_who_sends_too_much_waits_and_others_do_not(tmp_path):
         assert served.post([event()], **keys["two"]).status == 200
         clock.now = 5.0
         assert served.post([event()], **keys["one"]).status == 200
+
+
+def test_a_quota_of_a_token_is_named_counted_and_holds_for_that_token(tmp_path):
+    clock, counted = Clock(), []
+    scopes = ["write:b*", "declare:b*"]
+    small = [*scopes, "quota:boards=2", "quota:models=2", "quota:items=3", "quota:events=10"]
+    keys = file_of(tmp_path / "access.json", small=small, large=scopes)
+    rules, limits = {"access_file": tmp_path / "access.json"}, ClientLimits(events=1, clock=clock)
+    with Served(loopback=False, rules=rules, limits=limits, count_quota=counted.append) as served:
+
+        def post(records, name="small"):
+            clock.now += 1_000
+            return served.post(records, **keys[name])
+
+        def declare(name, items):
+            body = json.dumps({"items": items}).encode()
+            path = f"/api/v1/declarations?benchmark={name}"
+            return served.request("PUT", path, body, content_type="application/json", **keys["small"])
+
+        assert post([event(k) for k in range(3)]).status == 200
+        before = len(served.log.records)
+        for records, quota, detail in (
+            ([event(3)], "items", "a quota of 3 items a board (quota:items=3), b has 3, and the request adds 1"),
+            ([event(0) | {"model": m} for m in "mno"], "models", "2 models a board (quota:models=2), b has 1"),
+            ([event(0, "b2"), event(0, "b3")], "boards", "2 boards (quota:boards=2), its scopes have 1"),
+            ([{"declare": "b", "items": 4}], "items", "the declaration of b has 4"),
+        ):
+            refused = post(records)
+            assert (refused.status, counted.pop()) == (403, quota)
+            assert detail in refused.json["detail"]
+        assert declare("b2", 4).status == 403
+        assert (len(served.log.records), counted.pop()) == (before, "items")
+        assert post([event(0), event(1) | {"model": "n"}, event(0, "b2")]).status == 200
+        assert post([{"declare": "b3", "items": 1}]).status == 403
+        assert post([event(k, "b3") for k in range(9)], "large").status == 200
+        assert counted.pop() == "boards"
+        for name, size, wait in (
+            ("small", 200, "10"),
+            ("large", 20, "10"),
+        ):  # the quota is in place of the limit of all
+            post([event(0)] * size, name)
+            refused = served.post([event()], **keys[name])
+            assert (refused.status, refused.headers["retry-after"]) == (429, wait)
+            assert ("quota of 10 events a second (quota:events=10)" in refused.json["detail"]) == (name == "small")
+        assert counted == ["events"]
+
+
+@pytest.mark.parametrize(
+    "text", ["quota:boards", "quota:boards=0", "quota:boards=x", "quota:cells=3", "quota:boards=-1"]
+)
+def test_what_is_no_quota_is_refused(text):
+    with pytest.raises(ValueError, match="is not a quota; use quota:NAME=NUMBER"):
+        Grants.of([text])
 
 
 def test_bytes_count_inflated_and_also_where_the_body_is_wrong():

@@ -47,7 +47,7 @@ def explore(seed, seconds, *, whole=False):
     print(f"{refused:,} workers ended with an error and were started again")
     if result.failure is None:
         return 0
-    print(f"\nseed {seed} fails: {result.failure}\n", flush=True)
+    print(f"\nseed {seed} {'fails' if result.judged else 'crashes'}: {result.failure}\n", flush=True)
     if not whole:
         report(seed, result)
     return 1

@@ -20,7 +20,7 @@ class Action(NamedTuple):
         return f"{self.time:8.3f}  {self.kind}({words})"
 
 
-def choose(rng, seconds, workers, partitions):
+def choose(rng, seconds, workers, partitions, readers=0):
     """The actions of a run, in the order of their times."""
     kinds, weights = zip(*((kind, weight) for kind, (weight, _) in KINDS.items()), strict=True)
     actions = []
@@ -32,6 +32,9 @@ def choose(rng, seconds, workers, partitions):
         Action(round(rng.uniform(0, seconds), 3), "kill_publishing", _seconds(0.05, 8)(rng))
         for _ in range(rng.randrange(3))
     )
+    for _ in range(rng.randrange(6) if readers else 0):
+        kind = rng.choice(("reader_killed", "reader_stopped", "reader_frozen"))
+        actions.append(Action(round(rng.uniform(0, seconds), 3), kind, _seconds(0.05, 10)(rng)))
     return sorted(actions, key=lambda action: action.time)
 
 
@@ -104,6 +107,18 @@ def _freeze(world, worker, seconds):
 
 
 _pause = _freeze
+
+
+def _reader_killed(world, seconds):
+    return world.readers[0].kill(seconds)
+
+
+def _reader_stopped(world, seconds):
+    return world.readers[0].stop(seconds)
+
+
+def _reader_frozen(world, seconds):
+    return world.readers[0].freeze(seconds)
 
 
 def _kill_publishing(world, seconds):

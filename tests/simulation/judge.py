@@ -18,6 +18,10 @@ class Wrong(AssertionError):  # noqa: N818 - a verdict
     """Something is not what the log says."""
 
 
+class Crashed(Wrong):
+    """A process ended with an error that no fault explains: of the program or of the simulation, and no judgement of a state."""
+
+
 class Expected:
     """What the fold of the records before an offset comes to."""
 
@@ -199,6 +203,10 @@ class Judge:
             "benchmarks": {name: stored_state(benchmark) for name, benchmark in partition.benchmarks.items()},
         }
         _compare(f"partition {worker.number} in memory at {partition.off}", state, expected)
+        self.check_confirmed(worker)
+
+    def check_confirmed(self, worker):
+        """Compare what a worker or a reader takes for stored."""
         if worker.committed > self.stored[worker.number]:
             raise Wrong(f"partition {worker.number} is reported as stored up to {worker.committed}, but never was")
 

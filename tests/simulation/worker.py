@@ -8,7 +8,7 @@ from unittest.mock import MagicMock, patch
 import structlog
 from faust.types import TP
 
-from monitor.app import cluster_worker, process, source_topic
+from monitor.app import cluster_worker, process, reader, source_topic
 from monitor.app.cluster_worker import ClusterWorker
 from monitor.app.process import end_tasks
 from monitor.engine import partition
@@ -19,6 +19,7 @@ from monitor.logs.topic_identity import TopicIdentity, check_identity
 from tests.simulation.judge import MOST
 from tests.simulation.log import Producer, Topics
 from tests.simulation.operations import CRASHING
+from tests.simulation.reader import Follower, JudgedPartition
 
 log = structlog.get_logger()
 
@@ -54,7 +55,7 @@ def replaced(world):
         return (some[0].value or b"") if some and some[0].offset == offset else None
 
     @contextlib.asynccontextmanager
-    async def reader(_settings):
+    async def consumer(_settings):
         await world.broker.request()
         yield None
 
@@ -72,6 +73,10 @@ def replaced(world):
     with (
         patch.object(quarantine, "MOST", MOST),
         patch.object(partition, "fold_batch", crashing(partition.fold_batch)),
+        patch.object(reader, "KafkaFollower", partial(Follower, world)),
+        patch.object(reader, "KafkaProducer", partial(Producer, world.broker, rng)),
+        patch.object(reader, "PartitionReader", partial(JudgedPartition, world)),
+        patch.object(reader, "monotonic", world.loop.time),
         patch.object(cluster_worker, "make_app", make_app),
         patch.object(cluster_worker, "KafkaProducer", partial(Producer, world.broker, rng)),
         patch.object(process, "gc", MagicMock()),
@@ -79,7 +84,7 @@ def replaced(world):
         patch.object(source_topic, "Topics", partial(Topics, world.broker)),
         patch.object(source_topic, "read_record", read_record),
         patch.object(source_topic, "record_at", read_record),
-        patch.object(source_topic, "reader", reader),
+        patch.object(source_topic, "reader", consumer),
         patch.object(source_topic, "partition_bounds", partition_bounds),
         patch.object(source_topic, "topic_identity", topic_identity),
         structlog.testing.capture_logs() as logs,

@@ -14,9 +14,10 @@ from monitor.settings import Settings
 from monitor.store.errors import StateRefused, StoreError
 from tests.simulation.clock import Deadlock, Process, VirtualLoop, virtual_time
 from tests.simulation.faults import choose, inject
-from tests.simulation.judge import Judge, Wrong
+from tests.simulation.judge import Crashed, Judge, Wrong
 from tests.simulation.log import Broker, Group
 from tests.simulation.network import Network
+from tests.simulation.reader import Reader
 from tests.simulation.store import Server, stream_id
 from tests.simulation.traffic import closing, traffic
 from tests.simulation.worker import Worker, replaced
@@ -39,6 +40,8 @@ class Result:
     seed: int
     actions: list
     failure: str | None = None
+    judged: bool = False
+    """Whether the failure is a judgement, and no crash of the program or of the simulation."""
     injected: dict = field(default_factory=dict)
     refused: int = 0
     checks: int = 0
@@ -48,22 +51,22 @@ class Result:
 
 
 class Slot:
-    """A worker that is started again when it ends."""
+    """A worker, or a reader, that is started again when it ends; `make` makes another one."""
 
-    def __init__(self, world, number):
-        self._world, self.number, self.starts, self.worker = world, number, 0, None
+    def __init__(self, world, name, make):
+        self._world, self.name, self._make, self.starts, self.worker = world, name, make, 0, None
         self.start()
 
     def start(self):
         self.starts += 1
-        self.process = Process(f"worker {self.number}.{self.starts}")
+        self.process = Process(f"{self.name}.{self.starts}")
         self._stopping = asyncio.Event()
         self._world.loop.spawn(self._run(self.process), self.process)
 
     async def _run(self, process):
-        world, error = self._world, None
+        error = None
         try:
-            self.worker = Worker(SETTINGS, KAFKA, world.judged(world.judge.check_loaded), world.server)
+            self.worker = self._make()
             async with self.worker as worker:
                 failed, stop = asyncio.create_task(worker.failed()), asyncio.create_task(self._stopping.wait())
                 await asyncio.wait((failed, stop), return_when=asyncio.FIRST_COMPLETED)
@@ -117,7 +120,8 @@ class World:
         self.seed, self._operated = seed, operated
         rng = self.rng("world")
         self._partitions, self._workers, self._seconds = rng.randrange(1, 4), rng.randrange(1, 4), rng.choice((20, 60))
-        chosen = choose(self.rng("faults"), self._seconds, self._workers, self._partitions)
+        self._readers = self.rng("readers").randrange(2) if operated else 0
+        chosen = choose(self.rng("faults"), self._seconds, self._workers, self._partitions, self._readers)
         self.actions = chosen if actions is None else actions
         self._unique = 0
         self.trace = []
@@ -139,7 +143,9 @@ class World:
             try:
                 return self._run()
             finally:
-                self.slots = self.network = self.loop = self.server = self.broker = self.group = self.judge = None
+                self.slots = self.readers = self.network = self.loop = self.server = self.broker = self.group = (
+                    self.judge
+                ) = None
                 self._failed = self.logs = None
                 gc.collect()
                 if collects:
@@ -156,7 +162,7 @@ class World:
             try:
                 loop.run_until_complete(loop.spawn(self._main()))
             except Wrong as wrong:
-                result.failure = f"{wrong}"
+                result.failure, result.judged = f"{wrong}", not isinstance(wrong, Crashed)
             except (Deadlock, AssertionError) as error:
                 result.failure = f"{type(error).__name__}: {error}"
             finally:
@@ -211,15 +217,22 @@ class World:
         for action in self.actions:
             self.later(action.time, self._inject, action)
         with replaced(self):
-            self.slots = [Slot(self, number) for number in range(self._workers)]
+            self.slots = [Slot(self, f"worker {number}", self._worker) for number in range(self._workers)]
+            self.readers = [Slot(self, f"reader {number}", self._reader) for number in range(self._readers)]
             driver = self.loop.spawn(self._drive())
             await asyncio.wait((driver, self._failed), return_when=asyncio.FIRST_COMPLETED)
             self.note("end")
-            for slot in self.slots:
+            for slot in (*self.slots, *self.readers):
                 slot.process.kill()
             if self._failed.done():
                 self._failed.result()
             driver.result()
+
+    def _worker(self):
+        return Worker(SETTINGS, KAFKA, self.judged(self.judge.check_loaded), self.server)
+
+    def _reader(self):
+        return Reader(SETTINGS, KAFKA)
 
     async def _drive(self):
         await asyncio.sleep(self._seconds)
@@ -250,7 +263,7 @@ class World:
 
     def _state(self):
         ends = [log.end for log in self.broker.topics[TOPIC]]
-        return f"{self.judge._seen} of {ends}, {[(w.number, w.starts, w.process.alive) for w in self.slots]}"
+        return f"{self.judge._seen} of {ends}, {[(slot.name, slot.starts, slot.process.alive) for slot in (*self.slots, *self.readers)]}"
 
     def _quiet(self):
         keys = self.server.database.keys
@@ -260,7 +273,7 @@ class World:
             meta = keys.get(f"{{{TOPIC}:{number}}}:meta".encode(), {})
             if int(meta.get(b"off", b"0")) != log.end or self._waiting(number):
                 return False
-        return True
+        return all(slot.worker is not None and slot.worker.is_current for slot in self.readers)
 
     def _waiting(self, number):
         """Whether changes wait to be relayed; those whose mark or trim was lost do not."""
@@ -309,7 +322,7 @@ class World:
                 self.fail(Wrong(f"{slot.process.name} ended with {type(error).__name__}: {error}"))
         elif not isinstance(error, StoreError | LogError | OSError | TimeoutError):
             text = "".join(traceback.format_exception(error)[-8:])
-            self.fail(Wrong(f"{slot.process.name} ended with {type(error).__name__}: {error}\n{text}"))
+            self.fail(Crashed(f"{slot.process.name} ended with {type(error).__name__}: {error}\n{text}"))
 
     def _delete_state(self):
         """Do what the message of a damaged state says, as soon as the server answers."""

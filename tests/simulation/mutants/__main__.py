@@ -35,7 +35,13 @@ def main():
 
 
 def look_for(patch, seed, seconds):
-    """Return the faults and seconds until a simulation of the code with a patch fails, and its failure or None."""
+    """Return the faults and seconds until a simulation of the code with a patch fails, and the judgement or None.
+
+    Raises
+    ------
+    RuntimeError
+        If the program or the simulation crashes: a patch that no longer fits would do that, too.
+    """
     with tempfile.TemporaryDirectory(prefix="rw-") as folder:
         for name in COPIED:
             shutil.copytree(ROOT / name, Path(folder) / name, ignore=shutil.ignore_patterns("corpus"))
@@ -48,8 +54,10 @@ def look_for(patch, seed, seconds):
     rate = re.search(r"([\d,]+) faults in ([\d.]+) s", run.stdout)
     if rate is None:
         raise RuntimeError(f"{patch.stem}: {run.stderr[-2000:]}")
-    failure = re.search(r"^seed \d+ fails: (.*)", run.stdout, re.MULTILINE)
-    return rate[1], rate[2], failure and failure[1]
+    failure = re.search(r"^seed \d+ (fails|crashes): (.*)", run.stdout, re.MULTILINE)
+    if failure is not None and failure[1] == "crashes":
+        raise RuntimeError(f"{patch.stem}: nothing was judged, because {failure[2]}; does the patch still fit?")
+    return rate[1], rate[2], failure and failure[2]
 
 
 if __name__ == "__main__":

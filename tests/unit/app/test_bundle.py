@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
@@ -149,6 +150,7 @@ def test_the_command_writes_a_file_for_its_owner_alone_and_never_over_another(tm
     rankwatch("doctor", "--log", file, code=2)
 
 
+@examples(deadline=None)  # a first example waits for imports
 @given(st.text(min_size=4).filter(str.strip), st.text(), st.text())
 def test_a_known_secret_is_removed_from_every_text(secret, before, after):
     redactor = Redactor(Settings(token=SecretStr(secret)))

@@ -120,7 +120,8 @@ async def store(
     Raises
     ------
     ProblemError
-        403 unless the caller may write and declare all of it within its quotas, 409 if a declaration contradicts scores, 503 if the log cannot be written.
+        403 unless the caller may write and declare all of it, within its quotas, 409 if a declaration contradicts scores, 503 if the log
+        cannot be written.
     """
     writing.count_all(submission)
     require_submission(submission)

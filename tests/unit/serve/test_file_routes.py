@@ -58,7 +58,7 @@ TABLE = b"benchmark,item_id,model,score\nbench,i1,a,1\nbench,i1,b,0\n"
     ("name", "body", "count"),
     [
         ("results.jsonl", lines(*events()), 8),
-        ("results.jsonl.gz", gzip.compress(lines(*events())), 8),
+        ("results.jsonl.gz", gzip.compress(lines(*events()), mtime=0), 8),
         (
             "r\u00e9sultats de mod\u00e8le=x.jsonl",
             lines({"declare": "bench", "items": 4}, *events(), {"ended": "bench"}),
@@ -118,9 +118,9 @@ def zipped(size):
 @pytest.mark.parametrize(
     ("name", "body", "status", "reason"),
     [
-        ("bomb.jsonl.gz", gzip.compress(b"\n" * 2 * LIMIT), 413, "unpacks to more than"),
+        ("bomb.jsonl.gz", gzip.compress(b"\n" * 2 * LIMIT, mtime=0), 413, "unpacks to more than"),
         ("bomb.eval", zipped(2 * LIMIT), 413, "unpacks to more than"),
-        ("cut.jsonl.gz", gzip.compress(lines(*events()))[:-9], 422, "breaks off"),
+        ("cut.jsonl.gz", gzip.compress(lines(*events()), mtime=0)[:-9], 422, "breaks off"),
         ("table.parquet", b"PAR1" + b"\0" * 100, 415, "rankwatch send"),
         ("empty.jsonl", b"", 422, "has no results"),
         ("log.eval", zipped(10), 422, "log.eval"),

@@ -123,7 +123,8 @@ def running(folder, target, receiver, alerts_port):
             "_interval: 15s\n  evaluation_interval: 15s": "_interval: 1s\n  evaluation_interval: 1s",
             "alertmanager:9093": f"127.0.0.1:{alerts_port}",
             "/run/secrets/rankwatch-token": str(token),
-            FINDING: f"    static_configs: [{{targets: ['{target}']}}]\n",
+            # As a worker it gives its own metrics alone, as `run` does.
+            FINDING: f"    params: {{collect: [process]}}\n    static_configs: [{{targets: ['{target}']}}]\n",
             "balancer:8642": target,
             "localhost:9090": f"127.0.0.1:{port}",
         },

@@ -84,6 +84,7 @@ READS = [
     "/api/v1/moments?benchmark={}",
     "/api/v1/early-stop?benchmark={}&model=c",
     "/api/v1/next?benchmark={}",
+    "/api/v1/next/stream?benchmark={}",
     "/api/v1/boards/{}",
     "/api/v1/boards/{}/scores",
 ]

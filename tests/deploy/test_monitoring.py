@@ -107,7 +107,8 @@ def test_from_the_first_event_to_the_last_alert(tmp_path):
         "RANKWATCH_PRIVATE_ADDRESSES": "127.0.0.1",
         "RANKWATCH_PORT": str(free_port()),
     }
-    flags = (results, "--items", f"bench={ITEMS}", "--items", "old=200", "--goal", "bench=best")
+    prices = ("--price", "alpha=0.01", "--price", "bravo=0.01", "--price", "charlie=0.01")
+    flags = (results, "--items", f"bench={ITEMS}", "--items", "old=200", "--goal", "bench=best", *prices)
     with (
         Watch(tmp_path / "data", *flags, **settings) as watch,
         running(tmp_path / "monitoring", watch.url.removeprefix("http://"), receiver, alerts_port) as prometheus,
